@@ -1,0 +1,184 @@
+//! One server as its owner wrote it: unexpanded, comparable, printable
+//! without its secrets.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+/// The time limit of a call where the definition names none (SPEC D4).
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What stands in an answer for a value that is not shown.
+pub const MASK: &str = "***";
+
+const NAME_LIMIT: usize = 64;
+
+/// A server's name, checked: 1 to 64 letters, digits, `_`, `-`, `.` or inner
+/// spaces, starting with a letter or digit. No `:` (it separates server and
+/// tool), no `/` or `%` (it stands in a path), not the shape of a UUID (a
+/// path takes either).
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct ServerName(Arc<str>);
+
+impl ServerName {
+    pub fn parse(text: &str) -> Result<ServerName, String> {
+        let rule = || {
+            format!(
+                "a name is 1 to {NAME_LIMIT} letters, digits, '_', '-', '.' or inner spaces, \
+                 and starts with a letter or digit"
+            )
+        };
+        let Some(first) = text.chars().next() else {
+            return Err(format!("must not be empty; {}", rule()));
+        };
+        if text.chars().count() > NAME_LIMIT {
+            return Err(format!("is longer than {NAME_LIMIT} characters"));
+        }
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
+        if !first.is_alphanumeric() || text.ends_with(' ') || !text.chars().all(fits) {
+            return Err(rule());
+        }
+        if uuid::Uuid::try_parse(text).is_ok() {
+            return Err("must not look like a UUID: paths take a name or an id".into());
+        }
+        Ok(ServerName(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+/// A server definition. Values may hold `${VAR}`; they are expanded at
+/// connect time only, into another type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSpec {
+    pub target: Target,
+    pub enabled: bool,
+    /// The limit of one call, restarted by progress.
+    pub timeout: Duration,
+    pub era: EraChoice,
+    pub containment: Containment,
+    pub isolation: Isolation,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub enum Target {
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: IndexMap<String, String>,
+        cwd: Option<String>,
+    },
+    Http {
+        url: String,
+        headers: IndexMap<String, String>,
+    },
+    Sse {
+        url: String,
+        headers: IndexMap<String, String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportKind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+/// Which era to speak with a server; `Auto` probes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EraChoice {
+    #[default]
+    Auto,
+    Legacy,
+    Modern,
+}
+
+/// How a process tree is held together (SPEC C8); `Auto` takes the strongest
+/// that works here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Containment {
+    #[default]
+    Auto,
+    Namespace,
+    Cgroup,
+    Subreaper,
+    Group,
+}
+
+/// Who shares one process or connection (SPEC C7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    #[default]
+    Shared,
+    Principal,
+    Session,
+}
+
+impl ServerSpec {
+    pub fn new(target: Target) -> ServerSpec {
+        ServerSpec {
+            target,
+            enabled: true,
+            timeout: DEFAULT_TIMEOUT,
+            era: EraChoice::default(),
+            containment: Containment::default(),
+            isolation: Isolation::default(),
+        }
+    }
+
+    pub fn transport(&self) -> TransportKind {
+        match self.target {
+            Target::Stdio { .. } => TransportKind::Stdio,
+            Target::Http { .. } => TransportKind::Http,
+            Target::Sse { .. } => TransportKind::Sse,
+        }
+    }
+
+    /// Whether a connection made for `self` also serves `other`: a change of
+    /// the time limit alone is no reason to restart anything.
+    pub fn same_connection(&self, other: &ServerSpec) -> bool {
+        self.target == other.target
+            && self.era == other.era
+            && self.containment == other.containment
+            && self.isolation == other.isolation
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |map: &IndexMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
+        match self {
+            Target::Stdio { command, env, .. } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("env", &names(env))
+                .finish_non_exhaustive(),
+            Target::Http { headers, .. } | Target::Sse { headers, .. } => f
+                .debug_struct("Remote")
+                .field("headers", &names(headers))
+                .finish_non_exhaustive(),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Portway: an MCP control plane and gateway.
+//!
+//! The rooms, each one thing, and the direction they may look in
+//! (`tests/it/tidy.rs` holds it):
+//!
+//! - [`wire`]: how MCP is spelled, in both eras. Pure.
+//! - [`config`]: what the files say.
+//! - [`store`]: what is remembered.
+//! - [`registry`]: what should run.
+//! - [`upstream`]: how one server is reached.
+//! - [`fleet`]: what does run.
+//! - [`http`]: how people ask.
+//! - [`app`]: who is plugged into whom.
+
+pub mod config;
