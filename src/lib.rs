@@ -11,5 +11,9 @@
 //! - [`fleet`]: what does run.
 //! - [`http`]: how people ask.
 //! - [`app`]: who is plugged into whom.
+//!
+//! For programs that embed Portway there is also [`McpServer`], a set of
+//! definitions with their status.
 
-pub mod config;
+pub mod wire;
+

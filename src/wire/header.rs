@@ -1,0 +1,166 @@
+//! Body values mirrored in `Mcp-Name` and `Mcp-Param-*` headers.
+
+mod number;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::value::RawValue;
+
+use super::object::{each_member, is_null, text};
+use number::Number;
+pub use schema::{InvalidAnnotation, Kind, ParamHeader, param_headers, without_annotations};
+
+const OPEN: &str = "=?base64?";
+const CLOSE: &str = "?=";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadHeader {
+    #[error("has characters a header value must encode")]
+    Characters,
+    #[error("has a base64 marker around what is not base64 of UTF-8")]
+    Base64,
+}
+
+/// A value as it may stand in a header: itself where that is plain ASCII and
+/// unambiguous, else base64 between markers.
+pub fn encode_value(value: &str) -> Cow<'_, str> {
+    let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        && !value.starts_with(' ')
+        && !value.ends_with(' ')
+        && marked(value).is_none();
+    if plain {
+        return Cow::Borrowed(value);
+    }
+    Cow::Owned(format!("{OPEN}{}{CLOSE}", STANDARD.encode(value)))
+}
+
+/// The value a header stands for. The marker is exact: any other case or a
+/// missing end makes it plain text.
+pub fn decode_value(header: &str) -> Result<Cow<'_, str>, BadHeader> {
+    let header = header.trim_matches([' ', '\t']);
+    if !header
+        .bytes()
+        .all(|byte| matches!(byte, b'\t' | b' '..=b'~'))
+    {
+        return Err(BadHeader::Characters);
+    }
+    let Some(encoded) = marked(header) else {
+        return Ok(Cow::Borrowed(header));
+    };
+    let bytes = STANDARD.decode(encoded).map_err(|_| BadHeader::Base64)?;
+    let text = String::from_utf8(bytes).map_err(|_| BadHeader::Base64)?;
+    Ok(Cow::Owned(text))
+}
+
+fn marked(value: &str) -> Option<&str> {
+    value.strip_prefix(OPEN)?.strip_suffix(CLOSE)
+}
+
+/// Whether a header says what the body says: strings after decoding, numbers
+/// as numbers. Objects and arrays have no header form.
+pub fn matches(header: &str, body: &RawValue) -> Result<bool, BadHeader> {
+    let header = decode_value(header)?;
+    let json = body.get();
+    Ok(match json.as_bytes().first() {
+        Some(b'"') => text(body).is_some_and(|value| value == header),
+        Some(b't' | b'f') => json == header,
+        Some(b'-' | b'0'..=b'9') => {
+            Number::parse(&header).is_some_and(|number| Some(number) == Number::parse(json))
+        }
+        _ => false,
+    })
+}
+
+/// The `Mcp-Param-*` headers of one call: names and encoded values, for each
+/// annotated argument that is there and not null.
+pub fn param_values(
+    headers: &[ParamHeader],
+    arguments: Option<&RawValue>,
+) -> Vec<(String, String)> {
+    let value = |header: &ParamHeader| {
+        let raw = header.find(arguments).ok()??;
+        Some((header.name.clone(), encode_value(&plain(raw)?).into_owned()))
+    };
+    headers.iter().filter_map(value).collect()
+}
+
+fn plain(raw: &RawValue) -> Option<Cow<'_, str>> {
+    match raw.get().as_bytes().first()? {
+        b'"' => text(raw),
+        b'{' | b'[' => None,
+        b't' | b'f' => Some(raw.get().into()),
+        _ => Some(
+            match Number::parse(raw.get()).and_then(|number| number.integer()) {
+                Some(integer) => Cow::Owned(integer),
+                None => raw.get().into(),
+            },
+        ),
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderMismatch {
+    #[error("header {0} is missing")]
+    Missing(String),
+    #[error("header {0} does not match the body")]
+    Different(String),
+    #[error("header {0} {1}")]
+    Bad(String, BadHeader),
+    #[error("the argument for header {0} occurs twice")]
+    Ambiguous(String),
+}
+
+/// Holds the `Mcp-Param-*` headers of a call against its arguments. `get`
+/// looks a header up, ignoring case.
+pub fn check_params<'h>(
+    headers: &[ParamHeader],
+    arguments: Option<&RawValue>,
+    mut get: impl FnMut(&str) -> Option<&'h str>,
+) -> Result<(), HeaderMismatch> {
+    for header in headers {
+        let name = || header.name.clone();
+        let value = header
+            .find(arguments)
+            .map_err(|Ambiguous| HeaderMismatch::Ambiguous(name()))?;
+        match (get(&header.name), value) {
+            (None, None) => {}
+            (None, Some(_)) => return Err(HeaderMismatch::Missing(name())),
+            (Some(_), None) => return Err(HeaderMismatch::Different(name())),
+            (Some(text), Some(value)) => match matches(text, value) {
+                Ok(true) => {}
+                Ok(false) => return Err(HeaderMismatch::Different(name())),
+                Err(bad) => return Err(HeaderMismatch::Bad(name(), bad)),
+            },
+        }
+    }
+    Ok(())
+}
+
+struct Ambiguous;
+
+impl ParamHeader {
+    /// The argument at this header's path; null counts as absent.
+    fn find<'a>(&self, arguments: Option<&'a RawValue>) -> Result<Option<&'a RawValue>, Ambiguous> {
+        let mut value = arguments;
+        for step in &self.path {
+            let Some(holder) = value else { break };
+            let mut found = None;
+            let mut twice = false;
+            each_member(holder, |key, raw| {
+                if key.is(step) {
+                    twice |= found.replace(raw).is_some();
+                }
+            });
+            if twice {
+                return Err(Ambiguous);
+            }
+            value = found;
+        }
+        Ok(value.filter(|raw| !is_null(raw)))
+    }
+}

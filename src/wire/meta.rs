@@ -1,0 +1,271 @@
+//! `params._meta`: reading it, and rewriting it from one era's spelling into
+//! the other's. Vendor keys, trace keys and order are left alone.
+
+mod level;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::message::{Fault, Id, Malformed};
+use super::object::{Object, is_null, is_object, quote, raw};
+pub use super::object::{member, pick, remove_members, set_member, text};
+pub use level::{LogLevel, NotALevel};
+
+const PREFIX: &str = "io.modelcontextprotocol/";
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+pub const PROGRESS_TOKEN: &str = "progressToken";
+
+/// Params that exist only in modern multi round-trip requests.
+const ROUND_TRIP: [&str; 2] = ["inputResponses", "requestState"];
+
+/// What we put into each request to a modern server.
+#[derive(Clone, Copy)]
+pub struct Envelope<'a> {
+    pub version: &'a str,
+    pub client_info: Option<&'a RawValue>,
+    pub capabilities: &'a RawValue,
+    pub log_level: Option<&'a str>,
+}
+
+/// Params for a modern server. The envelope's keys and the progress token are
+/// ours: replaced where they stood, added at the end, or removed if not set.
+pub fn to_modern_params(
+    params: Option<&RawValue>,
+    envelope: &Envelope<'_>,
+    progress_token: Option<u64>,
+) -> Result<Box<RawValue>, Malformed> {
+    let (mut params, mut meta) = open(params)?;
+    let log_level = envelope.log_level.map(quote);
+    meta.set(PROTOCOL_VERSION, quote(envelope.version));
+    put(
+        &mut meta,
+        CLIENT_INFO,
+        envelope.client_info.map(|raw| raw.get().into()),
+    );
+    meta.set(CLIENT_CAPABILITIES, envelope.capabilities.get());
+    put(&mut meta, LOG_LEVEL, log_level.map(Cow::Owned));
+    put(
+        &mut meta,
+        PROGRESS_TOKEN,
+        progress_token.map(|token| token.to_string().into()),
+    );
+    params.set("_meta", meta.to_text());
+    Ok(params.into_raw())
+}
+
+/// Params for a legacy server: without the modern envelope and without the
+/// answers of a multi round-trip request, with our progress token or none.
+pub fn to_legacy_params<'a>(
+    params: Option<&'a RawValue>,
+    progress_token: Option<u64>,
+) -> Result<Option<Cow<'a, RawValue>>, Malformed> {
+    if params.is_none() && progress_token.is_none() {
+        return Ok(None);
+    }
+    let original = params;
+    let (mut params, mut meta) = open(original)?;
+    let mut changed = params.retain(|key| !ROUND_TRIP.iter().any(|name| key.is(name)));
+    let mut stripped = meta.retain(|key| !key.decoded().starts_with(PREFIX));
+    match progress_token {
+        Some(token) => {
+            meta.set(PROGRESS_TOKEN, token.to_string());
+            stripped = true;
+        }
+        None => stripped |= meta.remove(PROGRESS_TOKEN),
+    }
+    if stripped {
+        changed = true;
+        if meta.is_empty() {
+            params.remove("_meta");
+        } else {
+            params.set("_meta", meta.to_text());
+        }
+    }
+    Ok(match original {
+        Some(original) if !changed => Some(Cow::Borrowed(original)),
+        _ => Some(Cow::Owned(params.into_raw())),
+    })
+}
+
+/// The params and their `_meta`. Members written twice are refused: the
+/// server might heed the one we did not look at.
+fn open(params: Option<&RawValue>) -> Result<(Object<'_>, Object<'_>), Malformed> {
+    let Some(params) = params else {
+        return Ok((Object::new(), Object::new()));
+    };
+    let params = unique(Object::read(params).ok_or(Fault::Wide)?)?;
+    let meta = match params.open("_meta") {
+        Some(meta) => unique(meta.ok_or(Fault::Wide)?)?,
+        None => Object::new(),
+    };
+    Ok((params, meta))
+}
+
+fn unique(object: Object<'_>) -> Result<Object<'_>, Malformed> {
+    match object.duplicate() {
+        // A name has no length limit of its own; the message about it has.
+        Some(name) => Err(Fault::DuplicateParam(name.chars().take(64).collect()).into()),
+        None => Ok(object),
+    }
+}
+
+fn put<'a>(object: &mut Object<'a>, name: &str, json: Option<Cow<'a, str>>) {
+    match json {
+        Some(json) => object.set(name, json),
+        None => {
+            object.remove(name);
+        }
+    }
+}
+
+/// What a request's `_meta` says. Only a modern request names a version.
+#[derive(Clone, Copy, Default)]
+pub struct RequestMeta<'a> {
+    version: Option<&'a RawValue>,
+    capabilities: Option<&'a RawValue>,
+    client_info: Option<&'a RawValue>,
+    log_level: Option<&'a RawValue>,
+    /// A string or an integer, to be echoed as it is.
+    pub progress_token: Option<&'a RawValue>,
+}
+
+/// The checked envelope of a modern request.
+#[derive(Clone)]
+pub struct Inbound<'a> {
+    pub version: Cow<'a, str>,
+    pub capabilities: &'a RawValue,
+    pub client_info: Option<&'a RawValue>,
+    pub log_level: Option<LogLevel>,
+    pub progress_token: Option<&'a RawValue>,
+}
+
+/// Reads `params._meta`; fails if it, or its progress token, is unusable.
+pub fn read_envelope(params: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
+    let meta = params.and_then(|params| member(params, "_meta"));
+    let Some(meta) = meta.filter(|raw| !is_null(raw)) else {
+        return Ok(RequestMeta::default());
+    };
+    if !is_object(meta) {
+        return Err(Fault::Meta.into());
+    }
+    let [
+        version,
+        capabilities,
+        client_info,
+        log_level,
+        progress_token,
+    ] = pick(
+        meta,
+        [
+            PROTOCOL_VERSION,
+            CLIENT_CAPABILITIES,
+            CLIENT_INFO,
+            LOG_LEVEL,
+            PROGRESS_TOKEN,
+        ],
+    );
+    let progress_token = progress_token.filter(|raw| !is_null(raw));
+    if progress_token.is_some_and(|raw| Id::new(raw).is_err()) {
+        return Err(Fault::BadMeta(PROGRESS_TOKEN).into());
+    }
+    Ok(RequestMeta {
+        version,
+        capabilities,
+        client_info,
+        log_level,
+        progress_token,
+    })
+}
+
+impl<'a> RequestMeta<'a> {
+    /// The body alone decides the era of a request.
+    pub fn is_modern(&self) -> bool {
+        self.version.is_some()
+    }
+
+    /// The envelope a modern request must have; says all that is missing.
+    pub fn require(&self) -> Result<Inbound<'a>, Malformed> {
+        let (Some(version), Some(capabilities)) = (self.version, self.capabilities) else {
+            let keys = [
+                (self.version.is_none(), PROTOCOL_VERSION),
+                (self.capabilities.is_none(), CLIENT_CAPABILITIES),
+            ];
+            let missing = keys
+                .into_iter()
+                .filter_map(|(gone, key)| gone.then_some(key));
+            return Err(Fault::MissingMeta(missing.collect()).into());
+        };
+        if !is_object(capabilities) {
+            return Err(Fault::BadMeta(CLIENT_CAPABILITIES).into());
+        }
+        let bad_level = Fault::BadMeta(LOG_LEVEL);
+        let log_level = match self.log_level {
+            Some(raw) => Some(
+                text(raw)
+                    .and_then(|name| name.parse().ok())
+                    .ok_or(bad_level)?,
+            ),
+            None => None,
+        };
+        Ok(Inbound {
+            version: text(version).ok_or(Fault::BadMeta(PROTOCOL_VERSION))?,
+            capabilities,
+            // Display only and never required, so never worth an error.
+            client_info: self.client_info.filter(|raw| is_object(raw)),
+            log_level,
+            progress_token: self.progress_token,
+        })
+    }
+}
+
+/// The params of `notifications/progress`.
+#[derive(Clone, Copy)]
+pub struct Progress<'a> {
+    pub token: &'a RawValue,
+    pub progress: Option<&'a RawValue>,
+    pub total: Option<&'a RawValue>,
+    pub message: Option<&'a RawValue>,
+}
+
+/// None without a token: nobody could be told.
+pub fn progress(params: Option<&RawValue>) -> Option<Progress<'_>> {
+    let [token, progress, total, message] =
+        pick(params?, [PROGRESS_TOKEN, "progress", "total", "message"]);
+    Some(Progress {
+        token: token?,
+        progress,
+        total,
+        message,
+    })
+}
+
+/// A progress notification's params under another token.
+pub fn retoken(params: &RawValue, token: &RawValue) -> Box<RawValue> {
+    set_member(params, PROGRESS_TOKEN, token)
+}
+
+/// One key of `_meta`, of params or of a result.
+pub fn meta_member<'a>(holder: &'a RawValue, key: &str) -> Option<&'a RawValue> {
+    member(member(holder, "_meta")?, key)
+}
+
+/// Sets one key of `_meta`, which is made if need be.
+pub fn set_meta_member(holder: &RawValue, key: &str, value: &RawValue) -> Box<RawValue> {
+    let meta = member(holder, "_meta").filter(|meta| is_object(meta));
+    let mut meta = meta.and_then(Object::read).unwrap_or_default();
+    meta.set_raw(key, value);
+    set_member(holder, "_meta", &meta.into_raw())
+}
+
+/// A number as a raw value, for tokens and ids of ours.
+pub fn number(number: u64) -> Box<RawValue> {
+    raw(number.to_string())
+}

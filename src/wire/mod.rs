@@ -1,0 +1,25 @@
+//! How MCP is spelled, in both eras: bytes to messages and back, one era's
+//! spelling into the other's.
+//!
+//! Pure functions of their arguments: no clock, no I/O, no runtime. Payloads
+//! stay [`RawValue`](serde_json::value::RawValue): what nobody has to rewrite
+//! is carried byte for byte, in order, big integers and odd escapes included.
+//! The envelope is always rebuilt from what was judged, never forwarded.
+
+pub mod capability;
+pub mod era;
+pub mod header;
+pub mod message;
+pub mod meta;
+pub mod method;
+pub mod object;
+pub mod result;
+mod scan;
+pub mod schema;
+pub mod sse;
+
+pub use era::{Era, LEGACY, MODERN};
+pub use message::{
+    Id, Malformed, Message, Outcome, RpcError, code, compact, error, notification, parse,
+    parse_upstream, request, response,
+};

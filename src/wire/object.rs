@@ -1,0 +1,206 @@
+//! Reading and rewriting the members of one JSON object without parsing what
+//! is inside them.
+
+mod edit;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserializer as _;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+pub use edit::{MAX_MEMBERS, Object};
+
+/// A member's name as it was written, quotes and escapes included.
+#[derive(Clone, Copy)]
+pub struct Key<'a>(&'a str);
+
+impl<'a> Key<'a> {
+    fn inner(self) -> &'a str {
+        &self.0[1..self.0.len() - 1]
+    }
+
+    /// The JSON string as it stood in the text.
+    pub fn written(self) -> &'a str {
+        self.0
+    }
+
+    /// Compares after unescaping: `"\u006eame"` is `name` to every peer.
+    pub fn is(self, name: &str) -> bool {
+        let inner = self.inner();
+        inner == name || (inner.contains('\\') && self.decoded() == name)
+    }
+
+    /// The name itself. A lone surrogate has none, its spelling stands in.
+    pub fn decoded(self) -> Cow<'a, str> {
+        unquote(self.0).unwrap_or(Cow::Borrowed(self.inner()))
+    }
+}
+
+/// Calls `visit` for each member in order; false if `raw` is not an object.
+pub fn each_member<'a>(raw: &'a RawValue, visit: impl FnMut(Key<'a>, &'a RawValue)) -> bool {
+    each_member_of(raw.get(), visit)
+}
+
+fn each_member_of<'a>(json: &'a str, visit: impl FnMut(Key<'a>, &'a RawValue)) -> bool {
+    json.starts_with('{')
+        && serde_json::Deserializer::from_str(json)
+            .deserialize_map(EachMember(visit))
+            .is_ok()
+}
+
+struct EachMember<F>(F);
+
+impl<'a, F: FnMut(Key<'a>, &'a RawValue)> Visitor<'a> for EachMember<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<&RawValue>()? {
+            (self.0)(Key(key.get()), map.next_value()?);
+        }
+        Ok(())
+    }
+}
+
+/// Several top-level members in one pass.
+///
+/// A member written twice counts as absent: peers disagree on which one
+/// holds, so neither may decide anything here.
+pub fn pick<'a, const N: usize>(raw: &'a RawValue, names: [&str; N]) -> [Option<&'a RawValue>; N] {
+    let mut found = [None; N];
+    let mut twice = [false; N];
+    each_member(raw, |key, value| {
+        if let Some(at) = names.iter().position(|name| key.is(name)) {
+            twice[at] |= found[at].replace(value).is_some();
+        }
+    });
+    for (value, twice) in found.iter_mut().zip(twice) {
+        if twice {
+            *value = None;
+        }
+    }
+    found
+}
+
+/// One top-level member; see [`pick`] for members written twice.
+pub fn member<'a>(raw: &'a RawValue, name: &str) -> Option<&'a RawValue> {
+    let [value] = pick(raw, [name]);
+    value
+}
+
+/// `raw` with one member replaced where it stood, or added at the end.
+/// What is not an object comes back as it is.
+pub fn set_member(raw: &RawValue, name: &str, value: &RawValue) -> Box<RawValue> {
+    match Object::read(raw) {
+        Some(mut object) => {
+            object.set(name, value.get());
+            object.into_raw()
+        }
+        None => raw.to_owned(),
+    }
+}
+
+/// `raw` without the named members; borrowed when it has none of them.
+pub fn remove_members<'a>(raw: &'a RawValue, names: &[&str]) -> Cow<'a, RawValue> {
+    if let Some(mut object) = Object::read(raw)
+        && object.retain(|key| !names.iter().any(|name| key.is(name)))
+    {
+        return Cow::Owned(object.into_raw());
+    }
+    Cow::Borrowed(raw)
+}
+
+/// Calls `visit` for each element in order; false if `raw` is not an array.
+/// Nothing is collected: an array of a million ones is no heavier than its text.
+pub fn each_element<'a>(raw: &'a RawValue, visit: impl FnMut(&'a RawValue)) -> bool {
+    raw.get().starts_with('[')
+        && serde_json::Deserializer::from_str(raw.get())
+            .deserialize_seq(EachElement(visit))
+            .is_ok()
+}
+
+struct EachElement<F>(F);
+
+impl<'a, F: FnMut(&'a RawValue)> Visitor<'a> for EachElement<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(mut self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(element) = seq.next_element()? {
+            (self.0)(element);
+        }
+        Ok(())
+    }
+}
+
+/// An array with some elements replaced, all around them as it was written;
+/// borrowed if `map` gives every element back.
+pub fn map_elements<'a>(
+    array: &'a RawValue,
+    map: impl Fn(&'a RawValue) -> Cow<'a, RawValue>,
+) -> Cow<'a, RawValue> {
+    let json = array.get();
+    let mut out = String::new();
+    let mut copied = 0;
+    each_element(array, |element| {
+        if let Cow::Owned(new) = map(element) {
+            // An element lies inside the array's text.
+            let start = element.get().as_ptr() as usize - json.as_ptr() as usize;
+            out.push_str(&json[copied..start]);
+            out.push_str(new.get());
+            copied = start + element.get().len();
+        }
+    });
+    if copied == 0 {
+        return Cow::Borrowed(array);
+    }
+    out.push_str(&json[copied..]);
+    Cow::Owned(self::raw(out))
+}
+
+pub fn is_object(raw: &RawValue) -> bool {
+    raw.get().starts_with('{')
+}
+
+pub fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+/// The text of a JSON string; None for anything else and for lone surrogates.
+pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    unquote(raw.get())
+}
+
+pub(super) fn unquote(json: &str) -> Option<Cow<'_, str>> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str(json).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+pub(super) fn quote(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    push_quoted(text, &mut out);
+    String::from_utf8(out).expect("serde_json writes UTF-8")
+}
+
+pub(super) fn push_quoted(text: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, text).expect("a string always serialises into memory");
+}
+
+/// Text assembled here from valid JSON. The parse keeps a slip of ours from
+/// ever reaching a peer.
+pub(super) fn raw(text: String) -> Box<RawValue> {
+    RawValue::from_string(text).expect("assembled from valid JSON")
+}

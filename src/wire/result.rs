@@ -1,0 +1,235 @@
+//! One era's results in the other's spelling. Only what the other era would
+//! trip over changes; the rest is carried as it came.
+
+mod content;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::message::{RpcError, code};
+use super::meta::SERVER_INFO;
+use super::method;
+use super::object::{
+    Object, is_null, is_object, map_elements, member, pick, quote, raw, remove_members, set_member,
+    text,
+};
+use super::schema::{mentions, needs_wrapping, wrap_output_schema};
+pub use content::degrade;
+
+/// A result that is not an object, or one too wide to edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the result is not a proper object")]
+pub struct BadResult;
+
+/// What a modern result says it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResultType {
+    /// Also when absent, as legacy servers leave it.
+    Complete,
+    InputRequired,
+    /// Only with the Tasks extension.
+    Task,
+    /// An invalid response.
+    Unknown,
+}
+
+pub fn result_type(result: &RawValue) -> ResultType {
+    match member(result, "resultType").map(text) {
+        None => ResultType::Complete,
+        Some(Some(name)) => match &*name {
+            "complete" => ResultType::Complete,
+            "input_required" => ResultType::InputRequired,
+            "task" => ResultType::Task,
+            _ => ResultType::Unknown,
+        },
+        Some(None) => ResultType::Unknown,
+    }
+}
+
+/// How long and by whom a result may be reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness {
+    pub ttl_ms: u64,
+    /// Whether callers with other credentials may share it.
+    pub public: bool,
+}
+
+impl Freshness {
+    pub const NONE: Self = Self {
+        ttl_ms: 0,
+        public: false,
+    };
+
+    /// What a modern result says. Absent, negative or odd values are no
+    /// permission; both must hold of something made of several results.
+    pub fn read(result: &RawValue) -> Self {
+        let [ttl, scope] = pick(result, ["ttlMs", "cacheScope"]);
+        Self {
+            ttl_ms: ttl.and_then(|raw| raw.get().parse().ok()).unwrap_or(0),
+            public: scope.and_then(text).as_deref() == Some("public"),
+        }
+    }
+
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            ttl_ms: self.ttl_ms.min(other.ttl_ms),
+            public: self.public && other.public,
+        }
+    }
+}
+
+/// A legacy server's result for a modern client: a complete one, whatever it
+/// says of itself.
+pub fn to_modern_result(
+    method: &str,
+    result: &RawValue,
+    freshness: Freshness,
+    server_info: Option<&RawValue>,
+) -> Result<Box<RawValue>, BadResult> {
+    // Some servers answer null where `{}` is meant.
+    let mut object = if is_null(result) {
+        Object::new()
+    } else {
+        Object::read(result).ok_or(BadResult)?
+    };
+    object.set("resultType", "\"complete\"");
+    if method::is_cacheable(method) {
+        object.set("ttlMs", freshness.ttl_ms.to_string());
+        let scope = if freshness.public {
+            "\"public\""
+        } else {
+            "\"private\""
+        };
+        object.set("cacheScope", scope);
+    }
+    match method {
+        "tools/call" if object.get("content").is_none() => object.set("content", "[]"),
+        "tools/list" => {
+            map_tools(result, &mut object, tool_to_modern);
+        }
+        _ => {}
+    }
+    if let Some(info) = server_info {
+        let mut meta = object.open("_meta").flatten().unwrap_or_default();
+        meta.set_raw(SERVER_INFO, info);
+        let meta = meta.to_text();
+        object.set("_meta", meta);
+    }
+    Ok(object.into_raw())
+}
+
+/// A modern server's complete result for a legacy client that negotiated
+/// `version`. `wrapped` says that the tool's output schema was wrapped, so
+/// that the value under it must be, object or not.
+pub fn to_legacy_result<'a>(
+    method: &str,
+    result: &'a RawValue,
+    version: &str,
+    wrapped: bool,
+) -> Result<Cow<'a, RawValue>, BadResult> {
+    let mut object = Object::read(result).ok_or(BadResult)?;
+    let cacheable = method::is_cacheable(method);
+    let mut changed = object.retain(|key| {
+        let cache = cacheable && (key.is("ttlMs") || key.is("cacheScope"));
+        !cache && !key.is("resultType")
+    });
+    if let Some(mut meta) = object.open("_meta").flatten()
+        && meta.remove(SERVER_INFO)
+    {
+        changed = true;
+        if meta.is_empty() {
+            object.remove("_meta");
+        } else {
+            let meta = meta.to_text();
+            object.set("_meta", meta);
+        }
+    }
+    match method {
+        "tools/list" => changed |= map_tools(result, &mut object, tool_to_legacy),
+        "tools/call" => changed |= content::call_to_legacy(result, &mut object, version, wrapped),
+        "prompts/get" => changed |= content::prompt_to_legacy(result, &mut object, version),
+        _ => {}
+    }
+    Ok(if changed {
+        Cow::Owned(object.into_raw())
+    } else {
+        Cow::Borrowed(result)
+    })
+}
+
+/// True if any tool changed.
+fn map_tools<'a>(
+    result: &'a RawValue,
+    object: &mut Object<'a>,
+    map: impl Fn(&RawValue) -> Cow<'_, RawValue>,
+) -> bool {
+    match member(result, "tools").map(|tools| map_elements(tools, map)) {
+        Some(Cow::Owned(tools)) => object.set("tools", String::from(tools.get())),
+        _ => return false,
+    }
+    true
+}
+
+/// A tool as modern clients know it: `execution` was 2025-11-25 only.
+pub fn tool_to_modern(tool: &RawValue) -> Cow<'_, RawValue> {
+    if !mentions(tool, "execution") {
+        return Cow::Borrowed(tool);
+    }
+    remove_members(tool, &["execution"])
+}
+
+/// A tool as legacy clients know it: with an output schema of an object.
+pub fn tool_to_legacy(tool: &RawValue) -> Cow<'_, RawValue> {
+    if !mentions(tool, "outputSchema") {
+        return Cow::Borrowed(tool);
+    }
+    match member(tool, "outputSchema") {
+        Some(schema) if needs_wrapping(schema) => {
+            let wrapped = wrap_output_schema(schema);
+            Cow::Owned(set_member(tool, "outputSchema", &wrapped))
+        }
+        _ => Cow::Borrowed(tool),
+    }
+}
+
+/// A legacy server's error for a modern client, who must not see codes that
+/// only legacy has. `uri` is what was asked for, if a resource was.
+/// [`code::URL_ELICITATION`] is not an error there but a request for input,
+/// and left to the bridge.
+pub fn error_to_modern(error: RpcError, uri: Option<&str>) -> RpcError {
+    if error.code != code::RESOURCE_NOT_FOUND {
+        return error;
+    }
+    let data = error.data.filter(|data| member(data, "uri").is_some());
+    let made = uri.map(|uri| raw(format!(r#"{{"uri":{}}}"#, quote(uri))));
+    RpcError {
+        code: code::INVALID_PARAMS,
+        message: error.message,
+        data: data.or(made),
+    }
+}
+
+/// A modern server's error for a legacy client. Codes about our own hop to
+/// the server say nothing to a client that never saw that hop.
+pub fn error_to_legacy(method: &str, error: RpcError) -> RpcError {
+    let data = |name| error.data.as_deref().and_then(|data| member(data, name));
+    match error.code {
+        code::INVALID_PARAMS if method == "resources/read" && data("uri").is_some() => RpcError {
+            code: code::RESOURCE_NOT_FOUND,
+            ..error
+        },
+        code::MISSING_CAPABILITY => {
+            let needed = data("requiredCapabilities").filter(|raw| is_object(raw));
+            let needed = needed.map_or("{}", RawValue::get);
+            let message = format!("the server needs client capabilities {needed}: {error}");
+            RpcError::new(code::INTERNAL, message)
+        }
+        code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => {
+            RpcError::new(code::INTERNAL, error.message)
+        }
+        _ => error,
+    }
+}

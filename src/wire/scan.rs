@@ -1,0 +1,101 @@
+//! Byte loops over JSON text that is too hot, or too hostile, for a parser.
+
+#[cfg(test)]
+mod tests;
+
+const LANES: usize = 16;
+
+/// Whether arrays and objects nest deeper than `limit`. Needs no valid JSON
+/// and no recursion, and stops at the first level too many.
+pub(super) fn deeper_than(bytes: &[u8], limit: usize) -> bool {
+    if opens_at_most(bytes, limit) {
+        return false;
+    }
+    let (mut at, mut depth) = (0, 0usize);
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => at = after_string(bytes, at),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Counting vectorises, and most messages open so few containers that where
+/// they close does not matter.
+fn opens_at_most(bytes: &[u8], limit: usize) -> bool {
+    let mut count = 0;
+    // 128 fits the u8 sums that the compiler packs.
+    bytes.chunks(128).all(|chunk| {
+        // `[` and `{` differ in one bit.
+        let sum: u8 = chunk.iter().map(|b| u8::from(b | 0x20 == b'{')).sum();
+        count += usize::from(sum);
+        count <= limit
+    })
+}
+
+/// The index just after the string whose opening quote lies before `at`.
+fn after_string(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(found) = find_either(&bytes[at..], b'"', b'\\') {
+        at += found + 1;
+        if bytes[at - 1] == b'"' {
+            return at;
+        }
+        at = (at + 1).min(bytes.len());
+    }
+    bytes.len()
+}
+
+/// The first of two bytes, sixteen at a time.
+pub(super) fn find_either(bytes: &[u8], one: u8, other: u8) -> Option<usize> {
+    let hit = |b: &u8| *b == one || *b == other;
+    let (blocks, _) = bytes.as_chunks::<LANES>();
+    let clean = blocks
+        .iter()
+        .take_while(|block| {
+            !block
+                .iter()
+                .fold(false, |any, b| any | (*b == one) | (*b == other))
+        })
+        .count()
+        * LANES;
+    bytes[clean..].iter().position(hit).map(|at| clean + at)
+}
+
+/// Whether JSON text already fits on one line. A raw newline cannot stand
+/// inside a JSON string, so any newline is layout.
+pub(super) fn is_one_line(json: &[u8]) -> bool {
+    find_either(json, b'\n', b'\r').is_none()
+}
+
+/// Appends valid JSON text on one line: as it is when it has no newline,
+/// else without any whitespace between tokens.
+pub(super) fn push_one_line(json: &[u8], out: &mut Vec<u8>) {
+    if is_one_line(json) {
+        out.extend_from_slice(json);
+        return;
+    }
+    let mut at = 0;
+    while let Some(&byte) = json.get(at) {
+        match byte {
+            b'"' => {
+                let end = after_string(json, at + 1);
+                out.extend_from_slice(&json[at..end]);
+                at = end;
+            }
+            b' ' | b'\n' | b'\r' | b'\t' => at += 1,
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Walking JSON Schemas without understanding them: where a keyword holds
+//! schemas, where it holds data, and rewriting the few keywords we must.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::object::{Key, Object, each_element, each_member, is_object, member, quote, raw, text};
+
+/// Schemas arrive inside messages of bounded depth; this holds for others.
+pub(super) const MAX_DEPTH: usize = 64;
+
+/// What stands under a keyword.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Slot {
+    /// A schema, or an array of them.
+    Schemas,
+    /// An object from names to schemas.
+    Named,
+    /// A value that may look like a schema and is none.
+    Data,
+    /// A keyword we do not know.
+    Unknown,
+}
+
+pub(super) fn slot(keyword: &str) -> Slot {
+    match keyword {
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+        | "dependencies" => Slot::Named,
+        "const" | "enum" | "default" | "examples" => Slot::Data,
+        "items"
+        | "prefixItems"
+        | "additionalItems"
+        | "unevaluatedItems"
+        | "contains"
+        | "additionalProperties"
+        | "unevaluatedProperties"
+        | "propertyNames"
+        | "allOf"
+        | "anyOf"
+        | "oneOf"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contentSchema" => Slot::Schemas,
+        _ => Slot::Unknown,
+    }
+}
+
+/// Whether a legacy client needs this output schema, and the values under it,
+/// wrapped: legacy knows only objects.
+pub fn needs_wrapping(output_schema: &RawValue) -> bool {
+    member(output_schema, "type").and_then(text).as_deref() != Some("object")
+}
+
+/// `S` as the one property `result` of an object. Pointers into `S` follow it
+/// to its new place.
+pub fn wrap_output_schema(schema: &RawValue) -> Box<RawValue> {
+    let mut inner = Cow::Borrowed(schema);
+    let mut outer = Object::new();
+    // The dialect is named at the root of a document only.
+    if let (Some(dialect), Some(mut rest)) = (member(schema, "$schema"), Object::read(schema)) {
+        rest.remove("$schema");
+        inner = Cow::Owned(rest.into_raw());
+        outer.set_raw("$schema", dialect);
+    }
+    let moved = move_pointers(&inner, "#/properties/result");
+    outer.set("type", "\"object\"");
+    outer.set("properties", format!(r#"{{"result":{}}}"#, moved.get()));
+    outer.set("required", r#"["result"]"#);
+    outer.into_raw()
+}
+
+/// `schema` with each `#` or `#/…` reference starting at `base` instead.
+/// Anchors travel with the schema, and so does all below an `$id`.
+fn move_pointers<'a>(schema: &'a RawValue, base: &str) -> Cow<'a, RawValue> {
+    if !mentions(schema, "$ref") && !mentions(schema, "$dynamicRef") {
+        return Cow::Borrowed(schema);
+    }
+    let rebase = |keyword: &Key<'_>, value: &RawValue| {
+        if !keyword.is("$ref") && !keyword.is("$dynamicRef") {
+            return Edit::Keep;
+        }
+        match text(value) {
+            Some(target) if target == "#" || target.starts_with("#/") => {
+                Edit::Replace(quote(&format!("{base}{}", &target[1..])))
+            }
+            _ => Edit::Keep,
+        }
+    };
+    let mut out = String::with_capacity(schema.get().len() + 256);
+    Rewrite {
+        edit: rebase,
+        unknown: false,
+        resources: false,
+    }
+    .schema(schema, 0, &mut out);
+    Cow::Owned(raw(out))
+}
+
+/// `schema` without a keyword, wherever it stands as one.
+pub(super) fn without_keyword<'a>(schema: &'a RawValue, keyword: &str) -> Cow<'a, RawValue> {
+    if !mentions(schema, keyword) {
+        return Cow::Borrowed(schema);
+    }
+    let drop = |found: &Key<'_>, _: &RawValue| {
+        if found.is(keyword) {
+            Edit::Drop
+        } else {
+            Edit::Keep
+        }
+    };
+    let mut out = String::with_capacity(schema.get().len());
+    Rewrite {
+        edit: drop,
+        unknown: true,
+        resources: true,
+    }
+    .schema(schema, 0, &mut out);
+    Cow::Owned(raw(out))
+}
+
+/// Cheap and one-sided: false means it certainly does not occur, not even
+/// spelled with escapes.
+pub(super) fn mentions(raw: &RawValue, name: &str) -> bool {
+    raw.get().contains(name) || raw.get().contains("\\u")
+}
+
+enum Edit {
+    Keep,
+    Drop,
+    Replace(String),
+}
+
+struct Rewrite<F> {
+    edit: F,
+    /// Whether keywords we do not know are walked like schemas.
+    unknown: bool,
+    /// Whether embedded resources, which have an `$id`, are walked.
+    resources: bool,
+}
+
+impl<F: FnMut(&Key<'_>, &RawValue) -> Edit> Rewrite<F> {
+    fn schema(&mut self, schema: &RawValue, depth: usize, out: &mut String) {
+        if depth > MAX_DEPTH || (!self.resources && is_resource(schema)) {
+            out.push_str(schema.get());
+        } else if is_object(schema) {
+            self.members(schema, depth, out);
+        } else if schema.get().starts_with('[') {
+            out.push('[');
+            let start = out.len();
+            each_element(schema, |element| {
+                if out.len() > start {
+                    out.push(',');
+                }
+                self.schema(element, depth + 1, out);
+            });
+            out.push(']');
+        } else {
+            out.push_str(schema.get());
+        }
+    }
+
+    fn members(&mut self, schema: &RawValue, depth: usize, out: &mut String) {
+        out.push('{');
+        let start = out.len();
+        each_member(schema, |key, value| {
+            let edit = (self.edit)(&key, value);
+            if matches!(edit, Edit::Drop) {
+                return;
+            }
+            open_member(key, start, out);
+            match (edit, slot(&key.decoded())) {
+                (Edit::Replace(json), _) => out.push_str(&json),
+                (_, Slot::Named) => self.named(value, depth, out),
+                (_, Slot::Schemas) => self.schema(value, depth + 1, out),
+                (_, Slot::Unknown) if self.unknown => self.schema(value, depth + 1, out),
+                _ => out.push_str(value.get()),
+            }
+        });
+        out.push('}');
+    }
+
+    fn named(&mut self, schemas: &RawValue, depth: usize, out: &mut String) {
+        if !is_object(schemas) {
+            return out.push_str(schemas.get());
+        }
+        out.push('{');
+        let start = out.len();
+        each_member(schemas, |name, schema| {
+            open_member(name, start, out);
+            self.schema(schema, depth + 1, out);
+        });
+        out.push('}');
+    }
+}
+
+fn open_member(key: Key<'_>, start: usize, out: &mut String) {
+    if out.len() > start {
+        out.push(',');
+    }
+    out.push_str(key.written());
+    out.push(':');
+}
+
+fn is_resource(schema: &RawValue) -> bool {
+    is_object(schema)
+        && member(schema, "$id")
+            .and_then(text)
+            .is_some_and(|id| !id.is_empty() && !id.starts_with('#'))
+}
