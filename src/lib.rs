@@ -15,5 +15,6 @@
 //! For programs that embed Portway there is also [`McpServer`], a set of
 //! definitions with their status.
 
+pub mod config;
 pub mod wire;
 

@@ -1,6 +1,33 @@
 //! What the files say: text to specs plus problems, and text and one change
 //! to text with everything else kept. Pure: the environment is an argument.
 
+pub mod authority;
+pub mod body;
+mod check;
+mod definition;
+pub mod edit;
+pub mod environment;
+pub mod expand;
+mod fields;
+pub mod layers;
+pub mod parse;
+pub mod problem;
+pub mod redact;
+mod reference;
+pub mod secret;
+pub mod settings;
 pub mod spec;
+mod tree;
+pub mod view;
 
-pub use spec::{Containment, EraChoice, Isolation, ServerName, ServerSpec, Target, TransportKind};
+pub use definition::MAX_TIMEOUT;
+pub use environment::child_env;
+pub use expand::{Launch, LaunchTarget, RemoteKind, expand};
+pub use parse::{Definition, Dialect, Parsed, Servers, parse_file};
+pub use problem::Problem;
+pub use redact::Redactor;
+pub use secret::Secret;
+pub use spec::{
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, MASK, ServerName, ServerSpec, Target,
+    TransportKind,
+};

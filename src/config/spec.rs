@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The time limit of a call where the definition names none (SPEC D4).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -49,6 +49,13 @@ impl ServerName {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for ServerName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ServerName, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        ServerName::parse(&text).map_err(serde::de::Error::custom)
     }
 }
 
@@ -134,6 +141,48 @@ pub enum Isolation {
     Shared,
     Principal,
     Session,
+}
+
+impl TransportKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TransportKind::Stdio => "stdio",
+            TransportKind::Http => "http",
+            TransportKind::Sse => "sse",
+        }
+    }
+}
+
+impl EraChoice {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EraChoice::Auto => "auto",
+            EraChoice::Legacy => "legacy",
+            EraChoice::Modern => "modern",
+        }
+    }
+}
+
+impl Containment {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Containment::Auto => "auto",
+            Containment::Namespace => "namespace",
+            Containment::Cgroup => "cgroup",
+            Containment::Subreaper => "subreaper",
+            Containment::Group => "group",
+        }
+    }
+}
+
+impl Isolation {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Isolation::Shared => "shared",
+            Isolation::Principal => "principal",
+            Isolation::Session => "session",
+        }
+    }
 }
 
 impl ServerSpec {

@@ -1,0 +1,304 @@
+//! A server in a request: the same shapes as in a file, but what we do not
+//! know is a mistake, and a value we covered (`***`) means the stored one.
+
+use jsonc_parser::ast::{Object, Value as Node};
+use serde_json::{Map, Value};
+
+use super::definition::{self, Manner};
+use super::problem::Problem;
+use super::spec::{MASK, ServerName, ServerSpec, Target};
+use super::tree::{self, Places, kind_of, repeated};
+use super::view::{mask_url, mask_value, masked_args, plain};
+
+/// A registration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    pub name: ServerName,
+    pub spec: ServerSpec,
+    pub auto_start: Option<bool>,
+}
+
+/// A change of a server that is there. A name in it is a wish to rename.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub name: Option<ServerName>,
+    pub spec: ServerSpec,
+    pub auto_start: Option<bool>,
+}
+
+const BESIDE: &[&str] = &["name", "autoStart"];
+
+/// Reads a registration (POST).
+pub fn parse_body(bytes: &[u8]) -> Result<Body, Vec<Problem>> {
+    let fields = object(bytes)?;
+    let is_named = fields.get("name").is_some_and(|name| !name.is_null());
+    let nameless = || Problem::new("name", "is missing: what is the server to be called?");
+    match change(fields, None) {
+        Ok(Change {
+            name: Some(name),
+            spec,
+            auto_start,
+        }) => Ok(Body {
+            name,
+            spec,
+            auto_start,
+        }),
+        Ok(_) => Err(vec![nameless()]),
+        Err(mut problems) => {
+            if !is_named {
+                problems.insert(0, nameless());
+            }
+            Err(problems)
+        }
+    }
+}
+
+/// Reads a whole new definition (PUT); what is not in it falls back to its
+/// default.
+pub fn parse_replacement(current: &ServerSpec, bytes: &[u8]) -> Result<Change, Vec<Problem>> {
+    change(object(bytes)?, Some(current))
+}
+
+/// Reads a partial one (PATCH, as RFC 7396): objects are merged, `null`
+/// removes, everything else replaces.
+pub fn merge_patch(current: &ServerSpec, bytes: &[u8]) -> Result<Change, Vec<Problem>> {
+    let patch = in_our_words(object(bytes)?);
+    let mut fields = plain(current);
+    make_room(&mut fields, &patch);
+    merge(&mut fields, patch);
+    change(fields, Some(current))
+}
+
+/// The fields of a request; refused if it is not a JSON object, repeats a
+/// name or has one we do not know.
+fn object(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>> {
+    let whole = |message: String| vec![Problem::new("", message)];
+    // The stricter parser first: a request has no comments, and no nesting
+    // that would exhaust a stack.
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+        .map_err(|error| whole(format!("the body is not JSON: {error}")))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| whole("the body is not UTF-8 text".into()))?;
+    let node = tree::parse(text).map_err(|problem| vec![problem])?;
+    let Node::Object(object) = node else {
+        let message = format!("the body must be an object, not {}", kind_of(&node));
+        return Err(whole(message));
+    };
+    let mut problems = repetitions(&object, "");
+    problems.extend(definition::unknown_fields(&object, BESIDE));
+    match Value::from(Node::Object(object)) {
+        Value::Object(fields) if problems.is_empty() => Ok(fields),
+        _ => Err(problems),
+    }
+}
+
+fn repetitions(object: &Object<'_>, path: &str) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = repeated(object)
+        .into_iter()
+        .map(|(name, _)| Problem::new(format!("{path}{name}"), "is given twice; keep one"))
+        .collect();
+    for member in &object.properties {
+        if let Node::Object(inner) = &member.value {
+            problems.extend(repetitions(inner, &format!("{}.", member.name.as_str())));
+        }
+    }
+    problems
+}
+
+fn change(
+    mut fields: Map<String, Value>,
+    current: Option<&ServerSpec>,
+) -> Result<Change, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let name = name(fields.shift_remove("name"), &mut problems);
+    let auto_start = match fields.shift_remove("autoStart") {
+        None | Some(Value::Null) => None,
+        Some(Value::Bool(wish)) => Some(wish),
+        Some(_) => {
+            problems.push(Problem::new("autoStart", "must be true or false"));
+            None
+        }
+    };
+    uncover(&mut fields, current, &mut problems);
+    let text = Value::Object(fields).to_string();
+    let spec = match tree::parse(&text) {
+        Ok(Node::Object(object)) => definition::read(&object, &Places::new(&text), Manner::Request),
+        _ => Err(vec![Problem::new("", "the body must be an object")]),
+    };
+    match spec {
+        Ok(spec) if problems.is_empty() => Ok(Change {
+            name,
+            spec,
+            auto_start,
+        }),
+        Ok(_) => Err(problems),
+        Err(more) => {
+            // Places of a text that nobody wrote would mislead.
+            problems.extend(more.into_iter().map(|p| Problem::new(p.field, p.message)));
+            Err(problems)
+        }
+    }
+}
+
+fn name(value: Option<Value>, problems: &mut Vec<Problem>) -> Option<ServerName> {
+    let result = match value? {
+        Value::Null => return None,
+        Value::String(text) => ServerName::parse(&text),
+        _ => Err("must be a string".into()),
+    };
+    result
+        .map_err(|message| problems.push(Problem::new("name", message)))
+        .ok()
+}
+
+/// The other spellings of a field, in ours, so that a patch meets what it is
+/// to change.
+fn in_our_words(mut patch: Map<String, Value>) -> Map<String, Value> {
+    if !patch.contains_key("env")
+        && let Some(env) = patch.shift_remove("environment")
+    {
+        patch.insert("env".into(), env);
+    }
+    if !patch.contains_key("enabled")
+        && let Some(Value::Bool(disabled)) = patch.get("disabled")
+    {
+        let enabled = !disabled;
+        patch.shift_remove("disabled");
+        patch.insert("enabled".into(), enabled.into());
+    }
+    patch
+}
+
+/// Takes out of the current fields what the patch makes meaningless.
+fn make_room(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
+    let said = |field: &str| patch.get(field).and_then(Value::as_str);
+    if let Some(word) = said("type").or(said("transport")) {
+        fields.shift_remove("type");
+        fields.shift_remove("transport");
+        let other_kind: &[&str] = match word {
+            "stdio" | "local" => &["url", "headers"],
+            _ => &["command", "args", "env", "cwd"],
+        };
+        for field in other_kind {
+            fields.shift_remove(*field);
+        }
+    }
+    if patch.get("command").is_some_and(Value::is_array) {
+        fields.shift_remove("args");
+    }
+}
+
+fn merge(fields: &mut Map<String, Value>, patch: Map<String, Value>) {
+    for (name, value) in patch {
+        match (fields.get_mut(&name), value) {
+            (_, Value::Null) => {
+                fields.shift_remove(&name);
+            }
+            (Some(Value::Object(current)), Value::Object(patch)) => merge(current, patch),
+            (_, Value::Object(patch)) => {
+                let mut fresh = Map::new();
+                merge(&mut fresh, patch);
+                fields.insert(name, Value::Object(fresh));
+            }
+            (_, value) => {
+                fields.insert(name, value);
+            }
+        }
+    }
+}
+
+/// Puts stored values back where a request has only their cover.
+fn uncover(
+    fields: &mut Map<String, Value>,
+    current: Option<&ServerSpec>,
+    problems: &mut Vec<Problem>,
+) {
+    let stored_map = |field: &str, name: &str| -> Option<&str> {
+        let found = match &current?.target {
+            Target::Stdio { env, .. } if field != "headers" => env.get(name),
+            Target::Http { headers, .. } | Target::Sse { headers, .. } if field == "headers" => {
+                let mut entries = headers.iter();
+                entries.find_map(|(key, value)| key.eq_ignore_ascii_case(name).then_some(value))
+            }
+            _ => None,
+        };
+        found.map(String::as_str)
+    };
+    for field in ["env", "environment", "headers"] {
+        let Some(Value::Object(map)) = fields.get_mut(field) else {
+            continue;
+        };
+        for (name, value) in map.iter_mut() {
+            let Value::String(text) = value else { continue };
+            match stored_map(field, name) {
+                Some(stored) if text == MASK || *text == mask_value(stored) => {
+                    stored.clone_into(text);
+                }
+                _ if is_cover(text) => problems.push(hidden(format!("{field}.{name}"))),
+                _ => {}
+            }
+        }
+    }
+    if let Some(Value::String(url)) = fields.get_mut("url") {
+        match current.map(|spec| &spec.target) {
+            Some(Target::Http { url: stored, .. } | Target::Sse { url: stored, .. })
+                if *url == mask_url(stored) =>
+            {
+                stored.clone_into(url);
+            }
+            _ if url.contains(MASK) => problems.push(hidden("url".into())),
+            _ => {}
+        }
+    }
+    if let Some(Value::Array(args)) = fields.get_mut("args") {
+        uncover_args(args, current, problems);
+    }
+}
+
+/// An argument is known again by its covered form and, where that is nothing
+/// but the cover, by the flag before it.
+fn uncover_args(args: &mut [Value], current: Option<&ServerSpec>, problems: &mut Vec<Problem>) {
+    let stored: &[String] = match current.map(|spec| &spec.target) {
+        Some(Target::Stdio { args, .. }) => args,
+        _ => &[],
+    };
+    let masked = masked_args(stored);
+    let given: Vec<String> = args
+        .iter()
+        .map(|arg| arg.as_str().unwrap_or_default().to_owned())
+        .collect();
+    for (i, arg) in args.iter_mut().enumerate() {
+        let Value::String(text) = arg else { continue };
+        if !text.contains(MASK) {
+            continue;
+        }
+        let before = i.checked_sub(1).map(|i| &given[i]);
+        let place = (0..stored.len()).find(|&at| {
+            let same_before = at.checked_sub(1).map(|at| &stored[at]) == before;
+            masked[at] == *text && (same_before || text.starts_with('-'))
+        });
+        match place {
+            Some(at) => stored[at].clone_into(text),
+            None if is_cover(text) || text.ends_with("=***") => {
+                problems.push(hidden(format!("args[{i}]")));
+            }
+            None => {}
+        }
+    }
+}
+
+fn is_cover(text: &str) -> bool {
+    text == MASK || text.ends_with(":-***}")
+}
+
+fn hidden(field: String) -> Problem {
+    Problem::new(
+        field,
+        format!(
+            "{MASK} stands for a hidden value that is stored, and none is stored here; write the value itself"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Whether one value can be used at all: names and values of the
+//! environment and of headers, addresses. Messages name no value.
+
+use url::Url;
+
+use super::reference::{Piece, pieces};
+
+pub(super) fn check_env_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("a variable needs a name".into());
+    }
+    if name.contains(['=', '\0']) {
+        return Err("a variable's name must not contain '=' or NUL".into());
+    }
+    Ok(())
+}
+
+pub(super) fn check_env_value(value: &str) -> Result<(), String> {
+    match value.contains('\0') {
+        true => Err("must not contain a NUL character".into()),
+        false => Ok(()),
+    }
+}
+
+/// What the connection itself sets: a second value would let the two ends
+/// disagree about where a message stops.
+const FRAMING: &[&str] = &[
+    "connection",
+    "content-length",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+pub(super) fn check_header_name(name: &str) -> Result<(), String> {
+    if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
+        return Err("is not a header name: letters, digits and '-' only".into());
+    }
+    if FRAMING.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err("is set by the connection itself; remove it".into());
+    }
+    Ok(())
+}
+
+pub(super) fn check_header_value(value: &str) -> Result<(), String> {
+    let fits = |b: u8| b == b'\t' || (b' '..=b'~').contains(&b);
+    match value.bytes().all(fits) {
+        true => Ok(()),
+        false => Err("must be one line of plain ASCII characters".into()),
+    }
+}
+
+/// An address that can be used as it is.
+pub(super) fn check_url(text: &str) -> Result<Url, String> {
+    let example = "write it like http://127.0.0.1:8080/mcp";
+    let url = Url::parse(text).map_err(|error| format!("is not a URL ({error}); {example}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("must start with http:// or https://; {example}"));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(format!("has no host; {example}"));
+    }
+    Ok(url)
+}
+
+/// With references inside, only what stands before the first one can be
+/// judged; the rest is checked when they are filled in.
+pub(super) fn check_unexpanded_url(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("must not be empty: where is the server?".into());
+    }
+    match pieces(text).as_slice() {
+        [Piece::Text(text)] => check_url(text).map(drop),
+        [Piece::Text(start), ..] => {
+            let lower = start.to_ascii_lowercase();
+            match lower.starts_with("http://") || lower.starts_with("https://") {
+                true => Ok(()),
+                false => Err("must start with http://, https:// or a ${VARIABLE}".into()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The known word a mistyped one was meant to be.
+pub(super) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let word = word.to_ascii_lowercase();
+    known
+        .map(|candidate| (distance(&word, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 5)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein's.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

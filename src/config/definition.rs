@@ -1,0 +1,359 @@
+//! One server, from the object that defines it. Every shape of SPEC B1 and
+//! B5 ends in the same `ServerSpec`; everything wrong is said at once.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+
+use super::check::{
+    check_env_name, check_env_value, check_header_name, check_header_value, check_unexpanded_url,
+    nearest,
+};
+use super::fields::{Fields, quoted};
+use super::problem::Problem;
+use super::spec::{
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, ServerSpec, Target, TransportKind,
+};
+use super::tree::{Places, repeated};
+
+/// A day: longer is a mistake of the unit.
+pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+const COMMON: &[&str] = &[
+    "type",
+    "transport",
+    "enabled",
+    "disabled",
+    "timeout",
+    "era",
+    "containment",
+    "isolation",
+];
+const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
+const OF_REMOTE: &[&str] = &["url", "headers"];
+
+/// Every field a definition may have that means something to us.
+pub(super) fn known_fields() -> impl Iterator<Item = &'static str> {
+    COMMON.iter().chain(OF_STDIO).chain(OF_REMOTE).copied()
+}
+
+/// How much is forgiven.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// A file that other tools read too: their fields are none of our business.
+    File,
+    /// A request made for us: what we do not know is a mistake.
+    Request,
+}
+
+/// What `type` and `transport` may say. `remote` leaves open which remote.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Exactly(TransportKind),
+    Remote,
+}
+
+pub(super) fn read(
+    object: &Object<'_>,
+    places: &Places<'_>,
+    manner: Manner,
+) -> Result<ServerSpec, Vec<Problem>> {
+    let mut fields = Fields {
+        object,
+        places,
+        problems: Vec::new(),
+    };
+    for (name, offset) in repeated(object) {
+        fields.problem_at(name, "is given twice; keep one", offset);
+    }
+    let kind = fields.kind();
+    let target = kind.map(|kind| match kind {
+        TransportKind::Stdio => fields.stdio(),
+        TransportKind::Http => {
+            let (url, headers) = fields.remote();
+            Target::Http { url, headers }
+        }
+        TransportKind::Sse => {
+            let (url, headers) = fields.remote();
+            Target::Sse { url, headers }
+        }
+    });
+    match kind {
+        Some(kind) => fields.refuse_foreign(kind, manner),
+        None => fields.judge_parts(),
+    }
+    let enabled = fields.enabled();
+    let timeout = fields.timeout();
+    let era = fields.choice("era", ERAS, EraChoice::as_str);
+    let containment = fields.choice("containment", CONTAINMENTS, Containment::as_str);
+    let isolation = fields.choice("isolation", ISOLATIONS, Isolation::as_str);
+    match target {
+        Some(target) if fields.problems.is_empty() => Ok(ServerSpec {
+            target,
+            enabled,
+            timeout,
+            era,
+            containment,
+            isolation,
+        }),
+        _ => Err(fields.problems),
+    }
+}
+
+/// The fields of a request that we do not know.
+pub(super) fn unknown_fields(object: &Object<'_>, also_known: &[&'static str]) -> Vec<Problem> {
+    let known = || known_fields().chain(also_known.iter().copied());
+    let names = object.properties.iter().map(|member| member.name.as_str());
+    names
+        .filter(|name| known().all(|known| known != *name))
+        .map(|name| match nearest(name, known()) {
+            Some(near) => Problem::new(
+                name,
+                format!("is not a known field; did you mean {near:?}?"),
+            ),
+            None => Problem::new(name, "is not a known field; remove it"),
+        })
+        .collect()
+}
+
+pub(super) const ERAS: &[EraChoice] = &[EraChoice::Auto, EraChoice::Legacy, EraChoice::Modern];
+pub(super) const CONTAINMENTS: &[Containment] = &[
+    Containment::Auto,
+    Containment::Namespace,
+    Containment::Cgroup,
+    Containment::Subreaper,
+    Containment::Group,
+];
+pub(super) const ISOLATIONS: &[Isolation] =
+    &[Isolation::Shared, Isolation::Principal, Isolation::Session];
+
+impl Fields<'_, '_> {
+    /// Both a program and an address would let a reader pick the one it likes
+    /// better, so neither is taken.
+    fn refuse_foreign(&mut self, kind: TransportKind, manner: Manner) {
+        let (foreign, owner) = match kind {
+            TransportKind::Stdio => (OF_REMOTE, "a remote server (http, sse)"),
+            TransportKind::Http | TransportKind::Sse => (OF_STDIO, "a server of type stdio"),
+        };
+        for field in foreign {
+            let essential = matches!(*field, "url" | "command");
+            if !essential && manner == Manner::File {
+                continue;
+            }
+            if let Some(value) = self.get(field) {
+                let message = format!(
+                    "belongs to {owner}, but this one is {}; remove one of the two",
+                    kind.as_str()
+                );
+                self.problem_at(*field, message, value.start());
+            }
+        }
+    }
+
+    fn kind(&mut self) -> Option<TransportKind> {
+        let words = ["type", "transport"].map(|field| (field, self.word(field)));
+        if words.iter().any(|(_, word)| word.is_err()) {
+            return None;
+        }
+        match words.map(|(_, word)| word.ok().flatten()) {
+            [Some(Word::Exactly(a)), Some(Word::Exactly(b))] if a != b => {
+                self.disagree(a);
+                None
+            }
+            [
+                Some(Word::Exactly(TransportKind::Stdio)),
+                Some(Word::Remote),
+            ]
+            | [
+                Some(Word::Remote),
+                Some(Word::Exactly(TransportKind::Stdio)),
+            ] => {
+                self.disagree(TransportKind::Stdio);
+                None
+            }
+            [Some(Word::Exactly(kind)), _] | [_, Some(Word::Exactly(kind))] => Some(kind),
+            [Some(Word::Remote), _] | [_, Some(Word::Remote)] => Some(TransportKind::Http),
+            [None, None] => match (self.get("command"), self.get("url")) {
+                (Some(_), Some(url)) => {
+                    let message = "stands beside \"command\"; a server has one or the other";
+                    self.problem_at("url", message, url.start());
+                    None
+                }
+                (Some(_), None) => Some(TransportKind::Stdio),
+                (None, Some(_)) => Some(TransportKind::Http),
+                (None, None) => {
+                    let message =
+                        "is missing; give \"command\" (a program to start) or \"url\" (an address)";
+                    self.missing("command", message);
+                    None
+                }
+            },
+        }
+    }
+
+    fn disagree(&mut self, said: TransportKind) {
+        if let Some(value) = self.get("transport") {
+            let message = format!(
+                "says something else than \"type\"; give one, or the same in both \
+                 (one of them says {})",
+                said.as_str()
+            );
+            self.problem_at("transport", message, value.start());
+        }
+    }
+
+    fn word(&mut self, field: &'static str) -> Result<Option<Word>, ()> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        let Some(text) = self.string(field, value) else {
+            return Err(());
+        };
+        match text {
+            "stdio" | "local" => Ok(Some(Word::Exactly(TransportKind::Stdio))),
+            "http" | "streamable-http" | "streamable_http" | "streamableHttp" => {
+                Ok(Some(Word::Exactly(TransportKind::Http)))
+            }
+            "sse" => Ok(Some(Word::Exactly(TransportKind::Sse))),
+            "remote" => Ok(Some(Word::Remote)),
+            other => {
+                let message = format!("{} is not known; use stdio, http or sse", quoted(other));
+                self.problem_at(field, message, value.start());
+                Err(())
+            }
+        }
+    }
+
+    fn stdio(&mut self) -> Target {
+        let (command, mut args) = self.command();
+        if let Some(value) = self.get("args") {
+            let listed = self.strings("args", value);
+            if !args.is_empty() && !listed.is_empty() {
+                let message = "stand in \"command\" already; give them in one of the two";
+                self.problem_at("args", message, value.start());
+            }
+            args.extend(listed);
+        }
+        if let (Some(_), Some(second)) = (self.get("env"), self.get("environment")) {
+            let message = "stands beside \"env\"; give one of the two";
+            self.problem_at("environment", message, second.start());
+        }
+        let mut env = self.map("env", check_env_name, check_env_value);
+        env.extend(self.map("environment", check_env_name, check_env_value));
+        let cwd = self.get("cwd").and_then(|value| {
+            let text = self.string("cwd", value)?;
+            if text.is_empty() {
+                self.problem_at("cwd", "must not be empty", value.start());
+            }
+            Some(text.to_owned())
+        });
+        Target::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        }
+    }
+
+    /// All there is to say where it is not known which fields are needed.
+    fn judge_parts(&mut self) {
+        if let Some(args) = self.get("args") {
+            self.strings("args", args);
+        }
+        self.map("env", check_env_name, check_env_value);
+        self.map("environment", check_env_name, check_env_value);
+        self.map("headers", check_header_name, check_header_value);
+    }
+
+    fn command(&mut self) -> (String, Vec<String>) {
+        let Some(value) = self.get("command") else {
+            self.missing("command", "is missing: which program is to be started?");
+            return Default::default();
+        };
+        let (command, args) = match value {
+            Value::Array(_) => {
+                let mut words = self.strings("command", value).into_iter();
+                (words.next(), words.collect())
+            }
+            _ => (self.string("command", value).map(str::to_owned), vec![]),
+        };
+        // A value of the wrong kind has been reported already.
+        let silent = !matches!(value, Value::StringLit(_) | Value::Array(_));
+        let command = command.unwrap_or_default();
+        if command.trim().is_empty() && !silent && self.problems.is_empty() {
+            let message = "must not be empty: which program is to be started?";
+            self.problem_at("command", message, value.start());
+        }
+        (command, args)
+    }
+
+    fn remote(&mut self) -> (String, IndexMap<String, String>) {
+        let url = match self.get("url") {
+            None => {
+                self.missing("url", "is missing: where is the server?");
+                String::new()
+            }
+            Some(value) => {
+                let url = self.string("url", value).unwrap_or_default().to_owned();
+                if matches!(value, Value::StringLit(_))
+                    && let Err(message) = check_unexpanded_url(&url)
+                {
+                    self.problem_at("url", message, value.start());
+                }
+                url
+            }
+        };
+        let headers = self.map("headers", check_header_name, check_header_value);
+        self.refuse_header_twice(&headers);
+        (url, headers)
+    }
+
+    fn refuse_header_twice(&mut self, headers: &IndexMap<String, String>) {
+        let mut seen = std::collections::HashSet::new();
+        for name in headers.keys() {
+            if !seen.insert(name.to_ascii_lowercase()) {
+                let message = "is given twice (case makes no difference in header names); keep one";
+                self.missing(&format!("headers.{name}"), message);
+            }
+        }
+    }
+
+    fn enabled(&mut self) -> bool {
+        let enabled = self.boolean("enabled");
+        let disabled = self.boolean("disabled");
+        if let (Some(enabled), Some(disabled)) = (enabled, disabled)
+            && enabled == disabled
+            && let Some(value) = self.get("disabled")
+        {
+            let message = "contradicts \"enabled\"; keep one of the two";
+            self.problem_at("disabled", message, value.start());
+        }
+        enabled
+            .or(disabled.map(|disabled| !disabled))
+            .unwrap_or(true)
+    }
+
+    fn timeout(&mut self) -> Duration {
+        let Some(value) = self.get("timeout") else {
+            return DEFAULT_TIMEOUT;
+        };
+        let millis = match value {
+            Value::NumberLit(number) => number.value.parse::<u64>().ok(),
+            _ => None,
+        };
+        let timeout = millis.map(Duration::from_millis);
+        match timeout.filter(|t| !t.is_zero() && *t <= MAX_TIMEOUT) {
+            Some(timeout) => timeout,
+            None => {
+                let message = format!(
+                    "must be a whole number of milliseconds from 1 to {}",
+                    MAX_TIMEOUT.as_millis()
+                );
+                self.problem_at("timeout", message, value.start());
+                DEFAULT_TIMEOUT
+            }
+        }
+    }
+}

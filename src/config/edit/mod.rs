@@ -1,0 +1,287 @@
+//! One server changed in the text of a file, and nothing else: comments,
+//! order, indentation, line ends, a byte order mark, trailing commas and
+//! fields of other tools stay as they are (SPEC B7).
+
+use std::ops::Range;
+
+use jsonc_parser::ast::Value as Node;
+use jsonc_parser::common::Ranged;
+use serde_json::{Map, Value};
+
+use super::problem::Problem;
+use super::spec::ServerSpec;
+use super::tree::{self, BOM, repeated};
+use super::view::plain;
+use splice::Splicer;
+
+mod render;
+mod shape;
+mod splice;
+#[cfg(test)]
+mod tests;
+mod trivia;
+
+/// Why a text was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The file has to be put right by a person first.
+    #[error("{0}")]
+    NotJson(Problem),
+    /// Something on the way to the server is no object.
+    #[error("{0} is not an object")]
+    NotAnObject(String),
+    /// Which of the two is meant nobody can know.
+    #[error("{0} is given twice; keep one")]
+    Ambiguous(String),
+    /// The new name is taken.
+    #[error("{0} is there already")]
+    Taken(String),
+    #[error("{0} is not in the file")]
+    Missing(String),
+    /// The changed text does not say what it should: our fault, and the
+    /// reason why the change was not made.
+    #[error("the change could not be made without harm to the file")]
+    Unsafe,
+}
+
+/// Puts a server under a path of keys, normally `mcpServers` and its name.
+/// What is there is changed member by member; the rest is made.
+pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String, EditError> {
+    edit(text, |text| {
+        let fresh = Value::Object(plain(spec));
+        if is_fresh(text, path)? {
+            return Ok(Some(write_fresh(text, path, fresh)));
+        }
+        let root = parse(text)?;
+        let found = find(text, &root, path)?;
+        let mut splicer = Splicer::new(text.to_owned());
+        let wanted = match found.rest {
+            [] => {
+                let node = found.value;
+                let wanted = match Value::from(node.clone()) {
+                    Value::Object(current) => Value::Object(shape::keep(current, spec)),
+                    _ => fresh,
+                };
+                splicer.patch(range(node), &wanted, found.inline)?;
+                wanted
+            }
+            [next, beyond @ ..] => {
+                let value = nest(beyond, fresh.clone());
+                let start = found.value.start();
+                splicer.append_member(start, next, &value, found.inline)?;
+                fresh
+            }
+        };
+        checked(&root, splicer.text, |root| put(root, path, wanted)).map(Some)
+    })
+}
+
+/// Takes a server out; `None` if it is not there.
+pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditError> {
+    if tree::without_bom(text).trim().is_empty() {
+        return Ok(None);
+    }
+    let edited = edit(text, |text| {
+        let root = parse(text)?;
+        let (name, parents) = split(path);
+        if !find(text, &root, path)?.rest.is_empty() {
+            return Ok(None);
+        }
+        let parent = find(text, &root, parents)?;
+        let mut splicer = Splicer::new(text.to_owned());
+        splicer.remove_member(parent.value.start(), name)?;
+        let take = |root: &mut Value| {
+            if let Some(Value::Object(parent)) = at(root, parents) {
+                parent.shift_remove(name);
+            }
+        };
+        checked(&root, splicer.text, take).map(Some)
+    });
+    match edited {
+        Err(EditError::Missing(_)) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Gives a server another name, in its place.
+pub fn rename_server(text: &str, path: &[&str], new_name: &str) -> Result<String, EditError> {
+    edit(text, |text| {
+        let root = parse(text)?;
+        let (name, parents) = split(path);
+        if !find(text, &root, path)?.rest.is_empty() {
+            return Ok(None);
+        }
+        let parent = find(text, &root, parents)?.value;
+        let Node::Object(section) = parent else {
+            return Err(EditError::NotAnObject(parents.join(".")));
+        };
+        if name == new_name {
+            return Ok(Some(text.to_owned()));
+        }
+        if section.get(new_name).is_some() {
+            return Err(EditError::Taken(new_name.to_owned()));
+        }
+        let key = section.get(name).map(|member| member.name.range());
+        let Some(key) = key else { return Ok(None) };
+        let mut renamed = text.to_owned();
+        renamed.replace_range(key.start..key.end, &render::quote(new_name));
+        let rename = |root: &mut Value| {
+            if let Some(Value::Object(parent)) = at(root, parents) {
+                let members = std::mem::take(parent).into_iter();
+                *parent = members
+                    .map(|(key, value)| match key == name {
+                        true => (new_name.to_owned(), value),
+                        false => (key, value),
+                    })
+                    .collect();
+            }
+        };
+        checked(&root, renamed, rename).map(Some)
+    })
+}
+
+/// Runs a change on the text behind the byte order mark.
+fn edit(
+    text: &str,
+    change: impl FnOnce(&str) -> Result<Option<String>, EditError>,
+) -> Result<String, EditError> {
+    let inner = tree::without_bom(text);
+    let changed = change(inner)?.ok_or_else(|| EditError::Missing("the server".into()))?;
+    match inner.len() == text.len() {
+        true => Ok(changed),
+        false => Ok(format!("{BOM}{changed}")),
+    }
+}
+
+fn parse(text: &str) -> Result<Node<'_>, EditError> {
+    tree::parse(text).map_err(EditError::NotJson)
+}
+
+impl From<Problem> for EditError {
+    /// Inside a text that was parsed before, a parser's complaint is about
+    /// our own change.
+    fn from(_: Problem) -> EditError {
+        EditError::Unsafe
+    }
+}
+
+/// How far a path leads.
+struct Found<'n, 't, 'p> {
+    value: &'n Node<'t>,
+    /// The keys that are not there.
+    rest: &'p [&'p str],
+    /// What is around the value stands on one line.
+    inline: bool,
+}
+
+fn find<'n, 't, 'p>(
+    text: &str,
+    root: &'n Node<'t>,
+    path: &'p [&'p str],
+) -> Result<Found<'n, 't, 'p>, EditError> {
+    let mut value = root;
+    let mut inline = false;
+    for (depth, key) in path.iter().enumerate() {
+        let Node::Object(object) = value else {
+            let place = path[..depth].join(".");
+            let place = if place.is_empty() { "the file" } else { &place };
+            return Err(EditError::NotAnObject(place.to_owned()));
+        };
+        if repeated(object).iter().any(|(name, _)| name == key) {
+            return Err(EditError::Ambiguous(path[..=depth].join(".")));
+        }
+        let Some(member) = object.get(key) else {
+            let rest = &path[depth..];
+            return Ok(Found {
+                value,
+                rest,
+                inline,
+            });
+        };
+        inline = !text[range(value)].contains('\n');
+        value = &member.value;
+    }
+    let rest = &[];
+    Ok(Found {
+        value,
+        rest,
+        inline,
+    })
+}
+
+fn range(node: &Node<'_>) -> Range<usize> {
+    node.start()..node.end()
+}
+
+fn split<'p>(path: &'p [&'p str]) -> (&'p str, &'p [&'p str]) {
+    match path.split_last() {
+        Some((last, parents)) => (last, parents),
+        None => ("", &[]),
+    }
+}
+
+fn nest(keys: &[&str], value: Value) -> Value {
+    keys.iter().rev().fold(value, |value, key| {
+        Value::Object(Map::from_iter([((*key).to_owned(), value)]))
+    })
+}
+
+fn at<'v>(root: &'v mut Value, path: &[&str]) -> Option<&'v mut Value> {
+    path.iter().try_fold(root, |value, key| value.get_mut(key))
+}
+
+fn put(root: &mut Value, path: &[&str], value: Value) {
+    let (last, parents) = split(path);
+    let mut place = root;
+    for key in parents {
+        let Value::Object(object) = place else { return };
+        place = object
+            .entry(*key)
+            .or_insert_with(|| Value::Object(Map::new()));
+    }
+    if let Value::Object(object) = place {
+        object.insert(last.to_owned(), value);
+    }
+}
+
+/// The changed text, if it says exactly what the old one said after the same
+/// change.
+fn checked(
+    before: &Node<'_>,
+    text: String,
+    change: impl FnOnce(&mut Value),
+) -> Result<String, EditError> {
+    let mut expected = Value::from(before.clone());
+    change(&mut expected);
+    let says = tree::parse(&text).map(Value::from);
+    match says {
+        Ok(says) if says == expected => Ok(text),
+        _ => Err(EditError::Unsafe),
+    }
+}
+
+/// Nothing is there that had to be kept: no text, comments only, or empty
+/// braces on one line.
+fn is_fresh(text: &str, path: &[&str]) -> Result<bool, EditError> {
+    if trivia::skip(text, 0) == text.len() {
+        return Ok(true);
+    }
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let empty_section = path
+        .first()
+        .map(|key| format!("{{{}:{{}}}}", render::quote(key)));
+    Ok(compact == "{}" || Some(compact) == empty_section)
+}
+
+fn write_fresh(text: &str, path: &[&str], server: Value) -> String {
+    let style = render::Style::of(text);
+    let value = style.lines(&nest(path, server), "");
+    let comments = match text.contains('/') {
+        true => text.trim_end(),
+        false => "",
+    };
+    match comments.is_empty() {
+        true => format!("{value}{}", style.newline),
+        false => format!("{comments}{}{value}{}", style.newline, style.newline),
+    }
+}

@@ -1,0 +1,235 @@
+//! A definition with its `${VAR}` filled in: what a connection is made from.
+//! The one type of this room that holds values from the environment, so it
+//! cannot be serialised and its `Debug` shows none of them.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use url::Url;
+
+use super::check::{check_env_value, check_header_value, check_url};
+use super::problem::Problem;
+use super::redact::worth_hiding;
+use super::reference::{Piece, pieces};
+use super::spec::{ServerSpec, Target};
+
+/// A server, ready to be started or reached.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Launch {
+    pub target: LaunchTarget,
+    /// Everything the environment gave, wherever it went.
+    filled_in: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub enum LaunchTarget {
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: IndexMap<String, String>,
+        cwd: Option<String>,
+    },
+    Remote {
+        kind: RemoteKind,
+        url: Url,
+        headers: IndexMap<String, String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteKind {
+    Http,
+    Sse,
+}
+
+/// Fills in every reference. All that is missing is said at once.
+pub fn expand(
+    spec: &ServerSpec,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Launch, Vec<Problem>> {
+    let mut filler = Filler {
+        env,
+        filled_in: Vec::new(),
+        problems: Vec::new(),
+    };
+    let target = match &spec.target {
+        Target::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => filler.stdio(command, args, env, cwd.as_deref()),
+        Target::Http { url, headers } => filler.remote(RemoteKind::Http, url, headers),
+        Target::Sse { url, headers } => filler.remote(RemoteKind::Sse, url, headers),
+    };
+    match target {
+        Some(target) if filler.problems.is_empty() => Ok(Launch {
+            target,
+            filled_in: filler.filled_in,
+        }),
+        _ => Err(filler.problems),
+    }
+}
+
+struct Filler<'e> {
+    env: &'e dyn Fn(&str) -> Option<String>,
+    filled_in: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+impl Filler<'_> {
+    fn stdio(
+        &mut self,
+        command: &str,
+        args: &[String],
+        env: &IndexMap<String, String>,
+        cwd: Option<&str>,
+    ) -> Option<LaunchTarget> {
+        let command = self.fill("command", command);
+        if command.is_empty() && self.problems.is_empty() {
+            self.problem("command", "is empty once its variables are filled in");
+        }
+        let args = args
+            .iter()
+            .enumerate()
+            .map(|(i, arg)| self.fill(&format!("args[{i}]"), arg))
+            .collect();
+        let env = self.map("env", env, check_env_value);
+        Some(LaunchTarget::Stdio {
+            command,
+            args,
+            env,
+            cwd: cwd.map(str::to_owned),
+        })
+    }
+
+    fn remote(
+        &mut self,
+        kind: RemoteKind,
+        url: &str,
+        headers: &IndexMap<String, String>,
+    ) -> Option<LaunchTarget> {
+        let before = self.problems.len();
+        let url = self.fill("url", url);
+        let headers = self.map("headers", headers, check_header_value);
+        if self.problems.len() > before {
+            return None;
+        }
+        match check_url(&url) {
+            Ok(url) => Some(LaunchTarget::Remote { kind, url, headers }),
+            Err(message) => {
+                self.problem("url", message);
+                None
+            }
+        }
+    }
+
+    fn map(
+        &mut self,
+        field: &str,
+        map: &IndexMap<String, String>,
+        check: fn(&str) -> Result<(), String>,
+    ) -> IndexMap<String, String> {
+        let mut filled = IndexMap::with_capacity(map.len());
+        for (name, value) in map {
+            let path = format!("{field}.{name}");
+            let value = self.fill(&path, value);
+            if let Err(message) = check(&value) {
+                self.problem(&path, message);
+            }
+            filled.insert(name.clone(), value);
+        }
+        filled
+    }
+
+    fn fill(&mut self, field: &str, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len());
+        for piece in pieces(text) {
+            match piece {
+                Piece::Text(text) => filled.push_str(text),
+                Piece::Reference { name, default } => match (self.env)(name) {
+                    Some(value) => {
+                        filled.push_str(&value);
+                        self.filled_in.push(value);
+                    }
+                    None => match default {
+                        Some(default) => filled.push_str(default),
+                        None => self.problem(field, unset(name)),
+                    },
+                },
+            }
+        }
+        if filled.contains('\0') {
+            self.problem(field, "must not contain a NUL character");
+        }
+        filled
+    }
+
+    fn problem(&mut self, field: &str, message: impl Into<String>) {
+        self.problems.push(Problem::new(field, message));
+    }
+}
+
+fn unset(name: &str) -> String {
+    format!(
+        "the environment variable {name} is not set; set it before starting Portway, \
+         or give a default: ${{{name}:-value}}"
+    )
+}
+
+impl Launch {
+    /// The values that must not appear in a log.
+    pub fn secrets(&self) -> Vec<&str> {
+        let (map, always) = match &self.target {
+            LaunchTarget::Stdio { env, .. } => (env, false),
+            LaunchTarget::Remote { headers, .. } => (headers, true),
+        };
+        let mut secrets: Vec<&str> = Vec::new();
+        for (name, value) in map {
+            if always || worth_hiding(name, value) {
+                secrets.push(value);
+            }
+            // `Bearer abc`: the log may show the token alone.
+            if let Some((_, credential)) = value.split_once(' ').filter(|_| always) {
+                secrets.push(credential.trim());
+            }
+        }
+        secrets.extend(
+            self.filled_in
+                .iter()
+                .map(String::as_str)
+                .filter(|value| worth_hiding("", value)),
+        );
+        if let LaunchTarget::Remote { url, .. } = &self.target {
+            secrets.extend(url.password());
+        }
+        secrets
+    }
+}
+
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.target, f)
+    }
+}
+
+impl fmt::Debug for LaunchTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |map: &IndexMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
+        match self {
+            LaunchTarget::Stdio { args, env, .. } => f
+                .debug_struct("Stdio")
+                .field("args", &args.len())
+                .field("env", &names(env))
+                .finish_non_exhaustive(),
+            LaunchTarget::Remote { kind, headers, .. } => f
+                .debug_struct("Remote")
+                .field("kind", kind)
+                .field("headers", &names(headers))
+                .finish_non_exhaustive(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The fields of one object, taken out by kind; what has the wrong kind
+//! becomes a problem that names the field and the place.
+
+use indexmap::IndexMap;
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+
+use super::problem::Problem;
+use super::reference::{Piece, pieces};
+use super::tree::{Places, kind_of, repeated};
+
+pub(super) struct Fields<'r, 't> {
+    pub(super) object: &'r Object<'t>,
+    pub(super) places: &'r Places<'t>,
+    pub(super) problems: Vec<Problem>,
+}
+
+pub(super) type Check = fn(&str) -> Result<(), String>;
+
+impl<'r, 't> Fields<'r, 't> {
+    /// The value of a field; `null` is as good as absent.
+    pub(super) fn get(&self, field: &str) -> Option<&'r Value<'t>> {
+        let member = self
+            .object
+            .properties
+            .iter()
+            .find(|p| p.name.as_str() == field)?;
+        (!matches!(member.value, Value::NullKeyword(_))).then_some(&member.value)
+    }
+
+    pub(super) fn problem_at(
+        &mut self,
+        field: impl Into<String>,
+        message: impl Into<String>,
+        offset: usize,
+    ) {
+        let place = self.places.of(offset);
+        self.problems.push(Problem::new(field, message).at(place));
+    }
+
+    pub(super) fn missing(&mut self, field: &str, message: &str) {
+        self.problem_at(field, message, self.object.start());
+    }
+
+    pub(super) fn boolean(&mut self, field: &str) -> Option<bool> {
+        match self.get(field)? {
+            Value::BooleanLit(literal) => Some(literal.value),
+            other => {
+                self.wrong_kind(field, "true or false", other);
+                None
+            }
+        }
+    }
+
+    pub(super) fn choice<T: Copy + Default>(
+        &mut self,
+        field: &str,
+        choices: &[T],
+        word: fn(T) -> &'static str,
+    ) -> T {
+        let Some(value) = self.get(field) else {
+            return T::default();
+        };
+        let Some(text) = self.string(field, value) else {
+            return T::default();
+        };
+        if let Some(choice) = choices.iter().find(|choice| word(**choice) == text) {
+            return *choice;
+        }
+        let words: Vec<&str> = choices.iter().map(|choice| word(*choice)).collect();
+        let message = format!("{} is not known; use {}", quoted(text), words.join(", "));
+        self.problem_at(field, message, value.start());
+        T::default()
+    }
+
+    pub(super) fn wrong_kind(&mut self, field: &str, wanted: &str, value: &Value<'_>) {
+        let message = format!("must be {wanted}, not {}", kind_of(value));
+        self.problem_at(field, message, value.start());
+    }
+
+    pub(super) fn string(&mut self, field: &str, value: &'r Value<'t>) -> Option<&'r str> {
+        let Value::StringLit(literal) = value else {
+            self.wrong_kind(field, "a string", value);
+            return None;
+        };
+        if literal.value.contains('\0') {
+            let message = "must not contain a NUL character";
+            self.problem_at(field, message, value.start());
+            return None;
+        }
+        Some(&literal.value)
+    }
+
+    pub(super) fn strings(&mut self, field: &str, value: &'r Value<'t>) -> Vec<String> {
+        let Value::Array(array) = value else {
+            self.wrong_kind(field, "a list of strings", value);
+            return Vec::new();
+        };
+        let elements = array.elements.iter().enumerate();
+        elements
+            .filter_map(|(i, element)| self.string(&format!("{field}[{i}]"), element))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    pub(super) fn map(
+        &mut self,
+        field: &str,
+        check_name: Check,
+        check_value: Check,
+    ) -> IndexMap<String, String> {
+        let mut map = IndexMap::new();
+        let Some(value) = self.get(field) else {
+            return map;
+        };
+        let Value::Object(object) = value else {
+            self.wrong_kind(field, "an object of names and strings", value);
+            return map;
+        };
+        for (name, offset) in repeated(object) {
+            self.problem_at(
+                format!("{field}.{name}"),
+                "is given twice; keep one",
+                offset,
+            );
+        }
+        for member in &object.properties {
+            let name = member.name.as_str();
+            let path = format!("{field}.{name}");
+            if let Err(message) = check_name(name) {
+                self.problem_at(path.as_str(), message, member.start());
+            }
+            let Some(text) = self.string(&path, &member.value) else {
+                continue;
+            };
+            for piece in pieces(text) {
+                if let Piece::Text(text) = piece
+                    && let Err(message) = check_value(text)
+                {
+                    self.problem_at(path.as_str(), message, member.value.start());
+                }
+            }
+            map.insert(name.to_owned(), text.to_owned());
+        }
+        map
+    }
+}
+
+/// A word of the person's own, short enough to repeat.
+pub(super) fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(40).collect();
+    format!("{short:?}")
+}

@@ -1,0 +1,178 @@
+//! A whole file: each server by itself, so that a bad one costs only itself
+//! (SPEC B3).
+
+use indexmap::IndexMap;
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+
+use super::definition::{self, Manner};
+use super::problem::Problem;
+use super::spec::{ServerName, ServerSpec};
+use super::tree::{self, Places, kind_of, repeated};
+
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// `.mcp.json`.
+    Mcp,
+    /// `.kode.json`, which holds much else, and servers per project
+    /// directory.
+    Kode,
+}
+
+/// A definition, or all that is wrong with it.
+pub type Definition = Result<(ServerName, ServerSpec), Vec<Problem>>;
+
+/// Definitions by the key they stand under, in the order of the file.
+pub type Servers = IndexMap<String, Definition>;
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsed {
+    pub servers: Servers,
+    /// Servers for one project directory, by that directory; Kode only.
+    pub projects: IndexMap<String, Servers>,
+    /// What is wrong with no server in particular, and stops none.
+    pub problems: Vec<Problem>,
+}
+
+const SERVERS: &str = "mcpServers";
+const PROJECTS: &str = "projects";
+
+/// Reads a file. The error is for a file that says nothing at all: not JSON,
+/// or without a usable place for servers; what ran on its last good state
+/// goes on.
+pub fn parse_file(text: &str, dialect: Dialect) -> Result<Parsed, Problem> {
+    let text = tree::without_bom(text);
+    let root = tree::parse(text)?;
+    let reader = FileReader {
+        places: Places::new(text),
+    };
+    let Value::Object(root) = &root else {
+        let message = format!("must be an object, not {}", kind_of(&root));
+        return Err(Problem::new("", message).at((1, 1)));
+    };
+    let mut parsed = Parsed {
+        servers: reader.section(root, "")?,
+        ..Parsed::default()
+    };
+    match dialect {
+        Dialect::Mcp => parsed.problems.extend(reader.foreign_key(root)),
+        Dialect::Kode => reader.projects(root, &mut parsed),
+    }
+    Ok(parsed)
+}
+
+struct FileReader<'t> {
+    places: Places<'t>,
+}
+
+impl FileReader<'_> {
+    /// The `mcpServers` of an object; none is as good as empty.
+    fn section(&self, parent: &Object<'_>, path: &str) -> Result<Servers, Problem> {
+        let field = format!("{path}{SERVERS}");
+        let fail = |message: String, offset| {
+            Err(Problem::new(field.clone(), message).at(self.places.of(offset)))
+        };
+        if let Some((_, offset)) = repeated(parent).iter().find(|(name, _)| *name == SERVERS) {
+            return fail("is given twice; keep one".into(), *offset);
+        }
+        match parent.get(SERVERS).map(|member| &member.value) {
+            None | Some(Value::NullKeyword(_)) => Ok(Servers::new()),
+            Some(Value::Object(section)) => Ok(self.servers(section)),
+            Some(other) => fail(
+                format!("must be an object of servers, not {}", kind_of(other)),
+                other.start(),
+            ),
+        }
+    }
+
+    fn servers(&self, section: &Object<'_>) -> Servers {
+        let twice = repeated(section);
+        let mut servers = Servers::with_capacity(section.properties.len());
+        for member in &section.properties {
+            let key = member.name.as_str();
+            if servers.contains_key(key) {
+                continue;
+            }
+            let definition = match twice.iter().find(|(name, _)| *name == key) {
+                Some((_, offset)) => {
+                    let message = "a server of this name is given twice; keep one";
+                    Err(vec![
+                        Problem::new("name", message).at(self.places.of(*offset)),
+                    ])
+                }
+                None => self.server(key, &member.value, member.start()),
+            };
+            let named = definition.map_err(|problems| {
+                let of_server = |problem: Problem| problem.of_server(key);
+                problems.into_iter().map(of_server).collect()
+            });
+            servers.insert(key.to_owned(), named);
+        }
+        servers
+    }
+
+    fn server(&self, key: &str, value: &Value<'_>, offset: usize) -> Definition {
+        let mut problems = Vec::new();
+        let name = ServerName::parse(key)
+            .map_err(|message| {
+                problems.push(Problem::new("name", message).at(self.places.of(offset)));
+            })
+            .ok();
+        let spec = match value {
+            Value::Object(object) => definition::read(object, &self.places, Manner::File),
+            other => {
+                let message = format!("must be an object, not {}", kind_of(other));
+                Err(vec![
+                    Problem::new("", message).at(self.places.of(other.start())),
+                ])
+            }
+        };
+        match (name, spec) {
+            (Some(name), Ok(spec)) => Ok((name, spec)),
+            (_, Ok(_)) => Err(problems),
+            (_, Err(more)) => {
+                problems.extend(more);
+                Err(problems)
+            }
+        }
+    }
+
+    /// Servers under another client's key: nothing is read from there, which
+    /// would otherwise be a silence hard to explain.
+    fn foreign_key(&self, root: &Object<'_>) -> Option<Problem> {
+        if root.get(SERVERS).is_some() {
+            return None;
+        }
+        let other = ["servers", "mcp", "mcp_servers", "mcpservers"]
+            .into_iter()
+            .find_map(|key| root.get(key))?;
+        let message = format!("is not read here; servers stand under {SERVERS:?}");
+        Some(Problem::new(other.name.as_str(), message).at(self.places.of(other.start())))
+    }
+
+    /// A broken project section is no reason to lose the rest of a file that
+    /// another tool owns.
+    fn projects(&self, root: &Object<'_>, parsed: &mut Parsed) {
+        let Some(projects) = root.get_object(PROJECTS) else {
+            return;
+        };
+        for member in &projects.properties {
+            let directory = member.name.as_str();
+            let Value::Object(project) = &member.value else {
+                continue;
+            };
+            match self.section(project, &format!("{PROJECTS}[{directory:?}].")) {
+                Ok(servers) if servers.is_empty() => {}
+                Ok(servers) => {
+                    parsed.projects.insert(directory.to_owned(), servers);
+                }
+                Err(problem) => parsed.problems.push(problem),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

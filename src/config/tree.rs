@@ -1,0 +1,108 @@
+//! JSON text to a tree that remembers where everything stood. Comments and
+//! trailing commas are read; every other leniency of the parser is off, so
+//! that a file Portway takes is one that other tools take too.
+
+use std::cell::OnceCell;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::problem::Problem;
+
+pub(super) const BOM: &str = "\u{feff}";
+
+fn options() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+/// The text behind its byte order mark, if it has one.
+pub(super) fn without_bom(text: &str) -> &str {
+    text.strip_prefix(BOM).unwrap_or(text)
+}
+
+/// The value the text holds; `text` has no byte order mark.
+pub(super) fn parse(text: &str) -> Result<Value<'_>, Problem> {
+    let place = |line: usize, column: usize| {
+        let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        (small(line), small(column))
+    };
+    match parse_to_ast(text, &CollectOptions::default(), &options()) {
+        Ok(result) => result
+            .value
+            .ok_or_else(|| Problem::new("", "not JSON: the text is empty")),
+        Err(error) => Err(Problem::new("", format!("not JSON: {}", error.kind()))
+            .at(place(error.line_display(), error.column_display()))),
+    }
+}
+
+/// What a person calls this kind of value.
+pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::StringLit(_) => "a string",
+        Value::NumberLit(_) => "a number",
+        Value::BooleanLit(_) => "true or false",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "a list",
+        Value::NullKeyword(_) => "null",
+    }
+}
+
+/// The names an object gives more than once, each with the place of its
+/// second appearance. Parsers differ in which one they take, so we take none.
+pub(super) fn repeated<'o>(object: &'o Object<'_>) -> Vec<(&'o str, usize)> {
+    let mut seen = std::collections::HashMap::with_capacity(object.properties.len());
+    let mut twice = Vec::new();
+    for member in &object.properties {
+        let count = seen.entry(member.name.as_str()).or_insert(0_u32);
+        *count += 1;
+        if *count == 2 {
+            twice.push((member.name.as_str(), member.start()));
+        }
+    }
+    twice
+}
+
+/// Byte offsets to lines and columns, counted from 1; worked out once, when
+/// the first problem asks.
+pub(super) struct Places<'t> {
+    text: &'t str,
+    starts: OnceCell<Vec<usize>>,
+}
+
+impl<'t> Places<'t> {
+    pub(super) fn new(text: &'t str) -> Places<'t> {
+        Places {
+            text,
+            starts: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn of(&self, offset: usize) -> (u32, u32) {
+        let starts = self.starts.get_or_init(|| {
+            let breaks = self.text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+            std::iter::once(0)
+                .chain(breaks.map(|(i, _)| i + 1))
+                .collect()
+        });
+        let line = starts.partition_point(|start| *start <= offset);
+        let start = starts[line - 1];
+        let column = self
+            .text
+            .get(start..offset)
+            .map_or(0, |s| s.chars().count());
+        let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        (small(line), small(column + 1))
+    }
+}
