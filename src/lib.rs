@@ -16,5 +16,6 @@
 //! definitions with their status.
 
 pub mod config;
+pub mod store;
 pub mod wire;
 

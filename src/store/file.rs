@@ -1,0 +1,110 @@
+//! Whole files, read and replaced so that a reader, a crash and a lost power
+//! supply each find the old content or the new, and nothing in between.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::lock::private;
+
+/// More than any file of ours, or of a person, should ever be.
+pub const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
+
+/// The content, or `None` where there is no file.
+pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match File::open(path) {
+        Ok(file) => read_open(&file).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn read_open(mut file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    (&mut file).take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > SIZE_LIMIT {
+        let message = format!("is larger than {} MiB", SIZE_LIMIT >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+/// Replaces a file of our own: durable once this returns, its owner's alone.
+pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = Temporary::create(path, bytes)?;
+    temporary.file.sync_all()?;
+    fs::rename(&temporary.path, path)?;
+    temporary.keep();
+    sync_directory(path)
+}
+
+/// A rename lives in the directory: without this it may be lost although the
+/// content was saved.
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(directory_of(path))?.sync_all()
+}
+
+pub(super) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// What the temporary files beside `path` are called, up to a random end.
+fn temporary_prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(".{}.portway-", name.trim_start_matches('.'))
+}
+
+/// A file beside the one it is to become; removed unless kept.
+pub(super) struct Temporary {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    kept: bool,
+}
+
+impl Temporary {
+    pub(super) fn create(target: &Path, bytes: &[u8]) -> io::Result<Temporary> {
+        let end: String = std::iter::repeat_with(fastrand::alphanumeric)
+            .take(12)
+            .collect();
+        let name = format!("{}{end}", temporary_prefix(target));
+        let path = directory_of(target).join(name);
+        let file = private(OpenOptions::new().write(true).create_new(true)).open(&path)?;
+        let mut temporary = Temporary {
+            path,
+            file,
+            kept: false,
+        };
+        temporary.file.write_all(bytes)?;
+        Ok(temporary)
+    }
+
+    /// The path is someone else's now.
+    pub(super) fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes what a crash in the middle of a write left beside `path`. Only
+/// for files that no other process writes.
+pub(super) fn sweep(path: &Path) {
+    let prefix = temporary_prefix(path);
+    let Ok(entries) = fs::read_dir(directory_of(path)) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! One process per data directory, for its whole life. The lock goes with
+//! the process, however it ends; the number inside is for the message only.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+use super::StoreErrorKind;
+
+/// Held until dropped.
+#[derive(Debug)]
+pub(super) struct DirectoryLock {
+    _file: File,
+}
+
+impl DirectoryLock {
+    pub(super) fn take(directory: &Path) -> Result<DirectoryLock, StoreErrorKind> {
+        let path = directory.join("lock");
+        let fail = |error| StoreErrorKind::io(&path, error);
+        let mut file = private(OpenOptions::new().read(true).write(true).create(true))
+            .truncate(false)
+            .open(&path)
+            .map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                // A holder that has not written its number yet has none.
+                let _ = file.read_to_string(&mut text);
+                return Err(StoreErrorKind::Locked {
+                    directory: directory.to_owned(),
+                    pid: text.trim().parse().ok(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(fail(error)),
+        }
+        file.set_len(0).map_err(fail)?;
+        file.rewind().map_err(fail)?;
+        writeln!(file, "{}", std::process::id()).map_err(fail)?;
+        Ok(DirectoryLock { _file: file })
+    }
+}
+
+/// Makes the directory, closed to everyone else. One that is there already
+/// is left as it is: it may hold more than ours.
+pub(super) fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let fail = |error| StoreErrorKind::io(directory, error);
+    if let Some(parent) = directory.parent().filter(|p| !p.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(fail)?;
+    }
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        other => other.map_err(fail),
+    }
+}
+
+/// A file made by these options is its owner's alone, whatever the umask.
+pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}

@@ -1,0 +1,121 @@
+//! What is remembered. The trait is all that other rooms see; behind it,
+//! this room alone knows file syscalls, locks and (later) SQL. Something
+//! missing is never an error here: the caller decides what it means.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::config::ServerName;
+
+mod file;
+mod json;
+mod key;
+mod lock;
+mod replace;
+mod snapshot;
+mod time;
+
+pub use json::{JsonStore, Opened};
+pub use key::{admin_token, instance_id};
+pub use replace::{ReadError, ReplaceError, read_trusted, replace};
+pub use time::Timestamp;
+
+/// What no configuration file has a field for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerRecord {
+    pub id: Uuid,
+    pub name: ServerName,
+    /// The last word of a person on whether it should run; where there is
+    /// none, its definition's `enabled` decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<bool>,
+    pub created_at: Timestamp,
+}
+
+impl ServerRecord {
+    pub fn new(name: ServerName) -> ServerRecord {
+        ServerRecord {
+            id: Uuid::new_v4(),
+            name,
+            run: None,
+            created_at: Timestamp::now(),
+        }
+    }
+}
+
+/// A write that was answered is durable; a read sees every answered write.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// All server records, oldest first.
+    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError>;
+
+    /// Makes the record, or replaces the one with its id. Names are unique.
+    async fn put_server(&self, record: &ServerRecord) -> Result<(), StoreError>;
+
+    /// Whether there was one.
+    async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError>;
+}
+
+/// What could not be done, in words, and why. Cheap to clone: one failed
+/// write answers everyone who was waiting for it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot {operation}: {kind}")]
+pub struct StoreError {
+    pub operation: Cow<'static, str>,
+    pub kind: StoreErrorKind,
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreErrorKind {
+    /// Try again later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Another process has the data directory.
+    #[error(
+        "{} is in use by another Portway{}",
+        directory.display(),
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    Locked {
+        directory: PathBuf,
+        pid: Option<u32>,
+    },
+    /// A rule of the data forbids it.
+    #[error("{constraint} is taken")]
+    Conflict { constraint: &'static str },
+    /// What is on disk cannot be used, and it is not ours to throw away.
+    #[error("{0}")]
+    Corrupt(String),
+    #[error("no space is left on the disk")]
+    Full,
+    #[error("{}: {source}", path.display())]
+    Io {
+        path: PathBuf,
+        source: Arc<io::Error>,
+    },
+}
+
+impl StoreErrorKind {
+    fn io(path: impl Into<PathBuf>, error: io::Error) -> StoreErrorKind {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
+            _ => StoreErrorKind::Io {
+                path: path.into(),
+                source: Arc::new(error),
+            },
+        }
+    }
+
+    fn during(self, operation: impl Into<Cow<'static, str>>) -> StoreError {
+        StoreError {
+            operation: operation.into(),
+            kind: self,
+        }
+    }
+}

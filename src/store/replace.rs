@@ -1,0 +1,224 @@
+//! Files that are a person's: read only if no one else could have written
+//! them, and replaced without losing an edit made at the same moment.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::file::{Temporary, read, read_open, sync_directory};
+
+/// Why a configuration file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Someone else could have put a command to run there.
+    #[error("{0}")]
+    Untrusted(String),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The content of a file that counts only if we or root own it and nobody
+/// else may write it; `None` where there is no file.
+pub fn read_trusted(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
+    let file = match open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(ReadError::Untrusted("is not a regular file".into()));
+    }
+    #[cfg(unix)]
+    trust(&metadata).map_err(ReadError::Untrusted)?;
+    Ok(Some(read_open(&file)?))
+}
+
+/// Without waiting: a pipe of that name would never answer.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    options.read(true).open(path)
+}
+
+#[cfg(unix)]
+fn trust(metadata: &fs::Metadata) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+
+    let owner = metadata.uid();
+    let us = nix::unistd::geteuid().as_raw();
+    if owner != us && owner != 0 {
+        return Err(format!(
+            "belongs to user {owner}, and only user {us} or root may say what runs here; \
+             change its owner (chown {us})"
+        ));
+    }
+    let mode = metadata.mode();
+    let others = mode & 0o002 != 0;
+    let group = mode & 0o020 != 0 && !is_private_group(metadata.gid(), owner);
+    if others || group {
+        let who = if others { "everyone" } else { "its group" };
+        return Err(format!(
+            "may be written by {who} (mode {:03o}), who could make it run anything; \
+             take that away (chmod go-w)",
+            mode & 0o777
+        ));
+    }
+    Ok(())
+}
+
+/// Where the usual mask is 002, each user has a group of the same name and
+/// alone in it: then the group is nobody else.
+#[cfg(unix)]
+fn is_private_group(gid: u32, owner: u32) -> bool {
+    use nix::unistd::{Gid, Group, Uid, User};
+
+    let user = User::from_uid(Uid::from_raw(owner)).ok().flatten();
+    let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten();
+    match (user, group) {
+        (Some(user), Some(group)) => {
+            group.name == user.name && group.mem.iter().all(|member| *member == user.name)
+        }
+        _ => false,
+    }
+}
+
+/// Why a file was not replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplaceError {
+    /// It is not the file the new content was made from: read it again.
+    #[error("the file was changed by someone else meanwhile")]
+    Changed,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Replaces a file that held `seen` (`None`: there was none) by `bytes`.
+/// Durable once this returns. The mode and the owner are kept, a link is
+/// followed; a new file gets `new_mode`.
+pub fn replace(
+    path: &Path,
+    seen: Option<&[u8]>,
+    bytes: &[u8],
+    new_mode: u32,
+) -> Result<(), ReplaceError> {
+    let target = follow(path)?;
+    if read(&target)?.as_deref() != seen {
+        return Err(ReplaceError::Changed);
+    }
+    let temporary = Temporary::create(&target, bytes)?;
+    if seen.is_some() {
+        copy_owner_and_mode(&target, &temporary.file)?;
+    } else {
+        set_mode(&temporary.file, new_mode)?;
+    }
+    temporary.file.sync_all()?;
+    match seen {
+        Some(seen) => exchange(temporary, &target, seen, bytes)?,
+        None => appear(temporary, &target)?,
+    }
+    Ok(sync_directory(&target)?)
+}
+
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+            Ok(path.to_owned())
+        }
+        other => other,
+    }
+}
+
+/// Puts a new file in place unless one has come into being meanwhile.
+fn appear(temporary: Temporary, target: &Path) -> Result<(), ReplaceError> {
+    match fs::hard_link(&temporary.path, target) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ReplaceError::Changed),
+        // A file system without links; the moment in between is the price.
+        Err(_) if !target.exists() => {
+            fs::rename(&temporary.path, target)?;
+            temporary.keep();
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Swaps the two files, then looks at what came out. If it is not what we
+/// have seen, someone saved in between, and it goes back.
+fn exchange(
+    temporary: Temporary,
+    target: &Path,
+    seen: &[u8],
+    bytes: &[u8],
+) -> Result<(), ReplaceError> {
+    if !swap(&temporary.path, target)? {
+        if read(target)?.as_deref() != Some(seen) {
+            return Err(ReplaceError::Changed);
+        }
+        fs::rename(&temporary.path, target)?;
+        temporary.keep();
+        return Ok(());
+    }
+    if read(&temporary.path)?.as_deref() == Some(seen) {
+        return Ok(());
+    }
+    // Each swap that brings out something else than ours met a newer save
+    // still; nobody saves that often without end.
+    for _ in 0..100 {
+        swap(&temporary.path, target)?;
+        if read(&temporary.path)?.as_deref() == Some(bytes) {
+            return Err(ReplaceError::Changed);
+        }
+    }
+    temporary.keep();
+    Err(ReplaceError::Changed)
+}
+
+/// Whether the system can do it at all.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn swap(a: &Path, b: &Path) -> io::Result<bool> {
+    use nix::errno::Errno;
+    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+
+    match renameat2(AT_FDCWD, a, AT_FDCWD, b, RenameFlags::RENAME_EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::EINVAL | Errno::ENOSYS) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn swap(_: &Path, _: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+#[cfg(unix)]
+fn copy_owner_and_mode(from: &Path, to: &File) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+
+    let old = fs::metadata(from)?;
+    let new = to.metadata()?;
+    if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+        // Without the right to give a file away it stays ours.
+        let _ = fchown(to, Some(old.uid()), Some(old.gid()));
+    }
+    to.set_permissions(old.permissions())
+}
+
+#[cfg(unix)]
+fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn copy_owner_and_mode(_: &Path, _: &File) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &File, _: u32) -> io::Result<()> {
+    Ok(())
+}
