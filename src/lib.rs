@@ -17,5 +17,6 @@
 
 pub mod config;
 pub mod store;
+pub mod upstream;
 pub mod wire;
 

@@ -1,0 +1,50 @@
+//! Processes that lost their helper, found by the marker in their environment
+//! and by the name of their cgroup.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill as send};
+use nix::unistd::Pid;
+
+use super::process::MARKER;
+use super::procfs;
+use super::shim::cgroup;
+
+/// How long to go on against something that keeps forking.
+const LIMIT: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Kills every process whose marker begins so, until none is found, and says
+/// how many there were.
+pub(super) fn kill(beginning: &str) -> usize {
+    cgroup::clear(beginning);
+    let wanted = format!("{MARKER}={beginning}");
+    let spared = own_line();
+    let mut killed = HashSet::new();
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        let marked = |pid: &i32| !spared.contains(pid) && procfs::has_environment(*pid, &wanted);
+        let found: Vec<i32> = procfs::all().into_iter().filter(marked).collect();
+        if found.is_empty() || Instant::now() > deadline {
+            return killed.len();
+        }
+        for pid in found {
+            if send(Pid::from_raw(pid), Signal::SIGKILL).is_ok() {
+                killed.insert(pid);
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// This process and what it was started from: a Portway restarted by a tool
+/// of one of its own servers carries that server's marker itself.
+fn own_line() -> HashSet<i32> {
+    let mut line = HashSet::new();
+    let mut next = Some(Pid::this().as_raw());
+    while let Some(pid) = next.filter(|pid| *pid > 0 && line.insert(*pid)) {
+        next = procfs::parent(pid);
+    }
+    line
+}

@@ -1,0 +1,371 @@
+//! How one server is reached: one connection to one server, over stdio,
+//! Streamable HTTP or the old HTTP+SSE, in either era.
+//!
+//! This room spawns, opens sockets, counts ids and times out. It does not
+//! retry, knows no other server, and not who asked. A [`Link`] is the owner:
+//! when it is ended, the whole process tree is gone before `end` returns. A
+//! [`Connection`] is the handle that callers clone.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Containment, EraChoice, Launch, LaunchTarget, Redactor};
+use crate::wire::{self, Era, RpcError};
+
+pub mod containment;
+mod error;
+mod handshake;
+#[cfg(target_os = "linux")]
+mod leftovers;
+mod lines;
+mod peer;
+mod pending;
+mod pipe;
+pub mod process;
+#[cfg(target_os = "linux")]
+mod procfs;
+pub mod shim;
+mod stdio;
+mod unread;
+
+pub use error::UpstreamError;
+pub use peer::Peer;
+
+use peer::Spelling;
+use pending::{Answer, Gate};
+use pipe::Pipe;
+
+/// Messages to the server that expect no answer through us: notifications,
+/// cancellations, replies to its own requests.
+pub(crate) type Outbox = mpsc::Sender<Bytes>;
+
+/// How many unasked-for messages of a server may wait for its owner.
+const INBOUND_QUEUE: usize = 256;
+
+/// Bounds of one connection.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// One stdio line or one SSE event.
+    pub message: usize,
+    /// One HTTP response body.
+    pub response: usize,
+    /// How long a stdio server may be silent when asked for its era.
+    pub probe: Duration,
+    /// From spawn to the end of the handshake.
+    pub connect: Duration,
+    /// After stdin is closed, before TERM.
+    pub eof_grace: Duration,
+    /// After TERM, before KILL.
+    pub term_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            message: 8 << 20,
+            response: 16 << 20,
+            probe: Duration::from_millis(2500),
+            connect: Duration::from_secs(60),
+            eof_grace: Duration::from_secs(3),
+            term_grace: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Where a line of a server's log comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogStream {
+    Stderr,
+    Protocol,
+    Portway,
+}
+
+/// Takes the log lines of one server; must not block.
+pub type LogSink = Arc<dyn Fn(LogStream, &str) + Send + Sync>;
+
+/// What a connection is made with, besides the expanded definition.
+#[derive(Clone)]
+pub struct Options {
+    /// What is run or reached, as the definition says it: safe to show.
+    pub title: String,
+    pub era: EraChoice,
+    /// The verdict of an earlier probe of the same definition.
+    pub remembered: Option<Era>,
+    pub containment: Containment,
+    /// Where relative paths of the definition start.
+    pub project: PathBuf,
+    /// What a child inherits besides its declared variables.
+    pub base_env: Arc<Vec<(String, String)>>,
+    /// Marks our children, so that a later start can find leftovers.
+    pub instance: String,
+    /// Our own binary, re-executed to hold the process tree.
+    pub shim: PathBuf,
+    pub limits: Limits,
+    pub log: LogSink,
+    /// The client capabilities we can answer for.
+    pub capabilities: Arc<RawValue>,
+    /// Takes known secrets out of what a server prints.
+    pub redactor: Arc<Redactor>,
+}
+
+/// One request to a server.
+pub struct Call<'a> {
+    pub method: &'a str,
+    pub params: Option<&'a RawValue>,
+    /// Restarted by progress; `None` for a listen, which has no end.
+    pub limit: Option<Duration>,
+    /// Ask the server for progress; it arrives on `events`.
+    pub progress: bool,
+    /// What comes before the answer, in order; a full queue drops.
+    pub events: Option<mpsc::Sender<CallEvent>>,
+}
+
+impl<'a> Call<'a> {
+    pub fn new(method: &'a str, limit: Duration) -> Call<'a> {
+        Call {
+            method,
+            params: None,
+            limit: Some(limit),
+            progress: false,
+            events: None,
+        }
+    }
+
+    pub fn params(mut self, params: Option<&'a RawValue>) -> Call<'a> {
+        self.params = params;
+        self
+    }
+}
+
+/// Something that belongs to one request and comes before its answer.
+#[derive(Debug)]
+pub enum CallEvent {
+    Notification(Notification),
+    Request(ServerRequest),
+}
+
+/// Something a server says that belongs to no request of ours.
+#[derive(Debug)]
+pub enum Inbound {
+    Notification(Notification),
+    Request(ServerRequest),
+}
+
+#[derive(Debug)]
+pub struct Notification {
+    pub method: String,
+    pub params: Option<Box<RawValue>>,
+}
+
+/// A request of a server to its client (legacy only). Unanswered, it is
+/// refused when dropped: a server must never wait for ever.
+pub struct ServerRequest {
+    pub method: String,
+    pub params: Option<Box<RawValue>>,
+    id: Box<RawValue>,
+    outbox: Option<Outbox>,
+}
+
+impl ServerRequest {
+    pub(crate) fn new(
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+        outbox: Outbox,
+    ) -> ServerRequest {
+        ServerRequest {
+            method: method.to_owned(),
+            params: params.map(ToOwned::to_owned),
+            id: id.to_owned(),
+            outbox: Some(outbox),
+        }
+    }
+
+    pub fn answer(mut self, answer: Result<Box<RawValue>, RpcError>) {
+        self.send(answer);
+    }
+
+    fn send(&mut self, answer: Result<Box<RawValue>, RpcError>) {
+        let Some(outbox) = self.outbox.take() else {
+            return;
+        };
+        let bytes = match answer {
+            Ok(result) => wire::response(&self.id, &result),
+            Err(error) => wire::error(Some(&self.id), &error),
+        };
+        let _ = outbox.try_send(bytes.into());
+    }
+}
+
+impl Drop for ServerRequest {
+    fn drop(&mut self) {
+        let message = format!("{} is not available from this client", self.method);
+        self.send(Err(RpcError::new(wire::code::METHOD_NOT_FOUND, message)));
+    }
+}
+
+impl std::fmt::Debug for ServerRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ServerRequest({})", self.method)
+    }
+}
+
+/// The transports, as requests see them.
+pub(crate) enum Transport {
+    Pipe(Pipe),
+}
+
+impl Transport {
+    async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+        match self {
+            Transport::Pipe(pipe) => pipe.request(spelling, call).await,
+        }
+    }
+
+    async fn notify(&self, message: Vec<u8>) -> Result<(), UpstreamError> {
+        match self {
+            Transport::Pipe(pipe) => pipe.send(message.into()).await,
+        }
+    }
+}
+
+/// A handle to a connected server; cheap to clone.
+#[derive(Clone)]
+pub struct Connection {
+    transport: Arc<Transport>,
+    peer: Arc<Peer>,
+    gate: Arc<Gate>,
+}
+
+impl Connection {
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future cancels
+    /// the request upstream.
+    pub async fn request(&self, call: Call<'_>) -> Answer {
+        let _pass = self.gate.enter()?;
+        self.transport.request(&self.peer.spelling, call).await
+    }
+
+    /// A request of the connection's own owner (lists, health, listening):
+    /// it neither counts as a call in flight nor waits for the gate.
+    pub async fn background(&self, call: Call<'_>) -> Answer {
+        self.transport.request(&self.peer.spelling, call).await
+    }
+
+    pub async fn notify(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), UpstreamError> {
+        self.transport
+            .notify(wire::notification(method, params))
+            .await
+    }
+
+    /// Takes no new calls from now on; they fail with
+    /// [`UpstreamError::Draining`], unsent.
+    pub fn close_gate(&self) {
+        self.gate.close();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.gate.is_closed()
+    }
+
+    /// Resolves when no call is in flight.
+    pub async fn drained(&self) {
+        self.gate.empty().await;
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.gate.in_flight()
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Connection({} {:?})", self.peer.version, self.peer.era)
+    }
+}
+
+/// What is known of the process behind a stdio connection.
+#[derive(Clone, Debug)]
+pub struct ProcessFacts {
+    pub pid: u32,
+    pub containment: containment::Step,
+}
+
+/// The one owner of a connection.
+pub struct Link {
+    pub inbound: mpsc::Receiver<Inbound>,
+    pub process: Option<ProcessFacts>,
+    transport: Arc<Transport>,
+    gone: watch::Receiver<Option<UpstreamError>>,
+    stop: CancellationToken,
+    /// Ends with what the server left unread, where that can be known.
+    keeper: Option<JoinHandle<Option<usize>>>,
+}
+
+impl Link {
+    /// Resolves with the reason when the connection has ended by itself.
+    pub fn gone(&self) -> impl Future<Output = UpstreamError> + use<> {
+        let mut gone = self.gone.clone();
+        async move {
+            let reason = match gone.wait_for(Option::is_some).await {
+                Ok(reason) => reason.clone(),
+                Err(_) => None,
+            };
+            reason.unwrap_or_else(|| UpstreamError::Lost("the connection ended".into()))
+        }
+    }
+
+    /// Ends the connection and everything it started. Bounded by the graces
+    /// of its limits.
+    pub async fn end(self) {
+        self.finish().await;
+    }
+
+    async fn finish(mut self) -> Option<usize> {
+        self.stop.cancel();
+        match self.keeper.take() {
+            Some(keeper) => keeper.await.ok().flatten(),
+            None => None,
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // Not ended in order: the keeper still ends the tree, unattended.
+        self.stop.cancel();
+    }
+}
+
+/// What a client without any feature of its own declares.
+pub fn no_capabilities() -> Arc<RawValue> {
+    Arc::from(peer::empty_object().to_owned())
+}
+
+/// Connects and shakes hands. Whatever the outcome, when this returns an
+/// error nothing of the attempt is left; `stop` ends the attempt early.
+pub async fn connect(
+    launch: &Launch,
+    options: &Options,
+    stop: &CancellationToken,
+) -> Result<(Link, Connection), UpstreamError> {
+    match &launch.target {
+        LaunchTarget::Stdio { .. } => stdio::connect(launch, options, stop).await,
+        LaunchTarget::Remote { .. } => Err(UpstreamError::Unreachable("no".into())),
+    }
+}

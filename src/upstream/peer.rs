@@ -1,0 +1,103 @@
+//! Who is at the other end, and how to spell requests for it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::UpstreamError;
+use crate::wire::{self, Era, meta, object};
+
+/// What the handshake or the discovery told.
+#[derive(Debug)]
+pub struct Peer {
+    pub era: Era,
+    pub version: String,
+    /// ServerCapabilities, as sent.
+    pub capabilities: Box<RawValue>,
+    /// Implementation, as sent; display only.
+    pub server_info: Option<Box<RawValue>>,
+    pub instructions: Option<String>,
+    pub(crate) spelling: Spelling,
+}
+
+impl Peer {
+    /// Whether a capability is there at all.
+    pub fn offers(&self, capability: &str) -> bool {
+        self.capability(capability).is_some()
+    }
+
+    /// Whether a flag inside a capability is true, e.g. `tools.listChanged`.
+    pub fn offers_flag(&self, capability: &str, flag: &str) -> bool {
+        self.capability(capability)
+            .and_then(|value| object::member(value, flag))
+            .is_some_and(|value| value.get() == "true")
+    }
+
+    fn capability(&self, name: &str) -> Option<&RawValue> {
+        object::member(&self.capabilities, name).filter(|value| value.get() != "null")
+    }
+}
+
+/// What every request to this peer carries.
+#[derive(Clone, Debug)]
+pub(crate) struct Spelling {
+    pub era: Era,
+    pub version: String,
+    pub capabilities: Arc<RawValue>,
+}
+
+impl Spelling {
+    /// The version a request or header names before anything is negotiated.
+    pub fn modern(capabilities: Arc<RawValue>) -> Spelling {
+        Spelling {
+            era: Era::Modern,
+            version: wire::MODERN.to_owned(),
+            capabilities,
+        }
+    }
+
+    pub fn legacy(version: &str, capabilities: Arc<RawValue>) -> Spelling {
+        Spelling {
+            era: Era::Legacy,
+            version: version.to_owned(),
+            capabilities,
+        }
+    }
+
+    /// Params as this peer wants them: one line, envelope added or removed.
+    pub fn params<'a>(
+        &self,
+        params: Option<&'a RawValue>,
+        progress_token: Option<u64>,
+    ) -> Result<Option<Cow<'a, RawValue>>, UpstreamError> {
+        let spelled = match self.era {
+            Era::Modern => {
+                let envelope = meta::Envelope {
+                    version: &self.version,
+                    client_info: Some(client_info()),
+                    capabilities: &self.capabilities,
+                    log_level: None,
+                };
+                meta::to_modern_params(params, &envelope, progress_token)
+                    .map(|params| Some(Cow::Owned(params)))
+            }
+            Era::Legacy => meta::to_legacy_params(params, progress_token),
+        };
+        spelled.map_err(|reason| UpstreamError::Protocol(format!("params: {reason}")))
+    }
+}
+
+/// How Portway introduces itself.
+pub(crate) fn client_info() -> &'static RawValue {
+    static INFO: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
+    INFO.get_or_init(|| {
+        let info = serde_json::json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")});
+        serde_json::value::to_raw_value(&info).expect("a literal object serialises")
+    })
+}
+
+pub(crate) fn empty_object() -> &'static RawValue {
+    static EMPTY: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
+    EMPTY.get_or_init(|| RawValue::from_string("{}".into()).expect("a literal object"))
+}

@@ -1,0 +1,211 @@
+//! One ordered channel for everything: stdio, and the old HTTP+SSE. Answers
+//! are matched by id, progress by token (which is the id).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use super::peer::{Spelling, empty_object};
+use super::pending::{Answer, Pending, Ticket};
+use super::{
+    Call, CallEvent, Inbound, LogSink, LogStream, Notification, Outbox, ServerRequest,
+    UpstreamError,
+};
+use crate::wire::{self, Message, Outcome, RpcError, meta, object};
+
+/// After so many lines in a row that are no message, the peer is not one we
+/// can talk to. In a row: a server that prints a log line now and then lives.
+const NOISE_LIMIT: u64 = 100;
+
+/// The sending half, and the table of what is waited for.
+#[derive(Clone)]
+pub(crate) struct Pipe {
+    outbox: Outbox,
+    pending: Arc<Pending>,
+}
+
+/// The receiving half: takes each message as it arrives.
+pub(crate) struct Receiver {
+    pub outbox: Outbox,
+    pub pending: Arc<Pending>,
+    pub inbound: mpsc::Sender<Inbound>,
+    pub log: LogSink,
+    noise: AtomicU64,
+}
+
+impl Pipe {
+    pub fn new(outbox: Outbox, inbound: mpsc::Sender<Inbound>, log: LogSink) -> (Pipe, Receiver) {
+        let pending = Pending::new();
+        let receiver = Receiver {
+            outbox: outbox.clone(),
+            pending: pending.clone(),
+            inbound,
+            log,
+            noise: AtomicU64::new(0),
+        };
+        (Pipe { outbox, pending }, receiver)
+    }
+
+    pub fn pending(&self) -> &Arc<Pending> {
+        &self.pending
+    }
+
+    pub async fn send(&self, message: Bytes) -> Result<(), UpstreamError> {
+        self.outbox
+            .send(message)
+            .await
+            .map_err(|_| UpstreamError::Lost("the connection ended".into()))
+    }
+
+    pub async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+        let id = self.pending.next_id();
+        let params = spelling.params(call.params, call.progress.then_some(id))?;
+        let message = wire::request(id, call.method, params.as_deref());
+        let mut ticket = self.pending.expect(id, call.events)?;
+        let mut cancel = CancelOnDrop {
+            outbox: &self.outbox,
+            id,
+            // The handshake must not be cancelled; and a server that did not
+            // understand the probe need not hear of its end.
+            armed: !matches!(call.method, "initialize" | "server/discover"),
+        };
+        let answer = self.exchange(message.into(), &mut ticket, call.limit).await;
+        // Only a caller that gave up cancels; an answer of any kind ends it.
+        cancel.armed &= matches!(answer, Err(UpstreamError::Timeout { .. }));
+        answer
+    }
+
+    async fn exchange(
+        &self,
+        message: Bytes,
+        ticket: &mut Ticket,
+        limit: Option<std::time::Duration>,
+    ) -> Answer {
+        // A server that does not read its stdin fills the queue: that wait
+        // counts against the limit too.
+        match limit {
+            Some(limit) => tokio::time::timeout(limit, self.send(message))
+                .await
+                .unwrap_or(Err(UpstreamError::Timeout { limit }))?,
+            None => self.send(message).await?,
+        }
+        ticket.wait(limit).await
+    }
+}
+
+/// Tells a server that nobody waits for request `id` any more.
+pub(crate) fn cancelled(id: u64) -> Vec<u8> {
+    let params = format!(r#"{{"requestId":{id},"reason":"the caller gave up"}}"#);
+    let params = RawValue::from_string(params).ok();
+    wire::notification("notifications/cancelled", params.as_deref())
+}
+
+struct CancelOnDrop<'a> {
+    outbox: &'a Outbox,
+    id: u64,
+    armed: bool,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            let _ = self.outbox.try_send(cancelled(self.id).into());
+        }
+    }
+}
+
+impl Receiver {
+    /// Takes one message. An error ends the connection.
+    pub fn receive(&self, bytes: &[u8]) -> Result<(), UpstreamError> {
+        let message = match wire::parse_upstream(bytes) {
+            Ok(message) => message,
+            Err(reason) => return self.noise(bytes, &reason.to_string()),
+        };
+        self.noise.store(0, Ordering::Relaxed);
+        match message {
+            Message::Response { id, outcome } => self.response(id, outcome),
+            Message::Notification { method, params } => self.notification(&method, params),
+            Message::Request { id, method, params } => self.request(id.raw(), &method, params),
+        }
+        Ok(())
+    }
+
+    fn noise(&self, bytes: &[u8], reason: &str) -> Result<(), UpstreamError> {
+        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
+        (self.log)(
+            LogStream::Protocol,
+            &format!("not a message ({reason}): {shown}"),
+        );
+        if self.noise.fetch_add(1, Ordering::Relaxed) + 1 >= NOISE_LIMIT {
+            return Err(UpstreamError::Protocol(format!(
+                "{NOISE_LIMIT} lines in a row on stdout that are not MCP messages; \
+                 a stdio server must write its log to stderr"
+            )));
+        }
+        Ok(())
+    }
+
+    fn response(&self, id: Option<&RawValue>, outcome: Outcome<'_>) {
+        let answer = match outcome {
+            Outcome::Result(result) => Ok(result.to_owned()),
+            Outcome::Error(error) => Err(UpstreamError::Rpc(error)),
+        };
+        let Some(number) = id.and_then(|id| id.get().parse().ok()) else {
+            let text = match answer {
+                Err(UpstreamError::Rpc(error)) => error.message,
+                _ => "no id".into(),
+            };
+            (self.log)(
+                LogStream::Protocol,
+                &format!("answer to nothing we asked: {text}"),
+            );
+            return;
+        };
+        // A late answer to a cancelled request lands here too: not worth a line.
+        self.pending.resolve(number, answer);
+    }
+
+    fn notification(&self, method: &str, params: Option<&RawValue>) {
+        let notification = || Notification {
+            method: method.to_owned(),
+            params: params.map(ToOwned::to_owned),
+        };
+        match method {
+            "notifications/progress" => {
+                let token = meta::progress(params).map(|progress| progress.token);
+                if let Some(id) = token.and_then(|token| token.get().parse().ok()) {
+                    let event = CallEvent::Notification(notification());
+                    self.pending.event(id, event);
+                }
+            }
+            // A modern server ends a listen this way.
+            "notifications/cancelled" => {
+                let id = params.and_then(|params| object::member(params, "requestId"));
+                if let Some(id) = id.and_then(|id| id.get().parse().ok()) {
+                    let error = RpcError::new(wire::code::INTERNAL, "ended by the server");
+                    self.pending.resolve(id, Err(UpstreamError::Rpc(error)));
+                }
+            }
+            _ => {
+                // Full: the owner is far behind, and what it needs to know
+                // (that something changed) is already in its queue.
+                let _ = self.inbound.try_send(Inbound::Notification(notification()));
+            }
+        }
+    }
+
+    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) {
+        if method == "ping" {
+            let _ = self
+                .outbox
+                .try_send(wire::response(id, empty_object()).into());
+            return;
+        }
+        let request = ServerRequest::new(id, method, params, self.outbox.clone());
+        // Full: dropping it refuses it.
+        let _ = self.inbound.try_send(Inbound::Request(request));
+    }
+}

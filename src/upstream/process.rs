@@ -1,0 +1,272 @@
+//! One server's process, owned: started, watched and ended with everything it
+//! started.
+//!
+//! Between Portway and the server stands a helper (see [`shim`](super::shim)),
+//! our own binary again, tied to us by a socket that the kernel closes however
+//! we end. So the tree goes when we say so, when a [`Process`] is dropped, and
+//! when Portway is killed.
+
+mod command;
+mod error;
+pub(super) mod helper;
+mod program;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use self::helper::Helper;
+use super::containment::{Ladder, Step, ladder};
+use super::shim::message::{KILL, Report, TERMINATE};
+#[cfg(target_os = "linux")]
+use super::{leftovers, procfs};
+
+pub use self::command::Command;
+pub use self::error::SpawnError;
+pub use super::shim::message::Exit;
+
+/// Every process of a server carries this variable; its value starts with
+/// the instance, so that a restart finds what a lost helper left behind.
+pub const MARKER: &str = "PORTWAY_INSTANCE";
+
+/// From SIGKILL to the last process gone. Only a process stuck inside the
+/// kernel takes longer, and no one can end that.
+const GONE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Processes shown of one tree.
+const TREE_LIMIT: usize = 256;
+
+/// The running binary. On Linux by a name that stays true when the file is
+/// replaced by an upgrade.
+pub fn own_binary() -> io::Result<PathBuf> {
+    if cfg!(target_os = "linux") {
+        return Ok("/proc/self/exe".into());
+    }
+    std::env::current_exe()
+}
+
+/// How long an ending server is left to itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Grace {
+    /// After its stdin is closed, before SIGTERM.
+    pub eof: Duration,
+    /// After SIGTERM, before SIGKILL.
+    pub term: Duration,
+}
+
+impl Default for Grace {
+    fn default() -> Grace {
+        Grace {
+            eof: Duration::from_secs(5),
+            term: Duration::from_secs(5),
+        }
+    }
+}
+
+/// One process of a server's tree. No command line: it may hold what `${VAR}`
+/// expanded to.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ProcessInfo {
+    pub pid: u32,
+    pub ppid: u32,
+    pub command: String,
+    /// Resident bytes.
+    pub rss: u64,
+}
+
+/// A running server. Dropping it closes the lifeline: the helper kills the
+/// tree at once, without grace and without anyone waiting for it.
+pub struct Process {
+    pub stdin: Option<Sender>,
+    pub stdout: Option<Receiver>,
+    pub stderr: Option<Receiver>,
+    helper: Helper,
+    step: Step,
+    server: i32,
+    init: i32,
+    marker: String,
+    exit: Option<Exit>,
+    cleanup: Option<JoinHandle<()>>,
+}
+
+/// Starts a server, with the first step of the ladder that takes it.
+pub async fn spawn(command: &Command) -> Result<Process, SpawnError> {
+    let ladder = ladder(&command.shim).await?;
+    let steps = ladder.choose(command.containment)?;
+    let path = command.find_program().await?;
+    let mut refusal = None;
+    for &step in steps {
+        match start(command, step, &path).await {
+            Err(error @ SpawnError::Refused { .. }) => {
+                tracing::warn!(program = command.program, %step, %error, "containment refused");
+                refusal = Some(error);
+            }
+            done => return done,
+        }
+    }
+    Err(refused(refusal, ladder))
+}
+
+fn refused(refusal: Option<SpawnError>, ladder: &Ladder) -> SpawnError {
+    match refusal {
+        Some(SpawnError::Refused { step, reason, .. }) => SpawnError::Refused {
+            step,
+            reason,
+            works: ladder
+                .works()
+                .iter()
+                .copied()
+                .filter(|works| *works != step)
+                .collect(),
+        },
+        Some(other) => other,
+        None => SpawnError::Io {
+            doing: "choosing a containment",
+            source: io::ErrorKind::Other.into(),
+        },
+    }
+}
+
+async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, SpawnError> {
+    let marker = format!("{}.{:016x}", command.instance, fastrand::u64(..));
+    let request = command.request(step, path, &marker)?;
+    let io = SpawnError::io("making the pipes");
+    let (stdin_theirs, stdin) = io::pipe().map_err(&io)?;
+    let (stdout, stdout_theirs) = io::pipe().map_err(&io)?;
+    let (stderr, stderr_theirs) = io::pipe().map_err(&io)?;
+    let theirs: [OwnedFd; 3] = [
+        stdin_theirs.into(),
+        stdout_theirs.into(),
+        stderr_theirs.into(),
+    ];
+    let title = path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into());
+    let (helper, report) = Helper::start(&command.shim, &title, &request, &theirs).await?;
+    match report {
+        Report::Started { server, init } => Ok(Process {
+            stdin: Some(Sender::from_owned_fd(stdin.into()).map_err(&io)?),
+            stdout: Some(Receiver::from_owned_fd(stdout.into()).map_err(&io)?),
+            stderr: Some(Receiver::from_owned_fd(stderr.into()).map_err(&io)?),
+            helper,
+            step,
+            server,
+            init,
+            marker,
+            exit: None,
+            cleanup: None,
+        }),
+        Report::Failed(failure) => Err(SpawnError::reported(
+            failure,
+            step,
+            path.into(),
+            command.cwd.clone(),
+        )),
+        Report::Exited(_) => Err(SpawnError::Io {
+            doing: "talking to the helper",
+            source: io::ErrorKind::InvalidData.into(),
+        }),
+    }
+}
+
+impl Process {
+    /// The server's own process, numbered as Portway sees it.
+    pub fn pid(&self) -> u32 {
+        self.server.unsigned_abs()
+    }
+
+    pub fn containment(&self) -> Step {
+        self.step
+    }
+
+    /// Waits for the server's own process to end by itself; what it left
+    /// running is killed. May be dropped and called again at any time.
+    pub async fn exited(&mut self) -> Exit {
+        loop {
+            if let Some(exit) = self.exit {
+                return exit;
+            }
+            match self.helper.report().await {
+                Ok(Some(Report::Exited(exit))) => self.exit = Some(exit),
+                Ok(Some(_)) => {}
+                // The helper was killed, and the server with it: its death
+                // signal is SIGKILL in every step.
+                Ok(None) | Err(_) => {
+                    self.exit = Some(Exit::Signal(Signal::SIGKILL as i32));
+                    self.clean_up_after_helper();
+                }
+            }
+        }
+    }
+
+    /// Ends the server: stdin closed, SIGTERM, SIGKILL, with the given waits
+    /// between. Returns when the whole tree is gone.
+    pub async fn end(mut self, grace: Grace) -> Exit {
+        drop(self.stdin.take());
+        if timeout(grace.eof, self.exited()).await.is_err() {
+            self.helper.order(TERMINATE);
+            if timeout(grace.term, self.exited()).await.is_err() {
+                self.helper.order(KILL);
+            }
+        }
+        let exit = timeout(GONE_LIMIT, self.exited()).await;
+        let mut gone = timeout(GONE_LIMIT, self.helper.gone()).await.is_ok();
+        if let Some(cleanup) = self.cleanup.take() {
+            gone &= timeout(GONE_LIMIT, cleanup).await.is_ok();
+        }
+        if !gone {
+            let (server, step) = (self.server, self.step);
+            tracing::error!(server, %step, "a process outlives SIGKILL, stuck in the kernel");
+        }
+        exit.unwrap_or(Exit::Signal(Signal::SIGKILL as i32))
+    }
+
+    /// What runs below the helper now, the server first.
+    #[cfg(target_os = "linux")]
+    pub fn tree(&self) -> Vec<ProcessInfo> {
+        let Some(helper) = self.helper.pid() else {
+            return Vec::new();
+        };
+        let mut pids = procfs::descendants(helper.cast_signed());
+        pids.retain(|pid| *pid != self.init);
+        pids.sort_by_key(|pid| (*pid != self.server, *pid));
+        pids.into_iter()
+            .filter_map(procfs::info)
+            .take(TREE_LIMIT)
+            .collect()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn tree(&self) -> Vec<ProcessInfo> {
+        Vec::new()
+    }
+
+    /// The namespace dies with its helper; in the other steps whatever left
+    /// the server's side is found by its marker.
+    fn clean_up_after_helper(&mut self) {
+        #[cfg(target_os = "linux")]
+        if self.step != Step::Namespace && self.cleanup.is_none() {
+            let marker = self.marker.clone();
+            let clean = move || {
+                leftovers::kill(&marker);
+            };
+            self.cleanup = Some(tokio::task::spawn_blocking(clean));
+        }
+    }
+}
+
+/// Kills what servers of an earlier Portway of the same instance left behind
+/// and says how many processes that were. For a start-up that has taken the
+/// data directory's lock: then no live Portway owns them.
+pub fn sweep(instance: &str) -> usize {
+    #[cfg(target_os = "linux")]
+    return leftovers::kill(&format!("{instance}."));
+    #[cfg(not(target_os = "linux"))]
+    return 0;
+}

@@ -1,0 +1,113 @@
+//! What `/proc` says about processes. Everything here may vanish while it is
+//! read: what cannot be read is not there.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use nix::unistd::{SysconfVar, sysconf};
+
+use super::process::ProcessInfo;
+
+/// Processes followed below one root: a fork bomb must not become our own
+/// memory problem. Those left out are found on the next walk.
+const WALK_LIMIT: usize = 4096;
+
+/// An environment is at most this long by default kernel limits.
+const ENVIRON_LIMIT: u64 = 2 << 20;
+
+/// Every process below `root`, parents before their children.
+pub(super) fn descendants(root: i32) -> Vec<i32> {
+    let listed = Path::new(&format!("/proc/{root}/task/{root}/children")).exists();
+    // Kernels without CONFIG_PROC_CHILDREN: one look at every process.
+    let by_parent = if listed { HashMap::new() } else { by_parent() };
+    let children = |pid: i32| match listed {
+        true => children(pid),
+        false => by_parent.get(&pid).cloned().unwrap_or_default(),
+    };
+    let mut found = children(root);
+    let mut next = 0;
+    while next < found.len() && found.len() < WALK_LIMIT {
+        let below = children(found[next]);
+        found.extend(below);
+        next += 1;
+    }
+    found
+}
+
+/// Any thread may have forked, so each has its own list.
+fn children(pid: i32) -> Vec<i32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let lists = threads.flatten().filter_map(|thread| {
+        let list = fs::read_to_string(thread.path().join("children")).ok()?;
+        Some(
+            list.split_ascii_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>(),
+        )
+    });
+    lists.flatten().collect()
+}
+
+fn by_parent() -> HashMap<i32, Vec<i32>> {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    for pid in all() {
+        if let Some((_, parent)) = name_and_parent(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    children
+}
+
+/// Every process this one may see.
+pub(super) fn all() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    names
+        .filter_map(|name| name.to_str()?.parse().ok())
+        .collect()
+}
+
+pub(super) fn info(pid: i32) -> Option<ProcessInfo> {
+    let (command, parent) = name_and_parent(pid)?;
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    let page = sysconf(SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten()
+        .unwrap_or(4096);
+    Some(ProcessInfo {
+        pid: pid.unsigned_abs(),
+        ppid: parent.unsigned_abs(),
+        command,
+        rss: pages * page.unsigned_abs(),
+    })
+}
+
+pub(super) fn parent(pid: i32) -> Option<i32> {
+    Some(name_and_parent(pid)?.1)
+}
+
+/// The name stands in parentheses and may hold any character, these too.
+fn name_and_parent(pid: i32) -> Option<(String, i32)> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+    let parent = rest.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some((name.into(), parent))
+}
+
+/// Whether the environment a process was started with has a variable whose
+/// text begins so. A zombie has no environment any more.
+pub(super) fn has_environment(pid: i32, beginning: &str) -> bool {
+    let mut environ = Vec::new();
+    let read = fs::File::open(format!("/proc/{pid}/environ"))
+        .and_then(|file| file.take(ENVIRON_LIMIT).read_to_end(&mut environ));
+    let mut variables = environ.split(|byte| *byte == 0);
+    read.is_ok() && variables.any(|variable| variable.starts_with(beginning.as_bytes()))
+}

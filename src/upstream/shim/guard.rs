@@ -1,0 +1,220 @@
+//! Watching over one tree until it is gone.
+
+use std::io::{PipeReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+#[cfg(target_os = "linux")]
+use nix::sys::signal::{SigSet, Signal};
+#[cfg(target_os = "linux")]
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::hold::Hold;
+use super::launch;
+use super::message::{Exit, Failure, KILL, REPORT_SIZE, Report, Request, Stage, TERMINATE};
+
+/// Between two rounds of killing: at first as fast as a child's death can
+/// wake us, later (a process we may not kill, or cannot) without burning CPU.
+const EAGER: u8 = 1;
+const PATIENT: u8 = 50;
+const EAGER_ROUNDS: u32 = 500;
+
+pub(super) struct Guard<'a> {
+    control: &'a UnixStream,
+    hold: Hold,
+    children: Children,
+    /// Set while it is ours to reap: a number must not be used after that.
+    server: Option<Pid>,
+    exit: Option<Exit>,
+}
+
+#[derive(PartialEq)]
+enum Order {
+    Nothing,
+    Terminate,
+    Kill,
+}
+
+impl Guard<'_> {
+    pub(super) fn new(control: &UnixStream, hold: Hold) -> Result<Guard<'_>, Failure> {
+        let children = Children::new().map_err(Failure::at(Stage::Fork))?;
+        Ok(Guard {
+            control,
+            hold,
+            children,
+            server: None,
+            exit: None,
+        })
+    }
+
+    /// Starts the server and waits until its program runs.
+    pub(super) fn launch(&mut self, request: &Request, stdio: Vec<OwnedFd>) -> Result<(), Failure> {
+        let (server, status) = launch::fork_server(request, stdio, &mut self.hold)?;
+        self.server = Some(server);
+        self.await_exec(status)?;
+        if !request.is_probe() {
+            let init = self.hold.init();
+            self.tell(Report::Started {
+                server: server.as_raw(),
+                init,
+            });
+        }
+        Ok(())
+    }
+
+    /// The status pipe closes when the program runs and brings the failure if
+    /// it does not. A program on a dead network disk does neither, so the
+    /// lifeline is watched too.
+    fn await_exec(&self, mut status: PipeReader) -> Result<(), Failure> {
+        let mut fds = [
+            PollFd::new(status.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.control.as_fd(), PollFlags::empty()),
+        ];
+        while let Err(Errno::EINTR) = poll(&mut fds, PollTimeout::NONE) {}
+        if fds[0].any() != Some(true) {
+            return Err(Failure {
+                stage: Stage::Exec,
+                errno: Errno::EPIPE,
+            });
+        }
+        let mut bytes = [0; REPORT_SIZE];
+        match status
+            .read_exact(&mut bytes)
+            .map(|()| Report::decode(&bytes))
+        {
+            Ok(Some(Report::Failed(failure))) => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    /// Until the server ends by itself or Portway says so or goes: then until
+    /// nothing is left.
+    pub(super) fn watch(mut self) {
+        loop {
+            self.reap();
+            if let Some(exit) = self.exit {
+                self.tell(Report::Exited(exit));
+                return self.clear();
+            }
+            match self.wait_for_order() {
+                Order::Nothing => {}
+                Order::Terminate => self.hold.terminate(),
+                Order::Kill => break,
+            }
+        }
+        self.clear();
+        if let Some(exit) = self.exit {
+            self.tell(Report::Exited(exit));
+        }
+    }
+
+    fn wait_for_order(&self) -> Order {
+        let control = self
+            .children
+            .wait(Some(self.control.as_fd()), PollTimeout::NONE);
+        if control.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL) {
+            return Order::Kill;
+        }
+        if !control.contains(PollFlags::POLLIN) {
+            return Order::Nothing;
+        }
+        let mut orders = [0; 16];
+        match (&mut &*self.control).read(&mut orders) {
+            Ok(count) if orders[..count].contains(&KILL) => Order::Kill,
+            Ok(count) if orders[..count].contains(&TERMINATE) => Order::Terminate,
+            Ok(0) | Err(_) => Order::Kill,
+            Ok(_) => Order::Nothing,
+        }
+    }
+
+    /// Kills until nothing is left. No limit: as long as there is something,
+    /// it is this process's whole purpose; Portway does not wait for ever.
+    pub(super) fn clear(&mut self) {
+        let mut rounds = 0;
+        loop {
+            self.hold.kill(self.server);
+            if !self.reap() {
+                break;
+            }
+            rounds += 1;
+            let pause = if rounds < EAGER_ROUNDS {
+                EAGER
+            } else {
+                PATIENT
+            };
+            self.children.wait(None, PollTimeout::from(pause));
+        }
+        self.hold.finish();
+    }
+
+    /// Takes in every child that has ended. Says whether any is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            let (pid, exit) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) => (pid, Exit::Code(code)),
+                Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, Exit::Signal(signal as i32)),
+                Ok(WaitStatus::StillAlive) => return true,
+                Ok(_) | Err(Errno::EINTR) => continue,
+                Err(_) => return false,
+            };
+            if self.server == Some(pid) {
+                self.server = None;
+                self.exit = Some(exit);
+            }
+            self.hold.reaped(pid);
+        }
+    }
+
+    fn tell(&self, report: Report) {
+        let _ = (&mut &*self.control).write_all(&report.encode());
+    }
+}
+
+/// Wakes when a child has ended.
+struct Children {
+    #[cfg(target_os = "linux")]
+    signals: SignalFd,
+}
+
+impl Children {
+    #[cfg(target_os = "linux")]
+    fn new() -> nix::Result<Children> {
+        let mut mask = SigSet::empty();
+        mask.add(Signal::SIGCHLD);
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(Children {
+            signals: SignalFd::with_flags(&mask, flags)?,
+        })
+    }
+
+    /// Waits for a child, for `other`, or for the time; says what `other` has.
+    #[cfg(target_os = "linux")]
+    fn wait(&self, other: Option<BorrowedFd<'_>>, limit: PollTimeout) -> PollFlags {
+        let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        fds.extend(other.map(|other| PollFd::new(other, PollFlags::POLLIN)));
+        let _ = poll(&mut fds, limit);
+        while let Ok(Some(_)) = self.signals.read_signal() {}
+        fds.get(1)
+            .and_then(PollFd::revents)
+            .unwrap_or(PollFlags::empty())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn new() -> nix::Result<Children> {
+        Ok(Children {})
+    }
+
+    /// Without signalfd a child's end is found by looking often enough.
+    #[cfg(not(target_os = "linux"))]
+    fn wait(&self, other: Option<BorrowedFd<'_>>, _limit: PollTimeout) -> PollFlags {
+        let mut fds = Vec::from_iter(other.map(|other| PollFd::new(other, PollFlags::POLLIN)));
+        let _ = poll(&mut fds, PollTimeout::from(20u8));
+        fds.first()
+            .and_then(PollFd::revents)
+            .unwrap_or(PollFlags::empty())
+    }
+}

@@ -1,0 +1,178 @@
+//! The steps of the ladder as the helper works them.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+#[cfg(target_os = "linux")]
+use super::cgroup::Cgroup;
+use super::message::{Failure, Request, Stage};
+#[cfg(target_os = "linux")]
+use super::namespace::Init;
+use crate::upstream::containment::Step;
+#[cfg(target_os = "linux")]
+use crate::upstream::{leftovers, procfs};
+
+/// A containment that is set up.
+pub(super) enum Hold {
+    #[cfg(target_os = "linux")]
+    Namespace(Init),
+    #[cfg(target_os = "linux")]
+    Cgroup(Cgroup),
+    #[cfg(target_os = "linux")]
+    Subreaper,
+    Group {
+        /// The server's number is also its group's, and stays taken as long
+        /// as the group has a member.
+        group: Option<Pid>,
+        #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "needs /proc"))]
+        marker: String,
+    },
+}
+
+impl Hold {
+    #[cfg(target_os = "linux")]
+    pub(super) fn take(
+        request: &Request,
+        control: &UnixStream,
+        stdio: &[OwnedFd],
+    ) -> Result<Hold, Failure> {
+        let marker = request.marker.to_string_lossy();
+        let subreaper = || nix::sys::prctl::set_child_subreaper(true);
+        Ok(match request.step {
+            Step::Namespace => Hold::Namespace(Init::start(control, stdio)?),
+            Step::Cgroup => {
+                // Not for its kill: to reap, and so to know when all is gone.
+                subreaper().map_err(Failure::at(Stage::Subreaper))?;
+                Hold::Cgroup(Cgroup::make(&marker).map_err(Failure::io(Stage::Cgroup))?)
+            }
+            Step::Subreaper => {
+                subreaper().map_err(Failure::at(Stage::Subreaper))?;
+                Hold::Subreaper
+            }
+            Step::Group => Hold::Group {
+                group: None,
+                marker: marker.into(),
+            },
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn take(
+        request: &Request,
+        _control: &UnixStream,
+        _stdio: &[OwnedFd],
+    ) -> Result<Hold, Failure> {
+        match request.step {
+            Step::Group => Ok(Hold::Group {
+                group: None,
+                marker: String::new(),
+            }),
+            _ => Err(Failure {
+                stage: Stage::Subreaper,
+                errno: nix::errno::Errno::ENOSYS,
+            }),
+        }
+    }
+
+    /// In the server's process, before its program runs.
+    #[cfg(target_os = "linux")]
+    pub(super) fn enter(&self, helper: Pid) -> Result<(), Failure> {
+        match self {
+            // The kernel ties the namespace to its init, and that to us.
+            Hold::Namespace(_) => return Ok(()),
+            Hold::Cgroup(cgroup) => cgroup.join().map_err(Failure::io(Stage::Cgroup))?,
+            Hold::Subreaper | Hold::Group { .. } => {}
+        }
+        let fork = Failure::at(Stage::Fork);
+        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(&fork)?;
+        // Armed too late if the helper died in between.
+        if nix::unistd::getppid() != helper {
+            return Err(fork(nix::errno::Errno::ESRCH));
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn enter(&self, _helper: Pid) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    pub(super) fn launched(&mut self, server: Pid) {
+        if let Hold::Group { group, .. } = self {
+            *group = Some(server);
+        }
+    }
+
+    /// The number of the namespace's init, else 0.
+    pub(super) fn init(&self) -> i32 {
+        match self {
+            #[cfg(target_os = "linux")]
+            Hold::Namespace(init) => init.pid().map_or(0, Pid::as_raw),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::SIGTERM);
+    }
+
+    /// One round; the caller repeats it until nothing is left to reap.
+    pub(super) fn kill(&self, server: Option<Pid>) {
+        #[cfg(target_os = "linux")]
+        if let Hold::Cgroup(cgroup) = self {
+            cgroup.kill();
+        }
+        self.signal(Signal::SIGKILL);
+        // It may not have reached its group, or its cgroup, yet.
+        if let Some(server) = server {
+            let _ = kill(server, Signal::SIGKILL);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        match self {
+            // Init passes SIGTERM on to all others; SIGKILL takes them along.
+            #[cfg(target_os = "linux")]
+            Hold::Namespace(init) => {
+                let _ = init.pid().map(|pid| kill(pid, signal));
+            }
+            // A root server may have moved processes to another cgroup.
+            #[cfg(target_os = "linux")]
+            Hold::Cgroup(_) | Hold::Subreaper => {
+                for pid in procfs::descendants(Pid::this().as_raw()) {
+                    let _ = kill(Pid::from_raw(pid), signal);
+                }
+            }
+            Hold::Group { group, .. } => {
+                let _ = group.map(|group| killpg(group, signal));
+            }
+        }
+    }
+
+    pub(super) fn reaped(&mut self, pid: Pid) {
+        #[cfg(target_os = "linux")]
+        if let Hold::Namespace(init) = self {
+            init.reaped(pid);
+        }
+        let _ = pid;
+    }
+
+    /// After the last child is reaped.
+    pub(super) fn finish(&mut self) {
+        match self {
+            #[cfg(target_os = "linux")]
+            Hold::Cgroup(cgroup) => cgroup.remove(),
+            #[cfg(target_os = "linux")]
+            Hold::Group {
+                group: Some(_),
+                marker,
+            } => {
+                leftovers::kill(marker);
+            }
+            _ => {}
+        }
+    }
+}

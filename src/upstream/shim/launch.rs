@@ -1,0 +1,143 @@
+//! From the helper to the server's program: descriptors, fork, exec.
+
+use std::convert::Infallible;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, IoSliceMut, PipeReader, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixAddr, recvmsg};
+use nix::unistd::{
+    ForkResult, Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, execve, fork, setsid,
+};
+
+use super::hold::Hold;
+use super::message::{Failure, Report, Request, Stage};
+
+const SHELL: &CStr = c"/bin/sh";
+
+/// The request's length, and the descriptors that came with it.
+#[expect(unsafe_code, reason = "received descriptors arrive as bare numbers")]
+pub(super) fn receive_descriptors(
+    control: &UnixStream,
+) -> Result<([u8; 4], Vec<OwnedFd>), Failure> {
+    let fail = Failure::at(Stage::Request);
+    let mut length = [0; 4];
+    let mut space = nix::cmsg_space!([RawFd; 3]);
+    let mut vector = [IoSliceMut::new(&mut length)];
+    #[cfg(target_os = "linux")]
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_WAITALL;
+    #[cfg(not(target_os = "linux"))]
+    let flags = MsgFlags::MSG_WAITALL;
+    let message = recvmsg::<UnixAddr>(control.as_raw_fd(), &mut vector, Some(&mut space), flags)
+        .map_err(&fail)?;
+    let mut descriptors = Vec::new();
+    for part in message.cmsgs().map_err(&fail)? {
+        if let ControlMessageOwned::ScmRights(numbers) = part {
+            // SAFETY: the kernel has just made these descriptors for us, and
+            // nothing else knows their numbers.
+            descriptors.extend(
+                numbers
+                    .into_iter()
+                    .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
+            );
+        }
+    }
+    if message.bytes != length.len() {
+        return Err(fail(Errno::EPIPE));
+    }
+    Ok((length, descriptors))
+}
+
+/// Forks the server. The pipe brings a failure, or closes when the program
+/// runs. The helper's copies of the stdio ends are closed on return, so that
+/// the server's are the last.
+pub(super) fn fork_server(
+    request: &Request,
+    stdio: Vec<OwnedFd>,
+    hold: &mut Hold,
+) -> Result<(Pid, PipeReader), Failure> {
+    let (status, mut status_theirs) = io::pipe().map_err(Failure::io(Stage::Fork))?;
+    let helper = Pid::this();
+    match split().map_err(Failure::at(Stage::Fork))? {
+        ForkResult::Parent { child } => {
+            hold.launched(child);
+            Ok((child, status))
+        }
+        ForkResult::Child => {
+            let Err(failure) = become_server(request, &stdio, hold, helper);
+            let _ = status_theirs.write_all(&Report::Failed(failure).encode());
+            std::process::exit(127)
+        }
+    }
+}
+
+/// `fork`, for a process that is known to have one thread.
+#[expect(
+    unsafe_code,
+    reason = "fork; the helper has one thread, so the child may do anything"
+)]
+pub(super) fn split() -> nix::Result<ForkResult> {
+    // SAFETY: no other thread exists whose locks the child could find held.
+    unsafe { fork() }
+}
+
+fn become_server(
+    request: &Request,
+    stdio: &[OwnedFd],
+    hold: &Hold,
+    helper: Pid,
+) -> Result<Infallible, Failure> {
+    setsid().map_err(Failure::at(Stage::Fork))?;
+    hold.enter(helper)?;
+    if request.is_probe() {
+        std::process::exit(0);
+    }
+    if let [stdin, stdout, stderr] = stdio {
+        dup2_stdin(stdin)
+            .and_then(|()| dup2_stdout(stdout))
+            .and_then(|()| dup2_stderr(stderr))
+            .map_err(Failure::at(Stage::Stdio))?;
+    }
+    chdir(request.cwd.as_c_str()).map_err(Failure::at(Stage::Chdir))?;
+    reset_signals().map_err(Failure::at(Stage::Fork))?;
+    let errno = execute(&request.path, &request.args, &request.env);
+    Err(Failure {
+        stage: Stage::Exec,
+        errno,
+    })
+}
+
+/// Ignored signals and the mask pass through exec; a server expects neither.
+#[expect(unsafe_code, reason = "signal(2); only the default action is set")]
+fn reset_signals() -> nix::Result<()> {
+    for number in Signal::iterator() {
+        // SAFETY: SIG_DFL runs no code of ours. SIGKILL and SIGSTOP refuse.
+        let _ = unsafe { signal(number, SigHandler::SigDfl) };
+    }
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
+}
+
+/// Like `execvp`, a script without a `#!` line is given to the shell.
+fn execute(path: &CStr, args: &[CString], env: &[CString]) -> Errno {
+    let Err(errno) = execve(path, args, env);
+    if errno != Errno::ENOEXEC || !is_text(path) {
+        return errno;
+    }
+    let mut shell_args = vec![SHELL, path];
+    shell_args.extend(args.iter().skip(1).map(CString::as_c_str));
+    let Err(errno) = execve(SHELL, &shell_args, env);
+    errno
+}
+
+fn is_text(path: &CStr) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    let mut start = [0; 256];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    read.is_ok_and(|count| !start[..count].contains(&0))
+}

@@ -1,0 +1,184 @@
+//! A PID namespace with an init of its own, so that the kernel itself kills
+//! every process in it when init dies.
+//!
+//! Init ends when the helper ends (its death signal), when either of the two
+//! pipes to the outside hangs up, or when it is killed. The server is the
+//! helper's child, not init's: its status comes first hand, its number is the
+//! one seen from outside, and its parent reads as 0, not as 1, which servers
+//! take for "my parent has died".
+
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, getegid, geteuid};
+
+use super::launch::split;
+use super::message::{Failure, REPORT_SIZE, Report, Stage};
+
+/// The namespace's first process, from outside.
+pub(super) struct Init {
+    /// Set until it is reaped.
+    pid: Option<Pid>,
+    /// Hangs up at our death; never written to.
+    _alive: PipeWriter,
+}
+
+impl Init {
+    /// Moves the helper's future children into new namespaces and puts an
+    /// init there.
+    pub(super) fn start(control: &UnixStream, stdio: &[OwnedFd]) -> Result<Init, Failure> {
+        enter_namespaces()?;
+        let fork = Failure::io(Stage::Fork);
+        let (ready, ready_theirs) = io::pipe().map_err(&fork)?;
+        let (alive_theirs, alive) = io::pipe().map_err(&fork)?;
+        match split().map_err(Failure::at(Stage::Fork))? {
+            ForkResult::Parent { child } => {
+                drop(ready_theirs);
+                let mut init = Init {
+                    pid: Some(child),
+                    _alive: alive,
+                };
+                match await_ready(ready) {
+                    Ok(()) => Ok(init),
+                    Err(failure) => {
+                        let _ = kill(child, Signal::SIGKILL);
+                        let _ = waitpid(child, None);
+                        init.pid = None;
+                        Err(failure)
+                    }
+                }
+            }
+            ForkResult::Child => {
+                drop((ready, alive));
+                for server_end in stdio {
+                    let _ = nix::unistd::close(server_end.as_raw_fd());
+                }
+                let Err(failure) = be_init(control, &alive_theirs, &ready_theirs);
+                let _ = (&mut &ready_theirs).write_all(&Report::Failed(failure).encode());
+                std::process::exit(1)
+            }
+        }
+    }
+
+    pub(super) fn pid(&self) -> Option<Pid> {
+        self.pid
+    }
+
+    pub(super) fn reaped(&mut self, pid: Pid) {
+        if self.pid == Some(pid) {
+            self.pid = None;
+        }
+    }
+}
+
+/// With privilege, plainly. Without, inside a user namespace that maps the
+/// user to itself, so that files look as they always did.
+fn enter_namespaces() -> Result<(), Failure> {
+    let wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS;
+    match unshare(wanted) {
+        Err(Errno::EPERM) => {}
+        done => return done.map_err(Failure::at(Stage::Unshare)),
+    }
+    let (user, group) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER | wanted).map_err(Failure::at(Stage::Unshare))?;
+    let map = |file: &str, text: String| {
+        fs::write(format!("/proc/self/{file}"), text).map_err(Failure::io(Stage::IdMap))
+    };
+    map("setgroups", "deny".into())?;
+    map("uid_map", format!("{user} {user} 1"))?;
+    map("gid_map", format!("{group} {group} 1"))
+}
+
+fn await_ready(mut ready: PipeReader) -> Result<(), Failure> {
+    let mut bytes = [0; REPORT_SIZE];
+    match ready
+        .read_exact(&mut bytes)
+        .map(|()| Report::decode(&bytes))
+    {
+        Ok(Some(Report::Started { .. })) => Ok(()),
+        Ok(Some(Report::Failed(failure))) => Err(failure),
+        _ => Err(Failure {
+            stage: Stage::Proc,
+            errno: Errno::EIO,
+        }),
+    }
+}
+
+/// Comes back only with the reason why it cannot be init.
+fn be_init(
+    control: &UnixStream,
+    alive: &PipeReader,
+    ready: &PipeWriter,
+) -> Result<std::convert::Infallible, Failure> {
+    prctl::set_pdeathsig(Signal::SIGKILL).map_err(Failure::at(Stage::Fork))?;
+    let mut outside = [
+        PollFd::new(control.as_fd(), PollFlags::empty()),
+        PollFd::new(alive.as_fd(), PollFlags::empty()),
+    ];
+    // Armed too late if the helper died in between. Its number cannot tell
+    // (a parent outside the namespace always reads as 0), the pipe can.
+    if poll(&mut outside, PollTimeout::ZERO) != Ok(0) {
+        std::process::exit(0);
+    }
+    mount_proc().map_err(Failure::at(Stage::Proc))?;
+    let _ = prctl::set_name(c"portway-init");
+    // Not to be traced or robbed of its descriptors by what it holds.
+    let _ = prctl::set_dumpable(false);
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGCHLD);
+    mask.add(Signal::SIGTERM);
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    let signals = SignalFd::with_flags(&mask, flags).map_err(Failure::at(Stage::Fork))?;
+    let started = Report::Started { server: 0, init: 0 };
+    (&mut &*ready)
+        .write_all(&started.encode())
+        .map_err(Failure::io(Stage::Fork))?;
+    loop {
+        let [control, alive] = outside.clone();
+        let mut fds = [
+            control,
+            alive,
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+        ];
+        let _ = poll(&mut fds, PollTimeout::NONE);
+        if fds[..2].iter().any(|fd| fd.any() == Some(true)) {
+            // The kernel does the rest.
+            std::process::exit(0);
+        }
+        while let Ok(Some(signal)) = signals.read_signal() {
+            if signal.ssi_signo == Signal::SIGTERM as u32 {
+                // Everyone in the namespace but ourselves.
+                let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
+            }
+        }
+        reap();
+    }
+}
+
+/// Mounts of the host keep arriving and leaving, ours stay inside.
+fn mount_proc() -> nix::Result<()> {
+    let none = None::<&str>;
+    mount(none, "/", none, MsFlags::MS_SLAVE | MsFlags::MS_REC, none)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), "/proc", Some("proc"), flags, none)
+}
+
+fn reap() {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return,
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return,
+        }
+    }
+}

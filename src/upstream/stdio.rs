@@ -1,0 +1,349 @@
+//! A server that is a child process, spoken to over its stdin and stdout.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::lines::{Line, Lines, printable};
+use super::pending::Gate;
+use super::pipe::{Pipe, Receiver};
+use super::process::{self, Exit, Grace, Process};
+use super::unread::unread;
+use super::{
+    Connection, INBOUND_QUEUE, Link, LogStream, Options, ProcessFacts, Transport, UpstreamError,
+    handshake,
+};
+use crate::config::{EraChoice, Launch, LaunchTarget, child_env};
+use crate::wire::Era;
+
+/// Messages waiting for a server that is slow to read.
+const OUTBOX_QUEUE: usize = 256;
+/// One line of stderr; a longer one is cut into several.
+const STDERR_LINE: usize = 4 << 10;
+/// How many of the last lines an error quotes.
+const TAIL_LINES: usize = 8;
+/// How long the rest of a dead server's output may take to arrive.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+pub(super) async fn connect(
+    launch: &Launch,
+    options: &Options,
+    stop: &CancellationToken,
+) -> Result<(Link, Connection), UpstreamError> {
+    let mut era = match (options.era, options.remembered) {
+        (EraChoice::Auto, Some(Era::Legacy)) => EraChoice::Legacy,
+        (choice, _) => choice,
+    };
+    loop {
+        let mut link = open(launch, options).await?;
+        match greet(&mut link, options, era, stop).await {
+            Ok(connection) => return Ok((link, connection)),
+            Err(error) => {
+                // Some legacy servers exit on any request before
+                // `initialize`. One that read the probe and then left is
+                // asked again, the old way; one that left unread is broken.
+                let left = matches!(error, UpstreamError::Exited(_));
+                let read_it = link.finish().await == Some(0);
+                if left && read_it && era == EraChoice::Auto {
+                    (options.log)(
+                        LogStream::Portway,
+                        "exited when asked for its era; started again for the old handshake",
+                    );
+                    era = EraChoice::Legacy;
+                    continue;
+                }
+                return Err(error);
+            }
+        }
+    }
+}
+
+async fn greet(
+    link: &mut Link,
+    options: &Options,
+    era: EraChoice,
+    stop: &CancellationToken,
+) -> Result<Connection, UpstreamError> {
+    let transport = link.transport.clone();
+    let limit = options.limits.connect;
+    let hello = async {
+        match era {
+            EraChoice::Auto => handshake::probe_pipe(&transport, options).await,
+            EraChoice::Legacy => handshake::initialize(&transport, options, limit).await,
+            EraChoice::Modern => {
+                let answer = handshake::discover(&transport, options, limit).await;
+                match handshake::verdict(&answer, &options.capabilities) {
+                    handshake::Verdict::Modern(peer) => Ok(peer),
+                    _ => Err(answer.err().unwrap_or_else(|| {
+                        UpstreamError::Protocol("the server does not speak MCP 2026-07-28".into())
+                    })),
+                }
+            }
+        }
+    };
+    let peer = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Err(UpstreamError::Draining),
+        peer = tokio::time::timeout(limit, hello) => match peer {
+            Ok(peer) => peer,
+            Err(_) => Err(UpstreamError::Timeout { limit }),
+        },
+    };
+    // A server that died says why better than the request that failed of it.
+    let peer = match peer {
+        Err(UpstreamError::Lost(_)) => Err(link.gone().await),
+        Err(UpstreamError::Timeout { limit }) => Err(UpstreamError::Protocol(format!(
+            "`{}` did not answer the handshake within {}",
+            options.title,
+            super::error::seconds(&limit)
+        ))),
+        other => other,
+    }?;
+    Ok(Connection {
+        transport,
+        peer: Arc::new(peer),
+        gate: Arc::new(Gate::default()),
+    })
+}
+
+/// Starts the process and the tasks that carry its three streams.
+async fn open(launch: &Launch, options: &Options) -> Result<Link, UpstreamError> {
+    let mut process = spawn(launch, options).await?;
+    let facts = ProcessFacts {
+        pid: process.pid(),
+        containment: process.containment(),
+    };
+    let (Some(stdin), Some(stdout), Some(stderr)) = (
+        process.stdin.take(),
+        process.stdout.take(),
+        process.stderr.take(),
+    ) else {
+        return Err(UpstreamError::Spawn {
+            reason: "a stream of the process is missing".into(),
+            permanent: false,
+        });
+    };
+    let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
+    let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
+    let (gone_sender, gone) = watch::channel(None);
+    let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options.log.clone());
+    let stop = CancellationToken::new();
+    let writer_stop = CancellationToken::new();
+    let tail = Arc::new(Mutex::new(VecDeque::new()));
+
+    let keeper = Keeper {
+        process,
+        title: options.title.clone(),
+        grace: Grace {
+            eof: options.limits.eof_grace,
+            term: options.limits.term_grace,
+        },
+        writer: tokio::spawn(write(stdin, queue, writer_stop.clone())),
+        writer_stop,
+        reader: tokio::spawn(read(stdout, receiver, options.limits.message)),
+        stderr: tokio::spawn(drain(stderr, options.clone(), tail.clone())),
+        tail,
+        stop: stop.clone(),
+        pipe: pipe.clone(),
+        gone: gone_sender,
+    };
+    Ok(Link {
+        inbound,
+        process: Some(facts),
+        transport: Arc::new(Transport::Pipe(pipe)),
+        gone,
+        stop,
+        keeper: Some(tokio::spawn(keeper.run())),
+    })
+}
+
+async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamError> {
+    let LaunchTarget::Stdio {
+        command,
+        args,
+        env,
+        cwd,
+    } = &launch.target
+    else {
+        unreachable!("connect sends only stdio definitions here");
+    };
+    let cwd = cwd
+        .as_ref()
+        .map_or_else(|| options.project.clone(), |dir| options.project.join(dir));
+    let command = process::Command {
+        program: command.clone(),
+        args: args.clone(),
+        env: child_env(options.base_env.iter().cloned(), env),
+        cwd,
+        containment: options.containment,
+        instance: options.instance.clone(),
+        shim: options.shim.clone(),
+    };
+    process::spawn(&command)
+        .await
+        .map_err(|error| UpstreamError::Spawn {
+            permanent: error.permanent(),
+            reason: format!("`{}` could not be started: {error}", options.title),
+        })
+}
+
+/// Owns the process from the first moment to the last.
+struct Keeper {
+    process: Process,
+    title: String,
+    grace: Grace,
+    writer: JoinHandle<Option<usize>>,
+    writer_stop: CancellationToken,
+    reader: JoinHandle<UpstreamError>,
+    stderr: JoinHandle<()>,
+    tail: Arc<Mutex<VecDeque<String>>>,
+    stop: CancellationToken,
+    pipe: Pipe,
+    gone: watch::Sender<Option<UpstreamError>>,
+}
+
+enum End {
+    Exit(Exit),
+    Output(UpstreamError),
+    Asked,
+}
+
+impl Keeper {
+    /// Returns how much of our input the server left unread.
+    async fn run(mut self) -> Option<usize> {
+        let end = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => End::Asked,
+            exit = self.process.exited() => End::Exit(exit),
+            reason = &mut self.reader => End::Output(
+                reason.unwrap_or_else(|error| UpstreamError::Lost(error.to_string())),
+            ),
+        };
+        let reason = match end {
+            End::Asked => UpstreamError::Lost("the server was stopped".into()),
+            End::Exit(exit) => {
+                // What it still had to say arrives before the verdict.
+                let _ = tokio::time::timeout(LAST_WORDS, async {
+                    let _ = (&mut self.reader).await;
+                    let _ = (&mut self.stderr).await;
+                })
+                .await;
+                UpstreamError::Exited(self.obituary(exit))
+            }
+            // It closed its stdout: mostly it is about to exit and say why.
+            End::Output(UpstreamError::Lost(text)) => {
+                match tokio::time::timeout(LAST_WORDS, self.process.exited()).await {
+                    Ok(exit) => {
+                        let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+                        UpstreamError::Exited(self.obituary(exit))
+                    }
+                    Err(_) => UpstreamError::Exited(format!("`{}`: {text}", self.title)),
+                }
+            }
+            End::Output(reason) => reason,
+        };
+        self.pipe.pending().fail_all(&reason);
+        self.gone.send_replace(Some(reason));
+        // The writer holds stdin; as long as it lives the server sees no end.
+        self.writer_stop.cancel();
+        let unread = self.writer.await.ok().flatten();
+        self.process.end(self.grace).await;
+        self.reader.abort();
+        self.stderr.abort();
+        unread
+    }
+
+    fn obituary(&self, exit: Exit) -> String {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = format!("`{}` ended with {exit}", self.title);
+        if tail.is_empty() {
+            text.push_str("; it wrote nothing to stderr");
+        } else {
+            text.push_str("; last lines of stderr:");
+            for line in tail.iter() {
+                text.push('\n');
+                text.push_str(line);
+            }
+        }
+        text
+    }
+}
+
+/// Writes until told to stop; then says how many bytes nobody has read.
+async fn write(
+    mut stdin: impl AsyncWrite + AsFd + Unpin,
+    mut queue: mpsc::Receiver<Bytes>,
+    stop: CancellationToken,
+) -> Option<usize> {
+    let work = async {
+        let mut batch = BytesMut::new();
+        while let Some(message) = queue.recv().await {
+            batch.extend_from_slice(&message);
+            batch.extend_from_slice(b"\n");
+            // What queued up meanwhile goes out in the same write.
+            while batch.len() < 64 << 10 {
+                let Ok(message) = queue.try_recv() else { break };
+                batch.extend_from_slice(&message);
+                batch.extend_from_slice(b"\n");
+            }
+            if stdin.write_all(&batch).await.is_err() || stdin.flush().await.is_err() {
+                // The reader's end tells why.
+                return;
+            }
+            batch.clear();
+            if batch.capacity() > 1 << 20 {
+                batch = BytesMut::new();
+            }
+        }
+    };
+    tokio::select! {
+        () = work => stop.cancelled().await,
+        () = stop.cancelled() => {}
+    }
+    unread(stdin.as_fd())
+}
+
+/// Reads messages until the stream or our patience ends; says why.
+async fn read(stdout: impl AsyncRead + Unpin, receiver: Receiver, limit: usize) -> UpstreamError {
+    let mut lines = Lines::new(stdout, limit);
+    loop {
+        match lines.next().await {
+            Ok(Some(Line::Whole(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
+            Ok(Some(Line::Whole(line))) => {
+                if let Err(reason) = receiver.receive(&line) {
+                    return reason;
+                }
+            }
+            Ok(Some(Line::TooLong(_))) => return UpstreamError::TooLarge { limit },
+            Ok(None) => return UpstreamError::Lost("it closed its stdout".into()),
+            Err(error) => return UpstreamError::Lost(error.to_string()),
+        }
+    }
+}
+
+/// Keeps stderr flowing (a full pipe would block the server) and remembers
+/// its last lines.
+async fn drain(
+    stderr: impl AsyncRead + Unpin,
+    options: Options,
+    tail: Arc<Mutex<VecDeque<String>>>,
+) {
+    let mut lines = Lines::new(stderr, STDERR_LINE);
+    while let Ok(Some(Line::Whole(line) | Line::TooLong(line))) = lines.next().await {
+        let text = String::from_utf8_lossy(&line);
+        let text = printable(&options.redactor.redact(&text));
+        (options.log)(LogStream::Stderr, &text);
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        if tail.len() == TAIL_LINES {
+            tail.pop_front();
+        }
+        tail.push_back(text);
+    }
+}

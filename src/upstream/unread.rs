@@ -1,0 +1,16 @@
+//! How much of what we wrote a reader has left in the pipe.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Bytes in the pipe that nobody has read; `None` where that is not known.
+#[expect(
+    unsafe_code,
+    reason = "no safe wrapper of FIONREAD among our dependencies"
+)]
+pub(super) fn unread(pipe: BorrowedFd<'_>) -> Option<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the descriptor is open for the borrow, and FIONREAD writes one
+    // int to the address given.
+    let result = unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &mut bytes) };
+    (result == 0).then_some(bytes as usize)
+}
