@@ -16,6 +16,8 @@
 //! definitions with their status.
 
 pub mod config;
+pub mod fleet;
+pub mod registry;
 pub mod store;
 pub mod upstream;
 pub mod wire;

@@ -1,0 +1,269 @@
+//! What does run. Actual follows desired: this room alone retries, backs off,
+//! checks health, lists tools and publishes the snapshot. Nobody commands it:
+//! they read the snapshot or edit the registry.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::registry::{Desired, Wanted};
+use crate::upstream::{Call, CallEvent, Connection, Limits, UpstreamError};
+
+mod attempt;
+mod backoff;
+pub mod catalog;
+mod listen;
+pub mod log;
+mod serving;
+pub mod state;
+mod supervisor;
+
+pub use state::{RunState, ServerView, Snapshot, State, Status};
+
+use supervisor::Supervisor;
+
+/// How many servers may be in the first moments of connecting at once.
+const STARTS_AT_ONCE: usize = 16;
+
+/// What every connection of this process is made with.
+pub struct Surroundings {
+    /// Where relative paths of definitions start.
+    pub project: PathBuf,
+    /// Our own environment: what `${VAR}` looks up.
+    pub variables: HashMap<String, String>,
+    /// The part of it that children inherit.
+    pub base_env: Arc<Vec<(String, String)>>,
+    pub instance: String,
+    pub shim: PathBuf,
+    pub limits: Limits,
+    pub health_interval: Duration,
+    /// What we can answer for as a client.
+    pub capabilities: Arc<RawValue>,
+}
+
+/// Makes what runs follow `desired` until `stop`; then ends
+/// everything, side by side, and returns.
+pub async fn run(
+    mut desired: watch::Receiver<Arc<Desired>>,
+    surroundings: Arc<Surroundings>,
+    publisher: Publisher,
+    stop: CancellationToken,
+) {
+    let starts = Arc::new(Semaphore::new(STARTS_AT_ONCE));
+    let mut wishes: HashMap<Arc<str>, watch::Sender<Option<Arc<Wanted>>>> = HashMap::new();
+    let mut supervisors = JoinSet::new();
+    loop {
+        let wanted = desired.borrow_and_update().clone();
+        wishes.retain(|name, wish| {
+            let keep = wanted.contains_key(name);
+            if !keep {
+                wish.send_replace(None);
+            }
+            // A removed name stays until its supervisor has ended, so that a
+            // name that comes back never runs beside its past.
+            keep || !wish.is_closed()
+        });
+        for (name, wanted) in wanted.iter() {
+            match wishes.get(name).filter(|wish| !wish.is_closed()) {
+                Some(wish) => {
+                    wish.send_if_modified(|old| {
+                        let fresh = old.as_ref().is_none_or(|old| !Arc::ptr_eq(old, wanted));
+                        *old = Some(wanted.clone());
+                        fresh
+                    });
+                }
+                None => {
+                    let (wish, receiver) = watch::channel(Some(wanted.clone()));
+                    wishes.insert(name.clone(), wish);
+                    let supervisor = Supervisor::new(
+                        name.clone(),
+                        receiver,
+                        publisher.clone(),
+                        surroundings.clone(),
+                        starts.clone(),
+                    );
+                    supervisors.spawn(supervisor.run());
+                }
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => break,
+            changed = desired.changed() => if changed.is_err() { break },
+            // One ended: its name may be wanted again by now.
+            Some(_) = supervisors.join_next(), if !supervisors.is_empty() => {}
+        }
+    }
+    for wish in wishes.values() {
+        wish.send_replace(None);
+    }
+    while supervisors.join_next().await.is_some() {}
+}
+
+/// The supervisors' way to tell what became of their servers.
+#[derive(Clone)]
+pub struct Publisher(watch::Sender<Arc<Snapshot>>);
+
+impl Publisher {
+    pub fn new() -> (Publisher, Fleet) {
+        let (sender, receiver) = watch::channel(Arc::new(Snapshot::default()));
+        (Publisher(sender), Fleet(receiver))
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut Snapshot)) {
+        self.0.send_modify(|snapshot| {
+            let mut next = Snapshot::clone(snapshot);
+            edit(&mut next);
+            *snapshot = Arc::new(next);
+        });
+    }
+
+    fn put(&self, name: &Arc<str>, view: ServerView) {
+        self.change(|snapshot| {
+            snapshot.servers.insert(name.clone(), Arc::new(view));
+        });
+    }
+
+    fn remove(&self, name: &Arc<str>) {
+        self.change(|snapshot| {
+            snapshot.servers.remove(name);
+        });
+    }
+}
+
+/// A reader of the snapshot; cheap to clone.
+#[derive(Clone)]
+pub struct Fleet(watch::Receiver<Arc<Snapshot>>);
+
+/// Why a request never reached its server, or what came of it.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    #[error("no server is called {0:?}")]
+    Unknown(String),
+    #[error("server {server:?} is not connected{}", reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default())]
+    NotConnected {
+        server: String,
+        reason: Option<String>,
+    },
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+}
+
+impl Fleet {
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.0.borrow().clone()
+    }
+
+    /// A receiver of its own, to follow every change.
+    pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.0.clone()
+    }
+
+    /// Waits until the view of `name` is as `fits` says, at most `limit`;
+    /// then the view as it is. `None`: no such server.
+    pub async fn wait(
+        &self,
+        name: &str,
+        fits: impl Fn(&ServerView) -> bool,
+        limit: Duration,
+    ) -> Option<Arc<ServerView>> {
+        let mut snapshots = self.0.clone();
+        let fitting = snapshots.wait_for(|snapshot| {
+            let view = snapshot.servers.get(name);
+            view.is_some_and(|view| fits(view))
+        });
+        // Late or closed: answer with what is there.
+        let _ = tokio::time::timeout(limit, fitting).await;
+        self.snapshot().servers.get(name).cloned()
+    }
+
+    /// Waits until `name` is gone, at most `limit`.
+    pub async fn removed(&self, name: &str, limit: Duration) {
+        let mut snapshots = self.0.clone();
+        let gone = snapshots.wait_for(|snapshot| !snapshot.servers.contains_key(name));
+        let _ = tokio::time::timeout(limit, gone).await;
+    }
+
+    /// Sends a request to a server. While the server is being replaced the
+    /// request waits, within its own limit; nothing is ever sent twice.
+    pub async fn request(
+        &self,
+        server: &str,
+        request: Request<'_>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let mut snapshots = self.0.clone();
+        let start = Instant::now();
+        loop {
+            let (connection, limit) = self
+                .connection(&mut snapshots, server, start, request.limit)
+                .await?;
+            let call = Call {
+                method: request.method,
+                params: request.params,
+                limit: Some(limit.saturating_sub(start.elapsed())),
+                progress: request.events.is_some(),
+                events: request.events.clone(),
+            };
+            match connection.request(call).await {
+                // Its gate closed under us: nothing was sent.
+                Err(UpstreamError::Draining) => tokio::task::yield_now().await,
+                answer => return Ok(answer?),
+            }
+        }
+    }
+
+    async fn connection(
+        &self,
+        snapshots: &mut watch::Receiver<Arc<Snapshot>>,
+        server: &str,
+        start: Instant,
+        limit: Option<Duration>,
+    ) -> Result<(Connection, Duration), CallError> {
+        loop {
+            let snapshot = snapshots.borrow_and_update().clone();
+            let Some(view) = snapshot.find(server) else {
+                return Err(CallError::Unknown(server.to_owned()));
+            };
+            let limit = limit.unwrap_or_else(|| view.wanted.timeout());
+            match view.state.connection() {
+                Some(connection) if !connection.is_closed() => {
+                    return Ok((connection.clone(), limit));
+                }
+                // Draining, and the next state not yet told.
+                Some(_) => {}
+                None if view.state.holds_calls() => {}
+                None => {
+                    return Err(CallError::NotConnected {
+                        server: server.to_owned(),
+                        reason: view.state.error().map(str::to_owned),
+                    });
+                }
+            }
+            match tokio::time::timeout_at(start + limit, snapshots.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => {
+                    return Err(CallError::NotConnected {
+                        server: server.to_owned(),
+                        reason: Some("Portway is shutting down".into()),
+                    });
+                }
+                Err(_) => return Err(UpstreamError::Timeout { limit }.into()),
+            }
+        }
+    }
+}
+
+/// A request to a server, as callers of the fleet make it.
+pub struct Request<'a> {
+    pub method: &'a str,
+    pub params: Option<&'a RawValue>,
+    /// `None`: the server's own.
+    pub limit: Option<Duration>,
+    pub events: Option<tokio::sync::mpsc::Sender<CallEvent>>,
+}

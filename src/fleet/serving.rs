@@ -1,0 +1,170 @@
+//! The time between connected and not: health, changes of the lists, and
+//! what the server says unasked.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::attempt::Live;
+use super::catalog::{self, Catalog};
+use super::listen;
+use super::supervisor::Supervisor;
+use crate::upstream::{Call, Connection, Inbound, LogStream, Notification, UpstreamError};
+use crate::wire::{Era, object};
+
+/// How long a health check may take.
+const CHECK_LIMIT: Duration = Duration::from_secs(10);
+/// Changes that come in a burst are listed once.
+const SETTLE: Duration = Duration::from_millis(50);
+
+pub(super) enum Ended {
+    /// The wish asks for something else; the connection is still up.
+    Superseded(Live),
+    /// The connection is gone, with all that belonged to it.
+    Gone(UpstreamError),
+}
+
+type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
+
+/// What woke us.
+enum Woken {
+    Superseded,
+    Gone(UpstreamError),
+    Said(Option<Inbound>),
+    ListsChanged,
+    CheckDue,
+    Checked(Result<Box<RawValue>, UpstreamError>),
+    Listed(Result<Catalog, UpstreamError>),
+}
+
+/// Serves until the connection or the wish ends.
+pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended {
+    let period = supervisor.surroundings.health_interval;
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut changes = listen::follow(&live.connection);
+    let gone = live.link.gone();
+    tokio::pin!(gone);
+    let mut check: Pending<Result<Box<RawValue>, UpstreamError>> = None;
+    let mut listing: Pending<Result<Catalog, UpstreamError>> = None;
+    let mut stale = false;
+    let mut talks = true;
+    loop {
+        if stale && listing.is_none() {
+            stale = false;
+            listing = Some(Box::pin(relist(
+                live.connection.clone(),
+                supervisor.timeout(),
+            )));
+        }
+        let woken = tokio::select! {
+            biased;
+            () = supervisor.superseded() => Woken::Superseded,
+            reason = &mut gone => Woken::Gone(reason),
+            said = live.link.inbound.recv(), if talks => Woken::Said(said),
+            () = next(&mut changes) => Woken::ListsChanged,
+            _ = ticks.tick(), if check.is_none() => Woken::CheckDue,
+            checked = ready(&mut check) => Woken::Checked(checked),
+            listed = ready(&mut listing) => Woken::Listed(listed),
+        };
+        match woken {
+            Woken::Superseded => return Ended::Superseded(live),
+            Woken::Gone(reason) => {
+                live.link.end().await;
+                return Ended::Gone(reason);
+            }
+            Woken::Said(None) => talks = false,
+            Woken::Said(Some(said)) => stale |= heard(supervisor, said),
+            Woken::ListsChanged => stale = true,
+            Woken::CheckDue => check = Some(Box::pin(examine(live.connection.clone(), period))),
+            Woken::Checked(result) => {
+                check = None;
+                if let Some(reason) = unhealthy(result) {
+                    live.link.end().await;
+                    return Ended::Gone(reason);
+                }
+            }
+            Woken::Listed(Ok(catalog)) => {
+                listing = None;
+                supervisor.tell_catalog(Arc::new(catalog));
+            }
+            Woken::Listed(Err(reason)) => {
+                live.link.end().await;
+                return Ended::Gone(reason);
+            }
+        }
+    }
+}
+
+/// Takes what a server says unasked; true if its lists changed.
+fn heard(supervisor: &Supervisor, said: Inbound) -> bool {
+    match said {
+        Inbound::Notification(Notification { method, params }) => match method.as_str() {
+            "notifications/message" => {
+                if let Some(params) = params {
+                    supervisor.note(LogStream::Protocol, &log_line(&params));
+                }
+                false
+            }
+            method => listen::changes_lists(method),
+        },
+        Inbound::Request(request) => {
+            // Refused when dropped.
+            let text = format!("asked for {}, which nobody can answer now", request.method);
+            supervisor.note(LogStream::Protocol, &text);
+            false
+        }
+    }
+}
+
+fn log_line(params: &RawValue) -> String {
+    let member = |name| object::member(params, name).map_or("", RawValue::get);
+    format!("[{}] {}", member("level").trim_matches('"'), member("data"))
+}
+
+async fn relist(connection: Connection, limit: Duration) -> Result<Catalog, UpstreamError> {
+    tokio::time::sleep(SETTLE).await;
+    catalog::list(&connection, limit).await
+}
+
+async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValue>, UpstreamError> {
+    let method = match connection.peer().era {
+        Era::Legacy => "ping",
+        Era::Modern => "server/discover",
+    };
+    let limit = CHECK_LIMIT.min(period);
+    connection.background(Call::new(method, limit)).await
+}
+
+/// An answer of any kind, an error too, is a sign of life.
+fn unhealthy(result: Result<Box<RawValue>, UpstreamError>) -> Option<UpstreamError> {
+    match result {
+        Ok(_) | Err(UpstreamError::Rpc(_)) => None,
+        Err(UpstreamError::Timeout { limit }) => Some(UpstreamError::Unreachable(format!(
+            "no answer to the health check within {} ms",
+            limit.as_millis()
+        ))),
+        Err(error) => Some(error),
+    }
+}
+
+async fn ready<T>(pending: &mut Pending<T>) -> T {
+    match pending {
+        Some(work) => work.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next(changes: &mut Option<mpsc::Receiver<()>>) {
+    match changes {
+        Some(receiver) => match receiver.recv().await {
+            Some(()) => {}
+            None => std::future::pending().await,
+        },
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,366 @@
+//! The one owner of one server: makes its connection follow its wish.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::{Attempt, EraMemory, Live};
+use super::catalog::Catalog;
+use super::log::LogRing;
+use super::serving::{Ended, serve};
+use super::state::{ServerView, State};
+use super::{Publisher, Surroundings, backoff};
+use crate::config::{ServerSpec, TransportKind};
+use crate::registry::Wanted;
+use crate::upstream::{LogStream, ProcessFacts, UpstreamError};
+
+/// Up for so long, a server's failures are forgiven.
+const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
+
+pub(super) struct Supervisor {
+    name: Arc<str>,
+    wish: watch::Receiver<Option<Arc<Wanted>>>,
+    publisher: Publisher,
+    pub(super) surroundings: Arc<Surroundings>,
+    starts: Arc<Semaphore>,
+    log: Arc<LogRing>,
+    memory: EraMemory,
+    restarts: u32,
+    /// The wish in force.
+    wanted: Arc<Wanted>,
+    told: Told,
+}
+
+/// What was last published, so that a new wish can repeat it.
+struct Told {
+    state: State,
+    since: SystemTime,
+    settled: bool,
+    settled_once: bool,
+    catalog: Arc<Catalog>,
+    process: Option<ProcessFacts>,
+}
+
+/// What a connection leaves behind for its successor.
+#[derive(Default)]
+struct Handover {
+    /// Calls wait for the successor instead of failing.
+    replacing: bool,
+    /// A remote connection that serves until its successor is up.
+    old: Option<Live>,
+}
+
+impl Supervisor {
+    pub fn new(
+        name: Arc<str>,
+        mut wish: watch::Receiver<Option<Arc<Wanted>>>,
+        publisher: Publisher,
+        surroundings: Arc<Surroundings>,
+        starts: Arc<Semaphore>,
+    ) -> Supervisor {
+        let wanted = wish.borrow_and_update().clone();
+        Supervisor {
+            wanted: wanted.expect("a supervisor starts with a wish"),
+            name,
+            wish,
+            publisher,
+            surroundings,
+            starts,
+            log: Arc::default(),
+            memory: EraMemory::default(),
+            restarts: 0,
+            told: Told {
+                state: State::Stopped,
+                since: SystemTime::now(),
+                settled: false,
+                settled_once: false,
+                catalog: Arc::default(),
+                process: None,
+            },
+        }
+    }
+
+    pub async fn run(mut self) {
+        let mut handover = Handover::default();
+        while self.take_wish() {
+            match self.wanted.spec.clone() {
+                Err(problems) => {
+                    let error = crate::config::problem::in_lines(&problems).into();
+                    self.tell(State::Failed { error }, true);
+                    self.wait_for_change().await;
+                }
+                Ok(_) if !self.wanted.run => {
+                    self.tell(State::Stopped, true);
+                    self.wait_for_change().await;
+                }
+                Ok(spec) => handover = self.live(&spec, handover).await,
+            }
+        }
+        if let Some(old) = handover.old {
+            old.link.end().await;
+        }
+        self.publisher.remove(&self.name);
+    }
+
+    /// Makes the newest wish the one in force; false when there is none.
+    fn take_wish(&mut self) -> bool {
+        match self.wish.borrow_and_update().clone() {
+            Some(wanted) => {
+                self.wanted = wanted;
+                true
+            }
+            None => false,
+        }
+    }
+
+    async fn wait_for_change(&mut self) {
+        // Closed means the fleet is going down; `take_wish` then says so.
+        if self.wish.changed().await.is_err() {
+            self.wish.mark_changed();
+        }
+    }
+
+    /// Resolves when the wish asks for something else than the connection in
+    /// force. A change that needs no new connection is taken over in passing.
+    pub(super) async fn superseded(&mut self) {
+        loop {
+            self.wait_for_change().await;
+            let next = self.wish.borrow_and_update().clone();
+            match next {
+                Some(next) if next.keeps(&self.wanted) => {
+                    self.wanted = next;
+                    self.repeat();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Keeps the server up for one wish: connect, serve, back off, again.
+    async fn live(&mut self, spec: &ServerSpec, mut handover: Handover) -> Handover {
+        let mut failures = 0;
+        self.restarts = 0;
+        if handover.old.is_none() && !handover.replacing {
+            self.memory.forget();
+        }
+        loop {
+            let replacing = std::mem::take(&mut handover.replacing);
+            let serving = handover.old.as_ref().map(|old| old.connection.clone());
+            self.tell(State::Connecting { serving, replacing }, false);
+            let attempt = self.attempt(spec).await;
+            let old = handover.old.take();
+            let (error, lost) = match attempt {
+                None => return Handover { replacing, old },
+                Some(Ok((live, catalog))) => {
+                    let since = Instant::now();
+                    self.came_up(&live, catalog);
+                    if let Some(old) = old {
+                        retire(old, self.timeout());
+                    }
+                    match serve(self, live).await {
+                        Ended::Superseded(live) => return self.hand_over(live).await,
+                        Ended::Gone(error) => {
+                            if since.elapsed() >= FORGIVEN_AFTER {
+                                failures = 0;
+                            }
+                            (error, true)
+                        }
+                    }
+                }
+                Some(Err(error)) => {
+                    if let Some(old) = old {
+                        old.link.end().await;
+                    }
+                    (error, false)
+                }
+            };
+            failures += 1;
+            if !self.pause(spec.transport(), &error, failures, lost).await {
+                return Handover::default();
+            }
+        }
+    }
+
+    /// One attempt, or `None` when the wish changed meanwhile.
+    async fn attempt(
+        &mut self,
+        spec: &ServerSpec,
+    ) -> Option<Result<(Live, Catalog), UpstreamError>> {
+        let stop = CancellationToken::new();
+        let mut memory = std::mem::take(&mut self.memory);
+        let surroundings = self.surroundings.clone();
+        let (log, starts) = (self.log.clone(), self.starts.clone());
+        let attempt = Attempt {
+            spec,
+            surroundings: &surroundings,
+            log: &log,
+            starts: &starts,
+            memory: &mut memory,
+        };
+        let result = {
+            let work = attempt.run(&stop);
+            tokio::pin!(work);
+            tokio::select! {
+                result = &mut work => Some(result),
+                () = self.superseded() => {
+                    // Ended in order, so that its successor runs alone.
+                    stop.cancel();
+                    if let Ok((live, _)) = work.await {
+                        live.link.end().await;
+                    }
+                    None
+                }
+            }
+        };
+        self.memory = memory;
+        result
+    }
+
+    fn came_up(&mut self, live: &Live, catalog: Catalog) {
+        for remark in &catalog.remarks {
+            self.note(LogStream::Protocol, remark);
+        }
+        let connection = live.connection.clone();
+        self.told.catalog = Arc::new(catalog);
+        self.told.process = live.link.process.clone();
+        self.tell(State::Connected { connection }, true);
+        tracing::info!(
+            server = %self.name,
+            era = ?live.connection.peer().era,
+            tools = self.told.catalog.tools.len(),
+            "server {} is connected",
+            self.name
+        );
+    }
+
+    /// The wish changed while connected: what happens to the connection.
+    async fn hand_over(&mut self, live: Live) -> Handover {
+        let next = self.wish.borrow().clone();
+        let edited = next.filter(|next| next.run && next.restarts == self.wanted.restarts);
+        let Some(next) = edited else {
+            live.link.end().await;
+            return Handover::default();
+        };
+        let remote = |wanted: &Wanted| {
+            wanted
+                .spec
+                .as_ref()
+                .is_ok_and(|spec| spec.transport() != TransportKind::Stdio)
+        };
+        if remote(&next) && remote(&self.wanted) {
+            return Handover {
+                replacing: true,
+                old: Some(live),
+            };
+        }
+        // Two copies of one process could fight over a lock or a port: the
+        // calls in flight finish first, new ones wait.
+        let limit = self.timeout();
+        live.connection.close_gate();
+        let state = State::Connecting {
+            serving: None,
+            replacing: true,
+        };
+        self.tell(state, false);
+        let _ = tokio::time::timeout(limit, live.connection.drained()).await;
+        live.link.end().await;
+        Handover {
+            replacing: true,
+            old: None,
+        }
+    }
+
+    /// Tells of a failure and waits as long as the backoff says. False when
+    /// the wish changed.
+    async fn pause(
+        &mut self,
+        kind: TransportKind,
+        error: &UpstreamError,
+        failures: u32,
+        lost: bool,
+    ) -> bool {
+        let text: Arc<str> = error.to_string().into();
+        self.log.push(LogStream::Portway, &text);
+        let wait = match error.permanent() {
+            true => None,
+            false => backoff::wait(kind, failures, fastrand::f64()),
+        };
+        let Some(wait) = wait else {
+            let line = text.replace('\n', " | ");
+            tracing::error!(server = %self.name, "server {} failed: {line}", self.name);
+            self.tell(State::Failed { error: text }, true);
+            self.superseded().await;
+            return false;
+        };
+        let line = text.replace('\n', " | ");
+        tracing::warn!(
+            server = %self.name,
+            "server {} {}, next try in {} ms: {line}",
+            self.name,
+            if lost { "is gone" } else { "did not start" },
+            wait.as_millis()
+        );
+        self.tell(State::Waiting { error: text, lost }, true);
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {
+                self.restarts = failures;
+                true
+            }
+            () = self.superseded() => false,
+        }
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        self.wanted.timeout()
+    }
+
+    pub(super) fn note(&self, stream: LogStream, text: &str) {
+        self.log.push(stream, text);
+    }
+
+    fn tell(&mut self, state: State, settled: bool) {
+        if state.connection().is_none() {
+            self.told.catalog = Arc::default();
+        }
+        if !matches!(state, State::Connected { .. }) {
+            self.told.process = None;
+        }
+        self.told.since = SystemTime::now();
+        self.told.state = state;
+        self.told.settled = settled;
+        self.told.settled_once |= settled;
+        self.repeat();
+    }
+
+    pub(super) fn tell_catalog(&mut self, catalog: Arc<Catalog>) {
+        self.told.catalog = catalog;
+        self.repeat();
+    }
+
+    fn repeat(&self) {
+        let view = ServerView {
+            wanted: self.wanted.clone(),
+            state: self.told.state.clone(),
+            since: self.told.since,
+            settled: self.told.settled,
+            settled_once: self.told.settled_once,
+            catalog: self.told.catalog.clone(),
+            process: self.told.process.clone(),
+            restarts: self.restarts,
+            log: self.log.clone(),
+        };
+        self.publisher.put(&self.name, view);
+    }
+}
+
+/// Lets a replaced remote connection finish its calls, then ends it.
+fn retire(old: Live, limit: Duration) {
+    old.connection.close_gate();
+    tokio::spawn(async move {
+        let _ = tokio::time::timeout(limit, old.connection.drained()).await;
+        old.link.end().await;
+    });
+}

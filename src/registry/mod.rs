@@ -1,0 +1,447 @@
+//! What should run: the one wish list. Definitions come from files, ids and
+//! people's starts and stops from the store; every edit bumps the generation
+//! of what it changes. This room starts nothing and waits for nobody.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tokio::sync::{Mutex, watch};
+use uuid::Uuid;
+
+use crate::config::body::Change;
+use crate::config::layers::{Effective, Source};
+use crate::config::{DEFAULT_TIMEOUT, Problem, ServerName, ServerSpec};
+use crate::store::{ServerRecord, Store, StoreError};
+
+mod sources;
+
+pub use sources::{Files, SourceError};
+
+/// Everything that is defined, by name.
+pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
+
+/// One server as it should be.
+#[derive(Debug)]
+pub struct Wanted {
+    pub id: Uuid,
+    /// As it stands in its file, even where that is not a valid name.
+    pub name: Arc<str>,
+    pub spec: Result<Arc<ServerSpec>, Arc<Vec<Problem>>>,
+    pub run: bool,
+    /// Higher than that of every earlier wish.
+    pub generation: u64,
+    /// How often somebody asked for a restart.
+    pub restarts: u64,
+    pub source: Source,
+    /// Definitions of the same name that this one hides.
+    pub shadows: Vec<Source>,
+}
+
+impl Wanted {
+    /// Whether what was made for `old` also serves this wish.
+    pub fn keeps(&self, old: &Wanted) -> bool {
+        self.run == old.run
+            && self.restarts == old.restarts
+            && match (&self.spec, &old.spec) {
+                (Ok(new), Ok(old)) => new.same_connection(old),
+                (Err(new), Err(old)) => new == old,
+                _ => false,
+            }
+    }
+
+    pub fn timeout(&self) -> Duration {
+        self.spec
+            .as_ref()
+            .map_or(DEFAULT_TIMEOUT, |spec| spec.timeout)
+    }
+
+    fn same(&self, other: &Wanted) -> bool {
+        self.id == other.id
+            && self.run == other.run
+            && self.restarts == other.restarts
+            && self.spec == other.spec
+            && self.source == other.source
+            && self.shadows == other.shadows
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error("a server called {0:?} exists already")]
+    NameTaken(String),
+    #[error("no server is called {0:?}")]
+    NotFound(String),
+    #[error("the definition of {0:?} is broken; mend it where it stands")]
+    Broken(String),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("Portway is shutting down")]
+    Closed,
+}
+
+/// The wish list and the only way to edit it.
+pub struct Registry {
+    /// One edit at a time: each reads, writes and publishes as a whole.
+    edits: Mutex<Edits>,
+    desired: watch::Sender<Arc<Desired>>,
+    store: Arc<dyn Store>,
+    files: Files,
+}
+
+struct Edits {
+    records: BTreeMap<String, ServerRecord>,
+    restarts: BTreeMap<Arc<str>, u64>,
+    generation: u64,
+    layers: sources::Loaded,
+    closed: bool,
+}
+
+impl Edits {
+    /// The wish for one definition, its generation not yet counted.
+    fn wanted(
+        &self,
+        name: &Arc<str>,
+        effective: &Effective,
+        before: Option<&Arc<Wanted>>,
+    ) -> Wanted {
+        let record = self.records.get(&**name);
+        let spec = match &effective.definition {
+            // The same value, so that nobody takes it for a change.
+            Ok((_, spec)) => Ok(before
+                .and_then(|before| before.spec.as_ref().ok())
+                .filter(|old| ***old == *spec)
+                .map_or_else(|| Arc::new(spec.clone()), Arc::clone)),
+            Err(problems) => Err(Arc::new(problems.clone())),
+        };
+        let enabled = spec.as_ref().is_ok_and(|spec| spec.enabled);
+        Wanted {
+            id: record.map_or_else(|| id_of_unnamable(name), |record| record.id),
+            name: name.clone(),
+            run: record.and_then(|record| record.run).unwrap_or(enabled) && spec.is_ok(),
+            spec,
+            generation: 0,
+            restarts: self.restarts.get(name).copied().unwrap_or_default(),
+            source: effective.source.clone(),
+            shadows: effective.shadows.clone(),
+        }
+    }
+}
+
+/// A definition whose name is not one cannot be remembered, but must be shown:
+/// its id follows from what was written.
+fn id_of_unnamable(name: &str) -> Uuid {
+    let digest = Sha256::digest(name.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+impl Registry {
+    /// Reads the files and the store. A file that cannot be used costs its
+    /// own servers, never the start.
+    pub async fn open(files: Files, store: Arc<dyn Store>) -> Result<Registry, StoreError> {
+        let mut records = BTreeMap::new();
+        for mut record in store.servers().await? {
+            // A start by hand lasts as long as the process; a stop is kept.
+            if record.run == Some(true) {
+                record.run = None;
+            }
+            records.insert(record.name.to_string(), record);
+        }
+        let registry = Registry {
+            edits: Mutex::new(Edits {
+                records,
+                restarts: BTreeMap::new(),
+                generation: 0,
+                layers: sources::Loaded::default(),
+                closed: false,
+            }),
+            desired: watch::Sender::new(Arc::default()),
+            store,
+            files,
+        };
+        registry.reload().await?;
+        Ok(registry)
+    }
+
+    pub fn desired(&self) -> Arc<Desired> {
+        self.desired.borrow().clone()
+    }
+
+    pub fn watch(&self) -> watch::Receiver<Arc<Desired>> {
+        self.desired.subscribe()
+    }
+
+    /// By name or id.
+    pub fn find(&self, server: &str) -> Option<Arc<Wanted>> {
+        let desired = self.desired();
+        if let Some(wanted) = desired.get(server) {
+            return Some(wanted.clone());
+        }
+        let id = Uuid::try_parse(server).ok()?;
+        desired.values().find(|wanted| wanted.id == id).cloned()
+    }
+
+    /// Reads all files anew and publishes what changed.
+    pub async fn reload(&self) -> Result<(), StoreError> {
+        let mut edits = self.edits.lock().await;
+        self.refresh(&mut edits).await
+    }
+
+    async fn refresh(&self, edits: &mut Edits) -> Result<(), StoreError> {
+        edits.layers = self.files.load(&edits.layers).await;
+        for name in edits.layers.names() {
+            let Ok(name) = ServerName::parse(name) else {
+                continue;
+            };
+            if !edits.records.contains_key(name.as_str()) {
+                let record = ServerRecord::new(name);
+                self.store.put_server(&record).await?;
+                edits.records.insert(record.name.to_string(), record);
+            }
+        }
+        self.obey_enabled(edits).await?;
+        self.publish(edits);
+        Ok(())
+    }
+
+    /// An edit of `enabled` is a newer word than an earlier start or stop.
+    async fn obey_enabled(&self, edits: &mut Edits) -> Result<(), StoreError> {
+        let old = self.desired();
+        for definition in edits.layers.definitions() {
+            let (Some(before), Ok((_, spec))) = (
+                old.get(definition.name.as_str()),
+                &definition.effective.definition,
+            ) else {
+                continue;
+            };
+            let flipped = before
+                .spec
+                .as_ref()
+                .is_ok_and(|old| old.enabled != spec.enabled);
+            if let Some(record) = edits.records.get_mut(definition.name)
+                && flipped
+                && record.run.is_some()
+            {
+                let changed = ServerRecord {
+                    run: None,
+                    ..record.clone()
+                };
+                self.store.put_server(&changed).await?;
+                *record = changed;
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the wish list; what did not change keeps its value and its
+    /// generation, so nobody downstream notices.
+    fn publish(&self, edits: &mut Edits) {
+        if edits.closed {
+            return;
+        }
+        let old = self.desired();
+        let mut next = Desired::new();
+        let mut generation = edits.generation;
+        for definition in edits.layers.definitions() {
+            let name: Arc<str> = definition.name.as_str().into();
+            let before = old.get(&name);
+            let wanted = edits.wanted(&name, definition.effective, before);
+            let kept = before.filter(|before| before.same(&wanted)).cloned();
+            let wanted = kept.unwrap_or_else(|| {
+                generation += 1;
+                Arc::new(Wanted {
+                    generation,
+                    ..wanted
+                })
+            });
+            next.insert(name, wanted);
+        }
+        edits.generation = generation;
+        self.desired.send_if_modified(|desired| {
+            let changed = next.len() != desired.len()
+                || next
+                    .iter()
+                    .zip(desired.iter())
+                    .any(|((_, new), (_, old))| !Arc::ptr_eq(new, old));
+            *desired = Arc::new(next);
+            changed
+        });
+    }
+
+    /// Registers a server. Nothing of it is kept if anything fails.
+    pub async fn create(
+        &self,
+        name: ServerName,
+        spec: ServerSpec,
+        auto_start: bool,
+    ) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        if self.desired().contains_key(name.as_str()) {
+            return Err(RegistryError::NameTaken(name.to_string()));
+        }
+        let mut record = ServerRecord::new(name.clone());
+        record.run = (!auto_start && spec.enabled).then_some(false);
+        self.store.put_server(&record).await?;
+        if let Err(error) = self
+            .files
+            .set(&self.files.mcp(), name.as_str(), &spec)
+            .await
+        {
+            // The id alone is no server: without its definition it goes too.
+            self.store.delete_server(&name).await?;
+            return Err(error.into());
+        }
+        edits.records.insert(name.to_string(), record);
+        self.refresh(&mut edits).await?;
+        self.named(name.as_str())
+    }
+
+    /// Replaces a definition, and the name with it where the change has one.
+    /// The id stays.
+    pub async fn update(
+        &self,
+        server: &str,
+        read: impl FnOnce(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    ) -> Result<Arc<Wanted>, UpdateError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        let Ok(current) = &wanted.spec else {
+            return Err(RegistryError::Broken(wanted.name.to_string()).into());
+        };
+        let change = read(current).map_err(UpdateError::Problems)?;
+        let renamed = change.name.filter(|name| name.as_str() != &*wanted.name);
+        if let Some(name) = &renamed
+            && self.desired().contains_key(name.as_str())
+        {
+            return Err(RegistryError::NameTaken(name.to_string()).into());
+        }
+        let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
+        if let Some(new) = &renamed {
+            self.rename(&mut edits, &wanted, new).await?;
+        } else if change.spec != **current {
+            self.files
+                .set(&wanted.source, name, &change.spec)
+                .await
+                .map_err(RegistryError::from)?;
+        }
+        if renamed.is_some() && change.spec != **current {
+            self.files
+                .set(&wanted.source, name, &change.spec)
+                .await
+                .map_err(RegistryError::from)?;
+        }
+        self.refresh(&mut edits)
+            .await
+            .map_err(RegistryError::from)?;
+        Ok(self.named(name)?)
+    }
+
+    async fn rename(
+        &self,
+        edits: &mut Edits,
+        wanted: &Wanted,
+        new: &ServerName,
+    ) -> Result<(), RegistryError> {
+        let old = edits.records.get(&*wanted.name).cloned();
+        if let Some(old) = &old {
+            let record = ServerRecord {
+                name: new.clone(),
+                ..old.clone()
+            };
+            self.store.put_server(&record).await?;
+            edits.records.insert(new.to_string(), record);
+        }
+        self.files
+            .rename(&wanted.source, &wanted.name, new.as_str())
+            .await?;
+        if let Some(old) = old {
+            self.store.delete_server(&old.name).await?;
+            edits.records.remove(old.name.as_str());
+        }
+        Ok(())
+    }
+
+    /// Removes a definition from its source; one that it hid comes forth.
+    pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        self.files.remove(&wanted.source, &wanted.name).await?;
+        if wanted.shadows.is_empty()
+            && let Some(record) = edits.records.remove(&*wanted.name)
+        {
+            self.store.delete_server(&record.name).await?;
+        }
+        self.refresh(&mut edits).await?;
+        Ok(wanted)
+    }
+
+    /// Start or stop. What is so already stays as it is.
+    pub async fn set_run(&self, server: &str, run: bool) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        let Ok(spec) = &wanted.spec else {
+            return Ok(wanted);
+        };
+        let run = (run != spec.enabled).then_some(run);
+        if let Some(record) = edits.records.get_mut(&*wanted.name)
+            && record.run != run
+        {
+            let changed = ServerRecord {
+                run,
+                ..record.clone()
+            };
+            self.store.put_server(&changed).await?;
+            *record = changed;
+        }
+        self.publish(&mut edits);
+        self.named(&wanted.name)
+    }
+
+    /// Ends what runs and starts it anew.
+    pub async fn restart(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let name = self.set_run(server, true).await?.name.clone();
+        let mut edits = self.open_edits().await?;
+        *edits.restarts.entry(name.clone()).or_default() += 1;
+        self.publish(&mut edits);
+        self.named(&name)
+    }
+
+    /// Nothing should run any more; later edits are refused.
+    pub async fn close(&self) {
+        let mut edits = self.edits.lock().await;
+        edits.closed = true;
+        self.desired.send_replace(Arc::default());
+    }
+
+    async fn open_edits(&self) -> Result<tokio::sync::MutexGuard<'_, Edits>, RegistryError> {
+        let edits = self.edits.lock().await;
+        match edits.closed {
+            true => Err(RegistryError::Closed),
+            false => Ok(edits),
+        }
+    }
+
+    fn found(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        self.find(server)
+            .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
+    }
+
+    fn named(&self, name: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let wanted = self.desired().get(name).cloned();
+        wanted.ok_or_else(|| RegistryError::NotFound(name.to_owned()))
+    }
+}
+
+/// What can go wrong with a change besides the edit itself.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError {
+    #[error("the change is not valid")]
+    Problems(Vec<Problem>),
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
