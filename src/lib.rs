@@ -17,6 +17,7 @@
 
 pub mod config;
 pub mod fleet;
+pub mod http;
 pub mod registry;
 pub mod store;
 pub mod upstream;

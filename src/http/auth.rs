@@ -1,0 +1,303 @@
+//! Who is asking. Everything but a short list of public paths needs a
+//! credential, on loopback too (SPEC K3).
+
+use axum::extract::FromRequestParts;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::request::Parts;
+use http::{HeaderMap, Method, header};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::error::ApiError;
+use crate::config::Secret;
+
+/// The paths, as the router spells them, that anybody may `GET`.
+const PUBLIC: [&str; 5] = [
+    "/",
+    "/healthz",
+    "/readyz",
+    "/favicon.ico",
+    "/assets/{*path}",
+];
+
+/// A page that acts with the console's cookie must send this header with
+/// whatever changes something: other pages cannot, without asking us first.
+pub const CONSOLE_HEADER: &str = "x-portway-console";
+const COOKIE: &str = "portway_session";
+
+/// Whom a request speaks for. There is no default: it exists only where a
+/// credential was checked, or where `--no-auth` says that none is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Principal {
+    /// May do everything.
+    Admin,
+}
+
+/// A handler's argument. The guard has set it; a route that slipped past the
+/// guard is refused, not served.
+impl<S: Sync> FromRequestParts<S> for Principal {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Principal, ApiError> {
+        parts.extensions.get().cloned().ok_or_else(refused)
+    }
+}
+
+/// What is asked of a request.
+#[derive(Debug)]
+pub enum Access {
+    Token(AdminToken),
+    /// `--no-auth`.
+    Open,
+}
+
+#[derive(Debug)]
+pub struct AdminToken {
+    token: Secret,
+    session: Secret,
+}
+
+impl AdminToken {
+    pub fn new(token: Secret) -> AdminToken {
+        // The cookie is sent to every port of this host by browsers, so it
+        // must not be the token; it dies with the token.
+        let digest = Sha256::new()
+            .chain_update(b"portway console session\0")
+            .chain_update(token.expose())
+            .finalize();
+        AdminToken {
+            session: Secret::new(URL_SAFE_NO_PAD.encode(digest)),
+            token,
+        }
+    }
+
+    pub fn matches(&self, given: &str) -> bool {
+        self.token
+            .expose()
+            .as_bytes()
+            .ct_eq(given.as_bytes())
+            .into()
+    }
+
+    fn session_matches(&self, given: &str) -> bool {
+        self.session
+            .expose()
+            .as_bytes()
+            .ct_eq(given.as_bytes())
+            .into()
+    }
+
+    /// The value of `Set-Cookie` that signs the console in.
+    pub fn session_cookie(&self) -> String {
+        // Only the API needs it; the console's files are public.
+        format!(
+            "{COOKIE}={}; Path=/api; HttpOnly; SameSite=Strict",
+            self.session.expose()
+        )
+    }
+}
+
+pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
+    (method == Method::GET || method == Method::HEAD)
+        && matched.is_some_and(|p| PUBLIC.contains(&p))
+}
+
+impl Access {
+    /// The principal of a request that is not public.
+    pub(super) fn principal(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Principal, ApiError> {
+        let Access::Token(token) = self else {
+            // Nothing proves that a page of another local server did not send
+            // it, unless the browser had to ask us first.
+            if changes(method) && from_browser(headers) && !needs_preflight(method, headers) {
+                return Err(missing_header());
+            }
+            return Ok(Principal::Admin);
+        };
+        if headers.contains_key(header::AUTHORIZATION) {
+            // A credential that was given decides; there is no falling back.
+            let given = bearer(headers).ok_or_else(refused)?;
+            return if token.matches(given) {
+                Ok(Principal::Admin)
+            } else {
+                Err(refused())
+            };
+        }
+        let session = session_cookie(headers).ok_or_else(refused)?;
+        if !token.session_matches(session) || headers_say_foreign(headers) {
+            return Err(refused());
+        }
+        if changes(method) && !headers.contains_key(CONSOLE_HEADER) {
+            return Err(missing_header());
+        }
+        Ok(Principal::Admin)
+    }
+}
+
+fn changes(method: &Method) -> bool {
+    !method.is_safe()
+}
+
+fn from_browser(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
+}
+
+fn needs_preflight(method: &Method, headers: &HeaderMap) -> bool {
+    method != Method::POST
+        || headers.contains_key(CONSOLE_HEADER)
+        || headers
+            .get(header::CONTENT_TYPE)
+            .is_some_and(super::guard::is_json)
+}
+
+/// Another port of this host is the same site, and gets the cookie; it is not
+/// the same origin.
+fn headers_say_foreign(headers: &HeaderMap) -> bool {
+    headers
+        .get("sec-fetch-site")
+        .is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return None;
+    };
+    let (scheme, token) = line.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    let lines = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find_map(|(name, value)| (name == COOKIE).then_some(value))
+}
+
+fn refused() -> ApiError {
+    ApiError::unauthorized("this needs the admin token, as `Authorization: Bearer <token>`")
+}
+
+fn missing_header() -> ApiError {
+    ApiError::forbidden(format!(
+        "a change made from a browser needs the header {CONSOLE_HEADER}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "pw_admin_0123456789abcdef";
+
+    fn admin() -> AdminToken {
+        AdminToken::new(Secret::new(TOKEN.to_owned()))
+    }
+
+    fn session() -> String {
+        admin()
+            .session_cookie()
+            .split(';')
+            .next()
+            .unwrap()
+            .to_owned()
+    }
+
+    fn verdict(access: &Access, method: Method, lines: &[(&'static str, String)]) -> u16 {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
+        match access.principal(&method, &headers) {
+            Ok(Principal::Admin) => 200,
+            Err(error) => error.code().status().as_u16(),
+        }
+    }
+
+    #[test]
+    fn k3_the_token_is_asked_for_and_nothing_else_will_do() {
+        let access = Access::Token(admin());
+        let is = |value: String| verdict(&access, Method::POST, &[("authorization", value)]);
+        assert_eq!(is(format!("Bearer {TOKEN}")), 200);
+        assert_eq!(is(format!("bearer {TOKEN}")), 200);
+        let wrong = [
+            String::new(),
+            "Bearer".into(),
+            "Bearer ".into(),
+            format!("Basic {TOKEN}"),
+            TOKEN.into(),
+            format!("Bearer {TOKEN}x"),
+            format!("Bearer {}", &TOKEN[1..]),
+            "Bearer anything".into(),
+            format!("Bearer {}", session().split_once('=').unwrap().1),
+        ];
+        for value in wrong {
+            assert_eq!(is(value.clone()), 401, "{value}");
+        }
+        assert_eq!(verdict(&access, Method::GET, &[]), 401);
+        let two = [
+            ("authorization", format!("Bearer {TOKEN}")),
+            ("authorization", format!("Bearer {TOKEN}")),
+        ];
+        assert_eq!(verdict(&access, Method::GET, &two), 401);
+    }
+
+    #[test]
+    fn b2_the_cookie_changes_nothing_without_the_header() {
+        let access = Access::Token(admin());
+        let cookie = || ("cookie", format!("a=b; {}", session()));
+        let site = |s: &str| ("sec-fetch-site", s.to_owned());
+        assert_eq!(verdict(&access, Method::GET, &[cookie()]), 200);
+        assert_eq!(verdict(&access, Method::POST, &[cookie()]), 403);
+        assert_eq!(verdict(&access, Method::DELETE, &[cookie()]), 403);
+        let with_header = [cookie(), (CONSOLE_HEADER, "1".into()), site("same-origin")];
+        assert_eq!(verdict(&access, Method::POST, &with_header), 200);
+        assert_eq!(
+            verdict(&access, Method::GET, &[cookie(), site("same-site")]),
+            401
+        );
+        let token_as_cookie = ("cookie", format!("portway_session={TOKEN}"));
+        assert_eq!(verdict(&access, Method::GET, &[token_as_cookie]), 401);
+        let wrong_bearer = ("authorization", "Bearer wrong".to_owned());
+        assert_eq!(
+            verdict(&access, Method::GET, &[cookie(), wrong_bearer]),
+            401
+        );
+    }
+
+    #[test]
+    fn k1_no_auth_still_refuses_what_another_page_could_send() {
+        let page = || ("origin", "http://localhost:3000".to_owned());
+        let json = ("content-type", "application/json".to_owned());
+        assert_eq!(verdict(&Access::Open, Method::POST, &[]), 200);
+        assert_eq!(verdict(&Access::Open, Method::GET, &[page()]), 200);
+        assert_eq!(verdict(&Access::Open, Method::POST, &[page()]), 403);
+        assert_eq!(verdict(&Access::Open, Method::POST, &[page(), json]), 200);
+        assert_eq!(verdict(&Access::Open, Method::DELETE, &[page()]), 200);
+    }
+
+    #[test]
+    fn g3_nothing_prints_the_token() {
+        let shown = format!("{:?}", Access::Token(admin()));
+        assert!(!shown.contains("0123456789"), "{shown}");
+        assert!(!session().contains(TOKEN));
+    }
+
+    #[test]
+    fn k3_public_paths_are_for_reading() {
+        assert!(is_public(&Method::GET, Some("/healthz")));
+        assert!(is_public(&Method::HEAD, Some("/assets/{*path}")));
+        assert!(!is_public(&Method::POST, Some("/healthz")));
+        assert!(!is_public(&Method::GET, Some("/api/mcp/servers")));
+        assert!(!is_public(&Method::GET, None));
+    }
+}

@@ -1,0 +1,236 @@
+//! The listener: an accept loop over HTTP/1.1 with a limit on everything a
+//! client can hold: time, connections, bytes.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::Service;
+use tracing::{debug, info, warn};
+
+use super::error::{ApiError, Code};
+use super::framing::{Fault, HeadLimits};
+use super::slots::{Slot, Slots};
+use super::stream::{ClientStream, REFUSED_PATH, Refusal};
+
+const BACKOFF_FIRST: Duration = Duration::from_millis(5);
+const BACKOFF_LAST: Duration = Duration::from_millis(500);
+/// Above the largest head and well below hyper's 400 KiB per connection.
+const BUFFER: usize = 128 * 1024;
+
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/json\r\ncontent-length: 76\r\n\
+    retry-after: 1\r\nconnection: close\r\n\r\n\
+    {\"error\":{\"code\":\"UNAVAILABLE\",\"message\":\"too many connections; try again\"}}";
+
+#[derive(Clone, Debug)]
+pub struct EdgeLimits {
+    /// A connection that says nothing at all.
+    pub first_byte: Duration,
+    /// A head, from its first byte to its last.
+    pub header: Duration,
+    /// A body, from its head to its last byte.
+    pub body: Duration,
+    /// What a body must keep up after the first seconds, in bytes a second.
+    pub body_rate: u64,
+    /// An answer that the client does not take.
+    pub write_stall: Duration,
+    /// A connection between two requests.
+    pub idle: Duration,
+    /// What requests in flight are given at shutdown.
+    pub drain: Duration,
+    pub connections: usize,
+    /// From one address; loopback is exempt, since a proxy in front of us
+    /// looks like one client.
+    pub connections_per_ip: usize,
+    pub head: HeadLimits,
+}
+
+impl Default for EdgeLimits {
+    fn default() -> EdgeLimits {
+        EdgeLimits {
+            first_byte: Duration::from_secs(5),
+            header: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            body_rate: 1024,
+            write_stall: Duration::from_secs(30),
+            idle: Duration::from_secs(120),
+            drain: Duration::from_secs(10),
+            connections: 10_000,
+            connections_per_ip: 1_000,
+            head: HeadLimits::default(),
+        }
+    }
+}
+
+/// The two ends of the connection a request came on.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    pub remote: SocketAddr,
+    pub local: SocketAddr,
+}
+
+/// Serves `app` until `shutdown`; then takes no more connections, lets
+/// requests in flight finish within `limits.drain`, and cuts the rest.
+pub async fn serve(
+    listener: TcpListener,
+    app: Router,
+    limits: EdgeLimits,
+    shutdown: CancellationToken,
+) {
+    let edge = Edge {
+        app,
+        slots: Slots::new(limits.connections, limits.connections_per_ip),
+        limits: Arc::new(limits),
+        shutdown,
+        cut: CancellationToken::new(),
+        tasks: TaskTracker::new(),
+    };
+    edge.accept_all(&listener).await;
+    drop(listener);
+    edge.tasks.close();
+    if tokio::time::timeout(edge.limits.drain, edge.tasks.wait())
+        .await
+        .is_err()
+    {
+        info!(
+            connections = edge.tasks.len(),
+            "cutting connections that did not finish in time"
+        );
+        edge.cut.cancel();
+        edge.tasks.wait().await;
+    }
+}
+
+struct Edge {
+    app: Router,
+    limits: Arc<EdgeLimits>,
+    slots: Arc<Slots>,
+    shutdown: CancellationToken,
+    cut: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Edge {
+    async fn accept_all(&self, listener: &TcpListener) {
+        let mut backoff = BACKOFF_FIRST;
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = self.shutdown.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((socket, remote)) => {
+                    backoff = BACKOFF_FIRST;
+                    self.admit(socket, remote);
+                }
+                Err(error) if belongs_to_one_connection(&error) => {}
+                Err(error) => {
+                    if backoff == BACKOFF_FIRST {
+                        warn!(%error, "cannot take connections, trying again until it works");
+                    }
+                    tokio::select! {
+                        () = self.shutdown.cancelled() => return,
+                        () = tokio::time::sleep(backoff) => {}
+                    }
+                    backoff = (backoff * 2).min(BACKOFF_LAST);
+                }
+            }
+        }
+    }
+
+    fn admit(&self, socket: TcpStream, remote: SocketAddr) {
+        let Some(slot) = self.slots.take(remote.ip()) else {
+            debug!(%remote, "connection refused: too many are open");
+            // Best effort: a client that finds the door closed may know why.
+            let _ = socket.try_write(FULL);
+            return;
+        };
+        // Without it an SSE answer waits for the client's delayed ACK.
+        let ready = socket.set_nodelay(true).and_then(|()| socket.local_addr());
+        match ready {
+            Ok(local) => self.spawn(socket, Peer { remote, local }, slot),
+            Err(error) => debug!(%remote, %error, "connection lost before its first byte"),
+        }
+    }
+
+    fn spawn(&self, socket: TcpStream, peer: Peer, slot: Slot) {
+        let (stream, refusal) = ClientStream::new(socket, self.limits.clone());
+        let app = self.app.clone();
+        let service =
+            service_fn(move |request| answer(app.clone(), request, peer, refusal.clone()));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.idle)
+            .max_buf_size(BUFFER)
+            .serve_connection(TokioIo::new(stream), service);
+        let (shutdown, cut) = (self.shutdown.clone(), self.cut.clone());
+        self.tasks.spawn(async move {
+            let _slot = slot;
+            let mut connection = std::pin::pin!(connection);
+            let done = tokio::select! {
+                done = connection.as_mut() => done,
+                () = shutdown.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    tokio::select! {
+                        done = connection => done,
+                        () = cut.cancelled() => return,
+                    }
+                }
+            };
+            if let Err(error) = done {
+                debug!(remote = %peer.remote, %error, "connection ended early");
+            }
+        });
+    }
+}
+
+async fn answer(
+    mut app: Router,
+    mut request: Request<Incoming>,
+    peer: Peer,
+    refusal: Refusal,
+) -> Result<Response, Infallible> {
+    if let Some(fault) = refusal
+        .get()
+        .filter(|_| request.uri().path() == REFUSED_PATH)
+    {
+        debug!(remote = %peer.remote, %fault, "request refused");
+        return Ok(ApiError::from(*fault).into_response());
+    }
+    request.extensions_mut().insert(peer);
+    app.call(request).await
+}
+
+fn belongs_to_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
+    )
+}
+
+impl From<Fault> for ApiError {
+    fn from(fault: Fault) -> ApiError {
+        let message = fault.to_string();
+        match fault {
+            Fault::UriTooLong => ApiError::new(Code::UriTooLong, message),
+            Fault::HeadTooLarge => ApiError::new(Code::HeadersTooLarge, message),
+            Fault::HeadTimeout => ApiError::new(Code::RequestTimeout, message),
+            _ => ApiError::bad_request(message),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The one shape of an error answer (SPEC G3):
+//! `{"error":{"code":"NOT_FOUND","message":"…","details":…}}`.
+//!
+//! What the client reads and what the log says are different fields: a cause
+//! never leaves the process.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What kind of error it is; scripts branch on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Code {
+    BadRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    RequestTimeout,
+    Conflict,
+    PayloadTooLarge,
+    UriTooLong,
+    UnsupportedMediaType,
+    ValidationError,
+    TooManyRequests,
+    HeadersTooLarge,
+    Internal,
+    BadGateway,
+    Unavailable,
+    Timeout,
+    StorageFull,
+}
+
+impl Code {
+    pub fn status(self) -> StatusCode {
+        match self {
+            Code::BadRequest => StatusCode::BAD_REQUEST,
+            Code::Unauthorized => StatusCode::UNAUTHORIZED,
+            Code::Forbidden => StatusCode::FORBIDDEN,
+            Code::NotFound => StatusCode::NOT_FOUND,
+            Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Code::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            Code::Conflict => StatusCode::CONFLICT,
+            Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Code::UriTooLong => StatusCode::URI_TOO_LONG,
+            Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Code::ValidationError => StatusCode::UNPROCESSABLE_ENTITY,
+            Code::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+            Code::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Code::BadGateway => StatusCode::BAD_GATEWAY,
+            Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Code::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            Code::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
+        }
+    }
+}
+
+/// One field that is wrong, in the `details` of a `VALIDATION_ERROR`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldProblem {
+    pub field: String,
+    pub message: String,
+}
+
+impl FieldProblem {
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> FieldProblem {
+        FieldProblem {
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct ApiError {
+    code: Code,
+    message: Cow<'static, str>,
+    details: Option<Value>,
+    cause: Option<Cause>,
+}
+
+/// Why it happened, for the log alone. Travels to the guard in the answer's
+/// extensions, so that it is logged once, beside the request it belongs to.
+#[derive(Clone, Debug)]
+pub(super) struct Cause(Arc<str>);
+
+impl Cause {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+type Text = Cow<'static, str>;
+
+impl ApiError {
+    pub fn new(code: Code, message: impl Into<Text>) -> ApiError {
+        ApiError {
+            code,
+            message: message.into(),
+            details: None,
+            cause: None,
+        }
+    }
+
+    pub fn bad_request(message: impl Into<Text>) -> ApiError {
+        ApiError::new(Code::BadRequest, message)
+    }
+
+    pub fn unauthorized(message: impl Into<Text>) -> ApiError {
+        ApiError::new(Code::Unauthorized, message)
+    }
+
+    pub fn forbidden(message: impl Into<Text>) -> ApiError {
+        ApiError::new(Code::Forbidden, message)
+    }
+
+    pub fn not_found(message: impl Into<Text>) -> ApiError {
+        ApiError::new(Code::NotFound, message)
+    }
+
+    pub fn conflict(message: impl Into<Text>) -> ApiError {
+        ApiError::new(Code::Conflict, message)
+    }
+
+    /// 422, each wrong field named in `details` and the first in the message.
+    pub fn validation(problems: Vec<FieldProblem>) -> ApiError {
+        let message = match problems.as_slice() {
+            [] => "the request is not valid".to_owned(),
+            [only] => format!("{}: {}", only.field, only.message),
+            [first, rest @ ..] => {
+                format!(
+                    "{}: {} (and {} more)",
+                    first.field,
+                    first.message,
+                    rest.len()
+                )
+            }
+        };
+        let details = problems.iter().map(|p| serde_json::json!(p)).collect();
+        ApiError::new(Code::ValidationError, message).with_details(details)
+    }
+
+    pub fn unavailable(message: impl Into<Text>) -> ApiError {
+        ApiError::new(Code::Unavailable, message)
+    }
+
+    /// 500. The client learns nothing but that; `cause` goes to the log.
+    pub fn internal(cause: impl std::fmt::Display) -> ApiError {
+        ApiError::new(
+            Code::Internal,
+            "something went wrong inside Portway; its log says what",
+        )
+        .with_cause(cause)
+    }
+
+    pub fn with_details(mut self, details: Value) -> ApiError {
+        self.details = Some(details);
+        self
+    }
+
+    /// What the log says about it; never part of the answer.
+    pub fn with_cause(mut self, cause: impl std::fmt::Display) -> ApiError {
+        self.cause = Some(Cause(cause.to_string().into()));
+        self
+    }
+
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Body<'a>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    code: Code,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Value>,
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = Body {
+            code: self.code,
+            message: &self.message,
+            details: self.details.as_ref(),
+        };
+        let mut response = (self.code.status(), Json(Envelope { error: body })).into_response();
+        let extra = match self.code {
+            Code::Unauthorized => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            Code::Unavailable | Code::TooManyRequests => Some((header::RETRY_AFTER, "1")),
+            // What is left of the request is not worth reading.
+            Code::PayloadTooLarge | Code::RequestTimeout => Some((header::CONNECTION, "close")),
+            _ => None,
+        };
+        if let Some((name, value)) = extra {
+            response
+                .headers_mut()
+                .insert(name, HeaderValue::from_static(value));
+        }
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(cause);
+        }
+        response
+    }
+}
+
+pub(super) async fn no_such_path() -> ApiError {
+    ApiError::not_found("there is nothing at this path")
+}
+
+pub(super) async fn no_such_method(method: http::Method) -> ApiError {
+    ApiError::new(
+        Code::MethodNotAllowed,
+        format!("{method} is not possible at this path"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn body_of(error: ApiError) -> (StatusCode, Value) {
+        let response = error.into_response();
+        let status = response.status();
+        let bytes = axum::body::to_bytes(response.into_body(), 1 << 20)
+            .await
+            .unwrap();
+        (status, serde_json::from_slice(&bytes).unwrap())
+    }
+
+    #[tokio::test]
+    async fn g3_the_answer_has_code_message_and_details_but_no_cause() {
+        let error = ApiError::conflict("a server named `a` exists")
+            .with_details(serde_json::json!({"name": "a"}))
+            .with_cause("constraint server_name_key");
+        let (status, body) = body_of(error).await;
+        assert_eq!(status, 409);
+        assert_eq!(
+            body,
+            serde_json::json!({"error": {
+                "code": "CONFLICT",
+                "message": "a server named `a` exists",
+                "details": {"name": "a"},
+            }})
+        );
+    }
+
+    #[tokio::test]
+    async fn g3_a_validation_error_lists_the_fields() {
+        let problems = vec![
+            FieldProblem::new("name", "must not be empty"),
+            FieldProblem::new("url", "is no URL"),
+        ];
+        let (status, body) = body_of(ApiError::validation(problems)).await;
+        assert_eq!(status, 422);
+        assert_eq!(body["error"]["code"], "VALIDATION_ERROR");
+        assert_eq!(
+            body["error"]["message"],
+            "name: must not be empty (and 1 more)"
+        );
+        assert_eq!(body["error"]["details"][1]["field"], "url");
+    }
+
+    #[tokio::test]
+    async fn g3_an_internal_error_says_nothing_of_its_cause() {
+        let (status, body) = body_of(ApiError::internal("secret/path: EIO")).await;
+        assert_eq!(status, 500);
+        assert!(!body.to_string().contains("secret"));
+    }
+}

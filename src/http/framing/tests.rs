@@ -1,0 +1,219 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn small() -> HeadLimits {
+    HeadLimits {
+        head_bytes: 512,
+        uri_bytes: 64,
+        header_lines: 8,
+    }
+}
+
+/// What a stream comes to, fed in pieces as the socket would give them:
+/// how many heads passed, whether it ended inside a body, and the fault.
+fn feed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (u64, bool, Option<Fault>) {
+    let mut framing = Framing::new(small());
+    let mut held = Vec::new();
+    for piece in pieces {
+        held.extend_from_slice(piece);
+        let scan = framing.scan(&held);
+        held.drain(..scan.pass);
+        match scan.stop {
+            Some(Stop::Fault(fault)) => return (framing.heads(), framing.in_body(), Some(fault)),
+            Some(Stop::Head) => assert!(!held.is_empty()),
+            None => assert!(held.is_empty()),
+        }
+    }
+    (framing.heads(), framing.in_body(), None)
+}
+
+fn fault(stream: &str) -> Option<Fault> {
+    let whole = feed([stream.as_bytes()]);
+    assert_eq!(feed(stream.as_bytes().chunks(1)), whole, "{stream:?}");
+    whole.2
+}
+
+#[test]
+fn e2_what_is_plain_passes() {
+    let streams = [
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 1),
+        ("GET / HTTP/1.0\r\n\r\n", 1),
+        (
+            "POST /x HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n",
+            2,
+        ),
+        (
+            "POST /x HTTP/1.1\r\ncontent-length:\t0 \r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            2,
+        ),
+        (
+            "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n\
+             3\r\nabc\r\n00A\r\n0123456789\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            2,
+        ),
+        // The body only looks like a head; nobody looks inside.
+        (
+            "POST /x HTTP/1.1\r\nContent-Length: 9\r\n\r\nGET / X\n\n",
+            1,
+        ),
+        ("GET / HTTP/1.1\r\nx: \u{e4}\tb\r\n\r\n", 1),
+        ("GET http://a/b?c=d HTTP/1.1\r\n\r\n", 1),
+    ];
+    for (stream, heads) in streams {
+        assert_eq!(fault(stream), None, "{stream:?}");
+        assert_eq!(
+            feed([stream.as_bytes()]),
+            (heads, false, None),
+            "{stream:?}"
+        );
+    }
+}
+
+#[test]
+fn e2_what_can_be_read_in_two_ways_is_refused() {
+    let post = |headers: &str| format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n\r\n");
+    let table = [
+        (
+            post("Content-Length: 3\r\nTransfer-Encoding: chunked"),
+            Fault::TwoLengths,
+        ),
+        (
+            post("Transfer-Encoding: chunked\r\nContent-Length: 3"),
+            Fault::TwoLengths,
+        ),
+        (
+            post("Content-Length: 3\r\nContent-Length: 4"),
+            Fault::ContentLength,
+        ),
+        (
+            post("Content-Length: 3\r\nContent-Length: 3"),
+            Fault::ContentLength,
+        ),
+        (post("Content-Length: 3, 3"), Fault::ContentLength),
+        (post("Content-Length: +3"), Fault::ContentLength),
+        (post("Content-Length: 0x3"), Fault::ContentLength),
+        (post("Content-Length: "), Fault::ContentLength),
+        (
+            post("Content-Length: 99999999999999999999"),
+            Fault::ContentLength,
+        ),
+        (
+            post("Transfer-Encoding: gzip, chunked"),
+            Fault::TransferEncoding,
+        ),
+        (post("Transfer-Encoding: Chunked"), Fault::TransferEncoding),
+        (
+            post("Transfer-Encoding: chunked, chunked"),
+            Fault::TransferEncoding,
+        ),
+        (post("Transfer-Encoding: identity"), Fault::TransferEncoding),
+        (post("Transfer-Encoding:"), Fault::TransferEncoding),
+        (
+            post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"),
+            Fault::TransferEncoding,
+        ),
+        (post("Transfer-Encoding : chunked"), Fault::HeaderName),
+        (post("Content-Length : 3"), Fault::HeaderName),
+        (post("Content Length: 3"), Fault::HeaderName),
+        (post(": x"), Fault::HeaderName),
+        (post("nothing"), Fault::HeaderName),
+        (post("x\0y: 1"), Fault::HeaderName),
+        (post("x: a\r\n b"), Fault::Folded),
+        (post("x: a\r\n\tb"), Fault::Folded),
+        (post("x: a\0b"), Fault::ControlByte),
+        (post("x: a\rb"), Fault::ControlByte),
+        (post("x: a\x7fb"), Fault::ControlByte),
+        (post("Transfer-Encoding: \x0bchunked"), Fault::ControlByte),
+        (post("x: a\ny: b"), Fault::BareLineEnd),
+        ("GET / HTTP/1.1\nHost: a\r\n\r\n".into(), Fault::BareLineEnd),
+        ("GET / HTTP/1.1\r\nHost: a\r\n\n".into(), Fault::BareLineEnd),
+        (
+            "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".into(),
+            Fault::TransferEncoding,
+        ),
+        ("\r\nGET / HTTP/1.1\r\n\r\n".into(), Fault::NotHttp),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(), Fault::NotHttp),
+        ("\u{16}\u{3}\u{1}".into(), Fault::NotHttp),
+        ("GET /\r\n\r\n".into(), Fault::RequestLine),
+        ("GET  / HTTP/1.1\r\n\r\n".into(), Fault::RequestLine),
+        ("GET / HTTP/1.1 \r\n\r\n".into(), Fault::RequestLine),
+        ("GET /a b HTTP/1.1\r\n\r\n".into(), Fault::RequestLine),
+        ("GET /\u{e4} HTTP/1.1\r\n\r\n".into(), Fault::RequestLine),
+        ("CONNECT a:1 HTTP/1.1\r\n\r\n".into(), Fault::RequestLine),
+        (
+            format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(64)),
+            Fault::UriTooLong,
+        ),
+        (format!("GET /{}", "x".repeat(200)), Fault::UriTooLong),
+        (
+            post(&format!("x: {}", "y".repeat(512))),
+            Fault::HeadTooLarge,
+        ),
+        (post(&"x: y\r\n".repeat(8)), Fault::HeadTooLarge),
+    ];
+    for (stream, expected) in table {
+        assert_eq!(fault(&stream), Some(expected), "{stream:?}");
+    }
+}
+
+#[test]
+fn e2_chunks_are_exact() {
+    let bodies = [
+        "\r\n",
+        "g\r\n",
+        "-1\r\n",
+        "0x1\r\n",
+        "3 \r\nabc\r\n0\r\n\r\n",
+        "3;a=b\r\nabc\r\n0\r\n\r\n",
+        "3\nabc\r\n0\r\n\r\n",
+        "3\r\nabcd\r\n0\r\n\r\n",
+        "3\r\nabc\n0\r\n\r\n",
+        "0\r\nTrailer: x\r\n\r\n",
+        "000000000\r\n\r\n",
+        "fffffffff\r\n",
+    ];
+    for body in bodies {
+        let stream = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+        assert_eq!(fault(&stream), Some(Fault::Chunk), "{body:?}");
+    }
+}
+
+#[test]
+fn e2_the_second_request_is_judged_like_the_first() {
+    let stream = "GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\nx: y\r\n\r\n";
+    assert_eq!(
+        feed([stream.as_bytes()]),
+        (1, false, Some(Fault::BareLineEnd))
+    );
+}
+
+proptest! {
+    /// How a stream is cut into packets never changes what it means.
+    #[test]
+    fn e2_packets_do_not_matter(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\n", "Host: a\r\n", "\r\n", "\n", " ",
+            "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "hello", "5\r\nhello\r\n",
+            "0\r\n\r\n", "x:y\r\n", ":", "\0", "a",
+        ]), 0..24),
+        cuts in prop::collection::vec(1usize..40, 0..40),
+    ) {
+        let stream = parts.concat().into_bytes();
+        let mut pieces = Vec::new();
+        let mut rest = stream.as_slice();
+        for cut in cuts {
+            let (piece, more) = rest.split_at(cut.min(rest.len()));
+            pieces.push(piece);
+            rest = more;
+        }
+        pieces.push(rest);
+        let pieces = pieces.into_iter().filter(|p| !p.is_empty());
+        prop_assert_eq!(feed(pieces), feed([stream.as_slice()].into_iter().filter(|p| !p.is_empty())));
+    }
+
+    #[test]
+    fn e2_any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        feed([bytes.as_slice()].into_iter().filter(|p| !p.is_empty()));
+    }
+}

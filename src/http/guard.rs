@@ -1,0 +1,306 @@
+//! The one door. Every request passes here, whatever its path, in this order:
+//! is it for us, is its body acceptable, who asks, is there room for it. Then
+//! it is handled, and a handler that panics costs one answer, not the process.
+
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderValue, Method, header};
+use http_body_util::Limited;
+use hyper::body::Body as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::{debug, error};
+
+use super::auth::{self, Access};
+use super::edge::Peer;
+use super::error::{ApiError, Cause, Code};
+use super::hosts::HostPolicy;
+use super::json;
+
+/// What all request bodies together may take; beyond it new ones are told to
+/// come back.
+const BODY_BUDGET: usize = 256 * 1024 * 1024;
+const BUDGET_UNIT: usize = 1024;
+
+const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
+    form-action 'self'; frame-ancestors 'none'";
+
+#[derive(Debug)]
+pub struct Guard {
+    access: Access,
+    hosts: HostPolicy,
+    max_body: usize,
+    budget: Arc<Semaphore>,
+}
+
+impl Guard {
+    pub fn new(access: Access, hosts: HostPolicy, max_body: usize) -> Guard {
+        let budget = BODY_BUDGET.max(max_body) / BUDGET_UNIT + 1;
+        Guard {
+            access,
+            hosts,
+            max_body,
+            budget: Arc::new(Semaphore::new(budget)),
+        }
+    }
+
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    fn admit(&self, request: Request) -> Result<Admitted, ApiError> {
+        let local = request
+            .extensions()
+            .get::<Peer>()
+            .map(|peer| peer.local.ip().to_canonical());
+        self.hosts.check(request.uri(), request.headers(), local)?;
+        let length = self.check_body(&request)?;
+        let matched = request
+            .extensions()
+            .get::<MatchedPath>()
+            .map(MatchedPath::as_str);
+        let public = auth::is_public(request.method(), matched);
+        let principal = if public {
+            None
+        } else {
+            Some(self.access.principal(request.method(), request.headers())?)
+        };
+        let room = self.make_room(length)?;
+        let mut request = match length {
+            // The framing keeps a client to the length it announced.
+            Length::None | Length::Known(_) => request,
+            Length::Unknown => request.map(|body| Body::new(Limited::new(body, self.max_body))),
+        };
+        if let Some(principal) = principal {
+            request.extensions_mut().insert(principal);
+        }
+        Ok(Admitted {
+            request,
+            public,
+            _room: room,
+        })
+    }
+
+    fn check_body(&self, request: &Request) -> Result<Length, ApiError> {
+        let length = Length::of(request.body());
+        if length == Length::None {
+            return Ok(length);
+        }
+        check_content(request.headers())?;
+        match length {
+            Length::Known(bytes) if bytes > self.max_body as u64 => Err(json::too_large()),
+            _ => Ok(length),
+        }
+    }
+
+    fn make_room(&self, length: Length) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        let bytes = match length {
+            Length::None => return Ok(None),
+            Length::Known(bytes) => usize::try_from(bytes).unwrap_or(self.max_body),
+            Length::Unknown => self.max_body,
+        };
+        let units = u32::try_from(bytes.div_ceil(BUDGET_UNIT)).unwrap_or(u32::MAX);
+        match self.budget.clone().try_acquire_many_owned(units) {
+            Ok(room) => Ok(Some(room)),
+            Err(_) => Err(ApiError::unavailable(
+                "too many requests at once; try again",
+            )),
+        }
+    }
+}
+
+struct Admitted {
+    request: Request,
+    public: bool,
+    /// Freed when the request has been handled.
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Length {
+    None,
+    Known(u64),
+    Unknown,
+}
+
+impl Length {
+    fn of(body: &Body) -> Length {
+        match body.size_hint().exact() {
+            _ if body.is_end_stream() => Length::None,
+            Some(bytes) => Length::Known(bytes),
+            None => Length::Unknown,
+        }
+    }
+}
+
+/// The middleware around the whole router.
+pub(super) async fn guard(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let started = Instant::now();
+    let seen = Seen::of(&request);
+    let response = match guard.admit(request) {
+        Ok(Admitted {
+            request,
+            public,
+            _room,
+        }) => {
+            let mut response = run(request, next).await;
+            set_headers(response.headers_mut(), public);
+            response
+        }
+        Err(error) => {
+            let mut response = error.into_response();
+            set_headers(response.headers_mut(), false);
+            response
+        }
+    };
+    seen.log(&response, started.elapsed());
+    response
+}
+
+async fn run(request: Request, next: Next) -> Response {
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        // What it panicked with stays with the panic hook: it may hold data.
+        Err(_) => ApiError::internal("the handler panicked").into_response(),
+    }
+}
+
+fn check_content(headers: &HeaderMap) -> Result<(), ApiError> {
+    let refuse = |message| Err(ApiError::new(Code::UnsupportedMediaType, message));
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        return refuse("compressed request bodies are not taken");
+    }
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    match (types.next(), types.next()) {
+        (Some(kind), None) if is_json(kind) => Ok(()),
+        _ => refuse("the body must be JSON, with `Content-Type: application/json`"),
+    }
+}
+
+pub(super) fn is_json(kind: &HeaderValue) -> bool {
+    let essence = kind
+        .as_bytes()
+        .split(|b| *b == b';')
+        .next()
+        .unwrap_or_default();
+    essence
+        .trim_ascii()
+        .eq_ignore_ascii_case(b"application/json")
+}
+
+fn set_headers(headers: &mut HeaderMap, public: bool) {
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+    headers.insert(header::REFERRER_POLICY, fixed("no-referrer"));
+    let page = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|t| t.as_bytes().starts_with(b"text/html"));
+    if page {
+        headers
+            .entry(header::CONTENT_SECURITY_POLICY)
+            .or_insert(fixed(PAGE_POLICY));
+    }
+    if !public {
+        headers
+            .entry(header::CACHE_CONTROL)
+            .or_insert(fixed("no-store"));
+    }
+}
+
+/// What the log may know of a request.
+struct Seen {
+    method: Method,
+    path: Result<MatchedPath, String>,
+}
+
+impl Seen {
+    fn of(request: &Request) -> Seen {
+        let matched = request.extensions().get::<MatchedPath>().cloned();
+        let path = matched.ok_or_else(|| redact_path(request.uri().path()).into_owned());
+        Seen {
+            method: request.method().clone(),
+            path,
+        }
+    }
+
+    fn log(&self, response: &Response, took: Duration) {
+        let method = &self.method;
+        let path = self
+            .path
+            .as_ref()
+            .map_or_else(String::as_str, MatchedPath::as_str);
+        let status = response.status().as_u16();
+        match response.extensions().get::<Cause>() {
+            Some(cause) if response.status().is_server_error() => {
+                error!(%method, path, status, cause = cause.as_str(), "{method} {path} failed");
+            }
+            cause => {
+                let cause = cause.map(Cause::as_str);
+                debug!(%method, path, status, ?took, cause, "{method} {path} {status}");
+            }
+        }
+    }
+}
+
+/// A path for the log: segments that could be a key keep their last four
+/// characters at most (entry keys stand in paths, SPEC E6).
+pub fn redact_path(path: &str) -> Cow<'_, str> {
+    if path.split('/').all(|segment| segment.len() < 16) {
+        return Cow::Borrowed(path);
+    }
+    let short = |segment: &str| {
+        let tail = segment.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+        match segment.len() {
+            ..16 => segment.to_owned(),
+            _ => format!("…{}", &segment[tail..]),
+        }
+    };
+    Cow::Owned(path.split('/').map(short).collect::<Vec<_>>().join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d6_a_key_in_a_path_is_not_logged() {
+        let key = "pw_5f0c9a1e7b3d2c4a6e8f";
+        assert_eq!(
+            redact_path(&format!("/api/v1/mcp_v2/server/{key}")),
+            "/api/v1/mcp_v2/server/…6e8f"
+        );
+        assert_eq!(redact_path(&format!("/{key}/x")), "/…6e8f/x");
+        assert_eq!(redact_path("/api/mcp/servers"), "/api/mcp/servers");
+        assert_eq!(redact_path("/ääääääääääääääää"), "/…ääää");
+    }
+
+    #[test]
+    fn b2_json_is_recognised_by_its_type_alone() {
+        for kind in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/json ;x",
+        ] {
+            assert!(is_json(&HeaderValue::from_str(kind).unwrap()), "{kind}");
+        }
+        for kind in [
+            "text/plain",
+            "application/jsonx",
+            "text/plain; application/json",
+            "",
+        ] {
+            assert!(!is_json(&HeaderValue::from_str(kind).unwrap()), "{kind}");
+        }
+    }
+}

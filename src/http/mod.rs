@@ -1,0 +1,78 @@
+//! How people ask: extract, call one function, map the outcome.
+//!
+//! Nothing is served but through [`router`], which puts the [`guard`] around
+//! every path, the unknown ones included.
+
+pub mod auth;
+mod console;
+pub mod edge;
+pub mod error;
+pub mod framing;
+pub mod guard;
+pub mod hosts;
+pub mod json;
+mod record;
+pub mod servers;
+mod slots;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::routing::get;
+use serde::Serialize;
+
+pub use auth::{Access, AdminToken, Principal};
+pub use edge::{EdgeLimits, serve};
+pub use error::{ApiError, Code, FieldProblem};
+pub use guard::Guard;
+pub use hosts::HostPolicy;
+pub use json::Json;
+
+/// How many enabled servers have not settled once since the start.
+pub type Unsettled = Arc<dyn Fn() -> usize + Send + Sync>;
+
+/// Everything that is served: `api` and the paths of this room, behind the
+/// guard.
+pub fn router(guard: Arc<Guard>, unsettled: Unsettled, api: Router) -> Router {
+    let own = Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz).with_state(unsettled))
+        .route("/", get(console::home).with_state(guard.clone()));
+    own.merge(api)
+        .fallback(error::no_such_path)
+        .method_not_allowed_fallback(error::no_such_method)
+        // The guard bounds bodies, with an answer of our shape.
+        .layer(DefaultBodyLimit::disable())
+        .layer(axum::middleware::from_fn_with_state(guard, guard::guard))
+}
+
+#[derive(Serialize)]
+struct Health {
+    status: &'static str,
+    version: &'static str,
+    console: &'static str,
+}
+
+async fn healthz() -> axum::Json<Health> {
+    axum::Json(Health {
+        status: "ok",
+        version: env!("CARGO_PKG_VERSION"),
+        console: console::BUILD,
+    })
+}
+
+#[derive(Serialize)]
+struct Ready {
+    status: &'static str,
+}
+
+async fn readyz(State(unsettled): State<Unsettled>) -> Result<axum::Json<Ready>, ApiError> {
+    match unsettled() {
+        0 => Ok(axum::Json(Ready { status: "ready" })),
+        left => Err(ApiError::unavailable(format!(
+            "{left} servers have not settled yet"
+        ))),
+    }
+}

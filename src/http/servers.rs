@@ -1,0 +1,304 @@
+//! The servers: what is defined, what runs, and the edits of both (SPEC G1,
+//! G2). A handler edits the registry and, where the answer is about what came
+//! of it, waits for the snapshot to show it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::{StatusCode, header};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::error::{ApiError, Code, FieldProblem};
+use super::record::{ServerRecord, record};
+use crate::config::body::{Change, merge_patch, parse_body, parse_replacement};
+use crate::config::{Problem, ServerSpec};
+use crate::fleet::catalog::{Catalog, Item};
+use crate::fleet::log::LogLine;
+use crate::fleet::{Fleet, ServerView, Status};
+use crate::registry::{Registry, RegistryError, SourceError, UpdateError, Wanted};
+use crate::store::{StoreError, StoreErrorKind};
+use crate::wire::object;
+
+/// An answer that is about a start waits so long; then it tells what is.
+const START_WAIT: Duration = Duration::from_secs(30);
+/// The supervisor takes a wish up at once; this is only a bound.
+const TAKE_UP_WAIT: Duration = Duration::from_secs(2);
+const LOG_LINES: usize = 200;
+
+#[derive(Clone)]
+pub struct Servers {
+    pub registry: Arc<Registry>,
+    pub fleet: Fleet,
+}
+
+pub fn router(servers: Servers) -> Router {
+    let one = get(show).put(replace).patch(change).delete(remove);
+    Router::new()
+        .route("/api/mcp/servers", get(list).post(create))
+        .route("/api/mcp/servers/{server}", one)
+        .route("/api/mcp/servers/{server}/start", post(start))
+        .route("/api/mcp/servers/{server}/stop", post(stop))
+        .route("/api/mcp/servers/{server}/restart", post(restart))
+        .route("/api/mcp/servers/{server}/tools", get(tools))
+        .route("/api/mcp/servers/{server}/resources", get(resources))
+        .route("/api/mcp/servers/{server}/prompts", get(prompts))
+        .route("/api/mcp/servers/{server}/logs", get(logs))
+        .with_state(servers)
+}
+
+async fn list(State(servers): State<Servers>) -> Json<Vec<ServerRecord>> {
+    let snapshot = servers.fleet.snapshot();
+    let desired = servers.registry.desired();
+    let records = desired
+        .values()
+        .map(|wanted| record(wanted, snapshot.servers.get(&wanted.name)));
+    Json(records.collect())
+}
+
+async fn create(State(servers): State<Servers>, body: Bytes) -> Result<Response, ApiError> {
+    let body = parse_body(&body).map_err(invalid)?;
+    let auto_start = body.auto_start.unwrap_or(true);
+    let wanted = servers
+        .registry
+        .create(body.name, body.spec, auto_start)
+        .await?;
+    let place = format!("/api/mcp/servers/{}", wanted.id);
+    let record = servers.taken_up(&wanted).await;
+    let headers = [(header::LOCATION, place)];
+    Ok((StatusCode::CREATED, headers, Json(record)).into_response())
+}
+
+async fn show(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+) -> Result<Json<ServerRecord>, ApiError> {
+    Ok(Json(servers.record(&*servers.find(&server)?)))
+}
+
+async fn replace(
+    state: State<Servers>,
+    path: Path<String>,
+    body: Bytes,
+) -> Result<Json<ServerRecord>, ApiError> {
+    update(state, path, |current| parse_replacement(current, &body)).await
+}
+
+async fn change(
+    state: State<Servers>,
+    path: Path<String>,
+    body: Bytes,
+) -> Result<Json<ServerRecord>, ApiError> {
+    update(state, path, |current| merge_patch(current, &body)).await
+}
+
+async fn update(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+    read: impl FnOnce(&ServerSpec) -> Result<Change, Vec<Problem>>,
+) -> Result<Json<ServerRecord>, ApiError> {
+    let wanted = servers.registry.update(&server, read).await?;
+    Ok(Json(servers.taken_up(&wanted).await))
+}
+
+async fn remove(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let removed = servers.registry.remove(&server).await?;
+    if servers.registry.find(&removed.name).is_none() {
+        servers.fleet.removed(&removed.name, START_WAIT).await;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn start(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+) -> Result<Json<ServerRecord>, ApiError> {
+    let wanted = servers.find(&server)?;
+    let snapshot = servers.fleet.snapshot();
+    let status = snapshot
+        .servers
+        .get(&wanted.name)
+        .map(|view| view.state.status());
+    // One that should run but does not is tried again, at once.
+    let again = wanted.run && matches!(status, Some(Status::Error | Status::Disconnected));
+    let wanted = match again {
+        true => servers.registry.restart(&wanted.name).await?,
+        false => servers.registry.set_run(&wanted.name, true).await?,
+    };
+    Ok(Json(servers.settled(&wanted).await))
+}
+
+async fn stop(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+) -> Result<Json<ServerRecord>, ApiError> {
+    let wanted = servers.registry.set_run(&server, false).await?;
+    Ok(Json(servers.settled(&wanted).await))
+}
+
+async fn restart(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+) -> Result<Json<ServerRecord>, ApiError> {
+    let wanted = servers.registry.restart(&server).await?;
+    Ok(Json(servers.settled(&wanted).await))
+}
+
+async fn tools(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+) -> Result<Json<Vec<Box<RawValue>>>, ApiError> {
+    let wanted = servers.find(&server)?;
+    let catalog = servers.catalog(&wanted);
+    let with_key = |tool: &Item| {
+        let key = format!("{}:{}", wanted.name, tool.key);
+        match serde_json::value::to_raw_value(&key) {
+            Ok(key) => object::set_member(&tool.raw, "key", &key),
+            Err(_) => tool.raw.clone(),
+        }
+    };
+    Ok(Json(catalog.tools.iter().map(with_key).collect()))
+}
+
+/// Resources, and templates behind them: these have `uriTemplate` where the
+/// others have `uri`.
+async fn resources(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+) -> Result<Json<Vec<Box<RawValue>>>, ApiError> {
+    let catalog = servers.catalog(&*servers.find(&server)?);
+    let items = catalog.resources.iter().chain(&catalog.templates);
+    Ok(Json(items.map(|item| item.raw.clone()).collect()))
+}
+
+async fn prompts(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+) -> Result<Json<Vec<Box<RawValue>>>, ApiError> {
+    let catalog = servers.catalog(&*servers.find(&server)?);
+    Ok(Json(
+        catalog
+            .prompts
+            .iter()
+            .map(|item| item.raw.clone())
+            .collect(),
+    ))
+}
+
+#[derive(Deserialize)]
+struct LogQuery {
+    /// The first line number wanted.
+    from: Option<u64>,
+    limit: Option<usize>,
+}
+
+async fn logs(
+    State(servers): State<Servers>,
+    Path(server): Path<String>,
+    Query(query): Query<LogQuery>,
+) -> Result<Json<Vec<LogLine>>, ApiError> {
+    let wanted = servers.find(&server)?;
+    let snapshot = servers.fleet.snapshot();
+    let lines = snapshot.servers.get(&wanted.name).map(|view| {
+        let limit = query.limit.unwrap_or(LOG_LINES);
+        view.log.read(query.from.unwrap_or(0), limit)
+    });
+    Ok(Json(lines.unwrap_or_default()))
+}
+
+impl Servers {
+    fn find(&self, server: &str) -> Result<Arc<Wanted>, ApiError> {
+        self.registry
+            .find(server)
+            .ok_or_else(|| RegistryError::NotFound(server.to_owned()).into())
+    }
+
+    fn record(&self, wanted: &Wanted) -> ServerRecord {
+        record(wanted, self.fleet.snapshot().servers.get(&wanted.name))
+    }
+
+    fn catalog(&self, wanted: &Wanted) -> Arc<Catalog> {
+        let snapshot = self.fleet.snapshot();
+        let view = snapshot.servers.get(&wanted.name);
+        view.map_or_else(Arc::default, |view| view.catalog.clone())
+    }
+
+    /// The record once the supervisor has seen the wish.
+    async fn taken_up(&self, wanted: &Wanted) -> ServerRecord {
+        let seen = |view: &ServerView| view.wanted.generation >= wanted.generation;
+        let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
+        record(wanted, view.as_ref())
+    }
+
+    /// The record once the wish has come to something.
+    async fn settled(&self, wanted: &Wanted) -> ServerRecord {
+        let settled =
+            |view: &ServerView| view.settled && view.wanted.generation >= wanted.generation;
+        let view = self.fleet.wait(&wanted.name, settled, START_WAIT).await;
+        record(wanted, view.as_ref())
+    }
+}
+
+/// Problems with a body: not JSON at all is 400, a wrong field 422.
+fn invalid(problems: Vec<Problem>) -> ApiError {
+    if let [only] = problems.as_slice()
+        && only.field.is_empty()
+    {
+        return ApiError::bad_request(only.message.clone());
+    }
+    let fields = problems
+        .into_iter()
+        .map(|problem| FieldProblem::new(problem.field, problem.message));
+    ApiError::validation(fields.collect())
+}
+
+impl From<UpdateError> for ApiError {
+    fn from(error: UpdateError) -> ApiError {
+        match error {
+            UpdateError::Problems(problems) => invalid(problems),
+            UpdateError::Registry(error) => error.into(),
+        }
+    }
+}
+
+impl From<RegistryError> for ApiError {
+    fn from(error: RegistryError) -> ApiError {
+        let text = error.to_string();
+        match error {
+            RegistryError::NameTaken(_) | RegistryError::Broken(_) => ApiError::conflict(text),
+            RegistryError::NotFound(_) => ApiError::not_found(text),
+            RegistryError::Closed => ApiError::unavailable(text),
+            RegistryError::Source(error) => error.into(),
+            RegistryError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SourceError> for ApiError {
+    fn from(error: SourceError) -> ApiError {
+        let text = error.to_string();
+        match error {
+            SourceError::Unusable { .. } | SourceError::Busy { .. } => ApiError::conflict(text),
+            SourceError::Gone { .. } => ApiError::not_found(text),
+        }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        match &error.kind {
+            StoreErrorKind::Full => ApiError::new(Code::StorageFull, error.to_string()),
+            StoreErrorKind::Unavailable(_) => ApiError::unavailable(error.to_string()),
+            StoreErrorKind::Conflict { .. } => ApiError::conflict(error.to_string()),
+            _ => ApiError::internal(error),
+        }
+    }
+}

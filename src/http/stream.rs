@@ -1,0 +1,312 @@
+//! A client's socket as the HTTP parser sees it: heads arrive whole and
+//! checked, and whoever is too slow is cut.
+//!
+//! A head that is refused is replaced by [`REFUSED_HEAD`], so that the refusal
+//! is answered in its turn, after the answers to what came before it.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::edge::EdgeLimits;
+use super::framing::{Fault, Framing, Stop};
+
+/// The path of the request that stands in for a refused one. Asking for it
+/// oneself is harmless: it means something only once [`Refusal`] is set.
+pub(super) const REFUSED_PATH: &str = "/.refused";
+const REFUSED_HEAD: &[u8] =
+    b"GET /.refused HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+
+/// What a body may take before its rate counts.
+const BODY_GRACE: Duration = Duration::from_secs(10);
+/// How long, and how much, we listen to a client that is still sending after
+/// our last word; closing at once would reset the connection and could destroy
+/// the answer on its way.
+const LINGER: Duration = Duration::from_secs(2);
+const LINGER_BYTES: usize = 16 * 1024 * 1024;
+
+/// Why the connection's last request was refused, if it was.
+pub(super) type Refusal = Arc<OnceLock<Fault>>;
+
+pub(super) struct ClientStream {
+    socket: TcpStream,
+    limits: Arc<EdgeLimits>,
+    framing: Framing,
+    /// A head that has not come whole, or bytes cleared but not yet taken.
+    held: BytesMut,
+    cleared: usize,
+    refusal: Refusal,
+    end: Option<End>,
+    read_wait: Wait,
+    write_wait: Wait,
+    linger: Option<usize>,
+}
+
+/// Nothing more is read from the client.
+#[derive(Clone, Copy)]
+enum End {
+    Refused,
+    Broken(io::ErrorKind),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    FirstByte,
+    Head,
+    Body,
+    /// Between requests; hyper's own timer watches this, because only hyper
+    /// knows whether an answer is still being made.
+    Idle,
+}
+
+impl ClientStream {
+    pub(super) fn new(socket: TcpStream, limits: Arc<EdgeLimits>) -> (ClientStream, Refusal) {
+        let refusal = Refusal::default();
+        let stream = ClientStream {
+            socket,
+            framing: Framing::new(limits.head),
+            limits,
+            held: BytesMut::new(),
+            cleared: 0,
+            refusal: refusal.clone(),
+            end: None,
+            read_wait: Wait::default(),
+            write_wait: Wait::default(),
+            linger: None,
+        };
+        (stream, refusal)
+    }
+
+    fn phase(&self) -> Phase {
+        if self.framing.in_body() {
+            Phase::Body
+        } else if !self.held.is_empty() {
+            Phase::Head
+        } else if self.framing.heads() == 0 {
+            Phase::FirstByte
+        } else {
+            Phase::Idle
+        }
+    }
+
+    /// Ready when the client has been waited for long enough.
+    fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<Phase> {
+        let phase = self.phase();
+        let limit = match phase {
+            Phase::FirstByte => self.limits.first_byte,
+            Phase::Head => self.limits.header,
+            Phase::Body => {
+                let earned = self.framing.body_bytes() / self.limits.body_rate.max(1);
+                self.limits
+                    .body
+                    .min(BODY_GRACE + Duration::from_secs(earned))
+            }
+            Phase::Idle => return Poll::Pending,
+        };
+        let what = (phase as u8, self.framing.heads());
+        self.read_wait.poll(cx, what, limit).map(|()| phase)
+    }
+
+    /// Clears the new bytes in `buf` from `start` on, or holds them back.
+    fn inspect(&mut self, buf: &mut ReadBuf<'_>, start: usize) {
+        let stop = if self.held.is_empty() {
+            let scan = self.framing.scan(&buf.filled()[start..]);
+            let cut = start + scan.pass;
+            if scan.stop == Some(Stop::Head) {
+                self.held.extend_from_slice(&buf.filled()[cut..]);
+            }
+            buf.set_filled(cut);
+            scan.stop
+        } else {
+            self.held.extend_from_slice(&buf.filled()[start..]);
+            buf.set_filled(start);
+            let scan = self.framing.scan(&self.held);
+            self.cleared = scan.pass;
+            scan.stop
+        };
+        match stop {
+            Some(Stop::Fault(_)) if self.framing.in_body() => {
+                self.held.truncate(self.cleared);
+                self.end = Some(End::Broken(io::ErrorKind::InvalidData));
+            }
+            Some(Stop::Fault(fault)) => self.refuse(fault),
+            Some(Stop::Head) | None => {}
+        }
+    }
+
+    fn refuse(&mut self, fault: Fault) {
+        // Set once: the first refusal ends the reading.
+        let _ = self.refusal.set(fault);
+        self.held.truncate(self.cleared);
+        self.held.extend_from_slice(REFUSED_HEAD);
+        self.cleared = self.held.len();
+        self.end = Some(End::Refused);
+    }
+
+    fn poll_read_socket(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(done) = Pin::new(&mut self.socket).poll_read(cx, buf) {
+            return Poll::Ready(done);
+        }
+        match ready!(self.poll_patience(cx)) {
+            Phase::Head => self.refuse(Fault::HeadTimeout),
+            Phase::Body => self.end = Some(End::Broken(io::ErrorKind::TimedOut)),
+            Phase::FirstByte | Phase::Idle => {}
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Fails a write that the client has let wait for too long.
+    fn watch_write<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            self.write_wait.end();
+            return outcome;
+        }
+        ready!(self.write_wait.poll(cx, (0, 0), self.limits.write_stall));
+        // The kernel would go on offering what is queued to a client that
+        // does not take it.
+        let _ = self.socket.set_zero_linger();
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut scratch = [0; 8 * 1024];
+        while let Some(left) = self.linger.filter(|left| *left > 0) {
+            let mut buf = ReadBuf::new(&mut scratch);
+            match Pin::new(&mut self.socket).poll_read(cx, &mut buf) {
+                Poll::Pending => return self.read_wait.poll(cx, (u8::MAX, 0), LINGER),
+                Poll::Ready(Ok(())) if !buf.filled().is_empty() => {
+                    self.linger = Some(left.saturating_sub(buf.filled().len()));
+                }
+                Poll::Ready(_) => break,
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let me = self.get_mut();
+        loop {
+            if me.cleared > 0 {
+                let taken = me.cleared.min(buf.remaining());
+                buf.put_slice(&me.held[..taken]);
+                me.held.advance(taken);
+                me.cleared -= taken;
+                return Poll::Ready(Ok(()));
+            }
+            match me.end {
+                // The refusal's answer closes the connection; an end of file
+                // here would cancel it.
+                Some(End::Refused) => return Poll::Pending,
+                Some(End::Broken(kind)) => return Poll::Ready(Err(kind.into())),
+                None => {}
+            }
+            let start = buf.filled().len();
+            ready!(me.poll_read_socket(cx, buf))?;
+            if me.end.is_some() {
+                continue;
+            }
+            if buf.filled().len() == start {
+                return Poll::Ready(Ok(()));
+            }
+            me.inspect(buf, start);
+            if buf.filled().len() > start {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let me = self.get_mut();
+        let outcome = Pin::new(&mut me.socket).poll_write(cx, bytes);
+        me.watch_write(cx, outcome)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let me = self.get_mut();
+        let outcome = Pin::new(&mut me.socket).poll_write_vectored(cx, parts);
+        me.watch_write(cx, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let me = self.get_mut();
+        if me.linger.is_none() {
+            ready!(Pin::new(&mut me.socket).poll_shutdown(cx))?;
+            let unread = me.end.is_some() || me.framing.in_body();
+            me.linger = Some(if unread { LINGER_BYTES } else { 0 });
+        }
+        me.poll_linger(cx).map(Ok)
+    }
+}
+
+/// One wait with a limit. The clock starts at the first poll that finds
+/// nothing, so a client that keeps up costs no timer at all.
+#[derive(Default)]
+struct Wait {
+    since: Option<((u8, u64), Instant)>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Wait {
+    /// Ready once `what` has been waited for longer than `limit`.
+    fn poll(&mut self, cx: &mut Context<'_>, what: (u8, u64), limit: Duration) -> Poll<()> {
+        let since = match self.since {
+            Some((known, since)) if known == what => since,
+            _ => {
+                let now = Instant::now();
+                self.since = Some((what, now));
+                now
+            }
+        };
+        let deadline = since + limit;
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
+        }
+        timer.as_mut().poll(cx)
+    }
+
+    fn end(&mut self) {
+        self.since = None;
+    }
+}
