@@ -15,11 +15,15 @@
 //! For programs that embed Portway there is also [`McpServer`], a set of
 //! definitions with their status.
 
+pub mod app;
+pub mod cli;
 pub mod config;
 pub mod fleet;
 pub mod http;
+mod library;
 pub mod registry;
 pub mod store;
 pub mod upstream;
 pub mod wire;
 
+pub use library::{Config, ConfigError, Info, McpServer, Status};

@@ -1,1 +1,25 @@
-fn main() {}
+//! Arguments and exit codes.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use portway::cli::{self, Cli, Command};
+
+fn main() -> ExitCode {
+    // First of all: the helper that holds a process tree must stay small.
+    portway::upstream::shim::run_if_asked();
+    let cli = match Cli::try_parse_args(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { cli::BAD_USE } else { 0 });
+        }
+    };
+    // What is not UTF-8 cannot be a setting; a child would not get it either.
+    let environment: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    match cli.asked() {
+        Command::Serve(args) => cli::serve::main(args.into(), environment),
+    }
+}

@@ -1,0 +1,170 @@
+//! Who is plugged into whom: builds the rooms, connects them, and holds the
+//! order of the shutdown.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Secret;
+use crate::config::settings::Settings;
+use crate::fleet::{self, Fleet, Publisher, Surroundings};
+use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy};
+use crate::registry::{Files, Registry};
+use crate::store::{self, JsonStore};
+use crate::upstream::{self, containment, process};
+
+/// The rooms, plugged together and running.
+pub struct App {
+    pub registry: Arc<Registry>,
+    pub fleet: Fleet,
+    pub admin_token: Secret,
+    settings: Settings,
+    fleet_task: JoinHandle<()>,
+    fleet_stop: CancellationToken,
+}
+
+impl App {
+    /// Opens the store, reads the files, and sets the fleet to work. Waits
+    /// for no server.
+    pub async fn start(
+        settings: Settings,
+        environment: &BTreeMap<String, String>,
+    ) -> anyhow::Result<App> {
+        let opened = JsonStore::open(&settings.data_dir)?;
+        for warning in &opened.warnings {
+            tracing::error!("{warning}");
+        }
+        let admin_token = store::admin_token(&settings.data_dir, settings.admin_token.as_ref())?;
+        let instance = store::instance_id(&settings.data_dir)?.to_string();
+        // Only now: the lock says that whoever started them is gone.
+        let swept = process::sweep(&instance);
+        if swept > 0 {
+            tracing::warn!("ended {swept} processes that an earlier run left behind");
+        }
+        let shim = process::own_binary().context("cannot find this program's own file")?;
+        tell_containment(&shim).await;
+
+        let files = Files {
+            project: settings.project.clone(),
+            home: environment.get("HOME").map(Into::into),
+        };
+        let registry = Arc::new(Registry::open(files, Arc::new(opened.store)).await?);
+        let surroundings = Arc::new(Surroundings {
+            project: settings.project.clone(),
+            variables: environment.clone().into_iter().collect(),
+            base_env: Arc::new(environment.clone().into_iter().collect()),
+            instance,
+            shim,
+            limits: upstream::Limits {
+                message: settings.limits.max_line,
+                response: settings.limits.max_response,
+                eof_grace: settings.limits.stop_grace,
+                term_grace: settings.limits.stop_grace,
+                ..upstream::Limits::default()
+            },
+            health_interval: settings.limits.health_interval,
+            capabilities: upstream::no_capabilities(),
+        });
+        let (publisher, fleet) = Publisher::new();
+        let fleet_stop = CancellationToken::new();
+        let work = fleet::run(
+            registry.watch(),
+            surroundings,
+            publisher,
+            fleet_stop.clone(),
+        );
+        Ok(App {
+            registry,
+            fleet,
+            admin_token,
+            settings,
+            fleet_task: tokio::spawn(work),
+            fleet_stop,
+        })
+    }
+
+    /// Serves on `listener` until `stop`, then shuts down in order: requests
+    /// in flight, the wish list, every server side by side.
+    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
+        let address = listener.local_addr()?;
+        let limits = self.edge_limits();
+        let router = self.router(address);
+        http::serve(listener, router, limits, stop).await;
+        self.registry.close().await;
+        self.fleet_stop.cancel();
+        self.fleet_task
+            .await
+            .context("the fleet did not end well")?;
+        Ok(())
+    }
+
+    fn router(&self, address: SocketAddr) -> axum::Router {
+        let settings = &self.settings;
+        let access = match settings.no_auth {
+            true => Access::Open,
+            false => Access::Token(AdminToken::new(self.admin_token.clone())),
+        };
+        let hosts = HostPolicy::new(
+            address,
+            settings.allowed_hosts.clone(),
+            settings.allowed_origins.clone(),
+        );
+        let guard = Arc::new(Guard::new(access, hosts, settings.limits.max_body));
+        let api = http::servers::router(http::servers::Servers {
+            registry: self.registry.clone(),
+            fleet: self.fleet.clone(),
+        });
+        let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
+        let unsettled = Arc::new(move || unsettled(&registry, &fleet));
+        http::router(guard, unsettled, api)
+    }
+
+    fn edge_limits(&self) -> EdgeLimits {
+        let limits = &self.settings.limits;
+        EdgeLimits {
+            first_byte: limits.first_byte,
+            header: limits.header,
+            body: limits.body,
+            write_stall: limits.write,
+            idle: limits.idle,
+            drain: limits.drain,
+            connections: limits.max_connections,
+            connections_per_ip: limits.max_connections_per_ip,
+            ..EdgeLimits::default()
+        }
+    }
+}
+
+/// How many servers that should run have not come to anything yet.
+pub fn unsettled(registry: &Registry, fleet: &Fleet) -> usize {
+    let snapshot = fleet.snapshot();
+    let settled = |name: &Arc<str>| {
+        snapshot
+            .servers
+            .get(name)
+            .is_some_and(|view| view.settled_once)
+    };
+    let desired = registry.desired();
+    desired
+        .values()
+        .filter(|wanted| wanted.run && !settled(&wanted.name))
+        .count()
+}
+
+async fn tell_containment(shim: &std::path::Path) {
+    match containment::ladder(shim).await {
+        Ok(ladder) => {
+            let works: Vec<_> = ladder.works().iter().map(|step| step.as_str()).collect();
+            tracing::info!("process trees are held by: {}", works.join(", "));
+            for (step, reason) in ladder.refused() {
+                tracing::debug!("containment {} does not work here: {reason}", step.as_str());
+            }
+        }
+        Err(error) => tracing::warn!("process trees cannot be held safely here: {error}"),
+    }
+}

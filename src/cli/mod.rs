@@ -1,0 +1,163 @@
+//! The command line. It only says what was typed; [`Settings`] judges it.
+//!
+//! [`Settings`]: crate::config::settings::Settings
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::config::settings::{Options, VARIABLES};
+
+pub mod serve;
+
+/// The exit code for a wrong argument or setting.
+pub const BAD_USE: u8 = 2;
+
+/// Runs, watches and connects MCP servers and hands out their tools.
+#[derive(Debug, Parser)]
+#[command(name = "portway", version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the gateway (what `portway` alone does)
+    Serve(ServeArgs),
+}
+
+#[derive(Debug, Default, Args)]
+pub struct ServeArgs {
+    /// Address to listen on [default: 127.0.0.1:7420] [env: PORTWAY_LISTEN]
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Option<String>,
+    /// Directory of .mcp.json and .kode.json [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Where state is kept [default: data in the project] [env: PORTWAY_DATA_DIR]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Ask for no token; loopback addresses only. Whoever reaches the port may run commands
+    #[arg(long)]
+    no_auth: bool,
+    /// How to write the log to stderr: text or json [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+}
+
+impl Cli {
+    /// The command line, or what clap wants to say instead (help, version,
+    /// or what is wrong).
+    pub fn try_parse_args<I, T>(args: I) -> Result<Cli, clap::Error>
+    where
+        I: IntoIterator<Item = T>,
+        T: Into<std::ffi::OsString> + Clone,
+    {
+        let variables = variables();
+        let command = Cli::command()
+            .after_help(variables.clone())
+            .mut_subcommand("serve", |serve| serve.after_help(variables));
+        Cli::from_arg_matches(&command.try_get_matches_from(args)?)
+    }
+
+    pub fn asked(self) -> Command {
+        self.command.unwrap_or(Command::Serve(self.serve))
+    }
+}
+
+fn variables() -> String {
+    let width = VARIABLES
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0);
+    let line = |(name, meaning): &(&str, &str)| format!("  {name:width$}  {meaning}\n");
+    format!(
+        "Environment:\n{}",
+        VARIABLES.iter().map(line).collect::<String>()
+    )
+}
+
+impl From<ServeArgs> for Options {
+    fn from(args: ServeArgs) -> Options {
+        Options {
+            listen: args.listen,
+            project: args.project,
+            data_dir: args.data_dir,
+            no_auth: args.no_auth,
+            log_format: args.log_format,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(args: &[&str]) -> Options {
+        let cli = Cli::try_parse_args([&["portway"], args].concat()).unwrap();
+        match cli.asked() {
+            Command::Serve(args) => args.into(),
+        }
+    }
+
+    #[test]
+    fn k1_portway_alone_is_portway_serve() {
+        for args in [
+            &["--listen", "127.0.0.1:0"][..],
+            &["serve", "--listen", "127.0.0.1:0"],
+        ] {
+            assert_eq!(
+                options(args).listen.as_deref(),
+                Some("127.0.0.1:0"),
+                "{args:?}"
+            );
+        }
+        assert!(options(&[]).listen.is_none());
+        let all = [
+            "--project",
+            "p",
+            "--data-dir",
+            "d",
+            "--no-auth",
+            "--log-format",
+            "json",
+        ];
+        let given = options(&all);
+        assert!(given.no_auth);
+        assert_eq!(given.project, Some("p".into()));
+        assert_eq!(given.log_format.as_deref(), Some("json"));
+    }
+
+    #[test]
+    fn k1_an_unknown_option_is_named() {
+        let error = Cli::try_parse_args(["portway", "--lissten", "x"]).unwrap_err();
+        assert!(error.to_string().contains("--lissten"), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn k1_help_lists_every_variable_and_version_is_told() {
+        for args in [&["portway", "--help"][..], &["portway", "serve", "--help"]] {
+            let help = Cli::try_parse_args(args).unwrap_err().to_string();
+            for (name, _) in VARIABLES {
+                assert!(help.contains(name), "{name} is not in {help}");
+            }
+        }
+        let version = Cli::try_parse_args(["portway", "--version"])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            version.trim(),
+            concat!("portway ", env!("CARGO_PKG_VERSION"))
+        );
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

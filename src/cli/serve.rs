@@ -1,0 +1,210 @@
+//! `portway serve`: the program itself, and what it says to the person who
+//! started it.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::BAD_USE;
+use crate::app::{self, App};
+use crate::config::settings::{LogFormat, Options, Settings};
+use crate::fleet::{Fleet, ServerView, Status};
+use crate::registry::Registry;
+
+/// The table waits so long for slow servers.
+const TABLE_WAIT: Duration = Duration::from_secs(20);
+
+/// From arguments to exit code.
+pub fn main(options: Options, environment: BTreeMap<String, String>) -> ExitCode {
+    let settings = match settings(options, &environment) {
+        Ok(settings) => settings,
+        Err(error) => {
+            complain(&error.to_string());
+            return ExitCode::from(BAD_USE);
+        }
+    };
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+        .and_then(|runtime| runtime.block_on(run(settings, environment)));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn settings(options: Options, environment: &BTreeMap<String, String>) -> anyhow::Result<Settings> {
+    let cwd = std::env::current_dir().context("the working directory cannot be read")?;
+    let mut settings = Settings::load(options, environment, cwd)?;
+    let project = &settings.project;
+    settings.project = project
+        .canonicalize()
+        .with_context(|| format!("--project: {}", project.display()))?;
+    let filter = tracing_subscriber::EnvFilter::try_new(&settings.log_filter)
+        .context("RUST_LOG: is not a log filter, such as info or portway=debug")?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    match settings.log_format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(settings)
+}
+
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "portway: {text}");
+}
+
+/// Runs until a signal; a second one ends everything at once.
+async fn run(settings: Settings, environment: BTreeMap<String, String>) -> anyhow::Result<()> {
+    let stop = CancellationToken::new();
+    stop_on_signal(stop.clone())?;
+    let listen = settings.listen;
+    let listener = TcpListener::bind(listen)
+        .await
+        .with_context(|| format!("cannot listen on {listen} (--listen, PORTWAY_LISTEN)"))?;
+    let address = listener.local_addr()?;
+    if !address.ip().is_loopback() {
+        tracing::warn!(
+            "listening on {address}, which is not loopback: put TLS in front of it, \
+             the admin token travels in the clear otherwise"
+        );
+    }
+    if settings.no_auth {
+        tracing::warn!("--no-auth: whoever reaches {address} may run commands as this user");
+    }
+    let greeting = Greeting {
+        address,
+        token_file: settings.data_dir.join("admin_token").display().to_string(),
+        own_token: settings.admin_token.is_some(),
+        no_auth: settings.no_auth,
+    };
+    let app = App::start(settings, &environment).await?;
+    // The socket already queues connections; they are served from here on.
+    say(&format!("portway listening on http://{address}\n"));
+    let (registry, fleet) = (app.registry.clone(), app.fleet.clone());
+    let token = app.admin_token.clone();
+    let table = tokio::spawn(async move {
+        greeting.tell(&registry, &fleet, token.expose()).await;
+    });
+    let outcome = app.serve(listener, stop).await;
+    table.abort();
+    outcome
+}
+
+/// A closed stdout is no reason to stop serving.
+fn say(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes());
+    let _ = stdout.flush();
+}
+
+fn stop_on_signal(stop: CancellationToken) -> anyhow::Result<()> {
+    let mut term = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        let mut asked = 0;
+        loop {
+            let name = tokio::select! {
+                Some(()) = term.recv() => "SIGTERM",
+                Some(()) = interrupt.recv() => "SIGINT",
+                else => return,
+            };
+            asked += 1;
+            if asked > 1 {
+                // Our end closes every lifeline: the trees are killed.
+                tracing::warn!("{name} again: ending at once");
+                std::process::exit(130);
+            }
+            tracing::info!("{name}: finishing calls in flight, then ending every server");
+            stop.cancel();
+        }
+    });
+    Ok(())
+}
+
+struct Greeting {
+    address: SocketAddr,
+    token_file: String,
+    own_token: bool,
+    no_auth: bool,
+}
+
+impl Greeting {
+    /// Once the servers have settled: what runs, and where to go from here.
+    async fn tell(&self, registry: &Arc<Registry>, fleet: &Fleet, token: &str) {
+        let mut snapshots = fleet.watch();
+        let settled = snapshots.wait_for(|_| app::unsettled(registry, fleet) == 0);
+        let _ = tokio::time::timeout(TABLE_WAIT, settled).await;
+        say(&self.text(registry, fleet, token));
+    }
+
+    fn text(&self, registry: &Registry, fleet: &Fleet, token: &str) -> String {
+        let mut text = format!("\n{}\n", table(registry, fleet));
+        let url = format!("http://{}", self.address);
+        // A token on a terminal is for the person there; in a file or a
+        // journal it would lie around.
+        let terminal = std::io::stdout().is_terminal();
+        if self.no_auth {
+            text += &format!("console  {url}/\n");
+        } else if terminal {
+            text += &format!("console  {url}/?token={token}\n");
+        } else if self.own_token {
+            text += &format!("console  {url}/?token=<PORTWAY_ADMIN_TOKEN>\n");
+        } else {
+            text += &format!("console  {url}/?token=<what is in {}>\n", self.token_file);
+        }
+        let token = match (self.no_auth, self.own_token) {
+            (true, _) => String::new(),
+            (false, true) => " -H \"Authorization: Bearer $PORTWAY_ADMIN_TOKEN\"".into(),
+            (false, false) => {
+                format!(" -H \"Authorization: Bearer $(cat '{}')\"", self.token_file)
+            }
+        };
+        text + &format!("servers  curl{token} {url}/api/mcp/servers\n")
+    }
+}
+
+fn table(registry: &Registry, fleet: &Fleet) -> String {
+    let snapshot = fleet.snapshot();
+    let desired = registry.desired();
+    if desired.is_empty() {
+        return "no servers yet: write them into .mcp.json, or POST them to /api/mcp/servers\n"
+            .into();
+    }
+    let names = desired.keys().map(|name| name.chars().count());
+    let width = names.max().unwrap_or(0).max("server".len());
+    let mut text = format!("{:width$}  {:12}  tools\n", "server", "status");
+    for name in desired.keys() {
+        let view = snapshot.servers.get(name);
+        let (status, detail) = view.map_or(("connecting", String::new()), |view| row(view));
+        text += &format!("{name:width$}  {status:12}  {detail}\n");
+    }
+    text
+}
+
+fn row(view: &ServerView) -> (&'static str, String) {
+    match view.state.status() {
+        Status::Connected => ("connected", view.catalog.tools.len().to_string()),
+        Status::Connecting => ("connecting", String::new()),
+        Status::Disconnected => ("disconnected", String::new()),
+        Status::Error => {
+            let error = view.state.error().unwrap_or_default();
+            ("error", error.lines().next().unwrap_or_default().to_owned())
+        }
+    }
+}
