@@ -1,1 +1,12 @@
-#[test] fn x(){}
+//! The one integration-test binary. Names start with the SPEC id they prove.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and may talk"
+)]
+
+mod a_servers;
+mod app;
+mod edge;
+mod process;
+mod tidy;

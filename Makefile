@@ -1,0 +1,38 @@
+# Portway. `make` alone lists what can be made.
+
+CARGO ?= cargo
+PROJECT ?= examples/quickstart
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check soak fmt tools console
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+run: console ## start Portway on examples/quickstart (PROJECT=DIR for another folder)
+	$(CARGO) run --release --locked -- --project $(PROJECT)
+
+build: console ## build the release binary
+	$(CARGO) build --release --locked
+
+test: tools check ## everything that must hold before a merge
+	$(CARGO) test --locked --no-fail-fast
+
+check: ## format, lints, and licences where cargo-deny is installed
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
+
+soak: tools ## the long runs, in release: process trees killed by the hundred
+	PORTWAY_SOAK=1 $(CARGO) test --release --locked soak -- --nocapture --test-threads=1
+
+fmt: ## format the sources
+	$(CARGO) fmt
+
+tools: ## install the servers and SDKs that the tests run against
+	@tests/tools/install.sh
+
+console: ## build the web console
+ifneq ($(wildcard ui/package.json),)
+	cd ui && npm ci --no-audit --no-fund && npm run build
+endif

@@ -1,0 +1,307 @@
+//! The real program in a temporary directory, on a port of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+/// The machine may be busy: a condition that comes at all comes by then.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub const TOKEN: &str = "test-admin-token-0123456789";
+
+/// The test MCP server.
+pub fn fixture() -> String {
+    example("fixture")
+}
+
+/// A program of `examples/`, built by `cargo test` beside the tests.
+pub fn example(name: &str) -> String {
+    let binary = Path::new(env!("CARGO_BIN_EXE_portway"));
+    let path = binary.with_file_name("examples").join(name);
+    assert!(path.exists(), "run `cargo build --examples` first");
+    path.display().to_string()
+}
+
+/// An `.mcp.json` of fixtures: names and arguments.
+pub fn fixtures(servers: &[(&str, &[&str])]) -> Value {
+    let entry = |(name, args): &(&str, &[&str])| {
+        let server = serde_json::json!({"command": fixture(), "args": args});
+        ((*name).to_owned(), server)
+    };
+    let servers: serde_json::Map<_, _> = servers.iter().map(entry).collect();
+    serde_json::json!({ "mcpServers": servers })
+}
+
+pub struct Setup {
+    dir: TempDir,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+}
+
+/// A directory to start Portway in.
+pub fn setup() -> Setup {
+    Setup {
+        dir: tempfile::tempdir().unwrap(),
+        args: Vec::new(),
+        env: vec![("PORTWAY_ADMIN_TOKEN".into(), TOKEN.into())],
+    }
+}
+
+impl Setup {
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn file(self, name: &str, content: impl AsRef<[u8]>) -> Setup {
+        std::fs::write(self.path().join(name), content).unwrap();
+        self
+    }
+
+    pub fn mcp(self, content: Value) -> Setup {
+        self.file(".mcp.json", serde_json::to_vec_pretty(&content).unwrap())
+    }
+
+    pub fn arg(mut self, arg: &str) -> Setup {
+        self.args.push(arg.to_owned());
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Setup {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_portway"));
+        command
+            .args(["--listen", "127.0.0.1:0"])
+            .args(&self.args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path())
+            .envs(self.env.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Starts and expects the start to fail: exit code and stderr.
+    pub async fn refused(&self) -> (Option<i32>, String) {
+        let output = tokio::time::timeout(PATIENCE, self.command().output());
+        let output = output.await.expect("it refuses in time").unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), text)
+    }
+
+    pub async fn start(self) -> App {
+        let mut child = self.command().spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut stderr = child.stderr.take().unwrap();
+        let log = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+        let sink = log.clone();
+        tokio::spawn(async move {
+            let mut chunk = [0; 4096];
+            while let Ok(n @ 1..) = stderr.read(&mut chunk).await {
+                sink.lock()
+                    .unwrap()
+                    .push_str(&String::from_utf8_lossy(&chunk[..n]));
+            }
+        });
+        let mut line = String::new();
+        let read = tokio::time::timeout(PATIENCE, stdout.read_line(&mut line)).await;
+        assert!(
+            matches!(read, Ok(Ok(1..))),
+            "no line on stdout; stderr: {}",
+            log.lock().unwrap()
+        );
+        let url = line
+            .trim_end()
+            .strip_prefix("portway listening on ")
+            .unwrap_or_else(|| panic!("{line:?}"))
+            .to_owned();
+        let said = std::sync::Arc::new(std::sync::Mutex::new(line));
+        let sink = said.clone();
+        tokio::spawn(async move {
+            let mut line = String::new();
+            while let Ok(1..) = stdout.read_line(&mut line).await {
+                sink.lock().unwrap().push_str(&std::mem::take(&mut line));
+            }
+        });
+        App {
+            setup: self,
+            child,
+            url,
+            log,
+            said,
+            client: Client::builder(TokioExecutor::new()).build_http(),
+        }
+    }
+}
+
+pub struct App {
+    pub setup: Setup,
+    pub child: Child,
+    pub url: String,
+    log: std::sync::Arc<std::sync::Mutex<String>>,
+    said: std::sync::Arc<std::sync::Mutex<String>>,
+    client: Client<HttpConnector, Full<Bytes>>,
+}
+
+/// An answer: status, headers, body.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: http::HeaderMap,
+    pub body: Value,
+    pub text: String,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        self.body
+    }
+}
+
+impl App {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.setup.path().join(name)
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.child.id().expect("it runs") as i32
+    }
+
+    /// What it has written to stderr so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// What it has written to stdout so far.
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, None).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send("POST", path, Some(body.to_string())).await
+    }
+
+    pub async fn send(&self, method: &str, path: &str, body: Option<String>) -> Answer {
+        self.request(
+            method,
+            path,
+            body,
+            &[("authorization", &format!("Bearer {TOKEN}"))],
+        )
+        .await
+    }
+
+    pub async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url));
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::from(body.unwrap_or_default())).unwrap();
+        let work = async {
+            let (head, body) = self.client.request(request).await.unwrap().into_parts();
+            let bytes = body.collect().await.unwrap().to_bytes();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            Answer {
+                status: head.status.as_u16(),
+                headers: head.headers,
+                body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+                text,
+            }
+        };
+        let answer = tokio::time::timeout(PATIENCE, work).await;
+        answer.unwrap_or_else(|_| panic!("{method} {path}: no answer; log: {}", self.log()))
+    }
+
+    pub async fn server(&self, name: &str) -> Value {
+        self.get(&format!("/api/mcp/servers/{name}"))
+            .await
+            .expect(200)
+    }
+
+    /// Polls a server until it is as `fits` says.
+    pub async fn until(&self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let start = Instant::now();
+        loop {
+            let record = self.server(name).await;
+            if fits(&record) {
+                return record;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{name} stays {record:#}; log: {}",
+                self.log()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub async fn until_status(&self, name: &str, status: &str) -> Value {
+        self.until(name, |record| record["status"] == status).await
+    }
+
+    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid()), signal).unwrap();
+    }
+
+    /// Ends it with SIGTERM; the exit code.
+    pub async fn stop(mut self) -> Option<i32> {
+        self.signal(nix::sys::signal::Signal::SIGTERM);
+        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        status.expect("it ends in time").unwrap().code()
+    }
+}
+
+/// Waits for a condition that needs no request.
+pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Whether a process is there and not a zombie.
+pub fn alive(pid: i64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim_start().chars().next());
+    matches!(state, Some(state) if !matches!(state, 'Z' | 'X'))
+}

@@ -1,0 +1,94 @@
+//! Fault 54: the process runs out of file descriptors. In a process of its
+//! own, since the limit is the process's.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::{Client, PATIENCE, TestEdge, bearer};
+
+const MARK: &str = "edge at ";
+
+/// Not a test: what the test below runs, with few descriptors.
+#[tokio::test]
+#[ignore = "started by fault_54_running_out_of_descriptors"]
+async fn scarce() {
+    let edge = TestEdge::start().await;
+    println!("\n{MARK}{}", edge.addr);
+    // Ends with its parent, or at the latest when nobody can be waiting.
+    tokio::time::sleep(Duration::from_secs(120)).await;
+}
+
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start_scarce() -> (Ended, SocketAddr) {
+    let run = "ulimit -n 40; exec \"$0\" --exact edge::scarcity::scarce --ignored --nocapture";
+    let child = Command::new("sh")
+        .args(["-c", run])
+        .arg(std::env::current_exe().unwrap())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut child = Ended(child);
+    let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    let line = lines
+        .map_while(Result::ok)
+        .find(|line| line.starts_with(MARK));
+    (
+        child,
+        line.expect("the edge says where it is")[MARK.len()..]
+            .parse()
+            .unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn fault_54_running_out_of_descriptors() {
+    let (_child, addr) = tokio::task::spawn_blocking(start_scarce).await.unwrap();
+    let ask = format!(
+        "GET /api/touch HTTP/1.1\r\nHost: localhost\r\n{}\r\n",
+        bearer()
+    );
+    let mut first = Client::to(addr).await;
+    first.send(&ask).await;
+    assert_eq!(first.answer().await.status(), 200);
+
+    let mut crowd = Vec::new();
+    for _ in 0..60 {
+        let mut client = Client::to(addr).await;
+        client.send(&ask).await;
+        crowd.push(client);
+    }
+    let last = crowd.last_mut().unwrap();
+    let starved = timeout(Duration::from_secs(1), last.answer()).await;
+    assert!(
+        starved.is_err(),
+        "the last of them should find no descriptor left"
+    );
+    first.send(&ask).await;
+    assert_eq!(
+        first.answer().await.status(),
+        200,
+        "those inside are served"
+    );
+
+    crowd.truncate(0);
+    let mut late = Client::to(addr).await;
+    late.send(&ask).await;
+    assert_eq!(
+        timeout(PATIENCE, late.answer()).await.unwrap().status(),
+        200
+    );
+}

@@ -1,0 +1,197 @@
+//! Ending a server ends what it started.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use portway::upstream::containment::Step;
+use portway::upstream::process::{Exit, Grace, spawn, sweep};
+
+use super::forest::{LIMIT, SHORT, Tree, first_line, helpers, ladder_here};
+
+/// What each step promises to hold.
+fn kinds(step: Step) -> &'static [&'static str] {
+    match step {
+        Step::Group => &["tree", "daemon"],
+        _ => &["tree", "daemon", "comet"],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_every_step_ends_the_whole_tree() {
+    for &step in ladder_here().await.works() {
+        for kind in kinds(step) {
+            let tree = Tree::new();
+            let process = tree.grow(step, kind, &[]).await;
+            assert_eq!(process.containment(), step);
+            assert_eq!(
+                process.end(Grace::default()).await,
+                Exit::Code(3),
+                "{step} {kind}"
+            );
+            tree.assert_gone(&format!("{step} {kind} after end"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_every_step_kills_what_ignores_stdin_and_sigterm() {
+    for &step in ladder_here().await.works() {
+        for kind in kinds(step) {
+            let tree = Tree::new();
+            let process = tree.grow(step, kind, &["--deaf"]).await;
+            assert_eq!(process.end(SHORT).await, Exit::Signal(9), "{step} {kind}");
+            tree.assert_gone(&format!("{step} {kind} after a deaf end"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_a_dropped_process_takes_its_tree_along() {
+    for &step in ladder_here().await.works() {
+        for kind in kinds(step) {
+            let tree = Tree::new();
+            drop(tree.grow(step, kind, &["--deaf"]).await);
+            tree.await_gone(&format!("{step} {kind} after drop"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_an_end_that_is_given_up_still_kills() {
+    let tree = Tree::new();
+    let step = ladder_here().await.works()[0];
+    let process = tree.grow(step, "daemon", &["--deaf"]).await;
+    let end = process.end(Grace {
+        eof: LIMIT,
+        term: LIMIT,
+    });
+    assert!(
+        tokio::time::timeout(Duration::from_millis(50), end)
+            .await
+            .is_err()
+    );
+    tree.await_gone("after an end that was dropped");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_a_server_that_exits_by_itself_leaves_nothing() {
+    for &step in ladder_here().await.works() {
+        for kind in kinds(step) {
+            let tree = Tree::new();
+            let mut process = tree.grow(step, kind, &[]).await;
+            drop(process.stdin.take());
+            let exit = tokio::time::timeout(LIMIT, process.exited()).await;
+            assert_eq!(exit, Ok(Exit::Code(3)), "{step} {kind}");
+            assert_eq!(process.exited().await, Exit::Code(3), "asked again");
+            tree.await_gone(&format!("{step} {kind} after its own exit"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_an_obedient_server_ends_at_once() {
+    for &step in ladder_here().await.works() {
+        let tree = Tree::new();
+        let process = spawn(&tree.command(step, "cat", &[])).await.unwrap();
+        let start = Instant::now();
+        assert_eq!(process.end(Grace::default()).await, Exit::Code(0));
+        let took = start.elapsed();
+        // It takes milliseconds (see the figures); the grace would take 5 s.
+        assert!(took < Duration::from_secs(1), "{step}: {took:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_sigterm_reaches_the_server_and_its_children() {
+    let script = "trap 'kill $!; wait; exit 7' TERM; sleep 1000 & echo ready; \
+                  while :; do sleep 0.01; done";
+    for &step in ladder_here().await.works() {
+        let tree = Tree::new();
+        let mut process = spawn(&tree.command(step, "sh", &["-c", script]))
+            .await
+            .unwrap();
+        assert_eq!(first_line(&mut process).await, "ready");
+        let grace = Grace {
+            eof: Duration::from_millis(50),
+            term: LIMIT,
+        };
+        assert_eq!(process.end(grace).await, Exit::Code(7), "{step}");
+        tree.assert_gone(&format!("{step} after SIGTERM"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a6_a_death_is_noticed_and_told() {
+    for &step in ladder_here().await.works() {
+        let tree = Tree::new();
+        let mut process = tree.grow(step, "tree", &[]).await;
+        // Asking and giving up loses nothing.
+        assert!(
+            tokio::time::timeout(Duration::from_millis(5), process.exited())
+                .await
+                .is_err()
+        );
+        kill(Pid::from_raw(process.pid().cast_signed()), Signal::SIGABRT).unwrap();
+        let exit = tokio::time::timeout(LIMIT, process.exited()).await.unwrap();
+        assert_eq!(exit.to_string(), "signal 6 (SIGABRT)", "{step}");
+        process.end(Grace::default()).await;
+        tree.assert_gone(&format!("{step} after SIGABRT"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_a_killed_helper_leaves_nothing() {
+    for &step in ladder_here().await.works() {
+        let tree = Tree::new();
+        let mut process = tree.grow(step, "daemon", &["--deaf"]).await;
+        let [helper] = helpers(&tree.name)[..] else {
+            panic!("{step}: not one helper");
+        };
+        kill(Pid::from_raw(helper), Signal::SIGKILL).unwrap();
+        let exit = tokio::time::timeout(LIMIT, process.exited()).await;
+        assert_eq!(exit, Ok(Exit::Signal(9)), "{step}");
+        process.end(SHORT).await;
+        tree.assert_gone(&format!("{step} after its helper was killed"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_one_server_does_not_keep_another_alive() {
+    let step = ladder_here().await.works()[0];
+    let (first, second) = (Tree::new(), Tree::new());
+    let one = first.grow(step, "daemon", &["--deaf"]).await;
+    // Started while the first one's lifeline is open: must not inherit it.
+    let two = second.grow(step, "daemon", &[]).await;
+    drop(one);
+    first.await_gone("the first, with the second alive");
+    assert!(!second.alive().is_empty(), "the second is untouched");
+    two.end(SHORT).await;
+    second.assert_gone("the second");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a11_a_restart_sweeps_what_a_lost_helper_left() {
+    let tree = Tree::new();
+    let process = tree.grow(Step::Group, "daemon", &["--deaf"]).await;
+    let other = Tree::new();
+    let bystander = other.grow(Step::Group, "daemon", &[]).await;
+    // The helper and its owner at once: nobody is left to clean up.
+    let [helper] = helpers(&tree.name)[..] else {
+        panic!("not one helper");
+    };
+    std::mem::forget(process);
+    kill(Pid::from_raw(helper), Signal::SIGKILL).unwrap();
+    let deadline = Instant::now() + LIMIT;
+    while tree.alive().len() > 1 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(tree.alive().len(), 1, "the daemon is left");
+    assert!(sweep(&tree.name) >= 1);
+    tree.assert_gone("after the sweep");
+    assert!(
+        !other.alive().is_empty(),
+        "another instance is not ours to sweep"
+    );
+    bystander.end(SHORT).await;
+}

@@ -1,0 +1,271 @@
+//! Portway killed with SIGKILL: the servers go with it, whenever it happens.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use portway::upstream::containment::Step;
+
+use super::forest::{LIMIT, Tree, example, helpers, ladder_here, marked, rounds, shim};
+
+/// What real servers look like, and worse.
+const KINDS: [&str; 4] = ["tree", "daemon", "comet", "launcher"];
+
+/// A parent holding `count` servers of one kind.
+struct Holder {
+    child: Child,
+    tree: Tree,
+}
+
+impl Holder {
+    fn start(containment: &str, kind: &str, count: u32, ordinary_user: bool) -> Holder {
+        let tree = Tree::new();
+        std::fs::set_permissions(tree.dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let heartbeat = tree.heartbeat().to_str().unwrap().to_string();
+        let mut command = match ordinary_user {
+            false => Command::new(example("holder")),
+            true => {
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+                command.arg(example("holder"));
+                command
+            }
+        };
+        let shim = shim().to_str().unwrap();
+        command.args([shim, containment, &tree.name, &count.to_string()]);
+        let unruly = example("unruly");
+        match kind {
+            // npx starts sh, which starts node.
+            "launcher" => command
+                .args(["sh", "-c", "sh -c '\"$@\"; :' sh \"$@\"; :", "sh"])
+                .args([&unruly, "tree", &heartbeat, "--deaf"]),
+            kind => command.args([&unruly, kind, &heartbeat, "--deaf"]),
+        };
+        let child = command
+            .env_clear()
+            .envs(tree.env())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        Holder {
+            child: child.spawn().unwrap(),
+            tree,
+        }
+    }
+
+    /// Until every server says that all its processes run. Gives the lines.
+    fn await_ready(&mut self, count: u32) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut ready = 0;
+        for line in BufReader::new(self.child.stdout.as_mut().unwrap()).lines() {
+            let line = line.unwrap();
+            assert!(!line.starts_with("failed"), "{line}");
+            ready += u32::from(line == "ready");
+            lines.push(line);
+            if ready == count {
+                return lines;
+            }
+        }
+        panic!("the holder ended: {lines:?}");
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a11_killed_while_servers_run_leaves_none() {
+    for &step in ladder_here().await.works() {
+        let kinds = KINDS
+            .iter()
+            .filter(|kind| (step, **kind) != (Step::Group, "comet"));
+        for kind in kinds {
+            let mut times = Vec::new();
+            for _ in 0..rounds(1, if step == Step::Namespace { 100 } else { 25 }) {
+                let mut holder = Holder::start(step.as_str(), kind, 1, false);
+                holder.await_ready(1);
+                holder.kill();
+                times.push(holder.tree.await_gone(&format!("{step} {kind}")));
+            }
+            report(step.as_str(), kind, times);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a11_killed_at_any_moment_of_a_start_leaves_none() {
+    for &step in ladder_here().await.works() {
+        let mut times = Vec::new();
+        for _ in 0..rounds(8, 100) {
+            let mut holder = Holder::start(step.as_str(), "daemon", 4, false);
+            std::thread::sleep(Duration::from_micros(fastrand::u64(0..60_000)));
+            holder.kill();
+            times.push(await_nothing_left(&holder.tree, step));
+        }
+        report(step.as_str(), "spawn race", times);
+    }
+}
+
+/// A helper that has not started its server yet counts as well.
+fn await_nothing_left(tree: &Tree, step: Step) -> Duration {
+    let start = Instant::now();
+    while !marked(&tree.name).is_empty() && start.elapsed() < LIMIT {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let took = start.elapsed();
+    let left = marked(&tree.name);
+    assert!(left.is_empty(), "{step} killed during the start: {left:?}");
+    tree.assert_gone(&format!("{step} killed during the start"));
+    took
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a11_killed_together_with_the_helper_leaves_none() {
+    if !ladder_here().await.works().contains(&Step::Namespace) {
+        return;
+    }
+    for kind in KINDS {
+        let mut times = Vec::new();
+        for _ in 0..rounds(2, 50) {
+            let mut holder = Holder::start("namespace", kind, 1, false);
+            holder.await_ready(1);
+            let helpers = helpers(&holder.tree.name);
+            assert!(!helpers.is_empty());
+            for helper in helpers {
+                kill(Pid::from_raw(helper), Signal::SIGKILL).unwrap();
+            }
+            holder.kill();
+            times.push(
+                holder
+                    .tree
+                    .await_gone(&format!("{kind}, helper killed too")),
+            );
+        }
+        report("helper killed too", kind, times);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a11_an_ordinary_user_is_served_as_well() {
+    if !nix::unistd::geteuid().is_root() {
+        return; // Then all the other tests have shown it.
+    }
+    for kind in KINDS {
+        for race in [false, true] {
+            let mut times = Vec::new();
+            for _ in 0..rounds(2, 50) {
+                let mut holder = Holder::start("auto", kind, 2, true);
+                if race {
+                    std::thread::sleep(Duration::from_micros(fastrand::u64(0..60_000)));
+                } else {
+                    let lines = holder.await_ready(2);
+                    let strong = lines
+                        .iter()
+                        .any(|line| line.starts_with("started namespace"));
+                    assert!(strong || !user_namespaces_work(), "{lines:?}");
+                }
+                holder.kill();
+                times.push(
+                    holder
+                        .tree
+                        .await_gone(&format!("ordinary user, {kind}, race {race}")),
+                );
+            }
+            report(
+                if race {
+                    "ordinary user, race"
+                } else {
+                    "ordinary user"
+                },
+                kind,
+                times,
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c8_an_ordinary_users_files_stay_the_users() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let tree = Tree::new();
+    let file = tree.dir.path().join("made");
+    std::fs::set_permissions(tree.dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let script = format!(
+        "id -u; touch {0}; stat -c %u {0}; grep CapEff /proc/self/status",
+        file.display()
+    );
+    let output = Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            &example("holder"),
+        ])
+        .args([
+            shim().to_str().unwrap(),
+            "auto",
+            &tree.name,
+            "1",
+            "sh",
+            "-c",
+            &script,
+        ])
+        .env_clear()
+        .envs(tree.env())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "65534",
+            "65534",
+            "CapEff:\t0000000000000000",
+            "ended exit code 0"
+        ]
+    );
+    use std::os::unix::fs::MetadataExt;
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().uid(),
+        65534,
+        "also from outside"
+    );
+}
+
+fn user_namespaces_work() -> bool {
+    let mut unshare = Command::new("setpriv");
+    unshare.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    unshare.args([
+        "unshare",
+        "--user",
+        "--map-current-user",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "true",
+    ]);
+    unshare
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn report(step: &str, kind: &str, times: Vec<Duration>) {
+    let (count, worst) = (times.len(), times.iter().max().copied().unwrap_or_default());
+    println!(
+        "{step:18} {kind:10} 0/{count} survive, gone in {:?} (worst {worst:?})",
+        median(times)
+    );
+}

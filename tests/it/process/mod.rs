@@ -1,0 +1,10 @@
+//! Process ownership (SPEC A3, A5, A11, C8): nothing that a server starts
+//! outlives it, whoever is killed and when.
+//!
+//! `PORTWAY_SOAK=1` raises the counts to those that a release is judged by.
+
+mod end;
+mod figures;
+mod forest;
+mod killed;
+mod start;

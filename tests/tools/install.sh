@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Installs what the tests run against into tests/.tools. Does nothing when the pins
+# have not changed since the last time.
+set -euo pipefail
+cd "$(dirname "$0")"
+here=$PWD
+tools=$(cd .. && pwd)/.tools
+mkdir -p "$tools"
+
+missing=()
+command -v node >/dev/null && command -v npm >/dev/null || missing+=(nodejs npm)
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
+command -v git >/dev/null || missing+=(git)
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
+if ((${#missing[@]})); then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}"
+    else
+        echo "install.sh: please install: ${missing[*]}" >&2
+        exit 1
+    fi
+fi
+
+# fresh PART PINS...: is PART installed from exactly these pins and programs?
+fresh() {
+    local part=$1
+    shift
+    sum=$({ cat "$@"; case $part in node) node --version ;; *) python3 --version ;; esac; } | sha256sum | cut -d' ' -f1)
+    [ "$(cat "$tools/$part/.stamp" 2>/dev/null)" = "$sum" ]
+}
+
+if ! fresh node package.json package-lock.json; then
+    rm -rf "$tools/node"
+    mkdir "$tools/node"
+    cp package.json package-lock.json "$tools/node/"
+    (cd "$tools/node" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error)
+    echo "$sum" >"$tools/node/.stamp"
+fi
+# So that the servers kept here find their packages.
+ln -sfn ../.tools/node/node_modules "$here/node_modules"
+
+for version in 1 2; do
+    part=python-$version
+    if ! fresh "$part" "requirements-$version.txt"; then
+        rm -rf "${tools:?}/$part"
+        python3 -m venv "$tools/$part"
+        "$tools/$part/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "requirements-$version.txt"
+        echo "$sum" >"$tools/$part/.stamp"
+    fi
+done
