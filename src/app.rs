@@ -14,7 +14,7 @@ use crate::config::Secret;
 use crate::config::settings::Settings;
 use crate::fleet::{self, Fleet, Publisher, Surroundings};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy};
-use crate::registry::{Files, Registry};
+use crate::registry::{self, Files, Registry};
 use crate::store::{self, JsonStore};
 use crate::upstream::{self, containment, process};
 
@@ -78,6 +78,7 @@ impl App {
             publisher,
             fleet_stop.clone(),
         );
+        tokio::spawn(registry::follow(registry.clone(), fleet_stop.clone()));
         Ok(App {
             registry,
             fleet,

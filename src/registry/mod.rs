@@ -15,9 +15,17 @@ use crate::config::layers::{Effective, Source};
 use crate::config::{DEFAULT_TIMEOUT, Problem, ServerName, ServerSpec};
 use crate::store::{ServerRecord, Store, StoreError};
 
+mod follow;
+mod plan;
+mod rewrite;
 mod sources;
 
-pub use sources::{Files, SourceError};
+pub use follow::follow;
+pub use plan::Plan;
+pub use rewrite::SourceError;
+pub use sources::{Files, Loaded};
+
+use rewrite::Edit;
 
 /// Everything that is defined, by name.
 pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
@@ -40,17 +48,6 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether what was made for `old` also serves this wish.
-    pub fn keeps(&self, old: &Wanted) -> bool {
-        self.run == old.run
-            && self.restarts == old.restarts
-            && match (&self.spec, &old.spec) {
-                (Ok(new), Ok(old)) => new.same_connection(old),
-                (Err(new), Err(old)) => new == old,
-                _ => false,
-            }
-    }
-
     pub fn timeout(&self) -> Duration {
         self.spec
             .as_ref()
@@ -96,7 +93,7 @@ struct Edits {
     records: BTreeMap<String, ServerRecord>,
     restarts: BTreeMap<Arc<str>, u64>,
     generation: u64,
-    layers: sources::Loaded,
+    loaded: Loaded,
     closed: bool,
 }
 
@@ -157,7 +154,7 @@ impl Registry {
                 records,
                 restarts: BTreeMap::new(),
                 generation: 0,
-                layers: sources::Loaded::default(),
+                loaded: Loaded::default(),
                 closed: false,
             }),
             desired: watch::Sender::new(Arc::default()),
@@ -193,8 +190,10 @@ impl Registry {
     }
 
     async fn refresh(&self, edits: &mut Edits) -> Result<(), StoreError> {
-        edits.layers = self.files.load(&edits.layers).await;
-        for name in edits.layers.names() {
+        let loaded = self.files.load(&edits.loaded).await;
+        sources::tell(&loaded, &edits.loaded);
+        edits.loaded = loaded;
+        for name in edits.loaded.merged.keys() {
             let Ok(name) = ServerName::parse(name) else {
                 continue;
             };
@@ -212,18 +211,16 @@ impl Registry {
     /// An edit of `enabled` is a newer word than an earlier start or stop.
     async fn obey_enabled(&self, edits: &mut Edits) -> Result<(), StoreError> {
         let old = self.desired();
-        for definition in edits.layers.definitions() {
-            let (Some(before), Ok((_, spec))) = (
-                old.get(definition.name.as_str()),
-                &definition.effective.definition,
-            ) else {
+        for (name, effective) in &edits.loaded.merged {
+            let (Some(before), Ok((_, spec))) = (old.get(name.as_str()), &effective.definition)
+            else {
                 continue;
             };
             let flipped = before
                 .spec
                 .as_ref()
                 .is_ok_and(|old| old.enabled != spec.enabled);
-            if let Some(record) = edits.records.get_mut(definition.name)
+            if let Some(record) = edits.records.get_mut(name)
                 && flipped
                 && record.run.is_some()
             {
@@ -247,10 +244,10 @@ impl Registry {
         let old = self.desired();
         let mut next = Desired::new();
         let mut generation = edits.generation;
-        for definition in edits.layers.definitions() {
-            let name: Arc<str> = definition.name.as_str().into();
+        for (name, effective) in &edits.loaded.merged {
+            let name: Arc<str> = name.as_str().into();
             let before = old.get(&name);
-            let wanted = edits.wanted(&name, definition.effective, before);
+            let wanted = edits.wanted(&name, effective, before);
             let kept = before.filter(|before| before.same(&wanted)).cloned();
             let wanted = kept.unwrap_or_else(|| {
                 generation += 1;
@@ -273,6 +270,15 @@ impl Registry {
         });
     }
 
+    /// What the files say now, and whether they can be read.
+    pub async fn loaded(&self) -> Loaded {
+        self.edits.lock().await.loaded.clone()
+    }
+
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
     /// Registers a server. Nothing of it is kept if anything fails.
     pub async fn create(
         &self,
@@ -287,11 +293,12 @@ impl Registry {
         let mut record = ServerRecord::new(name.clone());
         record.run = (!auto_start && spec.enabled).then_some(false);
         self.store.put_server(&record).await?;
-        if let Err(error) = self
+        let source = self.files.mcp();
+        let edit = [Edit::Set(&spec)];
+        let written = self
             .files
-            .set(&self.files.mcp(), name.as_str(), &spec)
-            .await
-        {
+            .edit(&source, name.as_str(), &edit, &edits.loaded);
+        if let Err(error) = written.await {
             // The id alone is no server: without its definition it goes too.
             self.store.delete_server(&name).await?;
             return Err(error.into());
@@ -320,48 +327,53 @@ impl Registry {
         {
             return Err(RegistryError::NameTaken(name.to_string()).into());
         }
-        let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
-        if let Some(new) = &renamed {
-            self.rename(&mut edits, &wanted, new).await?;
-        } else if change.spec != **current {
+        let mut rewrite = Vec::new();
+        if let Some(name) = &renamed {
+            self.copy_record(&mut edits, &wanted, name).await?;
+            rewrite.push(Edit::Rename(name.as_str()));
+        }
+        if change.spec != **current {
+            rewrite.push(Edit::Set(&change.spec));
+        }
+        if !rewrite.is_empty() {
             self.files
-                .set(&wanted.source, name, &change.spec)
+                .edit(&wanted.source, &wanted.name, &rewrite, &edits.loaded)
                 .await
                 .map_err(RegistryError::from)?;
         }
-        if renamed.is_some() && change.spec != **current {
-            self.files
-                .set(&wanted.source, name, &change.spec)
-                .await
-                .map_err(RegistryError::from)?;
+        if renamed.is_some() {
+            self.forget_record(&mut edits, &wanted.name).await?;
         }
         self.refresh(&mut edits)
             .await
             .map_err(RegistryError::from)?;
+        let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
         Ok(self.named(name)?)
     }
 
-    async fn rename(
+    /// The id under its new name, before the file has it: a crash in between
+    /// leaves a record too many, never a server without its id.
+    async fn copy_record(
         &self,
         edits: &mut Edits,
         wanted: &Wanted,
         new: &ServerName,
     ) -> Result<(), RegistryError> {
-        let old = edits.records.get(&*wanted.name).cloned();
-        if let Some(old) = &old {
-            let record = ServerRecord {
-                name: new.clone(),
-                ..old.clone()
-            };
-            self.store.put_server(&record).await?;
-            edits.records.insert(new.to_string(), record);
-        }
-        self.files
-            .rename(&wanted.source, &wanted.name, new.as_str())
-            .await?;
-        if let Some(old) = old {
-            self.store.delete_server(&old.name).await?;
-            edits.records.remove(old.name.as_str());
+        let Some(old) = edits.records.get(&*wanted.name) else {
+            return Ok(());
+        };
+        let record = ServerRecord {
+            name: new.clone(),
+            ..old.clone()
+        };
+        self.store.put_server(&record).await?;
+        edits.records.insert(new.to_string(), record);
+        Ok(())
+    }
+
+    async fn forget_record(&self, edits: &mut Edits, name: &str) -> Result<(), RegistryError> {
+        if let Some(record) = edits.records.remove(name) {
+            self.store.delete_server(&record.name).await?;
         }
         Ok(())
     }
@@ -370,11 +382,11 @@ impl Registry {
     pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
         let mut edits = self.open_edits().await?;
         let wanted = self.found(server)?;
-        self.files.remove(&wanted.source, &wanted.name).await?;
-        if wanted.shadows.is_empty()
-            && let Some(record) = edits.records.remove(&*wanted.name)
-        {
-            self.store.delete_server(&record.name).await?;
+        self.files
+            .edit(&wanted.source, &wanted.name, &[Edit::Remove], &edits.loaded)
+            .await?;
+        if wanted.shadows.is_empty() {
+            self.forget_record(&mut edits, &wanted.name).await?;
         }
         self.refresh(&mut edits).await?;
         Ok(wanted)

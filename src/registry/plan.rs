@@ -1,0 +1,68 @@
+//! What a change would do, without doing it.
+
+use serde::Serialize;
+
+use super::Wanted;
+use super::sources::Loaded;
+use crate::config::{Problem, ServerSpec};
+
+/// The servers by what would become of them.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    /// Changed so that what runs has to be replaced.
+    pub restarted: Vec<String>,
+    /// Unchanged, or changed in a way that needs no restart.
+    pub kept: Vec<String>,
+    pub problems: Vec<Problem>,
+}
+
+impl Plan {
+    /// What going from one state of the files to another means.
+    pub fn between(old: &Loaded, new: &Loaded) -> Plan {
+        let mut plan = Plan::default();
+        for (name, effective) in &new.merged {
+            if let Err(problems) = &effective.definition {
+                plan.problems.extend(problems.iter().cloned());
+            }
+            let before = old
+                .merged
+                .get(name)
+                .map(|before| before.definition.as_ref());
+            let after = effective.definition.as_ref();
+            let list = match (before, after) {
+                (None, _) => &mut plan.added,
+                (Some(Ok((_, old))), Ok((_, new))) if undisturbed(old, new) => &mut plan.kept,
+                (Some(Err(old)), Err(new)) if old == new => &mut plan.kept,
+                _ => &mut plan.restarted,
+            };
+            list.push(name.clone());
+        }
+        let gone = old
+            .merged
+            .keys()
+            .filter(|name| !new.merged.contains_key(*name));
+        plan.removed = gone.cloned().collect();
+        let whole_files = new.files.values().flat_map(|state| &state.parsed.problems);
+        plan.problems.extend(whole_files.cloned());
+        plan
+    }
+}
+
+fn undisturbed(old: &ServerSpec, new: &ServerSpec) -> bool {
+    old.enabled == new.enabled && new.same_connection(old)
+}
+
+impl Wanted {
+    /// Whether what was made for `old` also serves this wish.
+    pub fn keeps(&self, old: &Wanted) -> bool {
+        self.run == old.run
+            && self.restarts == old.restarts
+            && match (&self.spec, &old.spec) {
+                (Ok(new), Ok(old)) => new.same_connection(old),
+                (Err(new), Err(old)) => new == old,
+                _ => false,
+            }
+    }
+}
