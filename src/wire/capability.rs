@@ -17,8 +17,7 @@ pub fn to_modern(capabilities: &RawValue) -> Cow<'_, RawValue> {
     if let Some(mut roots) = object.open("roots").flatten()
         && roots.remove("listChanged")
     {
-        let roots = roots.to_text();
-        object.set("roots", roots);
+        object.set_object("roots", &roots);
         changed = true;
     }
     if object
@@ -26,7 +25,7 @@ pub fn to_modern(capabilities: &RawValue) -> Cow<'_, RawValue> {
         .flatten()
         .is_some_and(|modes| modes.is_empty())
     {
-        object.set("elicitation", r#"{"form":{}}"#);
+        object.set_json("elicitation", r#"{"form":{}}"#);
         changed = true;
     }
     if changed {

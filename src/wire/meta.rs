@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::message::{Fault, Id, Malformed};
-use super::object::{Object, is_null, is_object, quote, raw};
+use super::object::{Object, is_null, is_object, raw};
 pub use super::object::{member, pick, remove_members, set_member, text};
 pub use level::{LogLevel, NotALevel};
 
@@ -43,21 +43,21 @@ pub fn to_modern_params(
     progress_token: Option<u64>,
 ) -> Result<Box<RawValue>, Malformed> {
     let (mut params, mut meta) = open(params)?;
-    let log_level = envelope.log_level.map(quote);
-    meta.set(PROTOCOL_VERSION, quote(envelope.version));
-    put(
-        &mut meta,
-        CLIENT_INFO,
-        envelope.client_info.map(|raw| raw.get().into()),
-    );
-    meta.set(CLIENT_CAPABILITIES, envelope.capabilities.get());
-    put(&mut meta, LOG_LEVEL, log_level.map(Cow::Owned));
-    put(
-        &mut meta,
-        PROGRESS_TOKEN,
-        progress_token.map(|token| token.to_string().into()),
-    );
-    params.set("_meta", meta.to_text());
+    meta.set_text(PROTOCOL_VERSION, envelope.version);
+    match envelope.client_info {
+        Some(info) => meta.set(CLIENT_INFO, info),
+        None => _ = meta.remove(CLIENT_INFO),
+    }
+    meta.set(CLIENT_CAPABILITIES, envelope.capabilities);
+    match envelope.log_level {
+        Some(level) => meta.set_text(LOG_LEVEL, level),
+        None => _ = meta.remove(LOG_LEVEL),
+    }
+    match progress_token {
+        Some(token) => meta.set_number(PROGRESS_TOKEN, token),
+        None => _ = meta.remove(PROGRESS_TOKEN),
+    }
+    params.set_object("_meta", &meta);
     Ok(params.into_raw())
 }
 
@@ -72,11 +72,11 @@ pub fn to_legacy_params<'a>(
     }
     let original = params;
     let (mut params, mut meta) = open(original)?;
-    let mut changed = params.retain(|key| !ROUND_TRIP.iter().any(|name| key.is(name)));
-    let mut stripped = meta.retain(|key| !key.decoded().starts_with(PREFIX));
+    let mut changed = params.retain(|name| !ROUND_TRIP.contains(&name));
+    let mut stripped = meta.retain(|name| !name.starts_with(PREFIX));
     match progress_token {
         Some(token) => {
-            meta.set(PROGRESS_TOKEN, token.to_string());
+            meta.set_number(PROGRESS_TOKEN, token);
             stripped = true;
         }
         None => stripped |= meta.remove(PROGRESS_TOKEN),
@@ -86,7 +86,7 @@ pub fn to_legacy_params<'a>(
         if meta.is_empty() {
             params.remove("_meta");
         } else {
-            params.set("_meta", meta.to_text());
+            params.set_object("_meta", &meta);
         }
     }
     Ok(match original {
@@ -114,15 +114,6 @@ fn unique(object: Object<'_>) -> Result<Object<'_>, Malformed> {
         // A name has no length limit of its own; the message about it has.
         Some(name) => Err(Fault::DuplicateParam(name.chars().take(64).collect()).into()),
         None => Ok(object),
-    }
-}
-
-fn put<'a>(object: &mut Object<'a>, name: &str, json: Option<Cow<'a, str>>) {
-    match json {
-        Some(json) => object.set(name, json),
-        None => {
-            object.remove(name);
-        }
     }
 }
 
@@ -261,7 +252,7 @@ pub fn meta_member<'a>(holder: &'a RawValue, key: &str) -> Option<&'a RawValue> 
 pub fn set_meta_member(holder: &RawValue, key: &str, value: &RawValue) -> Box<RawValue> {
     let meta = member(holder, "_meta").filter(|meta| is_object(meta));
     let mut meta = meta.and_then(Object::read).unwrap_or_default();
-    meta.set_raw(key, value);
+    meta.set(key, value);
     set_member(holder, "_meta", &meta.into_raw())
 }
 

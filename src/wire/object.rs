@@ -77,7 +77,8 @@ pub fn pick<'a, const N: usize>(raw: &'a RawValue, names: [&str; N]) -> [Option<
     let mut found = [None; N];
     let mut twice = [false; N];
     each_member(raw, |key, value| {
-        if let Some(at) = names.iter().position(|name| key.is(name)) {
+        let name = key.decoded();
+        if let Some(at) = names.iter().position(|wanted| *wanted == name) {
             twice[at] |= found[at].replace(value).is_some();
         }
     });
@@ -100,7 +101,7 @@ pub fn member<'a>(raw: &'a RawValue, name: &str) -> Option<&'a RawValue> {
 pub fn set_member(raw: &RawValue, name: &str, value: &RawValue) -> Box<RawValue> {
     match Object::read(raw) {
         Some(mut object) => {
-            object.set(name, value.get());
+            object.set(name, value);
             object.into_raw()
         }
         None => raw.to_owned(),
@@ -110,7 +111,7 @@ pub fn set_member(raw: &RawValue, name: &str, value: &RawValue) -> Box<RawValue>
 /// `raw` without the named members; borrowed when it has none of them.
 pub fn remove_members<'a>(raw: &'a RawValue, names: &[&str]) -> Cow<'a, RawValue> {
     if let Some(mut object) = Object::read(raw)
-        && object.retain(|key| !names.iter().any(|name| key.is(name)))
+        && object.retain(|name| !names.contains(&name))
     {
         return Cow::Owned(object.into_raw());
     }

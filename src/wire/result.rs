@@ -95,18 +95,18 @@ pub fn to_modern_result(
     } else {
         Object::read(result).ok_or(BadResult)?
     };
-    object.set("resultType", "\"complete\"");
+    object.set_text("resultType", "complete");
     if method::is_cacheable(method) {
-        object.set("ttlMs", freshness.ttl_ms.to_string());
+        object.set_number("ttlMs", freshness.ttl_ms);
         let scope = if freshness.public {
-            "\"public\""
+            "public"
         } else {
-            "\"private\""
+            "private"
         };
-        object.set("cacheScope", scope);
+        object.set_text("cacheScope", scope);
     }
     match method {
-        "tools/call" if object.get("content").is_none() => object.set("content", "[]"),
+        "tools/call" if !object.contains("content") => object.set_json("content", "[]"),
         "tools/list" => {
             map_tools(result, &mut object, tool_to_modern);
         }
@@ -114,9 +114,8 @@ pub fn to_modern_result(
     }
     if let Some(info) = server_info {
         let mut meta = object.open("_meta").flatten().unwrap_or_default();
-        meta.set_raw(SERVER_INFO, info);
-        let meta = meta.to_text();
-        object.set("_meta", meta);
+        meta.set(SERVER_INFO, info);
+        object.set_object("_meta", &meta);
     }
     Ok(object.into_raw())
 }
@@ -132,9 +131,10 @@ pub fn to_legacy_result<'a>(
 ) -> Result<Cow<'a, RawValue>, BadResult> {
     let mut object = Object::read(result).ok_or(BadResult)?;
     let cacheable = method::is_cacheable(method);
-    let mut changed = object.retain(|key| {
-        let cache = cacheable && (key.is("ttlMs") || key.is("cacheScope"));
-        !cache && !key.is("resultType")
+    let mut changed = object.retain(|name| match name {
+        "resultType" => false,
+        "ttlMs" | "cacheScope" => !cacheable,
+        _ => true,
     });
     if let Some(mut meta) = object.open("_meta").flatten()
         && meta.remove(SERVER_INFO)
@@ -143,8 +143,7 @@ pub fn to_legacy_result<'a>(
         if meta.is_empty() {
             object.remove("_meta");
         } else {
-            let meta = meta.to_text();
-            object.set("_meta", meta);
+            object.set_object("_meta", &meta);
         }
     }
     match method {
@@ -167,7 +166,7 @@ fn map_tools<'a>(
     map: impl Fn(&RawValue) -> Cow<'_, RawValue>,
 ) -> bool {
     match member(result, "tools").map(|tools| map_elements(tools, map)) {
-        Some(Cow::Owned(tools)) => object.set("tools", String::from(tools.get())),
+        Some(Cow::Owned(tools)) => object.set_json("tools", String::from(tools.get())),
         _ => return false,
     }
     true

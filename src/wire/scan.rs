@@ -44,12 +44,12 @@ fn opens_at_most(bytes: &[u8], limit: usize) -> bool {
 
 /// The index just after the string whose opening quote lies before `at`.
 fn after_string(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(found) = find_either(&bytes[at..], b'"', b'\\') {
-        at += found + 1;
-        if bytes[at - 1] == b'"' {
-            return at;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1 + find_either(&bytes[at + 1..], b'"', b'\\').unwrap_or(bytes.len()),
         }
-        at = (at + 1).min(bytes.len());
     }
     bytes.len()
 }

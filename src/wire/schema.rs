@@ -66,12 +66,12 @@ pub fn wrap_output_schema(schema: &RawValue) -> Box<RawValue> {
     if let (Some(dialect), Some(mut rest)) = (member(schema, "$schema"), Object::read(schema)) {
         rest.remove("$schema");
         inner = Cow::Owned(rest.into_raw());
-        outer.set_raw("$schema", dialect);
+        outer.set("$schema", dialect);
     }
     let moved = move_pointers(&inner, "#/properties/result");
-    outer.set("type", "\"object\"");
-    outer.set("properties", format!(r#"{{"result":{}}}"#, moved.get()));
-    outer.set("required", r#"["result"]"#);
+    outer.set_text("type", "object");
+    outer.set_json("properties", format!(r#"{{"result":{}}}"#, moved.get()));
+    outer.set_json("required", r#"["result"]"#);
     outer.into_raw()
 }
 

@@ -115,6 +115,14 @@ impl Decoder {
         }
         self.hold(rest)?;
         let mut line = std::mem::take(&mut self.line);
+        if self.started && !self.has_data && line.starts_with(b"data:") {
+            // The bulk of a long event: it becomes the data, uncopied.
+            let prefix = if line.starts_with(b"data: ") { 6 } else { 5 };
+            line.drain(..prefix);
+            self.event.data = line;
+            self.has_data = true;
+            return Ok(None);
+        }
         let event = self.read_line(&line);
         line.clear();
         self.line = line;

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use serde_json::value::RawValue;
 
@@ -11,30 +12,58 @@ pub const MAX_MEMBERS: usize = 1024;
 
 /// The members of an object, to be changed in place and written again. What
 /// is not touched keeps its spelling and its place.
+#[derive(Default)]
 pub struct Object<'a> {
-    // Both are JSON text; the keys keep their quotes.
-    members: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    members: Vec<(Name<'a>, Part<'a>)>,
+}
+
+enum Name<'a> {
+    /// As found, in quotes.
+    Written(&'a str),
+    /// As given.
+    Plain(&'a str),
+}
+
+impl Name<'_> {
+    fn is(&self, name: &str) -> bool {
+        match self {
+            Self::Written(json) => Key(json).is(name),
+            Self::Plain(text) => *text == name,
+        }
+    }
+
+    fn decoded(&self) -> Cow<'_, str> {
+        match self {
+            Self::Written(json) => Key(json).decoded(),
+            Self::Plain(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+enum Part<'a> {
+    Json(Cow<'a, str>),
+    Text(&'a str),
+    Number(u64),
 }
 
 impl<'a> Object<'a> {
     pub fn new() -> Self {
-        Self {
-            members: Vec::new(),
-        }
+        Self::default()
     }
 
     /// None if `raw` is not an object, or one wider than [`MAX_MEMBERS`].
     pub fn read(raw: &'a RawValue) -> Option<Self> {
-        Self::read_text(raw.get())
+        Self::read_json(raw.get())
     }
 
-    fn read_text(json: &'a str) -> Option<Self> {
-        let mut members = Vec::new();
+    fn read_json(json: &'a str) -> Option<Self> {
+        let mut members = Vec::with_capacity(8);
         let mut count = 0;
         let is_object = each_member_of(json, |key, value| {
             count += 1;
             if count <= MAX_MEMBERS {
-                members.push((Cow::Borrowed(key.0), Cow::Borrowed(value.get())));
+                let value = Part::Json(Cow::Borrowed(value.get()));
+                members.push((Name::Written(key.0), value));
             }
         });
         (is_object && count <= MAX_MEMBERS).then_some(Self { members })
@@ -46,7 +75,7 @@ impl<'a> Object<'a> {
 
     /// A name that occurs twice, if one does.
     pub fn duplicate(&self) -> Option<Cow<'_, str>> {
-        let names = || self.members.iter().map(|(key, _)| Key(key).decoded());
+        let names = || self.members.iter().map(|(name, _)| name.decoded());
         if self.members.len() <= 16 {
             let again = |(at, name): &(usize, Cow<'_, str>)| names().take(*at).any(|n| n == *name);
             return names().enumerate().find(again).map(|(_, name)| name);
@@ -55,89 +84,122 @@ impl<'a> Object<'a> {
         names().find(|name| !seen.insert(name.clone()))
     }
 
-    /// The JSON text of a member, the first if it is written twice.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.members.iter().find(|(key, _)| Key(key).is(name))?;
-        Some(value)
+    pub fn contains(&self, name: &str) -> bool {
+        self.members.iter().any(|(known, _)| known.is(name))
     }
 
     /// An object inside this one, opened apart: None if there is no such
-    /// member or it is null, Some(None) if it cannot be edited.
-    pub(in crate::wire) fn open(&self, name: &str) -> Option<Option<Object<'a>>> {
-        let (_, value) = self.members.iter().find(|(key, _)| Key(key).is(name))?;
+    /// member or it is null, Some(None) if it cannot be edited. Put it back
+    /// with [`Object::set_object`].
+    pub fn open(&self, name: &str) -> Option<Option<Object<'a>>> {
+        let (_, value) = self.members.iter().find(|(known, _)| known.is(name))?;
         match value {
-            Cow::Borrowed("null") => None,
-            Cow::Borrowed(json) => Some(Self::read_text(json)),
-            Cow::Owned(_) => Some(None),
+            Part::Json(Cow::Borrowed("null")) => None,
+            Part::Json(Cow::Borrowed(json)) => Some(Self::read_json(json)),
+            _ => Some(None),
         }
     }
 
-    /// Replaces a member where it stands, or adds it at the end. `json` must
-    /// be JSON text. Of a member written twice only the first stays.
-    pub(in crate::wire) fn set(&mut self, name: &str, json: impl Into<Cow<'a, str>>) {
-        let mut json = Some(json.into());
-        self.members.retain_mut(|(key, value)| {
-            if !Key(key).is(name) {
+    /// Replaces a member where it stands, or adds it at the end. Of a member
+    /// written twice only the first stays.
+    pub fn set(&mut self, name: &'a str, value: &'a RawValue) {
+        self.put(name, Part::Json(Cow::Borrowed(value.get())));
+    }
+
+    pub fn set_text(&mut self, name: &'a str, text: &'a str) {
+        self.put(name, Part::Text(text));
+    }
+
+    pub fn set_number(&mut self, name: &'a str, number: u64) {
+        self.put(name, Part::Number(number));
+    }
+
+    pub fn set_object(&mut self, name: &'a str, object: &Object<'_>) {
+        self.put(name, Part::Json(Cow::Owned(object.to_json())));
+    }
+
+    /// As [`Object::set`]; `json` must be valid JSON.
+    pub(in crate::wire) fn set_json(&mut self, name: &'a str, json: impl Into<Cow<'a, str>>) {
+        self.put(name, Part::Json(json.into()));
+    }
+
+    fn put(&mut self, name: &'a str, part: Part<'a>) {
+        let mut part = Some(part);
+        self.members.retain_mut(|(known, value)| {
+            if !known.is(name) {
                 return true;
             }
-            match json.take() {
-                Some(json) => {
-                    *value = json;
-                    true
-                }
-                None => false,
+            match part.take() {
+                Some(part) => *value = part,
+                None => return false,
             }
+            true
         });
-        if let Some(json) = json {
-            self.members.push((Cow::Owned(quote(name)), json));
+        if let Some(part) = part {
+            self.members.push((Name::Plain(name), part));
         }
-    }
-
-    /// As [`Object::set`], for a value known to be JSON by its type.
-    pub fn set_raw(&mut self, name: &str, value: &'a RawValue) {
-        self.set(name, value.get());
     }
 
     pub fn remove(&mut self, name: &str) -> bool {
-        self.retain(|key| !key.is(name))
+        self.retain(|known| known != name)
     }
 
-    /// Keeps the members `keep` wants; true if any went.
-    pub fn retain(&mut self, mut keep: impl FnMut(Key<'_>) -> bool) -> bool {
+    /// Keeps the members whose names `keep` wants; true if any went.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> bool {
         let before = self.members.len();
-        self.members.retain(|(key, _)| keep(Key(key)));
+        self.members.retain(|(name, _)| keep(&name.decoded()));
         self.members.len() != before
     }
 
-    pub(in crate::wire) fn to_text(&self) -> String {
-        let size: usize = self
-            .members
-            .iter()
-            .map(|(k, v)| k.len() + v.len() + 2)
-            .sum();
-        let mut text = String::with_capacity(size + 2);
-        let mut lead = '{';
-        for (key, value) in &self.members {
-            text.push(lead);
-            text.push_str(key);
-            text.push(':');
-            text.push_str(value);
-            lead = ',';
-        }
-        if self.members.is_empty() {
-            text.push('{');
-        }
-        text.push('}');
-        text
+    pub fn into_raw(self) -> Box<RawValue> {
+        raw(self.to_json())
     }
 
-    pub fn into_raw(self) -> Box<RawValue> {
-        raw(self.to_text())
+    fn to_json(&self) -> String {
+        // Exact but for escapes, so that boxing it later need not copy.
+        let size: usize = self.members.iter().map(size).sum();
+        let mut out = String::with_capacity((size + 1).max(2));
+        out.push('{');
+        for (at, (name, value)) in self.members.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            match name {
+                Name::Written(json) => out.push_str(json),
+                Name::Plain(text) => push_text(text, &mut out),
+            }
+            out.push(':');
+            match value {
+                Part::Json(json) => out.push_str(json),
+                Part::Text(text) => push_text(text, &mut out),
+                Part::Number(number) => write!(out, "{number}").expect("writing into memory"),
+            }
+        }
+        out.push('}');
+        out
     }
 }
 
-impl Default for Object<'_> {
-    fn default() -> Self {
-        Self::new()
+/// A member, its colon and its comma.
+fn size((name, value): &(Name<'_>, Part<'_>)) -> usize {
+    let name = match name {
+        Name::Written(json) => json.len(),
+        Name::Plain(text) => text.len() + 2,
+    };
+    let value = match value {
+        Part::Json(json) => json.len(),
+        Part::Text(text) => text.len() + 2,
+        Part::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+    };
+    name + value + 2
+}
+
+fn push_text(text: &str, out: &mut String) {
+    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if !text.bytes().all(plain) {
+        return out.push_str(&quote(text));
     }
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
 }

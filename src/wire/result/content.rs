@@ -26,10 +26,10 @@ pub fn degrade<'a>(block: &'a RawValue, version: &str) -> Cow<'a, RawValue> {
         _ => return Cow::Borrowed(block),
     };
     let mut object = Object::new();
-    object.set("type", "\"text\"");
-    object.set("text", quote(&words));
+    object.set_text("type", "text");
+    object.set_text("text", &words);
     if let Some(annotations) = annotations {
-        object.set_raw("annotations", annotations);
+        object.set("annotations", annotations);
     }
     Cow::Owned(object.into_raw())
 }
@@ -57,7 +57,7 @@ pub(super) fn call_to_legacy<'a>(
     if let Some(value) = structured {
         let wrap = wrapped || !is_object(value);
         if wrap {
-            object.set(
+            object.set_json(
                 "structuredContent",
                 format!(r#"{{"result":{}}}"#, value.get()),
             );
@@ -70,8 +70,8 @@ pub(super) fn call_to_legacy<'a>(
         }
     }
     match blocks {
-        None => object.set("content", "[]"),
-        Some(Cow::Owned(blocks)) => object.set("content", String::from(blocks.get())),
+        None => object.set_json("content", "[]"),
+        Some(Cow::Owned(blocks)) => object.set_json("content", String::from(blocks.get())),
         Some(Cow::Borrowed(_)) => return changed,
     }
     true
@@ -113,7 +113,7 @@ pub(super) fn prompt_to_legacy<'a>(
         }
     });
     match mapped {
-        Cow::Owned(messages) => object.set("messages", String::from(messages.get())),
+        Cow::Owned(messages) => object.set_json("messages", String::from(messages.get())),
         Cow::Borrowed(_) => return false,
     }
     true
