@@ -3,9 +3,11 @@
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use super::scan::find_either;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Event {
     /// None for the default, which is `message`.
     pub name: Option<String>,
@@ -15,6 +17,23 @@ pub struct Event {
     pub id: Option<String>,
     /// Milliseconds to wait before a reconnect.
     pub retry: Option<u64>,
+}
+
+// The data may hold secrets: only its size is shown.
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            data,
+            id,
+            retry,
+        } = self;
+        write!(
+            f,
+            "Event({name:?}, {} bytes, id {id:?}, retry {retry:?})",
+            data.len()
+        )
+    }
 }
 
 impl Event {
