@@ -24,6 +24,7 @@ use super::error::{ApiError, Code};
 use super::framing::{Fault, HeadLimits};
 use super::slots::{Slot, Slots};
 use super::stream::{ClientStream, REFUSED_PATH, Refusal};
+use crate::config::settings::Limits;
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(5);
 const BACKOFF_LAST: Duration = Duration::from_millis(500);
@@ -43,8 +44,9 @@ pub struct EdgeLimits {
     pub header: Duration,
     /// A body, from its head to its last byte.
     pub body: Duration,
-    /// What a body must keep up after the first seconds, in bytes a second.
+    /// What a body must keep up, in bytes a second, once its grace is over.
     pub body_rate: u64,
+    pub body_grace: Duration,
     /// An answer that the client does not take.
     pub write_stall: Duration,
     /// A connection between two requests.
@@ -65,12 +67,29 @@ impl Default for EdgeLimits {
             header: Duration::from_secs(10),
             body: Duration::from_secs(30),
             body_rate: 1024,
+            body_grace: Duration::from_secs(10),
             write_stall: Duration::from_secs(30),
             idle: Duration::from_secs(120),
             drain: Duration::from_secs(10),
             connections: 10_000,
             connections_per_ip: 1_000,
             head: HeadLimits::default(),
+        }
+    }
+}
+
+impl From<&Limits> for EdgeLimits {
+    fn from(limits: &Limits) -> EdgeLimits {
+        EdgeLimits {
+            first_byte: limits.first_byte,
+            header: limits.header,
+            body: limits.body,
+            write_stall: limits.write,
+            idle: limits.idle,
+            drain: limits.drain,
+            connections: limits.max_connections,
+            connections_per_ip: limits.max_connections_per_ip,
+            ..EdgeLimits::default()
         }
     }
 }

@@ -303,4 +303,21 @@ mod tests {
             assert!(!is_json(&HeaderValue::from_str(kind).unwrap()), "{kind}");
         }
     }
+
+    #[test]
+    fn f1_all_bodies_together_have_a_budget() {
+        let bound = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        let hosts = HostPolicy::new(bound, Vec::new(), Vec::new());
+        let guard = Guard::new(Access::Open, hosts, 4 << 20);
+        let mut rooms: Vec<_> = (0..64).map(|_| guard.make_room(Length::Unknown)).collect();
+        assert!(rooms.iter().all(Result::is_ok));
+        let refused = guard.make_room(Length::Known(4096));
+        assert_eq!(
+            refused.err().map(|error| error.code()),
+            Some(Code::Unavailable)
+        );
+        assert!(guard.make_room(Length::None).is_ok());
+        rooms.pop();
+        assert!(guard.make_room(Length::Known(4096)).is_ok());
+    }
 }

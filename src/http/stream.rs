@@ -24,8 +24,6 @@ pub(super) const REFUSED_PATH: &str = "/.refused";
 const REFUSED_HEAD: &[u8] =
     b"GET /.refused HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
-/// What a body may take before its rate counts.
-const BODY_GRACE: Duration = Duration::from_secs(10);
 /// How long, and how much, we listen to a client that is still sending after
 /// our last word; closing at once would reset the connection and could destroy
 /// the answer on its way.
@@ -103,10 +101,9 @@ impl ClientStream {
             Phase::FirstByte => self.limits.first_byte,
             Phase::Head => self.limits.header,
             Phase::Body => {
-                let earned = self.framing.body_bytes() / self.limits.body_rate.max(1);
-                self.limits
-                    .body
-                    .min(BODY_GRACE + Duration::from_secs(earned))
+                let earned = self.framing.body_bytes() * 1000 / self.limits.body_rate.max(1);
+                let earned = self.limits.body_grace + Duration::from_millis(earned);
+                self.limits.body.min(earned)
             }
             Phase::Idle => return Poll::Pending,
         };

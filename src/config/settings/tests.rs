@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 
 fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -114,6 +116,7 @@ fn k1_a_bad_setting_is_named() {
         ("PORTWAY_BODY_TIMEOUT", "x"),
         ("PORTWAY_WRITE_TIMEOUT", "x"),
         ("PORTWAY_IDLE_TIMEOUT", "x"),
+        ("RUST_LOG", "info,a=b=c"),
         ("MCP_SERVICE_URL", "localhost:7420"),
         ("MCP_SERVICE_URL", "ftp://a"),
         ("SUPABASE_URL", "not a url"),

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use crate::config::Secret;
@@ -72,6 +73,15 @@ pub(super) fn secret(text: &str, at_least: usize) -> Result<Secret, String> {
         return Err(format!("must have {at_least} to 512 characters"));
     }
     Ok(Secret::new(text))
+}
+
+pub(super) fn log_filter(text: &str) -> Result<String, String> {
+    match EnvFilter::try_new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err(format!(
+            "`{text}` is not a filter, such as info or portway=debug,warn"
+        )),
+    }
 }
 
 pub(super) fn web_url(text: &str) -> Result<Url, String> {

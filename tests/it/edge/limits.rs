@@ -79,6 +79,30 @@ async fn f5_a_body_in_drips_is_answered_408() {
 }
 
 #[tokio::test]
+async fn f5_a_body_must_keep_up_a_rate() {
+    let limits = EdgeLimits {
+        body_grace: SHORT,
+        body_rate: 1024,
+        ..EdgeLimits::default()
+    };
+    let edge = TestEdge::with(limits).await;
+    let text = format!("{{\"a\":\"{}\"}}", "x".repeat(8 * 1024));
+    let full = request("POST", "/api/echo", &bearer(), &text);
+
+    // Its first half earns the sender seconds that it then takes.
+    let mut client = edge.connect().await;
+    let (first, second) = full.split_at(full.len() / 2);
+    client.send(first).await;
+    tokio::time::sleep(2 * SHORT).await;
+    client.send(second).await;
+    assert_eq!(client.rest().await.status(), 200);
+
+    let mut client = edge.connect().await;
+    client.send(&full[..full.len() - text.len() + 1]).await;
+    assert_eq!(client.rest().await.status(), 408);
+}
+
+#[tokio::test]
 async fn f5_an_idle_connection_is_closed_but_never_a_working_one() {
     let short = Duration::from_secs(1);
     let edge = TestEdge::with(EdgeLimits {
@@ -122,16 +146,21 @@ async fn f5_a_client_that_does_not_read_is_cut() {
 }
 
 #[tokio::test]
-async fn fault_5_a_client_that_leaves_ends_its_answer() {
+async fn fault_5_a_client_that_leaves_ends_its_request() {
     let edge = TestEdge::start().await;
-    let mut client = edge.connect().await;
-    client.send(get("/api/endless")).await;
-    until("the answer begins", || {
-        edge.open.load(Ordering::SeqCst) == 1
-    })
-    .await;
-    drop(client);
-    until("the answer ends", || edge.open.load(Ordering::SeqCst) == 0).await;
+    for path in ["/api/endless", "/api/never"] {
+        let mut client = edge.connect().await;
+        client.send(get(path)).await;
+        until("the request is handled", || {
+            edge.open.load(Ordering::SeqCst) == 1
+        })
+        .await;
+        drop(client);
+        until("the handler is dropped", || {
+            edge.open.load(Ordering::SeqCst) == 0
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ pub struct TestEdge {
     pub addr: SocketAddr,
     pub hits: Arc<AtomicUsize>,
     pub unsettled: Arc<AtomicUsize>,
-    /// Answers begun on `/api/endless` and not yet over.
+    /// Answers begun on `/api/endless` and `/api/never`, and not yet over.
     pub open: Arc<AtomicUsize>,
     pub shutdown: CancellationToken,
     pub server: JoinHandle<()>,
@@ -117,7 +117,7 @@ fn handlers(hits: &Arc<AtomicUsize>, open: &Arc<AtomicUsize>) -> Router {
         move || hits.fetch_add(1, Ordering::SeqCst)
     };
     let (echoed, touched, slowed) = (hit(hits), hit(hits), hit(hits));
-    let opened = open.clone();
+    let (opened, waiting) = (open.clone(), open.clone());
     Router::new()
         .route(
             "/api/echo",
@@ -143,7 +143,14 @@ fn handlers(hits: &Arc<AtomicUsize>, open: &Arc<AtomicUsize>) -> Router {
             }),
         )
         .route("/api/pair", get(pair))
-        .route("/api/endless", get(async move || endless(opened.clone())))
+        .route(
+            "/api/never",
+            get(async move || never(Open::new(&waiting)).await),
+        )
+        .route(
+            "/api/endless",
+            get(async move || endless(Open::new(&opened))),
+        )
 }
 
 async fn panics() -> &'static str {
@@ -162,19 +169,32 @@ async fn pair() -> Response {
     Body::from_stream(parts).into_response()
 }
 
-fn endless(open: Arc<AtomicUsize>) -> Response {
-    struct Open(Arc<AtomicUsize>);
-    impl Drop for Open {
-        fn drop(&mut self) {
-            self.0.fetch_sub(1, Ordering::SeqCst);
-        }
+/// An answer being made; counted while it is.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn new(count: &Arc<AtomicUsize>) -> Open {
+        count.fetch_add(1, Ordering::SeqCst);
+        Open(count.clone())
     }
-    open.fetch_add(1, Ordering::SeqCst);
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn endless(open: Open) -> Response {
     let block = Bytes::from(vec![b'x'; 64 * 1024]);
-    let blocks = stream::unfold((Open(open), block), async |(open, block)| {
+    let blocks = stream::unfold((open, block), async |(open, block)| {
         Some((Ok::<_, std::io::Error>(block.clone()), (open, block)))
     });
     Body::from_stream(blocks).into_response()
+}
+
+async fn never(_open: Open) -> &'static str {
+    std::future::pending().await
 }
 
 pub fn bearer() -> String {

@@ -1,0 +1,73 @@
+//! How much and how long, with defaults that suit one machine.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::reader::Reader;
+use super::values;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub health_interval: Duration,
+    pub stop_grace: Duration,
+    pub drain: Duration,
+    pub max_body: usize,
+    pub max_line: usize,
+    pub max_response: usize,
+    pub max_connections: usize,
+    pub max_connections_per_ip: usize,
+    pub first_byte: Duration,
+    pub header: Duration,
+    pub body: Duration,
+    pub write: Duration,
+    pub idle: Duration,
+}
+
+impl Limits {
+    /// The environment's limits, and the defaults where it says nothing.
+    pub(super) fn read(from: &mut Reader<'_>) -> Limits {
+        let secs = Duration::from_secs;
+        let mut time = |name, default, low, high| {
+            from.bounded(name, secs(default), low..=secs(high), values::duration)
+        };
+        const TICK: Duration = Duration::from_millis(10);
+        const DAY: u64 = 86_400;
+        let health_interval = time("PORTWAY_HEALTH_INTERVAL", 30, TICK, DAY);
+        let stop_grace = time("PORTWAY_STOP_GRACE", 5, Duration::ZERO, 600);
+        let drain = time("PORTWAY_DRAIN", 10, Duration::ZERO, 3_600);
+        let first_byte = time("PORTWAY_FIRST_BYTE_TIMEOUT", 5, TICK, 3_600);
+        let header = time("PORTWAY_HEADER_TIMEOUT", 10, TICK, 3_600);
+        let body = time("PORTWAY_BODY_TIMEOUT", 30, TICK, 3_600);
+        let write = time("PORTWAY_WRITE_TIMEOUT", 30, TICK, 3_600);
+        let idle = time("PORTWAY_IDLE_TIMEOUT", 120, TICK, DAY);
+        const MIB: usize = 1 << 20;
+        let mut bytes = |name, default: usize| {
+            from.bounded(name, default * MIB, 1_024..=1_024 * MIB, values::size)
+        };
+        Limits {
+            health_interval,
+            stop_grace,
+            drain,
+            first_byte,
+            header,
+            body,
+            write,
+            idle,
+            max_body: bytes("PORTWAY_MAX_BODY", 4),
+            max_line: bytes("PORTWAY_MAX_LINE", 8),
+            max_response: bytes("PORTWAY_MAX_RESPONSE", 16),
+            max_connections: places(from, "PORTWAY_MAX_CONNECTIONS", 10_000),
+            max_connections_per_ip: places(from, "PORTWAY_MAX_CONNECTIONS_PER_IP", 1_000),
+        }
+    }
+}
+
+fn places(from: &mut Reader<'_>, name: &str, default: usize) -> usize {
+    from.bounded(name, default, 1..=1_000_000, values::count)
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits::read(&mut Reader::new(&BTreeMap::new()))
+    }
+}
