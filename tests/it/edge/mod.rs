@@ -232,9 +232,9 @@ impl Client {
         Client { socket }
     }
 
-    /// The edge may have closed already, which is for the reader to find.
-    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        let _ = self.socket.write_all(bytes.as_ref()).await;
+    /// Whether all of it could be sent: the edge may have closed already.
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.socket.write_all(bytes.as_ref()).await.is_ok()
     }
 
     /// Everything until the edge closes the connection.
