@@ -10,7 +10,7 @@ fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 fn load(options: Options, pairs: &[(&str, &str)]) -> Result<Settings, SettingsError> {
-    Settings::load(options, &env(pairs), PathBuf::from("/work"))
+    Settings::load(options, &env(pairs), PathBuf::from("/home/someone"))
 }
 
 /// The settings found bad, and everything that was said about them.
@@ -31,8 +31,8 @@ fn k1_defaults() {
     )
     .unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:7420");
-    assert_eq!(settings.project, PathBuf::from("/work"));
-    assert_eq!(settings.data_dir, PathBuf::from("/work/data"));
+    assert_eq!(settings.project, PathBuf::from("/home/someone"));
+    assert_eq!(settings.data_dir, PathBuf::from("/home/someone/data"));
     assert_eq!(settings.storage, Storage::Json);
     assert_eq!(settings.log_format, LogFormat::Text);
     assert!(!settings.no_auth && settings.admin_token.is_none());
@@ -56,8 +56,8 @@ fn k1_the_command_line_wins_over_the_environment() {
     ];
     let settings = load(options, &pairs).unwrap();
     assert_eq!(settings.listen.to_string(), "[::1]:0");
-    assert_eq!(settings.project, PathBuf::from("/work/p"));
-    assert_eq!(settings.data_dir, PathBuf::from("/work/d"));
+    assert_eq!(settings.project, PathBuf::from("/home/someone/p"));
+    assert_eq!(settings.data_dir, PathBuf::from("/home/someone/d"));
 }
 
 #[test]
