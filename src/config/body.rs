@@ -26,14 +26,16 @@ pub struct Change {
     pub auto_start: Option<bool>,
 }
 
+type Fields = Map<String, Value>;
+
 const BESIDE: &[&str] = &["name", "autoStart"];
 
 /// Reads a registration (POST).
 pub fn parse_body(bytes: &[u8]) -> Result<Body, Vec<Problem>> {
-    let fields = object(bytes)?;
+    let (fields, problems) = object(bytes)?;
     let is_named = fields.get("name").is_some_and(|name| !name.is_null());
     let nameless = || Problem::new("name", "is missing: what is the server to be called?");
-    match change(fields, None) {
+    match change(fields, None, problems) {
         Ok(Change {
             name: Some(name),
             spec,
@@ -56,22 +58,24 @@ pub fn parse_body(bytes: &[u8]) -> Result<Body, Vec<Problem>> {
 /// Reads a whole new definition (PUT); what is not in it falls back to its
 /// default.
 pub fn parse_replacement(current: &ServerSpec, bytes: &[u8]) -> Result<Change, Vec<Problem>> {
-    change(object(bytes)?, Some(current))
+    let (fields, problems) = object(bytes)?;
+    change(fields, Some(current), problems)
 }
 
 /// Reads a partial one (PATCH, as RFC 7396): objects are merged, `null`
 /// removes, everything else replaces.
 pub fn merge_patch(current: &ServerSpec, bytes: &[u8]) -> Result<Change, Vec<Problem>> {
-    let patch = in_our_words(object(bytes)?);
+    let (patch, problems) = object(bytes)?;
+    let patch = in_our_words(patch);
     let mut fields = plain(current);
     make_room(&mut fields, &patch);
     merge(&mut fields, patch);
-    change(fields, Some(current))
+    change(fields, Some(current), problems)
 }
 
-/// The fields of a request; refused if it is not a JSON object, repeats a
-/// name or has one we do not know.
-fn object(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>> {
+/// The fields of a request, and what is wrong with their names: given twice,
+/// or not known.
+fn object(bytes: &[u8]) -> Result<(Fields, Vec<Problem>), Vec<Problem>> {
     let whole = |message: String| vec![Problem::new("", message)];
     // The stricter parser first: a request has no comments, and no nesting
     // that would exhaust a stack.
@@ -87,7 +91,7 @@ fn object(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>> {
     let mut problems = repetitions(&object, "");
     problems.extend(definition::unknown_fields(&object, BESIDE));
     match Value::from(Node::Object(object)) {
-        Value::Object(fields) if problems.is_empty() => Ok(fields),
+        Value::Object(fields) => Ok((fields, problems)),
         _ => Err(problems),
     }
 }
@@ -106,10 +110,10 @@ fn repetitions(object: &Object<'_>, path: &str) -> Vec<Problem> {
 }
 
 fn change(
-    mut fields: Map<String, Value>,
+    mut fields: Fields,
     current: Option<&ServerSpec>,
+    mut problems: Vec<Problem>,
 ) -> Result<Change, Vec<Problem>> {
-    let mut problems = Vec::new();
     let name = name(fields.shift_remove("name"), &mut problems);
     let auto_start = match fields.shift_remove("autoStart") {
         None | Some(Value::Null) => None,
@@ -153,7 +157,7 @@ fn name(value: Option<Value>, problems: &mut Vec<Problem>) -> Option<ServerName>
 
 /// The other spellings of a field, in ours, so that a patch meets what it is
 /// to change.
-fn in_our_words(mut patch: Map<String, Value>) -> Map<String, Value> {
+fn in_our_words(mut patch: Fields) -> Fields {
     if !patch.contains_key("env")
         && let Some(env) = patch.shift_remove("environment")
     {
@@ -170,7 +174,7 @@ fn in_our_words(mut patch: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Takes out of the current fields what the patch makes meaningless.
-fn make_room(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
+fn make_room(fields: &mut Fields, patch: &Fields) {
     let said = |field: &str| patch.get(field).and_then(Value::as_str);
     if let Some(word) = said("type").or(said("transport")) {
         fields.shift_remove("type");
@@ -188,7 +192,7 @@ fn make_room(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
     }
 }
 
-fn merge(fields: &mut Map<String, Value>, patch: Map<String, Value>) {
+fn merge(fields: &mut Fields, patch: Fields) {
     for (name, value) in patch {
         match (fields.get_mut(&name), value) {
             (_, Value::Null) => {
@@ -208,11 +212,7 @@ fn merge(fields: &mut Map<String, Value>, patch: Map<String, Value>) {
 }
 
 /// Puts stored values back where a request has only their cover.
-fn uncover(
-    fields: &mut Map<String, Value>,
-    current: Option<&ServerSpec>,
-    problems: &mut Vec<Problem>,
-) {
+fn uncover(fields: &mut Fields, current: Option<&ServerSpec>, problems: &mut Vec<Problem>) {
     let stored_map = |field: &str, name: &str| -> Option<&str> {
         let found = match &current?.target {
             Target::Stdio { env, .. } if field != "headers" => env.get(name),

@@ -119,3 +119,6 @@ impl StoreErrorKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
