@@ -161,16 +161,21 @@ fn exchange(
         temporary.keep();
         return Ok(());
     }
-    if read(&temporary.path)?.as_deref() == Some(seen) {
+    let mut held = read(&temporary.path)?.unwrap_or_default();
+    if held == seen {
         return Ok(());
     }
-    // Each swap that brings out something else than ours met a newer save
-    // still; nobody saves that often without end.
+    // What we hold is newer than what we put in its place. If putting it back
+    // brings out something else than that, it is newer still, and goes in
+    // next; nobody saves fast enough to keep this up.
+    let mut placed = bytes.to_vec();
     for _ in 0..100 {
         swap(&temporary.path, target)?;
-        if read(&temporary.path)?.as_deref() == Some(bytes) {
+        let out = read(&temporary.path)?.unwrap_or_default();
+        if out == placed {
             return Err(ReplaceError::Changed);
         }
+        placed = std::mem::replace(&mut held, out);
     }
     temporary.keep();
     Err(ReplaceError::Changed)

@@ -180,7 +180,7 @@ impl Splicer {
         let gap = self.gap(before.start, indent);
         let comma = trivia::comma(&self.text, before.end);
         let after = comma.map_or(before.end, |comma| comma + 1);
-        let place = trivia::line_tail(&self.text, after).map_or(after, |tail| tail.content_end);
+        let place = trivia::line_tail(&self.text, after, true).map_or(after, |(end, _)| end);
         // The comma that is there stays where it is and the new item brings
         // the next one; a last item without one gets it.
         match comma {
@@ -230,7 +230,7 @@ impl Splicer {
             .checked_sub(1)
             .and_then(|i| trivia::comma(&self.text, container.items[i].end));
         let whole_line = trivia::own_line(&self.text, item.start)
-            .zip(trivia::line_tail(&self.text, after).map(|tail| tail.next_line));
+            .zip(trivia::line_tail(&self.text, after, false).map(|(_, next)| next));
         let removed = match whole_line {
             Some((start, end)) => start..end,
             None => item.start..after + blanks(&self.text[after..]) * usize::from(!is_last),

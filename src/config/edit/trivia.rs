@@ -21,44 +21,27 @@ pub(super) fn comma(text: &str, at: usize) -> Option<usize> {
     (text.as_bytes().get(next) == Some(&b',')).then_some(next)
 }
 
-/// The rest of a line that holds nothing more but comments.
-pub(super) struct LineTail {
-    /// Behind the last comment.
-    pub(super) content_end: usize,
-    /// Behind the line's end.
-    pub(super) next_line: usize,
-}
-
-pub(super) fn line_tail(text: &str, at: usize) -> Option<LineTail> {
+/// The rest of a line that holds nothing more but comments: up to its end,
+/// and to the line after it. A comment that begins on the line may end on a
+/// later one; whether it is taken along is `whole`.
+pub(super) fn line_tail(text: &str, at: usize, whole: bool) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
-    let mut content_end = at;
     let mut at = at;
     loop {
         match (bytes.get(at), bytes.get(at + 1)) {
             (Some(b' ' | b'\t'), _) => at += 1,
-            (Some(b'/'), Some(b'/')) => {
-                at = line_end(text, at);
-                content_end = at;
-            }
+            (Some(b'/'), Some(b'/')) => at = line_end(text, at),
             (Some(b'/'), Some(b'*')) => {
                 let end = block_end(text, at);
-                if text[at..end].contains('\n') {
+                if text[at..end].contains('\n') && !whole {
                     return None;
                 }
                 at = end;
-                content_end = at;
             }
-            (Some(b'\r'), Some(b'\n')) => return Some(tail(content_end, at + 2)),
-            (Some(b'\n'), _) => return Some(tail(content_end, at + 1)),
+            (Some(b'\r'), Some(b'\n')) => return Some((at, at + 2)),
+            (Some(b'\n'), _) => return Some((at, at + 1)),
             _ => return None,
         }
-    }
-}
-
-fn tail(content_end: usize, next_line: usize) -> LineTail {
-    LineTail {
-        content_end,
-        next_line,
     }
 }
 

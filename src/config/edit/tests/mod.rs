@@ -1,6 +1,8 @@
 use super::*;
 use crate::config::{Dialect, parse_file};
 
+mod generated;
+
 fn spec(definition: &str) -> ServerSpec {
     let text = format!(r#"{{"mcpServers": {{"x": {definition}}}}}"#);
     let parsed = parse_file(&text, Dialect::Mcp).unwrap();
