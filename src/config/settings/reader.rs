@@ -32,7 +32,9 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn refuse_unknown(&mut self) {
-        for name in self.env.keys().filter(|name| name.starts_with("PORTWAY_")) {
+        // A server that is itself a Portway carries our mark of its parent.
+        let ours = |name: &&String| name.starts_with("PORTWAY_") && *name != "PORTWAY_INSTANCE";
+        for name in self.env.keys().filter(ours) {
             if !VARIABLES.iter().any(|(known, _)| known == name) {
                 let message = "is not a setting; `portway serve --help` lists them".to_owned();
                 self.bad.push(BadSetting {
