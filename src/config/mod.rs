@@ -14,20 +14,26 @@ pub mod parse;
 pub mod problem;
 pub mod redact;
 mod reference;
+pub mod schema;
 pub mod secret;
 pub mod settings;
 pub mod spec;
 mod tree;
 pub mod view;
 
+pub use body::{Body, Change, merge_patch, parse_body, parse_replacement};
 pub use definition::MAX_TIMEOUT;
+pub use edit::{EditError, remove_server, rename_server, set_server};
 pub use environment::child_env;
 pub use expand::{Launch, LaunchTarget, RemoteKind, expand};
+pub use layers::{Effective, Layer, Source, SourceKind};
 pub use parse::{Definition, Dialect, Parsed, Servers, parse_file};
 pub use problem::Problem;
 pub use redact::Redactor;
+pub use schema::schema;
 pub use secret::Secret;
 pub use spec::{
     Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, MASK, ServerName, ServerSpec, Target,
     TransportKind,
 };
+pub use view::view;
