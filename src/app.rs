@@ -93,7 +93,7 @@ impl App {
     /// in flight, the wish list, every server side by side.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let address = listener.local_addr()?;
-        let limits = self.edge_limits();
+        let limits = EdgeLimits::from(&self.settings.limits);
         let router = self.router(address);
         http::serve(listener, router, limits, stop).await;
         self.registry.close().await;
@@ -116,28 +116,14 @@ impl App {
             settings.allowed_origins.clone(),
         );
         let guard = Arc::new(Guard::new(access, hosts, settings.limits.max_body));
-        let api = http::servers::router(http::servers::Servers {
+        let servers = http::servers::router(http::servers::Servers {
             registry: self.registry.clone(),
             fleet: self.fleet.clone(),
         });
+        let api = servers.merge(http::files::router(self.registry.clone()));
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         let unsettled = Arc::new(move || unsettled(&registry, &fleet));
         http::router(guard, unsettled, api)
-    }
-
-    fn edge_limits(&self) -> EdgeLimits {
-        let limits = &self.settings.limits;
-        EdgeLimits {
-            first_byte: limits.first_byte,
-            header: limits.header,
-            body: limits.body,
-            write_stall: limits.write,
-            idle: limits.idle,
-            drain: limits.drain,
-            connections: limits.max_connections,
-            connections_per_ip: limits.max_connections_per_ip,
-            ..EdgeLimits::default()
-        }
     }
 }
 

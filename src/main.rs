@@ -21,5 +21,7 @@ fn main() -> ExitCode {
         .collect();
     match cli.asked() {
         Command::Serve(args) => cli::serve::main(args.into(), environment),
+        Command::Check(args) => cli::files::check(&args, &environment),
+        Command::Plan(args) => cli::files::plan(&args, &environment),
     }
 }

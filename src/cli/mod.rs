@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::settings::{Options, VARIABLES};
 
+pub mod files;
 pub mod serve;
 
 /// The exit code for a wrong argument or setting.
@@ -27,6 +28,10 @@ pub struct Cli {
 pub enum Command {
     /// Run the gateway (what `portway` alone does)
     Serve(ServeArgs),
+    /// Check the configuration files; exits with 1 if something is wrong
+    Check(files::CheckArgs),
+    /// Tell what a changed .mcp.json would do to the servers
+    Plan(files::PlanArgs),
 }
 
 #[derive(Debug, Default, Args)]
@@ -101,6 +106,7 @@ mod tests {
         let cli = Cli::try_parse_args([&["portway"], args].concat()).unwrap();
         match cli.asked() {
             Command::Serve(args) => args.into(),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -7,6 +7,7 @@ pub mod auth;
 mod console;
 pub mod edge;
 pub mod error;
+pub mod files;
 pub mod framing;
 pub mod guard;
 pub mod hosts;

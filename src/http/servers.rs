@@ -248,7 +248,7 @@ impl Servers {
 }
 
 /// Problems with a body: not JSON at all is 400, a wrong field 422.
-fn invalid(problems: Vec<Problem>) -> ApiError {
+pub(super) fn invalid(problems: Vec<Problem>) -> ApiError {
     if let [only] = problems.as_slice()
         && only.field.is_empty()
     {

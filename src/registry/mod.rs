@@ -17,11 +17,13 @@ use crate::store::{ServerRecord, Store, StoreError};
 
 mod follow;
 mod plan;
+mod report;
 mod rewrite;
 mod sources;
 
 pub use follow::follow;
 pub use plan::Plan;
+pub use report::{DefinitionReport, SourceReport};
 pub use rewrite::SourceError;
 pub use sources::{Files, Loaded};
 

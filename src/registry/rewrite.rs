@@ -81,7 +81,7 @@ impl Files {
         Err(SourceError::Busy { path })
     }
 
-    fn apply(
+    pub(super) fn apply(
         &self,
         source: &Source,
         name: &str,

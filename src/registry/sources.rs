@@ -74,14 +74,27 @@ impl Files {
 
     /// What the files would say together if `.mcp.json` held `text`.
     pub fn with_mcp(&self, loaded: &Loaded, text: &str) -> Result<Loaded, Problem> {
+        self.with_file(loaded, &self.mcp(), text)
+    }
+
+    pub(super) fn with_file(
+        &self,
+        loaded: &Loaded,
+        source: &Source,
+        text: &str,
+    ) -> Result<Loaded, Problem> {
+        let kind = match source.kind {
+            SourceKind::KodeGlobalProject => SourceKind::KodeGlobal,
+            kind => kind,
+        };
         let state = FileState {
-            kind: SourceKind::Mcp,
+            kind,
             good: text.as_bytes().into(),
-            parsed: Arc::new(parse_file(text, Dialect::Mcp)?),
+            parsed: Arc::new(parse_file(text, dialect(kind))?),
             problem: None,
         };
         let mut files = loaded.files.clone();
-        files.insert(self.mcp().path, state);
+        files.insert(source.path.clone(), state);
         Ok(self.merge(files))
     }
 
