@@ -116,13 +116,7 @@ pub(crate) async fn initialize(
     options: &Options,
     limit: Duration,
 ) -> Result<Peer, UpstreamError> {
-    let params = serde_json::json!({
-        "protocolVersion": wire::LEGACY[0],
-        "capabilities": &*options.capabilities,
-        "clientInfo": client_info(),
-    });
-    let params = serde_json::value::to_raw_value(&params)
-        .map_err(|error| UpstreamError::Protocol(error.to_string()))?;
+    let params = initialize_params(&options.capabilities)?;
     let spelling = Spelling::legacy(wire::LEGACY[0], options.capabilities.clone());
     let call = Call::new("initialize", limit).params(Some(&params));
     let answer = match transport.request(&spelling, call).await {
@@ -139,6 +133,16 @@ pub(crate) async fn initialize(
         .notify(wire::notification("notifications/initialized", None))
         .await?;
     Ok(peer)
+}
+
+pub(crate) fn initialize_params(capabilities: &RawValue) -> Result<Box<RawValue>, UpstreamError> {
+    let params = serde_json::json!({
+        "protocolVersion": wire::LEGACY[0],
+        "capabilities": capabilities,
+        "clientInfo": client_info(),
+    });
+    serde_json::value::to_raw_value(&params)
+        .map_err(|error| UpstreamError::Protocol(error.to_string()))
 }
 
 pub(crate) fn legacy_peer(

@@ -19,18 +19,24 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Containment, EraChoice, Launch, LaunchTarget, Redactor};
 use crate::wire::{self, Era, RpcError};
 
+mod client;
 pub mod containment;
 mod error;
+mod events;
 mod handshake;
+mod http;
 #[cfg(target_os = "linux")]
 mod leftovers;
+mod legacy_sse;
 mod lines;
 mod peer;
 mod pending;
 mod pipe;
+mod poster;
 pub mod process;
 #[cfg(target_os = "linux")]
 mod procfs;
+mod reply;
 pub mod shim;
 mod stdio;
 mod unread;
@@ -38,6 +44,7 @@ mod unread;
 pub use error::UpstreamError;
 pub use peer::Peer;
 
+use self::http::Http;
 use peer::Spelling;
 use pending::{Answer, Gate};
 use pipe::Pipe;
@@ -221,18 +228,21 @@ impl std::fmt::Debug for ServerRequest {
 /// The transports, as requests see them.
 pub(crate) enum Transport {
     Pipe(Pipe),
+    Http(Http),
 }
 
 impl Transport {
     async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
         match self {
             Transport::Pipe(pipe) => pipe.request(spelling, call).await,
+            Transport::Http(http) => http.request(spelling, call).await,
         }
     }
 
     async fn notify(&self, message: Vec<u8>) -> Result<(), UpstreamError> {
         match self {
             Transport::Pipe(pipe) => pipe.send(message.into()).await,
+            Transport::Http(http) => http.notify(message.into()).await,
         }
     }
 }
@@ -271,6 +281,15 @@ impl Connection {
         self.transport
             .notify(wire::notification(method, params))
             .await
+    }
+
+    /// Why a listed tool must not be offered: over HTTP, its schema may ask
+    /// for headers that cannot be. Known once the list has been asked for.
+    pub fn tool_fault(&self, name: &str) -> Option<String> {
+        match &*self.transport {
+            Transport::Pipe(_) => None,
+            Transport::Http(http) => http.tool_fault(name),
+        }
     }
 
     /// Takes no new calls from now on; they fail with
@@ -366,6 +385,8 @@ pub async fn connect(
 ) -> Result<(Link, Connection), UpstreamError> {
     match &launch.target {
         LaunchTarget::Stdio { .. } => stdio::connect(launch, options, stop).await,
-        LaunchTarget::Remote { .. } => Err(UpstreamError::Unreachable("no".into())),
+        LaunchTarget::Remote { kind, url, headers } => {
+            http::probe::connect(*kind, url, headers, options, stop).await
+        }
     }
 }

@@ -103,10 +103,10 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     wire::notification("notifications/cancelled", params.as_deref())
 }
 
-struct CancelOnDrop<'a> {
-    outbox: &'a Outbox,
-    id: u64,
-    armed: bool,
+pub(crate) struct CancelOnDrop<'a> {
+    pub outbox: &'a Outbox,
+    pub id: u64,
+    pub armed: bool,
 }
 
 impl Drop for CancelOnDrop<'_> {
@@ -141,7 +141,7 @@ impl Receiver {
         );
         if self.noise.fetch_add(1, Ordering::Relaxed) + 1 >= NOISE_LIMIT {
             return Err(UpstreamError::Protocol(format!(
-                "{NOISE_LIMIT} lines in a row on stdout that are not MCP messages; \
+                "{NOISE_LIMIT} lines in a row that are not MCP messages; \
                  a stdio server must write its log to stderr"
             )));
         }

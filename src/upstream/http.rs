@@ -1,0 +1,257 @@
+//! Streamable HTTP, in both eras: every message is a POST, every answer the
+//! body of its own response.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{HeaderName, Method};
+use serde_json::value::RawValue;
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::client::Endpoint;
+use super::peer::{Peer, Spelling};
+use super::pending::{Answer, Gate};
+use super::pipe::{CancelOnDrop, Pipe, Receiver};
+use super::reply::{Failure, Reply};
+use super::{
+    Call, Connection, INBOUND_QUEUE, Inbound, Limits, Link, LogStream, Options, Transport,
+    UpstreamError, poster,
+};
+use crate::wire::{self, Era};
+
+mod flight;
+mod legacy;
+mod listen;
+mod modern;
+pub(super) mod probe;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use flight::Flight;
+use legacy::Session;
+use modern::{Outgoing, ToolHeaders};
+
+/// Replies and cancellations on their way to the server.
+const OUTBOX_QUEUE: usize = 256;
+/// How long one of them may take.
+const POST_LIMIT: Duration = Duration::from_secs(10);
+/// How long the goodbye may take.
+const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
+
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The handle that requests go through.
+#[derive(Clone)]
+pub(crate) struct Http(Arc<Shared>);
+
+/// A result, or why there is none.
+type Found = Result<Box<RawValue>, Failure>;
+
+/// What is one per connection.
+struct Shared {
+    endpoint: Endpoint,
+    limits: Limits,
+    capabilities: Arc<RawValue>,
+    /// Takes what belongs to no request, and knows those that wait.
+    receiver: Receiver,
+    /// Legacy only; none before the handshake, and none ever in a modern one.
+    session: watch::Sender<Option<Arc<Session>>>,
+    /// Held by whoever opens a new session; the others wait for it.
+    renewing: Mutex<()>,
+    tools: ToolHeaders,
+    gone: watch::Sender<Option<UpstreamError>>,
+}
+
+/// What the owner of a connection gets, once there is one.
+struct Ends {
+    queue: mpsc::Receiver<Bytes>,
+    inbound: mpsc::Receiver<Inbound>,
+    gone: watch::Receiver<Option<UpstreamError>>,
+}
+
+impl Http {
+    fn new(endpoint: Endpoint, options: &Options) -> (Http, Ends) {
+        let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
+        let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
+        let (gone_sender, gone) = watch::channel(None);
+        let (_, receiver) = Pipe::new(outbox, inbound_sender, options.log.clone());
+        let shared = Shared {
+            endpoint,
+            limits: options.limits.clone(),
+            capabilities: options.capabilities.clone(),
+            receiver,
+            session: watch::Sender::new(None),
+            renewing: Mutex::new(()),
+            tools: ToolHeaders::default(),
+            gone: gone_sender,
+        };
+        (
+            Http(Arc::new(shared)),
+            Ends {
+                queue,
+                inbound,
+                gone,
+            },
+        )
+    }
+
+    /// Hands the connection over to its owner.
+    fn start(self, peer: Peer, ends: Ends) -> (Link, Connection) {
+        let stop = CancellationToken::new();
+        let keeper = keep(self.0.clone(), ends.queue, stop.clone());
+        let transport = Arc::new(Transport::Http(self));
+        let link = Link {
+            inbound: ends.inbound,
+            process: None,
+            transport: transport.clone(),
+            gone: ends.gone,
+            stop,
+            keeper: Some(tokio::spawn(keeper)),
+        };
+        let connection = Connection {
+            transport,
+            peer: Arc::new(peer),
+            gate: Arc::new(Gate::default()),
+        };
+        (link, connection)
+    }
+
+    pub async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+        Ok(self.exchange(spelling, call).await?)
+    }
+
+    async fn exchange(&self, spelling: &Spelling, call: Call<'_>) -> Found {
+        let shared = &self.0;
+        shared.alive()?;
+        let id = shared.receiver.pending.next_id();
+        let params = spelling.params(call.params, call.progress.then_some(id))?;
+        let body = Bytes::from(wire::request(id, call.method, params.as_deref()));
+        let mut ticket = shared.receiver.pending.expect(id, call.events.clone())?;
+        let flight = Flight::new(shared, spelling.era, id, call.events);
+        let mut cancel = CancelOnDrop {
+            outbox: &shared.receiver.outbox,
+            id,
+            // Modern: closing the stream says it.
+            armed: spelling.era == Era::Legacy,
+        };
+        let work = async {
+            match spelling.era {
+                Era::Modern => {
+                    let outgoing = Outgoing {
+                        method: call.method,
+                        params: params.as_deref(),
+                        body,
+                        begin: call.limit.is_none().then_some(shared.limits.connect),
+                    };
+                    shared.modern(spelling, &flight, outgoing).await
+                }
+                Era::Legacy => shared.legacy(&flight, body).await,
+            }
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = work => outcome,
+            // The limit, or an answer that took another stream.
+            answer = ticket.wait(call.limit) => answer.map_err(Failure::from),
+        };
+        cancel.armed &= matches!(outcome, Err(Failure::Other(UpstreamError::Timeout { .. })));
+        outcome
+    }
+
+    pub async fn notify(&self, message: Bytes) -> Result<(), UpstreamError> {
+        self.0.alive()?;
+        let post = self.0.deliver(message);
+        match tokio::time::timeout(POST_LIMIT, post).await {
+            Ok(outcome) => Ok(outcome?),
+            Err(_) => Err(UpstreamError::Timeout { limit: POST_LIMIT }),
+        }
+    }
+
+    /// Why a tool cannot be called over HTTP, if so.
+    pub fn tool_fault(&self, name: &str) -> Option<String> {
+        self.0.tools.fault(name)
+    }
+}
+
+impl Shared {
+    /// Fails once the connection is of no more use.
+    fn alive(&self) -> Result<(), UpstreamError> {
+        match &*self.gone.borrow() {
+            Some(reason) => Err(reason.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn log(&self, text: &str) {
+        (self.receiver.log)(LogStream::Portway, text);
+    }
+
+    async fn post(&self, mut headers: HeaderMap, body: Bytes) -> Result<Replied, Failure> {
+        headers.insert(header::ACCEPT, HeaderValue::from_static(BOTH));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        self.ask(Method::POST, headers, body).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Replied, Failure> {
+        let response = self.endpoint.send(method, headers, body).await?;
+        let session = response.headers().get(SESSION).cloned();
+        let reply = self.endpoint.read(response, &self.limits).await?;
+        Ok(Replied { reply, session })
+    }
+}
+
+/// What a POST takes as its answer.
+const BOTH: &str = "application/json, text/event-stream";
+
+struct Replied {
+    reply: Reply,
+    /// The session the server opened with this answer, if it did.
+    session: Option<HeaderValue>,
+}
+
+/// Owns what runs beside the requests, to the end.
+async fn keep(
+    shared: Arc<Shared>,
+    queue: mpsc::Receiver<Bytes>,
+    stop: CancellationToken,
+) -> Option<usize> {
+    let post = |message: Bytes| {
+        let shared = shared.clone();
+        async move {
+            let post = shared.deliver(message);
+            match tokio::time::timeout(POST_LIMIT, post).await {
+                Ok(Ok(())) => {}
+                Ok(Err(failure)) => shared.log(&UpstreamError::from(failure).to_string()),
+                Err(_) => shared.log("the server was slow to take a message; given up"),
+            }
+        }
+    };
+    let work = async { tokio::join!(poster::run(queue, post), listen::run(&shared)) };
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        _ = work => stop.cancelled().await,
+    }
+    let reason = UpstreamError::Lost("the server was stopped".into());
+    shared.receiver.pending.fail_all(&reason);
+    shared.gone.send_if_modified(|gone| {
+        let first = gone.is_none();
+        gone.get_or_insert(reason);
+        first
+    });
+    let _ = tokio::time::timeout(GOODBYE_LIMIT, shared.goodbye()).await;
+    None
+}
