@@ -82,7 +82,7 @@ pub async fn list(connection: &Connection, limit: Duration) -> Result<Catalog, U
             other => other,
         })?;
     let mut catalog = Catalog {
-        tools,
+        tools: offerable(connection, tools, &mut remarks),
         ..Catalog::default()
     };
     for (kind, slot) in [
@@ -101,6 +101,18 @@ pub async fn list(connection: &Connection, limit: Duration) -> Result<Catalog, U
     }
     catalog.remarks = remarks;
     Ok(catalog)
+}
+
+/// Leaves out what the protocol forbids a client to call.
+fn offerable(connection: &Connection, tools: Vec<Item>, remarks: &mut Vec<String>) -> Vec<Item> {
+    let fits = |tool: &Item| match connection.tool_fault(&tool.key) {
+        Some(fault) => {
+            remarks.push(format!("tool {:?} was left out: {fault}", tool.key));
+            false
+        }
+        None => true,
+    };
+    tools.into_iter().filter(fits).collect()
 }
 
 async fn pages(
