@@ -9,6 +9,7 @@ use super::*;
 
 mod crash;
 mod files;
+mod power;
 mod recovery;
 
 const DIRECTORY: &str = "PORTWAY_TEST_STORE";
