@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::lock::private;
 
@@ -95,15 +96,17 @@ impl Drop for Temporary {
     }
 }
 
-/// Removes what a crash in the middle of a write left beside `path`. Only
-/// for files that no other process writes.
-pub(super) fn sweep(path: &Path) {
+/// Removes what a crash in the middle of a write left beside `path`, if it
+/// is older than any write that may be going on.
+pub(super) fn sweep(path: &Path, older_than: Duration) {
     let prefix = temporary_prefix(path);
     let Ok(entries) = fs::read_dir(directory_of(path)) else {
         return;
     };
+    let age = |entry: &fs::DirEntry| entry.metadata().ok()?.modified().ok()?.elapsed().ok();
     for entry in entries.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+        let ours = entry.file_name().to_string_lossy().starts_with(&prefix);
+        if ours && age(&entry).is_none_or(|age| age >= older_than) {
             let _ = fs::remove_file(entry.path());
         }
     }

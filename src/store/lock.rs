@@ -6,6 +6,7 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 
 use super::StoreErrorKind;
+use super::file::sync_directory;
 
 /// Held until dropped.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        other => other.map_err(fail),
+        other => other.and_then(|()| sync_directory(directory)).map_err(fail),
     }
 }
 

@@ -4,8 +4,9 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::file::{Temporary, read, read_open, sync_directory};
+use super::file::{Temporary, read, read_open, sweep, sync_directory};
 
 /// Why a configuration file is not read.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +85,9 @@ fn is_private_group(gid: u32, owner: u32) -> bool {
     }
 }
 
+/// No replacement takes this long.
+const STALE: Duration = Duration::from_secs(60);
+
 /// Why a file was not replaced.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceError {
@@ -107,6 +111,7 @@ pub fn replace(
     if read(&target)?.as_deref() != seen {
         return Err(ReplaceError::Changed);
     }
+    sweep(&target, STALE);
     let temporary = Temporary::create(&target, bytes)?;
     if seen.is_some() {
         copy_owner_and_mode(&target, &temporary.file)?;

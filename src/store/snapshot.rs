@@ -5,6 +5,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -68,8 +69,9 @@ impl SnapshotFile {
     }
 
     pub(super) fn load<T: DeserializeOwned>(&self) -> Result<Loaded<T>, StoreErrorKind> {
-        file::sweep(&self.path);
-        file::sweep(&self.backup());
+        // The directory is ours alone: nothing is going on.
+        file::sweep(&self.path, Duration::ZERO);
+        file::sweep(&self.backup(), Duration::ZERO);
         let mut loaded = Loaded {
             data: None,
             warnings: Vec::new(),

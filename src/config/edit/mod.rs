@@ -266,6 +266,9 @@ fn is_fresh(text: &str, path: &[&str]) -> Result<bool, EditError> {
     if trivia::skip(text, 0) == text.len() {
         return Ok(true);
     }
+    if text.len() > 1000 {
+        return Ok(false);
+    }
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let empty_section = path
         .first()

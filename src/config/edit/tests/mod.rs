@@ -324,3 +324,23 @@ fn b7_a_file_that_cannot_be_understood_is_not_touched() {
         ));
     }
 }
+
+#[test]
+fn b7_a_large_file_is_edited_in_a_moment() {
+    let servers: Vec<String> = (0..20_000)
+        .map(|i| format!("    \"s{i}\": {{ \"command\": \"{}\" }}", "x".repeat(220)))
+        .collect();
+    let text = format!(
+        "{{\n  \"mcpServers\": {{\n{}\n  }}\n}}\n",
+        servers.join(",\n")
+    );
+    let start = std::time::Instant::now();
+    let spec = spec(r#"{"command": "c", "args": ["a"], "timeout": 5}"#);
+    let edited = set_server(&text, &["mcpServers", "s10000"], &spec).unwrap();
+    println!("edited {} bytes in {:?}", text.len(), start.elapsed());
+    let (old, new) = (
+        &servers[10_000],
+        r#"    "s10000": { "command": "c", "args": ["a"], "timeout": 5 }"#,
+    );
+    assert_eq!(edited, text.replace(old.as_str(), new));
+}
