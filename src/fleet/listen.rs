@@ -81,6 +81,8 @@ async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Send
         limit: None,
         progress: false,
         events: Some(events),
+        capabilities: None,
+        log_level: None,
     };
     let request = connection.background(call);
     tokio::pin!(request);

@@ -209,6 +209,8 @@ impl Fleet {
                 limit: Some(limit.saturating_sub(start.elapsed())),
                 progress: request.events.is_some(),
                 events: request.events.clone(),
+                capabilities: None,
+                log_level: None,
             };
             match connection.request(call).await {
                 // Its gate closed under us: nothing was sent.

@@ -129,12 +129,13 @@ impl Http {
         let shared = &self.0;
         shared.alive()?;
         let id = shared.receiver.pending.next_id();
-        let params = spelling.params(call.params, call.progress.then_some(id))?;
+        let params = spelling.params(&call, id)?;
         let body = Bytes::from(wire::request(id, call.method, params.as_deref()));
-        let mut ticket = shared.receiver.pending.expect(id, call.events.clone())?;
+        let mut ticket = shared.receiver.pending.expect(id, &call)?;
         let flight = Flight::new(shared, spelling.era, id, call.events);
         let mut cancel = CancelOnDrop {
             outbox: &shared.receiver.outbox,
+            pending: &shared.receiver.pending,
             id,
             // Modern: closing the stream says it.
             armed: spelling.era == Era::Legacy,

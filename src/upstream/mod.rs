@@ -46,7 +46,7 @@ pub use peer::Peer;
 
 use self::http::Http;
 use peer::Spelling;
-use pending::{Answer, Gate};
+use pending::{Answer, Gate, Pause};
 use pipe::Pipe;
 
 /// Messages to the server that expect no answer through us: notifications,
@@ -133,6 +133,11 @@ pub struct Call<'a> {
     pub progress: bool,
     /// What comes before the answer, in order; a full queue drops.
     pub events: Option<mpsc::Sender<CallEvent>>,
+    /// What the caller can do for a modern server; `None`: what the
+    /// connection declares.
+    pub capabilities: Option<&'a RawValue>,
+    /// From which level on a modern server may log into this request.
+    pub log_level: Option<&'a str>,
 }
 
 impl<'a> Call<'a> {
@@ -143,7 +148,14 @@ impl<'a> Call<'a> {
             limit: Some(limit),
             progress: false,
             events: None,
+            capabilities: None,
+            log_level: None,
         }
+    }
+
+    /// Made for a client, who can be asked something; a listen is not.
+    fn is_somebodys(&self) -> bool {
+        self.events.is_some() && self.limit.is_some()
     }
 
     pub fn params(mut self, params: Option<&'a RawValue>) -> Call<'a> {
@@ -179,6 +191,8 @@ pub struct ServerRequest {
     pub params: Option<Box<RawValue>>,
     id: Box<RawValue>,
     outbox: Option<Outbox>,
+    /// Holds the time of the call it belongs to.
+    pause: Option<Pause>,
 }
 
 impl ServerRequest {
@@ -193,7 +207,12 @@ impl ServerRequest {
             params: params.map(ToOwned::to_owned),
             id: id.to_owned(),
             outbox: Some(outbox),
+            pause: None,
         }
+    }
+
+    pub(crate) fn hold(&mut self, pause: Pause) {
+        self.pause = Some(pause);
     }
 
     pub fn answer(mut self, answer: Result<Box<RawValue>, RpcError>) {

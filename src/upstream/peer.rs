@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::UpstreamError;
+use super::{Call, UpstreamError};
 use crate::wire::{self, Era, meta, object};
 
 /// What the handshake or the discovery told.
@@ -68,21 +68,22 @@ impl Spelling {
     /// Params as this peer wants them: one line, envelope added or removed.
     pub fn params<'a>(
         &self,
-        params: Option<&'a RawValue>,
-        progress_token: Option<u64>,
+        call: &Call<'a>,
+        id: u64,
     ) -> Result<Option<Cow<'a, RawValue>>, UpstreamError> {
+        let progress_token = call.progress.then_some(id);
         let spelled = match self.era {
             Era::Modern => {
                 let envelope = meta::Envelope {
                     version: &self.version,
                     client_info: Some(client_info()),
-                    capabilities: &self.capabilities,
-                    log_level: None,
+                    capabilities: call.capabilities.unwrap_or(&self.capabilities),
+                    log_level: call.log_level,
                 };
-                meta::to_modern_params(params, &envelope, progress_token)
+                meta::to_modern_params(call.params, &envelope, progress_token)
                     .map(|params| Some(Cow::Owned(params)))
             }
-            Era::Legacy => meta::to_legacy_params(params, progress_token),
+            Era::Legacy => meta::to_legacy_params(call.params, progress_token),
         };
         spelled.map_err(|reason| UpstreamError::Protocol(format!("params: {reason}")))
     }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::{CallEvent, UpstreamError};
+use super::{Call, CallEvent, UpstreamError};
 
 pub(crate) type Answer = Result<Box<RawValue>, UpstreamError>;
 
@@ -25,6 +25,8 @@ pub(crate) struct Pending {
 #[derive(Default)]
 struct Waiters {
     by_id: HashMap<u64, Waiter>,
+    /// Calls that were given up but may still be running over there.
+    given_up: HashMap<u64, Instant>,
     /// Set once when the connection is gone: later requests fail at once.
     gone: Option<UpstreamError>,
 }
@@ -32,8 +34,14 @@ struct Waiters {
 struct Waiter {
     answer: oneshot::Sender<Answer>,
     events: Option<mpsc::Sender<CallEvent>>,
+    /// Somebody's call, and not a request of the connection's owner.
+    call: bool,
     beat: Arc<Heartbeat>,
 }
+
+/// So long a call that was given up may still make its server ask something.
+const LINGERS: Duration = Duration::from_secs(60);
+const LINGERING: usize = 1024;
 
 impl Pending {
     pub fn new() -> Arc<Pending> {
@@ -52,11 +60,7 @@ impl Pending {
     }
 
     /// Registers request `id`. The ticket forgets it when dropped.
-    pub fn expect(
-        self: &Arc<Self>,
-        id: u64,
-        events: Option<mpsc::Sender<CallEvent>>,
-    ) -> Result<Ticket, UpstreamError> {
+    pub fn expect(self: &Arc<Self>, id: u64, call: &Call<'_>) -> Result<Ticket, UpstreamError> {
         let (answer, receiver) = oneshot::channel();
         let beat = Arc::new(Heartbeat::new());
         let mut waiters = self.lock();
@@ -67,7 +71,8 @@ impl Pending {
             id,
             Waiter {
                 answer,
-                events,
+                events: call.events.clone(),
+                call: call.is_somebodys(),
                 beat: beat.clone(),
             },
         );
@@ -81,23 +86,70 @@ impl Pending {
 
     /// Hands an answer to its waiter; false if nobody waits for that id.
     pub fn resolve(&self, id: u64, answer: Answer) -> bool {
-        let waiter = self.lock().by_id.remove(&id);
+        let waiter = {
+            let mut waiters = self.lock();
+            waiters.given_up.remove(&id);
+            waiters.by_id.remove(&id)
+        };
         waiter.is_some_and(|waiter| waiter.answer.send(answer).is_ok())
     }
 
     /// Hands something that belongs to request `id` to its caller, restarting
     /// the request's limit. A full queue drops it: the reader must not wait
     /// for one slow caller.
-    pub fn event(&self, id: u64, event: CallEvent) -> bool {
+    pub fn event(&self, id: u64, mut event: CallEvent) -> bool {
         let waiters = self.lock();
         let Some(waiter) = waiters.by_id.get(&id) else {
             return false;
         };
         waiter.beat.touch();
+        if let CallEvent::Request(request) = &mut event {
+            // While somebody is asked, the call's own time stands still.
+            request.hold(waiter.beat.pause());
+        }
         if let Some(events) = &waiter.events {
             let _ = events.try_send(event);
         }
         true
+    }
+
+    /// As `event`, for what is no sign of progress.
+    pub fn note(&self, id: u64, event: CallEvent) {
+        if let Some(waiter) = self.lock().by_id.get(&id)
+            && let Some(events) = &waiter.events
+        {
+            let _ = events.try_send(event);
+        }
+    }
+
+    /// The one call that can have caused what the server says now; none if
+    /// there are several, or one that was given up may still be running.
+    pub fn sole_call(&self) -> Option<u64> {
+        let mut waiters = self.lock();
+        waiters
+            .given_up
+            .retain(|_, since| since.elapsed() < LINGERS);
+        if !waiters.given_up.is_empty() {
+            return None;
+        }
+        let mut calls = waiters.by_id.iter().filter(|(_, waiter)| waiter.call);
+        match (calls.next(), calls.next()) {
+            (Some((id, _)), None) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Whether any call is in flight, or may be.
+    pub fn any_call(&self) -> bool {
+        let waiters = self.lock();
+        !waiters.given_up.is_empty() || waiters.by_id.values().any(|waiter| waiter.call)
+    }
+
+    pub fn give_up(&self, id: u64) {
+        let mut waiters = self.lock();
+        if waiters.given_up.len() < LINGERING {
+            waiters.given_up.insert(id, Instant::now());
+        }
     }
 
     /// The connection is gone: every waiter gets `error`, later ones too.
@@ -139,10 +191,21 @@ impl Drop for Ticket {
     }
 }
 
-/// When something was last heard of a request.
+/// When something was last heard of a request, and whether its time counts.
 pub(crate) struct Heartbeat {
     start: Instant,
     last_ms: AtomicU64,
+    paused: AtomicUsize,
+}
+
+/// Stops the time of a request while it exists.
+pub(crate) struct Pause(Arc<Heartbeat>);
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.paused.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Heartbeat {
@@ -150,6 +213,7 @@ impl Heartbeat {
         Heartbeat {
             start: Instant::now(),
             last_ms: AtomicU64::new(0),
+            paused: AtomicUsize::new(0),
         }
     }
 
@@ -158,7 +222,15 @@ impl Heartbeat {
         self.last_ms.store(ms, Ordering::Relaxed);
     }
 
+    pub fn pause(self: &Arc<Self>) -> Pause {
+        self.paused.fetch_add(1, Ordering::AcqRel);
+        Pause(self.clone())
+    }
+
     fn last(&self) -> Instant {
+        if self.paused.load(Ordering::Acquire) > 0 {
+            return Instant::now();
+        }
         self.start + Duration::from_millis(self.last_ms.load(Ordering::Relaxed))
     }
 }
@@ -176,6 +248,7 @@ pub(crate) async fn within(
     loop {
         let deadline = beat.last() + limit;
         tokio::select! {
+            biased;
             answer = &mut work => return answer,
             () = tokio::time::sleep_until(deadline) => {
                 if beat.last() + limit <= Instant::now() {

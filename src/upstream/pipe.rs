@@ -2,11 +2,12 @@
 //! are matched by id, progress by token (which is the id).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 
 use super::peer::{Spelling, empty_object};
 use super::pending::{Answer, Pending, Ticket};
@@ -25,6 +26,15 @@ const NOISE_LIMIT: u64 = 100;
 pub(crate) struct Pipe {
     outbox: Outbox,
     pending: Arc<Pending>,
+    asks: Arc<Asks>,
+}
+
+/// Whether the server has been seen to ask its client something during a
+/// call. Nothing on a pipe says which call it asks for, so from then on calls
+/// go one at a time.
+struct Asks {
+    seen: AtomicBool,
+    turn: Semaphore,
 }
 
 /// The receiving half: takes each message as it arrives.
@@ -34,19 +44,30 @@ pub(crate) struct Receiver {
     pub inbound: mpsc::Sender<Inbound>,
     pub log: LogSink,
     noise: AtomicU64,
+    asks: Arc<Asks>,
 }
 
 impl Pipe {
     pub fn new(outbox: Outbox, inbound: mpsc::Sender<Inbound>, log: LogSink) -> (Pipe, Receiver) {
         let pending = Pending::new();
+        let asks = Arc::new(Asks {
+            seen: AtomicBool::new(false),
+            turn: Semaphore::new(1),
+        });
         let receiver = Receiver {
             outbox: outbox.clone(),
             pending: pending.clone(),
             inbound,
             log,
             noise: AtomicU64::new(0),
+            asks: asks.clone(),
         };
-        (Pipe { outbox, pending }, receiver)
+        let pipe = Pipe {
+            outbox,
+            pending,
+            asks,
+        };
+        (pipe, receiver)
     }
 
     pub fn pending(&self) -> &Arc<Pending> {
@@ -61,12 +82,17 @@ impl Pipe {
     }
 
     pub async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+        let _turn = match call.is_somebodys() && self.asks.seen.load(Ordering::Relaxed) {
+            true => Some(self.turn(call.limit).await?),
+            false => None,
+        };
         let id = self.pending.next_id();
-        let params = spelling.params(call.params, call.progress.then_some(id))?;
+        let params = spelling.params(&call, id)?;
         let message = wire::request(id, call.method, params.as_deref());
-        let mut ticket = self.pending.expect(id, call.events)?;
+        let mut ticket = self.pending.expect(id, &call)?;
         let mut cancel = CancelOnDrop {
             outbox: &self.outbox,
+            pending: &self.pending,
             id,
             // The handshake must not be cancelled; and a server that did not
             // understand the probe need not hear of its end.
@@ -78,11 +104,20 @@ impl Pipe {
         answer
     }
 
+    async fn turn(&self, limit: Option<Duration>) -> Result<SemaphorePermit<'_>, UpstreamError> {
+        let limit = limit.unwrap_or(Duration::MAX);
+        match tokio::time::timeout(limit, self.asks.turn.acquire()).await {
+            Ok(Ok(turn)) => Ok(turn),
+            Ok(Err(_)) => Err(UpstreamError::Lost("the connection ended".into())),
+            Err(_) => Err(UpstreamError::Timeout { limit }),
+        }
+    }
+
     async fn exchange(
         &self,
         message: Bytes,
         ticket: &mut Ticket,
-        limit: Option<std::time::Duration>,
+        limit: Option<Duration>,
     ) -> Answer {
         // A server that does not read its stdin fills the queue: that wait
         // counts against the limit too.
@@ -105,6 +140,7 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
 
 pub(crate) struct CancelOnDrop<'a> {
     pub outbox: &'a Outbox,
+    pub pending: &'a Pending,
     pub id: u64,
     pub armed: bool,
 }
@@ -112,6 +148,7 @@ pub(crate) struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.armed {
+            self.pending.give_up(self.id);
             let _ = self.outbox.try_send(cancelled(self.id).into());
         }
     }
@@ -189,6 +226,11 @@ impl Receiver {
                     self.pending.resolve(id, Err(UpstreamError::Rpc(error)));
                 }
             }
+            // Only one can have caused it; between several nobody can tell.
+            "notifications/message" if let Some(id) = self.pending.sole_call() => {
+                self.pending
+                    .note(id, CallEvent::Notification(notification()));
+            }
             _ => {
                 // Full: the owner is far behind, and what it needs to know
                 // (that something changed) is already in its queue.
@@ -205,7 +247,17 @@ impl Receiver {
             return;
         }
         let request = ServerRequest::new(id, method, params, self.outbox.clone());
-        // Full: dropping it refuses it.
-        let _ = self.inbound.try_send(Inbound::Request(request));
+        if self.pending.any_call() {
+            self.asks.seen.store(true, Ordering::Relaxed);
+        }
+        // Full, or nobody's: dropping it refuses it.
+        match self.pending.sole_call() {
+            Some(id) => {
+                self.pending.event(id, CallEvent::Request(request));
+            }
+            None => {
+                let _ = self.inbound.try_send(Inbound::Request(request));
+            }
+        }
     }
 }

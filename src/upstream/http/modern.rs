@@ -15,7 +15,7 @@ use super::flight::Flight;
 use super::{Found, Shared, VERSION};
 use crate::upstream::peer::{Spelling, empty_object};
 use crate::upstream::reply::{Failure, Reply};
-use crate::upstream::{LogStream, UpstreamError};
+use crate::upstream::{Call, LogStream, UpstreamError};
 use crate::wire::header::{self, ParamHeader};
 use crate::wire::{self, Era, code, object};
 
@@ -98,7 +98,8 @@ impl Shared {
                 .as_deref()
                 .map(|cursor| object::set_member(empty_object(), "cursor", cursor));
             let id = self.receiver.pending.next_id();
-            let params = spelling.params(page.as_deref(), None)?;
+            let call = Call::new("tools/list", self.limits.connect).params(page.as_deref());
+            let params = spelling.params(&call, id)?;
             let outgoing = Outgoing {
                 method: "tools/list",
                 params: params.as_deref(),
