@@ -9,6 +9,7 @@
 //! - [`registry`]: what should run.
 //! - [`upstream`]: how one server is reached.
 //! - [`fleet`]: what does run.
+//! - [`gateway`]: what a client may see and do.
 //! - [`http`]: how people ask.
 //! - [`app`]: who is plugged into whom.
 //!
@@ -19,6 +20,7 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod fleet;
+pub mod gateway;
 pub mod http;
 mod library;
 pub mod registry;
