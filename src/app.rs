@@ -63,6 +63,7 @@ impl App {
             limits: upstream::Limits {
                 message: settings.limits.max_line,
                 response: settings.limits.max_response,
+                connect: settings.limits.connect,
                 eof_grace: settings.limits.stop_grace,
                 term_grace: settings.limits.stop_grace,
                 ..upstream::Limits::default()

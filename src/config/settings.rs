@@ -45,6 +45,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "seals sessions; the same on every replica (else made at first start)",
     ),
     (
+        "PORTWAY_CONNECT_TIMEOUT",
+        "how long a server may take to start and answer the handshake (60s)",
+    ),
+    (
         "PORTWAY_HEALTH_INTERVAL",
         "how often a connected server is checked (30s)",
     ),

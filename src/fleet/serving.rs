@@ -16,16 +16,18 @@ use super::supervisor::Supervisor;
 use crate::upstream::{Call, Connection, Inbound, LogStream, Notification, UpstreamError};
 use crate::wire::{Era, object};
 
-/// How long a health check may take.
-const CHECK_LIMIT: Duration = Duration::from_secs(10);
+/// How long a health check may take: as long as the pause between two, within
+/// reason. A busy machine is no sick server.
+const CHECK_LIMITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 /// Changes that come in a burst are listed once.
 const SETTLE: Duration = Duration::from_millis(50);
 
 pub(super) enum Ended {
     /// The wish asks for something else; the connection is still up.
     Superseded(Live),
-    /// The connection is gone, with all that belonged to it.
-    Gone(UpstreamError),
+    /// The connection is of no use any more; what is left of it is to be
+    /// ended.
+    Gone(UpstreamError, Live),
 }
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
@@ -73,10 +75,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
         };
         match woken {
             Woken::Superseded => return Ended::Superseded(live),
-            Woken::Gone(reason) => {
-                live.link.end().await;
-                return Ended::Gone(reason);
-            }
+            Woken::Gone(reason) => return Ended::Gone(reason, live),
             Woken::Said(None) => talks = false,
             Woken::Said(Some(said)) => stale |= heard(supervisor, said),
             Woken::ListsChanged => stale = true,
@@ -84,18 +83,14 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             Woken::Checked(result) => {
                 check = None;
                 if let Some(reason) = unhealthy(result) {
-                    live.link.end().await;
-                    return Ended::Gone(reason);
+                    return Ended::Gone(reason, live);
                 }
             }
             Woken::Listed(Ok(catalog)) => {
                 listing = None;
                 supervisor.tell_catalog(Arc::new(catalog));
             }
-            Woken::Listed(Err(reason)) => {
-                live.link.end().await;
-                return Ended::Gone(reason);
-            }
+            Woken::Listed(Err(reason)) => return Ended::Gone(reason, live),
         }
     }
 }
@@ -136,7 +131,8 @@ async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValu
         Era::Legacy => "ping",
         Era::Modern => "server/discover",
     };
-    let limit = CHECK_LIMIT.min(period);
+    let [least, most] = CHECK_LIMITS;
+    let limit = period.clamp(least, most);
     connection.background(Call::new(method, limit)).await
 }
 
@@ -145,8 +141,8 @@ fn unhealthy(result: Result<Box<RawValue>, UpstreamError>) -> Option<UpstreamErr
     match result {
         Ok(_) | Err(UpstreamError::Rpc(_)) => None,
         Err(UpstreamError::Timeout { limit }) => Some(UpstreamError::Unreachable(format!(
-            "no answer to the health check within {} ms",
-            limit.as_millis()
+            "no answer to the health check within {} s",
+            limit.as_secs_f32()
         ))),
         Err(error) => Some(error),
     }

@@ -162,11 +162,11 @@ impl Supervisor {
                     }
                     match serve(self, live).await {
                         Ended::Superseded(live) => return self.hand_over(live).await,
-                        Ended::Gone(error) => {
+                        Ended::Gone(error, live) => {
                             if since.elapsed() >= FORGIVEN_AFTER {
                                 failures = 0;
                             }
-                            (error, true)
+                            (error, Some(live))
                         }
                     }
                 }
@@ -174,7 +174,7 @@ impl Supervisor {
                     if let Some(old) = old {
                         old.link.end().await;
                     }
-                    (error, false)
+                    (error, None)
                 }
             };
             failures += 1;
@@ -273,14 +273,14 @@ impl Supervisor {
         }
     }
 
-    /// Tells of a failure and waits as long as the backoff says. False when
-    /// the wish changed.
+    /// Tells of a failure, ends what was lost, and waits as long as the
+    /// backoff says. False when the wish changed.
     async fn pause(
         &mut self,
         kind: TransportKind,
         error: &UpstreamError,
         failures: u32,
-        lost: bool,
+        lost: Option<Live>,
     ) -> bool {
         let text: Arc<str> = error.to_string().into();
         self.log.push(LogStream::Portway, &text);
@@ -292,6 +292,7 @@ impl Supervisor {
             let line = text.replace('\n', " | ");
             tracing::error!(server = %self.name, "server {} failed: {line}", self.name);
             self.tell(State::Failed { error: text }, true);
+            end(lost).await;
             self.superseded().await;
             return false;
         };
@@ -300,10 +301,15 @@ impl Supervisor {
             server = %self.name,
             "server {} {}, next try in {} ms: {line}",
             self.name,
-            if lost { "is gone" } else { "did not start" },
+            if lost.is_some() { "is gone" } else { "did not start" },
             wait.as_millis()
         );
-        self.tell(State::Waiting { error: text, lost }, true);
+        let state = State::Waiting {
+            error: text,
+            lost: lost.is_some(),
+        };
+        self.tell(state, true);
+        end(lost).await;
         tokio::select! {
             () = tokio::time::sleep(wait) => {
                 self.restarts = failures;
@@ -353,6 +359,14 @@ impl Supervisor {
             log: self.log.clone(),
         };
         self.publisher.put(&self.name, view);
+    }
+}
+
+/// A server that hangs takes its time to be ended; nobody should believe it
+/// connected meanwhile, so this comes after the telling.
+async fn end(lost: Option<Live>) {
+    if let Some(live) = lost {
+        live.link.end().await;
     }
 }
 

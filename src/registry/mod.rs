@@ -4,15 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use sha2::{Digest, Sha256};
+use futures_util::future::try_join_all;
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
 use crate::config::body::Change;
-use crate::config::layers::{Effective, Source};
-use crate::config::{DEFAULT_TIMEOUT, Problem, ServerName, ServerSpec};
+use crate::config::{Problem, ServerName, ServerSpec};
 use crate::store::{ServerRecord, Store, StoreError};
 
 mod follow;
@@ -20,51 +18,22 @@ mod plan;
 mod report;
 mod rewrite;
 mod sources;
+mod wanted;
 
 pub use follow::follow;
 pub use plan::Plan;
 pub use report::{DefinitionReport, SourceReport};
 pub use rewrite::SourceError;
 pub use sources::{Files, Loaded};
+pub use wanted::Wanted;
 
 use rewrite::Edit;
 
+/// Well below what may wait for the store.
+const RECORDS_AT_ONCE: usize = 256;
+
 /// Everything that is defined, by name.
 pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
-
-/// One server as it should be.
-#[derive(Debug)]
-pub struct Wanted {
-    pub id: Uuid,
-    /// As it stands in its file, even where that is not a valid name.
-    pub name: Arc<str>,
-    pub spec: Result<Arc<ServerSpec>, Arc<Vec<Problem>>>,
-    pub run: bool,
-    /// Higher than that of every earlier wish.
-    pub generation: u64,
-    /// How often somebody asked for a restart.
-    pub restarts: u64,
-    pub source: Source,
-    /// Definitions of the same name that this one hides.
-    pub shadows: Vec<Source>,
-}
-
-impl Wanted {
-    pub fn timeout(&self) -> Duration {
-        self.spec
-            .as_ref()
-            .map_or(DEFAULT_TIMEOUT, |spec| spec.timeout)
-    }
-
-    fn same(&self, other: &Wanted) -> bool {
-        self.id == other.id
-            && self.run == other.run
-            && self.restarts == other.restarts
-            && self.spec == other.spec
-            && self.source == other.source
-            && self.shadows == other.shadows
-    }
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
@@ -97,46 +66,6 @@ struct Edits {
     generation: u64,
     loaded: Loaded,
     closed: bool,
-}
-
-impl Edits {
-    /// The wish for one definition, its generation not yet counted.
-    fn wanted(
-        &self,
-        name: &Arc<str>,
-        effective: &Effective,
-        before: Option<&Arc<Wanted>>,
-    ) -> Wanted {
-        let record = self.records.get(&**name);
-        let spec = match &effective.definition {
-            // The same value, so that nobody takes it for a change.
-            Ok((_, spec)) => Ok(before
-                .and_then(|before| before.spec.as_ref().ok())
-                .filter(|old| ***old == *spec)
-                .map_or_else(|| Arc::new(spec.clone()), Arc::clone)),
-            Err(problems) => Err(Arc::new(problems.clone())),
-        };
-        let enabled = spec.as_ref().is_ok_and(|spec| spec.enabled);
-        Wanted {
-            id: record.map_or_else(|| id_of_unnamable(name), |record| record.id),
-            name: name.clone(),
-            run: record.and_then(|record| record.run).unwrap_or(enabled) && spec.is_ok(),
-            spec,
-            generation: 0,
-            restarts: self.restarts.get(name).copied().unwrap_or_default(),
-            source: effective.source.clone(),
-            shadows: effective.shadows.clone(),
-        }
-    }
-}
-
-/// A definition whose name is not one cannot be remembered, but must be shown:
-/// its id follows from what was written.
-fn id_of_unnamable(name: &str) -> Uuid {
-    let digest = Sha256::digest(name.as_bytes());
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest[..16]);
-    uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
 impl Registry {
@@ -195,18 +124,28 @@ impl Registry {
         let loaded = self.files.load(&edits.loaded).await;
         sources::tell(&loaded, &edits.loaded);
         edits.loaded = loaded;
-        for name in edits.loaded.merged.keys() {
-            let Ok(name) = ServerName::parse(name) else {
-                continue;
-            };
-            if !edits.records.contains_key(name.as_str()) {
-                let record = ServerRecord::new(name);
-                self.store.put_server(&record).await?;
-                edits.records.insert(record.name.to_string(), record);
-            }
-        }
+        self.record_new(edits).await?;
         self.obey_enabled(edits).await?;
         self.publish(edits);
+        Ok(())
+    }
+
+    /// Gives an id to every name that has none. Side by side, because the
+    /// store saves once for all that wait: a long file must not delay a start.
+    async fn record_new(&self, edits: &mut Edits) -> Result<(), StoreError> {
+        let names = edits.loaded.merged.keys();
+        let new: Vec<ServerRecord> = names
+            .filter(|name| !edits.records.contains_key(*name))
+            .filter_map(|name| ServerName::parse(name).ok())
+            .map(ServerRecord::new)
+            .collect();
+        for batch in new.chunks(RECORDS_AT_ONCE) {
+            try_join_all(batch.iter().map(|record| self.store.put_server(record))).await?;
+        }
+        let named = new
+            .into_iter()
+            .map(|record| (record.name.to_string(), record));
+        edits.records.extend(named);
         Ok(())
     }
 
@@ -292,8 +231,13 @@ impl Registry {
         if self.desired().contains_key(name.as_str()) {
             return Err(RegistryError::NameTaken(name.to_string()));
         }
-        let mut record = ServerRecord::new(name.clone());
-        record.run = (!auto_start && spec.enabled).then_some(false);
+        // One taken out of its file by hand may still be remembered.
+        let known = edits.records.get(name.as_str()).cloned();
+        let fresh = || ServerRecord::new(name.clone());
+        let record = ServerRecord {
+            run: (!auto_start && spec.enabled).then_some(false),
+            ..known.clone().unwrap_or_else(fresh)
+        };
         self.store.put_server(&record).await?;
         let source = self.files.mcp();
         let edit = [Edit::Set(&spec)];
@@ -302,7 +246,10 @@ impl Registry {
             .edit(&source, name.as_str(), &edit, &edits.loaded);
         if let Err(error) = written.await {
             // The id alone is no server: without its definition it goes too.
-            self.store.delete_server(&name).await?;
+            match known {
+                Some(known) => self.store.put_server(&known).await?,
+                None => drop(self.store.delete_server(&name).await?),
+            }
             return Err(error.into());
         }
         edits.records.insert(name.to_string(), record);
@@ -398,8 +345,19 @@ impl Registry {
     pub async fn set_run(&self, server: &str, run: bool) -> Result<Arc<Wanted>, RegistryError> {
         let mut edits = self.open_edits().await?;
         let wanted = self.found(server)?;
+        self.remember_run(&mut edits, &wanted, run).await?;
+        self.publish(&mut edits);
+        self.named(&wanted.name)
+    }
+
+    async fn remember_run(
+        &self,
+        edits: &mut Edits,
+        wanted: &Wanted,
+        run: bool,
+    ) -> Result<(), RegistryError> {
         let Ok(spec) = &wanted.spec else {
-            return Ok(wanted);
+            return Ok(());
         };
         let run = (run != spec.enabled).then_some(run);
         if let Some(record) = edits.records.get_mut(&*wanted.name)
@@ -412,17 +370,18 @@ impl Registry {
             self.store.put_server(&changed).await?;
             *record = changed;
         }
-        self.publish(&mut edits);
-        self.named(&wanted.name)
+        Ok(())
     }
 
-    /// Ends what runs and starts it anew.
+    /// Ends what runs and starts it anew: one edit, so that what was stopped
+    /// is started once.
     pub async fn restart(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
-        let name = self.set_run(server, true).await?.name.clone();
         let mut edits = self.open_edits().await?;
-        *edits.restarts.entry(name.clone()).or_default() += 1;
+        let wanted = self.found(server)?;
+        self.remember_run(&mut edits, &wanted, true).await?;
+        *edits.restarts.entry(wanted.name.clone()).or_default() += 1;
         self.publish(&mut edits);
-        self.named(&name)
+        self.named(&wanted.name)
     }
 
     /// Nothing should run any more; later edits are refused.

@@ -38,6 +38,15 @@ pub(super) fn kill(beginning: &str) -> usize {
     }
 }
 
+/// Waits for a dying process. An init is no zombie before the last process of
+/// its namespace is gone.
+pub(super) fn await_end(pid: i32) {
+    let deadline = Instant::now() + LIMIT;
+    while procfs::is_alive(pid) && Instant::now() < deadline {
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// This process and what it was started from: a Portway restarted by a tool
 /// of one of its own servers carries that server's marker itself.
 fn own_line() -> HashSet<i32> {

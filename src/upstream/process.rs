@@ -247,14 +247,16 @@ impl Process {
         Vec::new()
     }
 
-    /// The namespace dies with its helper; in the other steps whatever left
-    /// the server's side is found by its marker.
+    /// The namespace dies with its helper, but init closes its end of the
+    /// socket a moment before; in the other steps whatever left the server's
+    /// side is found by its marker.
     fn clean_up_after_helper(&mut self) {
         #[cfg(target_os = "linux")]
-        if self.step != Step::Namespace && self.cleanup.is_none() {
-            let marker = self.marker.clone();
-            let clean = move || {
-                leftovers::kill(&marker);
+        if self.cleanup.is_none() {
+            let (step, init, marker) = (self.step, self.init, self.marker.clone());
+            let clean = move || match step {
+                Step::Namespace => leftovers::await_end(init),
+                _ => drop(leftovers::kill(&marker)),
             };
             self.cleanup = Some(tokio::task::spawn_blocking(clean));
         }

@@ -102,6 +102,16 @@ fn name_and_parent(pid: i32) -> Option<(String, i32)> {
     Some((name.into(), parent))
 }
 
+/// Neither gone nor a zombie.
+pub(super) fn is_alive(pid: i32) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    let state = stat
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_ascii_whitespace().next());
+    state.is_some_and(|state| !matches!(state, "Z" | "X"))
+}
+
 /// Whether the environment a process was started with has a variable whose
 /// text begins so. A zombie has no environment any more.
 pub(super) fn has_environment(pid: i32, beginning: &str) -> bool {

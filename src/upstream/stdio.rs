@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -42,7 +42,7 @@ pub(super) async fn connect(
         (choice, _) => choice,
     };
     loop {
-        let mut link = open(launch, options).await?;
+        let (mut link, tail) = open(launch, options).await?;
         match greet(&mut link, options, era, stop).await {
             Ok(connection) => return Ok((link, connection)),
             Err(error) => {
@@ -59,9 +59,22 @@ pub(super) async fn connect(
                     era = EraChoice::Legacy;
                     continue;
                 }
-                return Err(error);
+                return Err(explained(error, &options.title, &tail));
             }
         }
+    }
+}
+
+/// Says what was run, and what it wrote to stderr, where the error alone does
+/// not.
+fn explained(error: UpstreamError, title: &str, tail: &Tail) -> UpstreamError {
+    match error {
+        UpstreamError::Protocol(_)
+        | UpstreamError::Unreachable(_)
+        | UpstreamError::TooLarge { .. } => {
+            UpstreamError::Protocol(format!("`{title}`: {error}{}", tail.quoted()))
+        }
+        told => told,
     }
 }
 
@@ -100,8 +113,7 @@ async fn greet(
     let peer = match peer {
         Err(UpstreamError::Lost(_)) => Err(link.gone().await),
         Err(UpstreamError::Timeout { limit }) => Err(UpstreamError::Protocol(format!(
-            "`{}` did not answer the handshake within {}",
-            options.title,
+            "no answer to the handshake within {}",
             super::error::seconds(&limit)
         ))),
         other => other,
@@ -114,7 +126,7 @@ async fn greet(
 }
 
 /// Starts the process and the tasks that carry its three streams.
-async fn open(launch: &Launch, options: &Options) -> Result<Link, UpstreamError> {
+async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), UpstreamError> {
     let mut process = spawn(launch, options).await?;
     let facts = ProcessFacts {
         pid: process.pid(),
@@ -136,7 +148,7 @@ async fn open(launch: &Launch, options: &Options) -> Result<Link, UpstreamError>
     let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options.log.clone());
     let stop = CancellationToken::new();
     let writer_stop = CancellationToken::new();
-    let tail = Arc::new(Mutex::new(VecDeque::new()));
+    let tail = Tail::default();
 
     let keeper = Keeper {
         process,
@@ -149,19 +161,20 @@ async fn open(launch: &Launch, options: &Options) -> Result<Link, UpstreamError>
         writer_stop,
         reader: tokio::spawn(read(stdout, receiver, options.limits.message)),
         stderr: tokio::spawn(drain(stderr, options.clone(), tail.clone())),
-        tail,
+        tail: tail.clone(),
         stop: stop.clone(),
         pipe: pipe.clone(),
         gone: gone_sender,
     };
-    Ok(Link {
+    let link = Link {
         inbound,
         process: Some(facts),
         transport: Arc::new(Transport::Pipe(pipe)),
         gone,
         stop,
         keeper: Some(tokio::spawn(keeper.run())),
-    })
+    };
+    Ok((link, tail))
 }
 
 async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamError> {
@@ -203,7 +216,7 @@ struct Keeper {
     writer_stop: CancellationToken,
     reader: JoinHandle<UpstreamError>,
     stderr: JoinHandle<()>,
-    tail: Arc<Mutex<VecDeque<String>>>,
+    tail: Tail,
     stop: CancellationToken,
     pipe: Pipe,
     gone: watch::Sender<Option<UpstreamError>>,
@@ -255,24 +268,51 @@ impl Keeper {
         self.writer_stop.cancel();
         let unread = self.writer.await.ok().flatten();
         self.process.end(self.grace).await;
+        // Nobody is left to write: what it said is there or is coming.
+        if !self.stderr.is_finished() {
+            let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+        }
         self.reader.abort();
         self.stderr.abort();
         unread
     }
 
     fn obituary(&self, exit: Exit) -> String {
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut text = format!("`{}` ended with {exit}", self.title);
-        if tail.is_empty() {
-            text.push_str("; it wrote nothing to stderr");
-        } else {
-            text.push_str("; last lines of stderr:");
-            for line in tail.iter() {
-                text.push('\n');
-                text.push_str(line);
+        let words = match self.tail.quoted() {
+            none if none.is_empty() => "; it wrote nothing to stderr".to_owned(),
+            words => words,
+        };
+        format!("`{}` ended with {exit}{words}", self.title)
+    }
+}
+
+/// The last lines of a server's stderr.
+#[derive(Clone, Default)]
+struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, line: String) {
+        let mut lines = self.lock();
+        if lines.len() == TAIL_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// To stand behind a sentence; empty where there is nothing to quote.
+    fn quoted(&self) -> String {
+        let lines = self.lock();
+        match lines.is_empty() {
+            true => String::new(),
+            false => {
+                let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+                format!("; last lines of stderr:\n{}", lines.join("\n"))
             }
         }
-        text
     }
 }
 
@@ -282,8 +322,8 @@ async fn write(
     mut queue: mpsc::Receiver<Bytes>,
     stop: CancellationToken,
 ) -> Option<usize> {
+    let mut batch = BytesMut::new();
     let work = async {
-        let mut batch = BytesMut::new();
         while let Some(message) = queue.recv().await {
             batch.extend_from_slice(&message);
             batch.extend_from_slice(b"\n");
@@ -307,7 +347,12 @@ async fn write(
         () = work => stop.cancelled().await,
         () = stop.cancelled() => {}
     }
-    unread(stdin.as_fd())
+    // What never reached the pipe was not read either.
+    let mut unsent = batch.len();
+    while let Ok(message) = queue.try_recv() {
+        unsent += message.len();
+    }
+    unread(stdin.as_fd()).map(|unread| unread + unsent)
 }
 
 /// Reads messages until the stream or our patience ends; says why.
@@ -330,20 +375,12 @@ async fn read(stdout: impl AsyncRead + Unpin, receiver: Receiver, limit: usize) 
 
 /// Keeps stderr flowing (a full pipe would block the server) and remembers
 /// its last lines.
-async fn drain(
-    stderr: impl AsyncRead + Unpin,
-    options: Options,
-    tail: Arc<Mutex<VecDeque<String>>>,
-) {
+async fn drain(stderr: impl AsyncRead + Unpin, options: Options, tail: Tail) {
     let mut lines = Lines::new(stderr, STDERR_LINE);
     while let Ok(Some(Line::Whole(line) | Line::TooLong(line))) = lines.next().await {
         let text = String::from_utf8_lossy(&line);
         let text = printable(&options.redactor.redact(&text));
         (options.log)(LogStream::Stderr, &text);
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        if tail.len() == TAIL_LINES {
-            tail.pop_front();
-        }
-        tail.push_back(text);
+        tail.push(text);
     }
 }

@@ -15,6 +15,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
+use crate::process::forest::marked;
+
 /// The machine may be busy: a condition that comes at all comes by then.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -248,6 +250,51 @@ impl App {
         answer.unwrap_or_else(|_| panic!("{method} {path}: no answer; log: {}", self.log()))
     }
 
+    /// POST without a body: start, stop, restart.
+    pub async fn act(&self, name: &str, verb: &str) -> Value {
+        let path = format!("/api/mcp/servers/{name}/{verb}");
+        self.send("POST", &path, None).await.expect(200)
+    }
+
+    pub async fn patch(&self, name: &str, body: Value) -> Answer {
+        let path = format!("/api/mcp/servers/{name}");
+        self.send("PATCH", &path, Some(body.to_string())).await
+    }
+
+    pub async fn delete(&self, name: &str) -> Answer {
+        let path = format!("/api/mcp/servers/{name}");
+        self.send("DELETE", &path, None).await
+    }
+
+    pub async fn list(&self) -> Vec<Value> {
+        match self.get("/api/mcp/servers").await.expect(200) {
+            Value::Array(servers) => servers,
+            other => panic!("{other:#}"),
+        }
+    }
+
+    /// The text of a server's log lines.
+    pub async fn lines(&self, name: &str) -> Vec<String> {
+        let path = format!("/api/mcp/servers/{name}/logs?limit=1000");
+        let lines = self.get(&path).await.expect(200);
+        let text = |line: &Value| line["text"].as_str().unwrap().to_owned();
+        lines.as_array().unwrap().iter().map(text).collect()
+    }
+
+    /// The names of a server's tools.
+    pub async fn tools(&self, name: &str) -> Vec<String> {
+        let path = format!("/api/mcp/servers/{name}/tools");
+        let tools = self.get(&path).await.expect(200);
+        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+        tools.as_array().unwrap().iter().map(name).collect()
+    }
+
+    /// Everything Portway has started and not ended: servers, helpers, inits.
+    pub fn children(&self) -> Vec<i32> {
+        let id = std::fs::read_to_string(self.path("data/instance_id")).unwrap();
+        marked(id.trim())
+    }
+
     pub async fn server(&self, name: &str) -> Value {
         self.get(&format!("/api/mcp/servers/{name}"))
             .await
@@ -282,9 +329,30 @@ impl App {
     /// Ends it with SIGTERM; the exit code.
     pub async fn stop(mut self) -> Option<i32> {
         self.signal(nix::sys::signal::Signal::SIGTERM);
-        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        status.expect("it ends in time").unwrap().code()
+        self.ended().await
     }
+
+    /// Ends it in order and starts it again in the same directory.
+    pub async fn again(mut self) -> App {
+        self.signal(nix::sys::signal::Signal::SIGTERM);
+        assert_eq!(self.ended().await, Some(0));
+        self.setup.start().await
+    }
+
+    /// Waits for its end; the exit code.
+    pub async fn ended(&mut self) -> Option<i32> {
+        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let log = self.log();
+        let status = status.unwrap_or_else(|_| panic!("it does not end; log: {log}"));
+        status.unwrap().code()
+    }
+}
+
+/// The process behind a record.
+#[track_caller]
+pub fn pid(record: &Value) -> i64 {
+    let pid = record["pid"].as_i64();
+    pid.unwrap_or_else(|| panic!("no process: {record:#}"))
 }
 
 /// Waits for a condition that needs no request.

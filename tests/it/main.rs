@@ -5,6 +5,9 @@
     reason = "a test fails by panicking, and may talk"
 )]
 
+mod a_failing;
+mod a_registration;
+mod a_restart;
 mod a_servers;
 mod app;
 mod edge;

@@ -8,6 +8,7 @@ use super::values;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
+    pub connect: Duration,
     pub health_interval: Duration,
     pub stop_grace: Duration,
     pub drain: Duration,
@@ -32,6 +33,7 @@ impl Limits {
         };
         const TICK: Duration = Duration::from_millis(10);
         const DAY: u64 = 86_400;
+        let connect = time("PORTWAY_CONNECT_TIMEOUT", 60, TICK, 3_600);
         let health_interval = time("PORTWAY_HEALTH_INTERVAL", 30, TICK, DAY);
         let stop_grace = time("PORTWAY_STOP_GRACE", 5, Duration::ZERO, 600);
         let drain = time("PORTWAY_DRAIN", 10, Duration::ZERO, 3_600);
@@ -45,6 +47,7 @@ impl Limits {
             from.bounded(name, default * MIB, 1_024..=1_024 * MIB, values::size)
         };
         Limits {
+            connect,
             health_interval,
             stop_grace,
             drain,

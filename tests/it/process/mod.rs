@@ -5,6 +5,6 @@
 
 mod end;
 mod figures;
-mod forest;
+pub mod forest;
 mod killed;
 mod start;

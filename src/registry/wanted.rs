@@ -1,0 +1,85 @@
+//! One server as it should be: its definition, and whether it should run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::Edits;
+use crate::config::layers::{Effective, Source};
+use crate::config::{DEFAULT_TIMEOUT, Problem, ServerSpec};
+
+/// One server as it should be.
+#[derive(Debug)]
+pub struct Wanted {
+    pub id: Uuid,
+    /// As it stands in its file, even where that is not a valid name.
+    pub name: Arc<str>,
+    pub spec: Result<Arc<ServerSpec>, Arc<Vec<Problem>>>,
+    pub run: bool,
+    /// Higher than that of every earlier wish.
+    pub generation: u64,
+    /// How often somebody asked for a restart.
+    pub restarts: u64,
+    pub source: Source,
+    /// Definitions of the same name that this one hides.
+    pub shadows: Vec<Source>,
+}
+
+impl Wanted {
+    pub fn timeout(&self) -> Duration {
+        self.spec
+            .as_ref()
+            .map_or(DEFAULT_TIMEOUT, |spec| spec.timeout)
+    }
+
+    pub(super) fn same(&self, other: &Wanted) -> bool {
+        self.id == other.id
+            && self.run == other.run
+            && self.restarts == other.restarts
+            && self.spec == other.spec
+            && self.source == other.source
+            && self.shadows == other.shadows
+    }
+}
+
+impl Edits {
+    /// The wish for one definition, its generation not yet counted.
+    pub(super) fn wanted(
+        &self,
+        name: &Arc<str>,
+        effective: &Effective,
+        before: Option<&Arc<Wanted>>,
+    ) -> Wanted {
+        let record = self.records.get(&**name);
+        let spec = match &effective.definition {
+            // The same value, so that nobody takes it for a change.
+            Ok((_, spec)) => Ok(before
+                .and_then(|before| before.spec.as_ref().ok())
+                .filter(|old| ***old == *spec)
+                .map_or_else(|| Arc::new(spec.clone()), Arc::clone)),
+            Err(problems) => Err(Arc::new(problems.clone())),
+        };
+        let enabled = spec.as_ref().is_ok_and(|spec| spec.enabled);
+        Wanted {
+            id: record.map_or_else(|| id_of_unnamable(name), |record| record.id),
+            name: name.clone(),
+            run: record.and_then(|record| record.run).unwrap_or(enabled) && spec.is_ok(),
+            spec,
+            generation: 0,
+            restarts: self.restarts.get(name).copied().unwrap_or_default(),
+            source: effective.source.clone(),
+            shadows: effective.shadows.clone(),
+        }
+    }
+}
+
+/// A definition whose name is not one cannot be remembered, but must be shown:
+/// its id follows from what was written.
+fn id_of_unnamable(name: &str) -> Uuid {
+    let digest = Sha256::digest(name.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
