@@ -2,6 +2,7 @@
 //! takes all writes that wait, applies them to a copy, saves once, and only
 //! then shows the copy and answers: a failed save has changed nothing.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -218,15 +219,23 @@ impl Store for JsonStore {
         Ok(self.state().servers.values().cloned().collect())
     }
 
-    async fn put_server(&self, record: &ServerRecord) -> Result<(), StoreError> {
-        let record = record.clone();
+    async fn put_servers(&self, records: &[ServerRecord]) -> Result<(), StoreError> {
+        let records = records.to_vec();
         self.write("save the server", move |state| {
-            let clash = |other: &ServerRecord| other.name == record.name && other.id != record.id;
-            if state.servers.values().any(clash) {
-                let constraint = "the server's name";
-                return Err(StoreErrorKind::Conflict { constraint });
+            let mut owners: HashMap<ServerName, Uuid> = state
+                .servers
+                .values()
+                .map(|record| (record.name.clone(), record.id))
+                .collect();
+            for record in &records {
+                let owner = owners.entry(record.name.clone()).or_insert(record.id);
+                if *owner != record.id {
+                    let constraint = "the server's name";
+                    return Err(StoreErrorKind::Conflict { constraint });
+                }
             }
-            Arc::make_mut(&mut state.servers).insert(record.id, record);
+            let servers = Arc::make_mut(&mut state.servers);
+            servers.extend(records.into_iter().map(|record| (record.id, record)));
             Ok(())
         })
         .await

@@ -55,8 +55,13 @@ pub trait Store: Send + Sync {
     /// All server records, oldest first.
     async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError>;
 
-    /// Makes the record, or replaces the one with its id. Names are unique.
-    async fn put_server(&self, record: &ServerRecord) -> Result<(), StoreError>;
+    /// Makes each record, or replaces the one with its id; all or none. Names
+    /// are unique.
+    async fn put_servers(&self, records: &[ServerRecord]) -> Result<(), StoreError>;
+
+    async fn put_server(&self, record: &ServerRecord) -> Result<(), StoreError> {
+        self.put_servers(std::slice::from_ref(record)).await
+    }
 
     /// Whether there was one.
     async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError>;

@@ -101,6 +101,20 @@ async fn f6_writes_at_once_share_a_save_and_all_arrive() {
     assert_eq!(open(directory.path()).servers().await.unwrap().len(), 500);
 }
 
+#[tokio::test]
+async fn f6_many_records_are_saved_in_one_go_or_not_at_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let many: Vec<_> = (0..5_000).map(|i| record(&format!("s{i}"))).collect();
+    store.put_servers(&many).await.unwrap();
+    let clash = [record("new"), record("s7")];
+    assert!(store.put_servers(&clash).await.is_err());
+    let twins = [record("twin"), record("twin")];
+    assert!(store.put_servers(&twins).await.is_err());
+    drop(store);
+    assert_eq!(open(directory.path()).servers().await.unwrap(), many);
+}
+
 #[test]
 fn a_full_disk_is_told_apart() {
     let full = io::Error::from_raw_os_error(libc::ENOSPC);
