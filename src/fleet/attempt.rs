@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Surroundings;
 use super::catalog::{self, Catalog};
 use super::log::LogRing;
-use crate::config::{self, EraChoice, Redactor, ServerSpec};
+use super::slots::Desk;
+use super::state::Line;
+use super::{Publisher, Surroundings};
+use crate::config::{self, EraChoice, Redactor, ServerSpec, TransportKind};
 use crate::upstream::{self, Connection, Limits, Link, LogSink, Options, UpstreamError};
 use crate::wire::Era;
 
@@ -22,7 +25,87 @@ const LEGACY_VERDICT: Duration = Duration::from_secs(24 * 3600);
 /// A server that is up.
 pub(super) struct Live {
     pub link: Link,
-    pub connection: Connection,
+    pub line: Line,
+}
+
+impl Live {
+    /// Ends it and everything that was made beside it. With `drain`, calls in
+    /// flight may finish first, and new ones are refused.
+    pub async fn end(self, drain: Option<Duration>) {
+        let Live { link, line } = self;
+        if let Some(limit) = drain {
+            line.connection.close_gate();
+            let (_, _) = tokio::join!(
+                tokio::time::timeout(limit, line.connection.drained()),
+                line.desk.close(drain)
+            );
+        } else {
+            line.desk.close(None).await;
+        }
+        link.end().await;
+    }
+}
+
+/// How connections to one definition are made.
+#[derive(Clone)]
+pub(super) struct Recipe {
+    pub spec: Arc<ServerSpec>,
+    pub surroundings: Arc<Surroundings>,
+    pub log: Arc<LogRing>,
+}
+
+impl Recipe {
+    pub async fn connect(
+        &self,
+        capabilities: Arc<RawValue>,
+        remembered: Option<Era>,
+        stop: &CancellationToken,
+    ) -> Result<(Link, Connection), UpstreamError> {
+        let lookup = |name: &str| self.surroundings.variables.get(name).cloned();
+        let launch =
+            config::expand(&self.spec, &lookup).map_err(|problems| UpstreamError::Spawn {
+                reason: config::problem::in_lines(&problems),
+                permanent: true,
+            })?;
+        let redactor = Arc::new(Redactor::new(launch.secrets()));
+        let options = self.options(redactor, capabilities, remembered);
+        upstream::connect(&launch, &options, stop).await
+    }
+
+    fn options(
+        &self,
+        redactor: Arc<Redactor>,
+        capabilities: Arc<RawValue>,
+        remembered: Option<Era>,
+    ) -> Options {
+        let ring = self.log.clone();
+        let log: LogSink = Arc::new(move |stream, text| ring.push(stream, text));
+        let surroundings = &self.surroundings;
+        Options {
+            title: config::view::title(&self.spec),
+            era: self.spec.era,
+            remembered: remembered.filter(|_| self.spec.era == EraChoice::Auto),
+            containment: self.spec.containment,
+            project: surroundings.project.clone(),
+            base_env: surroundings.base_env.clone(),
+            instance: surroundings.instance.clone(),
+            shim: surroundings.shim.clone(),
+            limits: Limits::clone(&surroundings.limits),
+            log,
+            capabilities,
+            redactor,
+        }
+    }
+
+    /// What the main connection says it can be asked. On a pipe: everything,
+    /// since one process serves all; what nobody can answer is refused. A
+    /// remote server gets a session for each kind of client.
+    fn main_capabilities(&self) -> Arc<RawValue> {
+        match self.spec.transport() {
+            TransportKind::Stdio => self.surroundings.capabilities.clone(),
+            TransportKind::Http | TransportKind::Sse => upstream::no_capabilities(),
+        }
+    }
 }
 
 /// What an earlier probe of the same definition found.
@@ -41,9 +124,9 @@ impl EraMemory {
 }
 
 pub(super) struct Attempt<'a> {
-    pub spec: &'a ServerSpec,
-    pub surroundings: &'a Surroundings,
-    pub log: &'a Arc<LogRing>,
+    pub recipe: Recipe,
+    pub name: &'a Arc<str>,
+    pub publisher: &'a Publisher,
     pub starts: &'a Semaphore,
     pub memory: &'a mut EraMemory,
 }
@@ -65,48 +148,26 @@ impl Attempt<'_> {
     }
 
     async fn bring_up(self, stop: &CancellationToken) -> Result<(Live, Catalog), UpstreamError> {
-        let lookup = |name: &str| self.surroundings.variables.get(name).cloned();
-        let launch =
-            config::expand(self.spec, &lookup).map_err(|problems| UpstreamError::Spawn {
-                reason: config::problem::in_lines(&problems),
-                permanent: true,
-            })?;
-        let redactor = Arc::new(Redactor::new(launch.secrets()));
-        let options = self.options(redactor);
-        let (link, connection) = upstream::connect(&launch, &options, stop).await?;
+        let capabilities = self.recipe.main_capabilities();
+        let (link, connection) = self
+            .recipe
+            .connect(capabilities, self.memory.recall(), stop)
+            .await?;
         *self.memory = EraMemory(Some((connection.peer().era, Instant::now())));
         let listed = tokio::select! {
-            listed = catalog::list(&connection, self.spec.timeout) => listed,
+            listed = catalog::list(&connection, self.recipe.spec.timeout) => listed,
             () = stop.cancelled() => Err(UpstreamError::Draining),
         };
         match listed {
-            Ok(catalog) => Ok((Live { link, connection }, catalog)),
+            Ok(catalog) => {
+                let desk = Desk::new(self.recipe, self.name.clone(), self.publisher.clone());
+                let line = Line { connection, desk };
+                Ok((Live { link, line }, catalog))
+            }
             Err(error) => {
                 link.end().await;
                 Err(error)
             }
-        }
-    }
-
-    fn options(&self, redactor: Arc<Redactor>) -> Options {
-        let ring = self.log.clone();
-        let log: LogSink = Arc::new(move |stream, text| ring.push(stream, text));
-        Options {
-            title: config::view::title(self.spec),
-            era: self.spec.era,
-            remembered: match self.spec.era {
-                EraChoice::Auto => self.memory.recall(),
-                _ => None,
-            },
-            containment: self.spec.containment,
-            project: self.surroundings.project.clone(),
-            base_env: self.surroundings.base_env.clone(),
-            instance: self.surroundings.instance.clone(),
-            shim: self.surroundings.shim.clone(),
-            limits: Limits::clone(&self.surroundings.limits),
-            log,
-            capabilities: self.surroundings.capabilities.clone(),
-            redactor,
         }
     }
 }

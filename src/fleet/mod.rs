@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::registry::{Desired, Wanted};
-use crate::upstream::{Call, CallEvent, Connection, Limits, UpstreamError};
+use crate::upstream::{Call, CallEvent, Connection, Limits, Notification, UpstreamError};
 
 mod attempt;
 mod backoff;
@@ -22,10 +22,12 @@ pub mod catalog;
 mod listen;
 pub mod log;
 mod serving;
+mod slots;
 pub mod state;
 mod supervisor;
 
-pub use state::{RunState, ServerView, Snapshot, State, Status};
+pub use slots::Slot;
+pub use state::{Line, RunState, ServerView, Snapshot, State, Status};
 
 use supervisor::Supervisor;
 
@@ -106,18 +108,41 @@ pub async fn run(
     while supervisors.join_next().await.is_some() {}
 }
 
+/// A notification of a server that belongs to no call: a resource changed, a
+/// list did.
+#[derive(Debug)]
+pub struct Update {
+    pub server: Arc<str>,
+    pub note: Notification,
+}
+
+/// How many of them a slow reader may be behind.
+const UPDATES: usize = 1024;
+
 /// The supervisors' way to tell what became of their servers.
 #[derive(Clone)]
-pub struct Publisher(watch::Sender<Arc<Snapshot>>);
+pub struct Publisher {
+    snapshots: watch::Sender<Arc<Snapshot>>,
+    updates: broadcast::Sender<Arc<Update>>,
+}
 
 impl Publisher {
     pub fn new() -> (Publisher, Fleet) {
         let (sender, receiver) = watch::channel(Arc::new(Snapshot::default()));
-        (Publisher(sender), Fleet(receiver))
+        let (updates, _) = broadcast::channel(UPDATES);
+        let fleet = Fleet {
+            snapshots: receiver,
+            updates: updates.clone(),
+        };
+        let publisher = Publisher {
+            snapshots: sender,
+            updates,
+        };
+        (publisher, fleet)
     }
 
     fn change(&self, edit: impl FnOnce(&mut Snapshot)) {
-        self.0.send_modify(|snapshot| {
+        self.snapshots.send_modify(|snapshot| {
             let mut next = Snapshot::clone(snapshot);
             edit(&mut next);
             *snapshot = Arc::new(next);
@@ -135,11 +160,20 @@ impl Publisher {
             snapshot.servers.remove(name);
         });
     }
+
+    fn updated(&self, server: &Arc<str>, note: Notification) {
+        let server = server.clone();
+        // Nobody listening is fine.
+        let _ = self.updates.send(Arc::new(Update { server, note }));
+    }
 }
 
 /// A reader of the snapshot; cheap to clone.
 #[derive(Clone)]
-pub struct Fleet(watch::Receiver<Arc<Snapshot>>);
+pub struct Fleet {
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    updates: broadcast::Sender<Arc<Update>>,
+}
 
 /// Why a request never reached its server, or what came of it.
 #[derive(Debug, thiserror::Error)]
@@ -157,12 +191,12 @@ pub enum CallError {
 
 impl Fleet {
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.0.borrow().clone()
+        self.snapshots.borrow().clone()
     }
 
     /// A receiver of its own, to follow every change.
     pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
-        self.0.clone()
+        self.snapshots.clone()
     }
 
     /// Waits until the view of `name` is as `fits` says, at most `limit`;
@@ -173,7 +207,7 @@ impl Fleet {
         fits: impl Fn(&ServerView) -> bool,
         limit: Duration,
     ) -> Option<Arc<ServerView>> {
-        let mut snapshots = self.0.clone();
+        let mut snapshots = self.snapshots.clone();
         let fitting = snapshots.wait_for(|snapshot| {
             let view = snapshot.servers.get(name);
             view.is_some_and(|view| fits(view))
@@ -185,7 +219,7 @@ impl Fleet {
 
     /// Waits until `name` is gone, at most `limit`.
     pub async fn removed(&self, name: &str, limit: Duration) {
-        let mut snapshots = self.0.clone();
+        let mut snapshots = self.snapshots.clone();
         let gone = snapshots.wait_for(|snapshot| !snapshot.servers.contains_key(name));
         let _ = tokio::time::timeout(limit, gone).await;
     }
@@ -197,11 +231,11 @@ impl Fleet {
         server: &str,
         request: Request<'_>,
     ) -> Result<Box<RawValue>, CallError> {
-        let mut snapshots = self.0.clone();
+        let mut snapshots = self.snapshots.clone();
         let start = Instant::now();
         loop {
-            let (connection, limit) = self
-                .connection(&mut snapshots, server, start, request.limit)
+            let (line, limit) = self
+                .line(&mut snapshots, server, start, request.limit)
                 .await?;
             let call = Call {
                 method: request.method,
@@ -212,7 +246,7 @@ impl Fleet {
                 capabilities: None,
                 log_level: None,
             };
-            match connection.request(call).await {
+            match line.connection.request(call).await {
                 // Its gate closed under us: nothing was sent.
                 Err(UpstreamError::Draining) => tokio::task::yield_now().await,
                 answer => return Ok(answer?),
@@ -220,22 +254,50 @@ impl Fleet {
         }
     }
 
-    async fn connection(
+    /// What servers say of their own accord, from now on.
+    pub fn updates(&self) -> broadcast::Receiver<Arc<Update>> {
+        self.updates.subscribe()
+    }
+
+    /// Tells of an update that reached us another way: on a listen.
+    pub fn tell_update(&self, update: Update) {
+        let _ = self.updates.send(Arc::new(update));
+    }
+
+    /// The connection that serves `slot`, and the limit of a call on it.
+    /// While the server is being replaced this waits, `limit` from `start`.
+    pub async fn lease(
+        &self,
+        server: &str,
+        slot: &Slot,
+        start: Instant,
+        limit: Option<Duration>,
+    ) -> Result<(Connection, Duration), CallError> {
+        let mut snapshots = self.snapshots.clone();
+        let (line, limit) = self.line(&mut snapshots, server, start, limit).await?;
+        let own = line.desk.connection(slot, &line.connection);
+        match tokio::time::timeout_at(start + limit, own).await {
+            Ok(connection) => Ok((connection?, limit)),
+            Err(_) => Err(UpstreamError::Timeout { limit }.into()),
+        }
+    }
+
+    async fn line(
         &self,
         snapshots: &mut watch::Receiver<Arc<Snapshot>>,
         server: &str,
         start: Instant,
         limit: Option<Duration>,
-    ) -> Result<(Connection, Duration), CallError> {
+    ) -> Result<(Line, Duration), CallError> {
         loop {
             let snapshot = snapshots.borrow_and_update().clone();
             let Some(view) = snapshot.find(server) else {
                 return Err(CallError::Unknown(server.to_owned()));
             };
             let limit = limit.unwrap_or_else(|| view.wanted.timeout());
-            match view.state.connection() {
-                Some(connection) if !connection.is_closed() => {
-                    return Ok((connection.clone(), limit));
+            match view.state.line() {
+                Some(line) if !line.connection.is_closed() => {
+                    return Ok((line.clone(), limit));
                 }
                 // Draining, and the next state not yet told.
                 Some(_) => {}

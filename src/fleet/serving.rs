@@ -48,7 +48,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
     let period = supervisor.surroundings.health_interval;
     let mut ticks = interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut changes = listen::follow(&live.connection);
+    let mut changes = listen::follow(&live.line.connection);
     let gone = live.link.gone();
     tokio::pin!(gone);
     let mut check: Pending<Result<Box<RawValue>, UpstreamError>> = None;
@@ -59,7 +59,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
         if stale && listing.is_none() {
             stale = false;
             listing = Some(Box::pin(relist(
-                live.connection.clone(),
+                live.line.connection.clone(),
                 supervisor.timeout(),
             )));
         }
@@ -79,7 +79,9 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             Woken::Said(None) => talks = false,
             Woken::Said(Some(said)) => stale |= heard(supervisor, said),
             Woken::ListsChanged => stale = true,
-            Woken::CheckDue => check = Some(Box::pin(examine(live.connection.clone(), period))),
+            Woken::CheckDue => {
+                check = Some(Box::pin(examine(live.line.connection.clone(), period)))
+            }
             Woken::Checked(result) => {
                 check = None;
                 if let Some(reason) = unhealthy(result) {
@@ -105,7 +107,11 @@ fn heard(supervisor: &Supervisor, said: Inbound) -> bool {
                 }
                 false
             }
-            method => listen::changes_lists(method),
+            _ => {
+                let stale = listen::changes_lists(&method);
+                supervisor.updated(Notification { method, params });
+                stale
+            }
         },
         Inbound::Request(request) => {
             // Refused when dropped.

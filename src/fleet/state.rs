@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::catalog::Catalog;
 use super::log::LogRing;
+use super::slots::Desk;
 use crate::registry::Wanted;
 use crate::upstream::{Connection, ProcessFacts};
 
@@ -46,6 +47,13 @@ pub struct ServerView {
     pub log: Arc<LogRing>,
 }
 
+/// The connection everybody shares, and where those who must not get theirs.
+#[derive(Clone)]
+pub struct Line {
+    pub connection: Connection,
+    pub desk: Arc<Desk>,
+}
+
 /// The state carries what makes it true; `status` and `state` of the API are
 /// functions of it.
 #[derive(Clone)]
@@ -53,12 +61,12 @@ pub enum State {
     Stopped,
     Connecting {
         /// The connection that still takes calls while its successor is made.
-        serving: Option<Connection>,
+        serving: Option<Line>,
         /// A replacement: calls wait for it instead of failing.
         replacing: bool,
     },
     Connected {
-        connection: Connection,
+        line: Line,
     },
     /// Will be tried again.
     Waiting {
@@ -118,7 +126,16 @@ impl State {
     /// The connection that takes calls now.
     pub fn connection(&self) -> Option<&Connection> {
         match self {
-            State::Connected { connection } => Some(connection),
+            State::Connected { line } => Some(&line.connection),
+            State::Connecting { serving, .. } => serving.as_ref().map(|line| &line.connection),
+            _ => None,
+        }
+    }
+
+    /// The same, with the way to further connections.
+    pub fn line(&self) -> Option<&Line> {
+        match self {
+            State::Connected { line } => Some(line),
             State::Connecting { serving, .. } => serving.as_ref(),
             _ => None,
         }

@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Attempt, EraMemory, Live};
+use super::attempt::{Attempt, EraMemory, Live, Recipe};
 use super::catalog::Catalog;
 use super::log::LogRing;
 use super::serving::{Ended, serve};
@@ -15,7 +15,7 @@ use super::state::{ServerView, State};
 use super::{Publisher, Surroundings, backoff};
 use crate::config::{ServerSpec, TransportKind};
 use crate::registry::Wanted;
-use crate::upstream::{LogStream, ProcessFacts, UpstreamError};
+use crate::upstream::{LogStream, Notification, ProcessFacts, UpstreamError};
 
 /// Up for so long, a server's failures are forgiven.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
@@ -100,7 +100,7 @@ impl Supervisor {
             }
         }
         if let Some(old) = handover.old {
-            old.link.end().await;
+            old.end(None).await;
         }
         self.publisher.remove(&self.name);
     }
@@ -140,7 +140,7 @@ impl Supervisor {
     }
 
     /// Keeps the server up for one wish: connect, serve, back off, again.
-    async fn live(&mut self, spec: &ServerSpec, mut handover: Handover) -> Handover {
+    async fn live(&mut self, spec: &Arc<ServerSpec>, mut handover: Handover) -> Handover {
         let mut failures = 0;
         self.restarts = 0;
         if handover.old.is_none() && !handover.replacing {
@@ -148,7 +148,7 @@ impl Supervisor {
         }
         loop {
             let replacing = std::mem::take(&mut handover.replacing);
-            let serving = handover.old.as_ref().map(|old| old.connection.clone());
+            let serving = handover.old.as_ref().map(|old| old.line.clone());
             self.tell(State::Connecting { serving, replacing }, false);
             let attempt = self.attempt(spec).await;
             let old = handover.old.take();
@@ -172,7 +172,7 @@ impl Supervisor {
                 }
                 Some(Err(error)) => {
                     if let Some(old) = old {
-                        old.link.end().await;
+                        old.end(None).await;
                     }
                     (error, None)
                 }
@@ -187,16 +187,24 @@ impl Supervisor {
     /// One attempt, or `None` when the wish changed meanwhile.
     async fn attempt(
         &mut self,
-        spec: &ServerSpec,
+        spec: &Arc<ServerSpec>,
     ) -> Option<Result<(Live, Catalog), UpstreamError>> {
         let stop = CancellationToken::new();
         let mut memory = std::mem::take(&mut self.memory);
-        let surroundings = self.surroundings.clone();
-        let (log, starts) = (self.log.clone(), self.starts.clone());
+        let recipe = Recipe {
+            spec: spec.clone(),
+            surroundings: self.surroundings.clone(),
+            log: self.log.clone(),
+        };
+        let (name, publisher, starts) = (
+            self.name.clone(),
+            self.publisher.clone(),
+            self.starts.clone(),
+        );
         let attempt = Attempt {
-            spec,
-            surroundings: &surroundings,
-            log: &log,
+            recipe,
+            name: &name,
+            publisher: &publisher,
             starts: &starts,
             memory: &mut memory,
         };
@@ -209,7 +217,7 @@ impl Supervisor {
                     // Ended in order, so that its successor runs alone.
                     stop.cancel();
                     if let Ok((live, _)) = work.await {
-                        live.link.end().await;
+                        live.end(None).await;
                     }
                     None
                 }
@@ -223,13 +231,13 @@ impl Supervisor {
         for remark in &catalog.remarks {
             self.note(LogStream::Protocol, remark);
         }
-        let connection = live.connection.clone();
+        let line = live.line.clone();
         self.told.catalog = Arc::new(catalog);
         self.told.process = live.link.process.clone();
-        self.tell(State::Connected { connection }, true);
+        self.tell(State::Connected { line }, true);
         tracing::info!(
             server = %self.name,
-            era = ?live.connection.peer().era,
+            era = ?live.line.connection.peer().era,
             tools = self.told.catalog.tools.len(),
             "server {} is connected",
             self.name
@@ -241,7 +249,7 @@ impl Supervisor {
         let next = self.wish.borrow().clone();
         let edited = next.filter(|next| next.run && next.restarts == self.wanted.restarts);
         let Some(next) = edited else {
-            live.link.end().await;
+            live.end(None).await;
             return Handover::default();
         };
         let remote = |wanted: &Wanted| {
@@ -258,15 +266,13 @@ impl Supervisor {
         }
         // Two copies of one process could fight over a lock or a port: the
         // calls in flight finish first, new ones wait.
-        let limit = self.timeout();
-        live.connection.close_gate();
+        live.line.connection.close_gate();
         let state = State::Connecting {
             serving: None,
             replacing: true,
         };
         self.tell(state, false);
-        let _ = tokio::time::timeout(limit, live.connection.drained()).await;
-        live.link.end().await;
+        live.end(Some(self.timeout())).await;
         Handover {
             replacing: true,
             old: None,
@@ -323,6 +329,11 @@ impl Supervisor {
         self.wanted.timeout()
     }
 
+    /// Tells those who follow a resource, or a list, of this server.
+    pub(super) fn updated(&self, note: Notification) {
+        self.publisher.updated(&self.name, note);
+    }
+
     pub(super) fn note(&self, stream: LogStream, text: &str) {
         self.log.push(stream, text);
     }
@@ -366,15 +377,12 @@ impl Supervisor {
 /// connected meanwhile, so this comes after the telling.
 async fn end(lost: Option<Live>) {
     if let Some(live) = lost {
-        live.link.end().await;
+        live.end(None).await;
     }
 }
 
 /// Lets a replaced remote connection finish its calls, then ends it.
 fn retire(old: Live, limit: Duration) {
-    old.connection.close_gate();
-    tokio::spawn(async move {
-        let _ = tokio::time::timeout(limit, old.connection.drained()).await;
-        old.link.end().await;
-    });
+    old.line.connection.close_gate();
+    tokio::spawn(old.end(Some(limit)));
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Endpoint;
 use super::peer::{Peer, Spelling};
-use super::pending::{Answer, Gate};
+use super::pending::Answer;
 use super::pipe::{CancelOnDrop, Pipe, Receiver};
 use super::reply::{Failure, Reply};
 use super::{
@@ -113,11 +113,7 @@ impl Http {
             stop,
             keeper: Some(tokio::spawn(keeper)),
         };
-        let connection = Connection {
-            transport,
-            peer: Arc::new(peer),
-            gate: Arc::new(Gate::default()),
-        };
+        let connection = Connection::new(transport, peer);
         (link, connection)
     }
 

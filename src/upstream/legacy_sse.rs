@@ -14,7 +14,6 @@ use super::client::Endpoint;
 use super::events::Events;
 use super::handshake::{self, Verdict};
 use super::peer::Peer;
-use super::pending::Gate;
 use super::pipe::{Pipe, Receiver};
 use super::reply::{Failure, Reply};
 use super::{
@@ -40,11 +39,7 @@ pub(super) async fn connect(
     // Dropped half way, the link ends what it started.
     match greet(&link.transport, options).await {
         Ok(peer) => {
-            let connection = Connection {
-                transport: link.transport.clone(),
-                peer: Arc::new(peer),
-                gate: Arc::new(Gate::default()),
-            };
+            let connection = Connection::new(link.transport.clone(), peer);
             Ok((link, connection))
         }
         Err(error) => {

@@ -8,6 +8,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Containment, EraChoice, Launch, LaunchTarget, Redactor};
+use crate::wire::meta::LogLevel;
 use crate::wire::{self, Era, RpcError};
 
 mod client;
@@ -233,8 +235,17 @@ impl ServerRequest {
 
 impl Drop for ServerRequest {
     fn drop(&mut self) {
-        let message = format!("{} is not available from this client", self.method);
-        self.send(Err(RpcError::new(wire::code::METHOD_NOT_FOUND, message)));
+        // Never an answer in somebody's name: only that there is none.
+        let refusal = match self.method.as_str() {
+            "elicitation/create" => RawValue::from_string(r#"{"action":"cancel"}"#.into())
+                .map_err(|error| RpcError::new(wire::code::INTERNAL, error.to_string())),
+            "sampling/createMessage" => Err(RpcError::new(-1, "sampling was refused")),
+            method => {
+                let message = format!("{method} is not available from this client");
+                Err(RpcError::new(wire::code::METHOD_NOT_FOUND, message))
+            }
+        };
+        self.send(refusal);
     }
 }
 
@@ -272,11 +283,47 @@ pub struct Connection {
     transport: Arc<Transport>,
     peer: Arc<Peer>,
     gate: Arc<Gate>,
+    /// The most talkative log level asked for, as its number.
+    level: Arc<AtomicU8>,
 }
 
+/// More than every level: nothing was asked for yet.
+const NO_LEVEL: u8 = u8::MAX;
+const LEVEL_LIMIT: Duration = Duration::from_secs(5);
+
 impl Connection {
+    fn new(transport: Arc<Transport>, peer: Peer) -> Connection {
+        Connection {
+            transport,
+            peer: Arc::new(peer),
+            gate: Arc::default(),
+            level: Arc::new(AtomicU8::new(NO_LEVEL)),
+        }
+    }
+
     pub fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    pub fn peer_arc(&self) -> Arc<Peer> {
+        self.peer.clone()
+    }
+
+    /// Asks a legacy server to log from `level` on, if it is to log less so
+    /// far. It is never asked to log less again: somebody else may listen.
+    pub async fn raise_log_level(&self, level: LogLevel) {
+        let wanted = level as u8;
+        if wanted >= self.level.load(Ordering::Relaxed) || !self.peer.offers("logging") {
+            return;
+        }
+        let params = format!(r#"{{"level":"{}"}}"#, level.as_str());
+        let Ok(params) = RawValue::from_string(params) else {
+            return;
+        };
+        let call = Call::new("logging/setLevel", LEVEL_LIMIT).params(Some(&params));
+        if self.background(call).await.is_ok() {
+            self.level.fetch_min(wanted, Ordering::Relaxed);
+        }
     }
 
     /// Sends a request and waits for its answer. Dropping the future cancels

@@ -12,7 +12,6 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::{Line, Lines, printable};
-use super::pending::Gate;
 use super::pipe::{Pipe, Receiver};
 use super::process::{self, Exit, Grace, Process};
 use super::unread::unread;
@@ -118,11 +117,7 @@ async fn greet(
         ))),
         other => other,
     }?;
-    Ok(Connection {
-        transport,
-        peer: Arc::new(peer),
-        gate: Arc::new(Gate::default()),
-    })
+    Ok(Connection::new(transport, peer))
 }
 
 /// Starts the process and the tasks that carry its three streams.

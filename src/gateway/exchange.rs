@@ -1,0 +1,142 @@
+//! One request to one server, told the same way whichever era the server is
+//! of: what it says meanwhile, what it asks, what it answers.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::fleet::{CallError, Fleet, Slot};
+use crate::upstream::{Call, CallEvent, Notification, Peer, ServerRequest, UpstreamError};
+use crate::wire::Era;
+use crate::wire::meta::LogLevel;
+
+/// What may wait for a slow client before it is dropped.
+const EVENTS: usize = 256;
+
+/// A request as it goes to a server: its own names, nothing of the client's
+/// envelope.
+#[derive(Clone)]
+pub(super) struct Errand {
+    pub server: Arc<str>,
+    pub slot: Slot,
+    pub method: String,
+    pub params: Option<Box<RawValue>>,
+    /// The client's, in modern words: what a modern server is told.
+    pub capabilities: Arc<RawValue>,
+    pub log_level: Option<LogLevel>,
+    /// Whether the client wants to hear of progress.
+    pub progress: bool,
+    /// `None`: the server's own.
+    pub limit: Option<Duration>,
+}
+
+/// What happens next in an exchange.
+pub(super) enum Happening {
+    Said(Notification),
+    /// Legacy servers only; a modern one asks in its answer.
+    Asked(ServerRequest),
+    Answered(Answered),
+}
+
+/// The end of an exchange.
+pub(super) struct Answered {
+    /// Who answered; unknown where nobody did.
+    pub peer: Option<Arc<Peer>>,
+    pub answer: Result<Box<RawValue>, CallError>,
+}
+
+/// Dropping it gives the request up; the server is told.
+pub(super) struct Exchange {
+    events: mpsc::Receiver<CallEvent>,
+    work: Pin<Box<dyn Future<Output = Answered> + Send>>,
+    answered: Option<Answered>,
+}
+
+impl Exchange {
+    pub fn start(fleet: &Fleet, errand: Errand) -> Exchange {
+        let (sender, events) = mpsc::channel(EVENTS);
+        let work = run(fleet.clone(), errand, sender);
+        Exchange {
+            events,
+            work: Box::pin(work),
+            answered: None,
+        }
+    }
+
+    /// Cancel-safe. Not to be called after the answer.
+    pub async fn next(&mut self) -> Happening {
+        loop {
+            // What was said before the answer comes before the answer.
+            if self.answered.is_some() {
+                if let Ok(event) = self.events.try_recv() {
+                    return happening(event);
+                }
+                if let Some(answered) = self.answered.take() {
+                    return Happening::Answered(answered);
+                }
+            }
+            tokio::select! {
+                biased;
+                Some(event) = self.events.recv() => return happening(event),
+                answered = &mut self.work => self.answered = Some(answered),
+            }
+        }
+    }
+}
+
+fn happening(event: CallEvent) -> Happening {
+    match event {
+        CallEvent::Notification(notification) => Happening::Said(notification),
+        CallEvent::Request(request) => Happening::Asked(request),
+    }
+}
+
+async fn run(fleet: Fleet, errand: Errand, events: mpsc::Sender<CallEvent>) -> Answered {
+    let start = tokio::time::Instant::now();
+    loop {
+        let lease = fleet.lease(&errand.server, &errand.slot, start, errand.limit);
+        let (connection, limit) = match lease.await {
+            Ok(lease) => lease,
+            Err(error) => {
+                return Answered {
+                    peer: None,
+                    answer: Err(error),
+                };
+            }
+        };
+        let peer = connection.peer_arc();
+        if let Some(level) = errand.log_level.filter(|_| peer.era == Era::Legacy) {
+            connection.raise_log_level(level).await;
+        }
+        let call = Call {
+            method: &errand.method,
+            params: errand.params.as_deref(),
+            limit: Some(limit.saturating_sub(start.elapsed())),
+            progress: errand.progress,
+            events: Some(events.clone()),
+            capabilities: Some(&errand.capabilities),
+            log_level: errand.log_level.map(LogLevel::as_str),
+        };
+        match connection.request(call).await {
+            // Its gate closed under us: nothing was sent.
+            Err(UpstreamError::Draining) => tokio::task::yield_now().await,
+            // The limit was cut by what the wait took; the caller knows the
+            // whole one.
+            Err(UpstreamError::Timeout { .. }) => {
+                return Answered {
+                    peer: Some(peer),
+                    answer: Err(UpstreamError::Timeout { limit }.into()),
+                };
+            }
+            answer => {
+                return Answered {
+                    peer: Some(peer),
+                    answer: answer.map_err(CallError::from),
+                };
+            }
+        }
+    }
+}
