@@ -12,4 +12,5 @@ mod a_servers;
 mod app;
 mod edge;
 mod process;
+mod remote;
 mod tidy;

@@ -200,7 +200,8 @@ async fn c2_outages_and_refusals_are_no_evidence_of_an_era() {
 
 #[tokio::test]
 async fn c2_a_url_that_is_no_mcp_server_says_what_it_is() {
-    let cases: [(&str, fn() -> Say, Expected); 5] = [
+    type Always = fn() -> Say;
+    let cases: [(&str, Always, Expected); 5] = [
         (
             "html",
             || {
