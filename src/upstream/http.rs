@@ -39,8 +39,6 @@ use modern::{Outgoing, ToolHeaders};
 const OUTBOX_QUEUE: usize = 256;
 /// How long one of them may take.
 const POST_LIMIT: Duration = Duration::from_secs(10);
-/// How long the goodbye may take.
-const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -249,6 +247,6 @@ async fn keep(
         gone.get_or_insert(reason);
         first
     });
-    let _ = tokio::time::timeout(GOODBYE_LIMIT, shared.goodbye()).await;
+    shared.goodbye().await;
     None
 }

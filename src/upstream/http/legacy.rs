@@ -1,6 +1,7 @@
 //! Streamable HTTP up to 2025-11-25: a handshake, and mostly a session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
@@ -13,6 +14,9 @@ use crate::upstream::peer::Peer;
 use crate::upstream::reply::{Failure, Reply};
 use crate::upstream::{Inbound, Notification, UpstreamError};
 use crate::wire::{self, Era};
+
+/// How long the goodbye may take.
+const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
 
 /// One handshake and what came of it.
 pub(super) struct Session {
@@ -116,7 +120,7 @@ impl Shared {
         };
         let ready = wire::notification("notifications/initialized", None);
         if let Err(failure) = self.post(session.headers(), ready.into()).await {
-            let _ = tokio::time::timeout(super::GOODBYE_LIMIT, self.delete(&session)).await;
+            self.part(&session).await;
             return Err(failure);
         }
         Ok((peer, session))
@@ -147,6 +151,10 @@ impl Shared {
             self.log("the server has forgotten our session and opens no new one");
             self.gone.send_replace(Some(failure.clone().into()));
         })?;
+        if let Err(ended) = self.alive() {
+            self.part(&session).await;
+            return Err(ended.into());
+        }
         let session = Arc::new(session);
         self.session.send_replace(Some(session.clone()));
         if !old.same_server(&session) {
@@ -181,16 +189,15 @@ impl Shared {
     /// Tells the server that the session is over.
     pub async fn goodbye(&self) {
         if let Ok(session) = self.current() {
-            self.delete(&session).await;
+            self.part(&session).await;
         }
     }
 
-    async fn delete(&self, session: &Session) {
+    async fn part(&self, session: &Session) {
         if session.id.is_some() {
+            let delete = self.ask(Method::DELETE, session.headers(), Bytes::new());
             // 405 where it cannot be ended is as good.
-            let _ = self
-                .ask(Method::DELETE, session.headers(), Bytes::new())
-                .await;
+            let _ = tokio::time::timeout(GOODBYE_LIMIT, delete).await;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Which era and which transport a URL speaks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use indexmap::IndexMap;
@@ -17,6 +18,12 @@ use crate::upstream::peer::{Peer, Spelling};
 use crate::upstream::reply::Failure;
 use crate::upstream::{Call, Connection, Link, LogStream, Options, UpstreamError, legacy_sse};
 use crate::wire::{Era, code};
+
+/// How long a URL that is no Streamable HTTP may take to show that it is
+/// HTTP+SSE.
+const SECOND_TRY: Duration = Duration::from_secs(20);
+/// What legacy SDKs refuse a request with that comes before the handshake.
+const NOT_INITIALIZED: i64 = -32000;
 
 type Connected = Result<(Link, Connection), Failure>;
 
@@ -35,40 +42,50 @@ pub(in crate::upstream) async fn connect(
             RemoteKind::Sse => sse_first(&endpoint, options).await,
         }
     };
-    let slow = |limit| {
-        let limit = seconds(&limit);
-        UpstreamError::Unreachable(format!("{endpoint} did not answer within {limit}"))
-    };
     tokio::select! {
         biased;
         () = stop.cancelled() => Err(UpstreamError::Draining),
         connected = tokio::time::timeout(limit, attempt) => match connected {
-            Ok(Ok(connected)) => Ok(connected),
-            Ok(Err(failure)) => Err(match UpstreamError::from(failure) {
-                // Nothing ran yet that could have been lost.
-                UpstreamError::Lost(text) => UpstreamError::Unreachable(text),
-                UpstreamError::Timeout { limit } => slow(limit),
-                UpstreamError::Rpc(error) => UpstreamError::Protocol(format!(
-                    "{endpoint} refused the handshake: {} (code {})",
-                    endpoint.quote(&error.message), error.code
-                )),
-                other => other,
-            }),
-            Err(_) => Err(slow(limit)),
+            Ok(connected) => connected.map_err(|failure| told(&endpoint, failure)),
+            Err(_) => Err(told(&endpoint, UpstreamError::Timeout { limit }.into())),
         },
+    }
+}
+
+/// Why there is no connection, as its owner and a person want to know it.
+fn told(endpoint: &Endpoint, failure: Failure) -> UpstreamError {
+    if let Failure::Rpc { status, error } = &failure {
+        let words = endpoint.quote(&error.message);
+        return match status.is_server_error() {
+            true => UpstreamError::Unreachable(format!("{endpoint} answered {status}: {words}")),
+            false => UpstreamError::Protocol(format!(
+                "{endpoint} refused the handshake: {words} (code {})",
+                error.code
+            )),
+        };
+    }
+    match failure.into() {
+        // Nothing ran yet that could have been lost.
+        UpstreamError::Lost(text) => UpstreamError::Unreachable(text),
+        UpstreamError::Timeout { limit } => {
+            let limit = seconds(&limit);
+            UpstreamError::Unreachable(format!("{endpoint} did not answer within {limit}"))
+        }
+        other => other,
     }
 }
 
 async fn streamable_first(endpoint: &Endpoint, options: &Options) -> Connected {
     match streamable(endpoint, options).await {
         Err(failure) if options.era != EraChoice::Modern && may_be_sse(&failure) => {
-            match legacy_sse::connect(endpoint, options).await {
-                Ok(connected) => {
+            let second = legacy_sse::connect(endpoint, options);
+            match tokio::time::timeout(SECOND_TRY, second).await {
+                Ok(Ok(connected)) => {
                     (options.log)(LogStream::Portway, "speaks the old HTTP+SSE transport");
                     Ok(connected)
                 }
                 // The first answer says more about a URL that is neither.
-                Err(_) => Err(failure),
+                _ => Err(failure),
             }
         }
         other => other,
@@ -174,7 +191,10 @@ fn era_evidence(failure: &Failure) -> bool {
             !status.is_server_error()
                 || matches!(
                     error.code,
-                    code::METHOD_NOT_FOUND | code::INVALID_PARAMS | code::INVALID_REQUEST | -32000
+                    code::METHOD_NOT_FOUND
+                        | code::INVALID_PARAMS
+                        | code::INVALID_REQUEST
+                        | NOT_INITIALIZED
                 )
         }
         _ => false,

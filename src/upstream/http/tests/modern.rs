@@ -360,3 +360,17 @@ async fn ended_connections_fail_what_is_in_flight_and_what_comes() {
     ));
     assert_eq!(server.count("tools/call"), 1);
 }
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_an_answered_stream() {
+    let server =
+        modern(|asked| async move { Say::events(&[event(&asked.result(text_result("fine")))]) })
+            .await;
+    let (link, connection) = connect(&server).await;
+    for _ in 0..30 {
+        call(&connection, "x").await.unwrap();
+    }
+    // One may still be ending its stream when the next is wanted.
+    assert!(server.connections() < 10, "{}", server.connections());
+    link.end().await;
+}

@@ -133,7 +133,7 @@ async fn c2_outages_and_refusals_are_no_evidence_of_an_era() {
         (
             "500 -32603",
             |asked| Say::Json(500, asked.error(-32603, "broken")),
-            ("protocol", "broken"),
+            ("unreachable", "500 Internal Server Error: broken"),
         ),
         (
             "301",

@@ -1,6 +1,7 @@
 //! A scripted HTTP server that can also misbehave below HTTP.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
@@ -108,6 +109,7 @@ type Script = Arc<dyn Fn(Asked) -> BoxFuture<'static, Say> + Send + Sync>;
 pub struct Server {
     pub url: Url,
     seen: Arc<Mutex<Vec<Asked>>>,
+    connections: Arc<AtomicUsize>,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -122,15 +124,19 @@ impl Server {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let script: Script = Arc::new(move |asked| script(asked).boxed());
         let log = seen.clone();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counter = connections.clone();
         let task = tokio::spawn(async move {
-            let mut connections = tokio::task::JoinSet::new();
+            let mut served = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, script.clone(), log.clone()));
+                counter.fetch_add(1, Ordering::Relaxed);
+                served.spawn(serve(stream, script.clone(), log.clone()));
             }
         });
         Server {
             url: format!("http://{address}/mcp").parse().unwrap(),
             seen,
+            connections,
             _task: AbortOnDropHandle::new(task),
         }
     }
@@ -139,7 +145,11 @@ impl Server {
         self.seen.lock().unwrap().clone()
     }
 
-    /// The methods asked for, in order, but for streams and goodbyes.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// The methods asked for, in order.
     pub fn methods(&self) -> Vec<String> {
         let seen = self.seen();
         seen.iter().map(|asked| asked.method().to_owned()).collect()
