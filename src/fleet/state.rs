@@ -47,6 +47,13 @@ pub struct ServerView {
     pub log: Arc<LogRing>,
 }
 
+impl ServerView {
+    /// What clients are shown.
+    pub fn listed(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+}
+
 /// The connection everybody shares, and where those who must not get theirs.
 #[derive(Clone)]
 pub struct Line {

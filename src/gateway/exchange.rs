@@ -66,6 +66,16 @@ impl Exchange {
         }
     }
 
+    /// One that never comes to anything: a place to keep a real one.
+    pub fn nothing() -> Exchange {
+        let (_, events) = mpsc::channel(1);
+        Exchange {
+            events,
+            work: Box::pin(std::future::pending()),
+            answered: None,
+        }
+    }
+
     /// Cancel-safe. Not to be called after the answer.
     pub async fn next(&mut self) -> Happening {
         loop {

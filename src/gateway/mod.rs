@@ -8,15 +8,46 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
+use indexmap::IndexMap;
+use tokio_util::sync::CancellationToken;
+
 use crate::fleet::Fleet;
 use crate::wire::meta::LogLevel;
+use crate::wire::object::{self, member};
 use crate::wire::{self, Era, RpcError, code};
 
+mod ability;
+mod elicit;
+mod errand;
+mod exchange;
+mod hub;
+mod legacy;
+mod listening;
+mod members;
+mod modern;
+mod parked;
+mod resolve;
+mod seal;
 mod session;
+mod state;
+mod trouble;
 mod view;
 
+pub use ability::everything;
+pub use seal::Seal;
+
 pub use session::{Session, Sessions};
-pub use view::{View, Views};
+pub use view::{Reader, View, Views};
+
+use errand::Job;
+use exchange::Exchange;
+use hub::Hub;
+use legacy::LegacyCall;
+use listening::{Feeds, Listening};
+use modern::ModernCall;
+use parked::{Parked, ParkedCall};
+use resolve::resolve;
+use state::{Kept, RequestState};
 
 /// What an endpoint shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -104,28 +135,202 @@ pub trait Source: Send {
     async fn next(&mut self) -> Item;
 }
 
+/// What a gateway is made of; cheap to clone.
+#[derive(Clone)]
 pub struct Gateway {
     pub fleet: Fleet,
-    pub views: Views,
-    pub sessions: Sessions,
+    pub views: Arc<Views>,
+    pub sessions: Arc<Sessions>,
+    hub: Hub,
+    feeds: Feeds,
+    parked: Parked,
+    states: RequestState,
+    closing: CancellationToken,
 }
 
 impl Gateway {
-    /// Answers one request.
-    pub async fn dispatch(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> Flow {
-        let _ = (caller, client);
-        let error = RpcError::new(code::METHOD_NOT_FOUND, "not yet");
-        Flow::Reply(Reply::error(incoming.id, &error))
+    /// Must be called inside the runtime. Streams end when `closing` does.
+    pub fn new(
+        fleet: Fleet,
+        sessions: Sessions,
+        seal: Arc<Seal>,
+        closing: CancellationToken,
+    ) -> Gateway {
+        Gateway {
+            hub: Hub::new(fleet.clone()),
+            fleet,
+            views: Arc::default(),
+            sessions: Arc::new(sessions),
+            feeds: Feeds::default(),
+            parked: Parked::default(),
+            states: RequestState(seal),
+            closing,
+        }
     }
 
-    /// Takes a notification of a legacy client, or of a modern one on stdio.
-    pub fn notification(
+    /// What this caller sees now.
+    pub fn view(&self, caller: &Caller) -> Arc<View> {
+        self.views.get(&caller.scope, &self.fleet.snapshot())
+    }
+
+    /// Answers one request.
+    pub async fn dispatch(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> Flow {
+        let view = self.view(caller);
+        match self.route(caller, client, incoming, view).await {
+            Ok(flow) => flow,
+            Err(error) => Flow::Reply(Reply::error(incoming.id, &error)),
+        }
+    }
+
+    async fn route(
         &self,
         caller: &Caller,
-        session: &Arc<Session>,
-        method: &str,
-        params: Option<&RawValue>,
-    ) {
-        let _ = (caller, session, method, params);
+        client: &Client,
+        incoming: Incoming<'_>,
+        view: Arc<View>,
+    ) -> Result<Flow, RpcError> {
+        let reader = Reader {
+            era: client.era,
+            version: &client.version,
+        };
+        let done = |result: &RawValue| Flow::Reply(Reply::result(incoming.id, result));
+        match (client.era, incoming.method) {
+            (_, "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list") => {
+                let list = view.list(incoming.method, reader, incoming.params)?;
+                Ok(done(&list))
+            }
+            (_, "tools/call" | "prompts/get" | "resources/read" | "completion/complete") => {
+                let job = resolve(caller, client, incoming, view)?;
+                self.start(job).await
+            }
+            (Era::Modern, "server/discover") => Ok(done(&view.discover())),
+            (Era::Modern, "subscriptions/listen") => {
+                let closing = self.closing.clone();
+                let (id, params) = (incoming.id, incoming.params);
+                let listening =
+                    Listening::open(&self.hub, caller, view, id, params, closing).await?;
+                Ok(Flow::Stream(Box::new(listening)))
+            }
+            (Era::Legacy, "ping") => Ok(done(object::empty())),
+            (Era::Legacy, "logging/setLevel") => {
+                set_level(client, incoming.params)?;
+                Ok(done(object::empty()))
+            }
+            (Era::Legacy, "resources/subscribe" | "resources/unsubscribe") => {
+                self.subscription(caller, client, incoming, &view).await?;
+                Ok(done(object::empty()))
+            }
+            (_, method) => {
+                let text = format!("method {method:?} is not known here");
+                Err(RpcError::new(code::METHOD_NOT_FOUND, text))
+            }
+        }
     }
+
+    /// Sets a request going.
+    async fn start(&self, job: Job) -> Result<Flow, RpcError> {
+        if let Some(session) = job.client.session.clone() {
+            let call = LegacyCall::new(job, self.fleet.clone(), session);
+            return Ok(Flow::Stream(Box::new(call)));
+        }
+        let mut call = ModernCall {
+            exchange: Exchange::nothing(),
+            parked: self.parked.clone(),
+            states: self.states.clone(),
+            asked: IndexMap::new(),
+            count: 0,
+            answered: None,
+            job,
+        };
+        match self.returned(&call.job)? {
+            Some(parked) => {
+                call.exchange = parked.exchange;
+                call.asked = parked.asked;
+                call.count = parked.count;
+                let params = call.job.errand.params.clone();
+                let responses = params
+                    .as_deref()
+                    .and_then(|all| member(all, "inputResponses"));
+                call.answer(responses);
+            }
+            None => call.exchange = Exchange::start(&self.fleet, call.job.errand.clone()),
+        }
+        Ok(Flow::Stream(Box::new(call)))
+    }
+
+    /// The call that a client comes back to, if it does. A state that is not
+    /// ours belongs to a modern server.
+    fn returned(&self, job: &Job) -> Result<Option<ParkedCall>, RpcError> {
+        let params = job.errand.params.as_deref();
+        let state = params.and_then(|params| member(params, "requestState"));
+        let Some(state) = state else { return Ok(None) };
+        let snapshot = self.fleet.snapshot();
+        let server = snapshot.servers.get(&job.errand.server);
+        let peer = server
+            .and_then(|view| view.state.connection())
+            .map(|one| one.peer_arc());
+        if peer.is_some_and(|peer| peer.era == Era::Modern) {
+            return Ok(None);
+        }
+        let expired = || {
+            let text = "requestState: is not valid any more; make the call again without it";
+            RpcError::new(code::INVALID_PARAMS, text)
+        };
+        let state = object::text(state).ok_or_else(expired)?;
+        let kept = self.states.open(&job.principal, &job.digest(), &state);
+        match kept.ok_or_else(expired)? {
+            Kept::Nothing => Ok(None),
+            Kept::Parked(number) => {
+                let parked = self.parked.take(&job.principal, number);
+                parked.map(Some).ok_or_else(expired)
+            }
+        }
+    }
+
+    async fn subscription(
+        &self,
+        caller: &Caller,
+        client: &Client,
+        incoming: Incoming<'_>,
+        view: &Arc<View>,
+    ) -> Result<(), RpcError> {
+        let Some(session) = &client.session else {
+            return Err(RpcError::new(code::INVALID_REQUEST, "this needs a session"));
+        };
+        let uri = text_param(incoming.params, "uri")?;
+        if incoming.method == "resources/unsubscribe" {
+            self.feeds.unsubscribe(session, &uri);
+            return Ok(());
+        }
+        self.attach(caller, session);
+        self.feeds.subscribe(&self.hub, view, session, &uri).await
+    }
+
+    /// Tells a legacy session of changes from now on.
+    pub fn attach(&self, caller: &Caller, session: &Arc<Session>) {
+        let view = self.view(caller);
+        self.feeds.attach(&self.hub, caller, &view, session);
+    }
+}
+
+fn set_level(client: &Client, params: Option<&RawValue>) -> Result<(), RpcError> {
+    let level = text_param(params, "level")?;
+    let level: LogLevel = level.parse().map_err(|_| {
+        RpcError::new(
+            code::INVALID_PARAMS,
+            format!("level: {level:?} is not a log level"),
+        )
+    })?;
+    if let Some(session) = &client.session {
+        session.set_level(level);
+    }
+    Ok(())
+}
+
+pub(super) fn text_param(params: Option<&RawValue>, name: &str) -> Result<String, RpcError> {
+    params
+        .and_then(|params| member(params, name))
+        .and_then(object::text)
+        .map(|text| text.into_owned())
+        .ok_or_else(|| RpcError::new(code::INVALID_PARAMS, format!("{name}: must be a string")))
 }

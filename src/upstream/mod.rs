@@ -305,6 +305,11 @@ impl Connection {
         &self.peer
     }
 
+    /// Whether two handles are of one connection.
+    pub fn same(&self, other: &Connection) -> bool {
+        Arc::ptr_eq(&self.transport, &other.transport)
+    }
+
     pub fn peer_arc(&self) -> Arc<Peer> {
         self.peer.clone()
     }

@@ -169,6 +169,12 @@ pub fn map_elements<'a>(
     Cow::Owned(self::raw(out))
 }
 
+/// `{}`.
+pub fn empty() -> &'static RawValue {
+    static EMPTY: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
+    EMPTY.get_or_init(|| raw("{}".into()))
+}
+
 pub fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
 }

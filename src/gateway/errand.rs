@@ -1,0 +1,132 @@
+//! One client's request on its way: what both eras' drivers need to know of
+//! it, and how its results and troubles are spelled for the client.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::ability::Abilities;
+use super::exchange::{Answered, Errand};
+use super::trouble::{Trouble, failed_tool, trouble};
+use super::view::View;
+use super::{Client, Reply};
+use crate::upstream::{Notification, Peer};
+use crate::wire::meta::{self, LogLevel};
+use crate::wire::object::{self, member};
+use crate::wire::result::{Freshness, to_legacy_result, to_modern_result};
+use crate::wire::{self, Era, RpcError, code};
+
+/// A request and whom it is for.
+pub(super) struct Job {
+    pub principal: Arc<str>,
+    pub client: Client,
+    pub abilities: Abilities,
+    pub id: Box<RawValue>,
+    /// The client's own progress token.
+    pub token: Option<Box<RawValue>>,
+    /// How the client knows what it asked for: a name or a URI.
+    pub what: String,
+    /// The result was wrapped in the tool's schema for legacy clients.
+    pub wrapped: bool,
+    pub view: Arc<View>,
+    pub errand: Errand,
+}
+
+impl Job {
+    pub fn method(&self) -> &str {
+        &self.errand.method
+    }
+
+    /// What a request is about, whoever repeats it: its method and the
+    /// parameters that decide what it does.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(self.errand.server.as_bytes());
+        hash.update([0]);
+        hash.update(self.method().as_bytes());
+        for name in ["name", "uri", "arguments"] {
+            hash.update([0]);
+            let params = self.errand.params.as_deref();
+            if let Some(value) = params.and_then(|params| member(params, name)) {
+                hash.update(value.get().as_bytes());
+            }
+        }
+        hash.finalize().into()
+    }
+
+    /// A server's notification for this client, as a whole message; `None`
+    /// where the client does not want it.
+    pub fn note(&self, note: &Notification) -> Option<Vec<u8>> {
+        match note.method.as_str() {
+            "notifications/progress" => {
+                let params = meta::retoken(note.params.as_deref()?, self.token.as_deref()?);
+                Some(wire::notification(&note.method, Some(&params)))
+            }
+            "notifications/message" => {
+                let params = note.params.as_deref()?;
+                let level = member(params, "level").and_then(object::text)?;
+                let level: LogLevel = level.parse().ok()?;
+                (level >= self.log_level()?).then(|| wire::notification(&note.method, Some(params)))
+            }
+            _ => None,
+        }
+    }
+
+    fn log_level(&self) -> Option<LogLevel> {
+        match &self.client.session {
+            // Legacy clients that never said get everything, as the server
+            // would have it.
+            Some(session) => Some(session.level().unwrap_or(LogLevel::Debug)),
+            None => self.client.log_level,
+        }
+    }
+
+    /// The client's answer for the end of an exchange.
+    pub fn reply(&self, answered: Answered) -> Reply {
+        let peer = answered.peer.as_deref();
+        match answered.answer {
+            Ok(result) => self.result(&result, peer),
+            Err(error) => {
+                let trouble = trouble(error, self, peer);
+                self.trouble(trouble)
+            }
+        }
+    }
+
+    pub fn trouble(&self, trouble: Trouble) -> Reply {
+        match trouble {
+            Trouble::Result(text) => Reply::result(&self.id, &failed_tool(&text, self.client.era)),
+            Trouble::Error(error) => Reply::error(&self.id, &error),
+        }
+    }
+
+    pub fn error(&self, code: i64, text: impl Into<String>) -> Reply {
+        Reply::error(&self.id, &RpcError::new(code, text))
+    }
+
+    fn result(&self, result: &RawValue, peer: Option<&Peer>) -> Reply {
+        let server = peer.map_or(self.client.era, |peer| peer.era);
+        let mapped = self
+            .view
+            .result_to_client(&self.errand.server, self.method(), result);
+        let spelled = match (server, self.client.era) {
+            (Era::Legacy, Era::Modern) => {
+                let info = self.view.server_info();
+                to_modern_result(self.method(), &mapped, Freshness::NONE, info)
+                    .map(std::borrow::Cow::Owned)
+            }
+            (_, Era::Legacy) => {
+                to_legacy_result(self.method(), &mapped, &self.client.version, self.wrapped)
+            }
+            (Era::Modern, Era::Modern) => Ok(mapped.clone()),
+        };
+        match spelled {
+            Ok(spelled) => Reply::result(&self.id, &spelled),
+            Err(error) => {
+                let text = format!("server {}: {error}", self.errand.server);
+                self.error(code::INTERNAL, text)
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Who wants to hear of which change, and keeping the servers telling.
+//!
+//! Changes of lists are seen in the snapshots. Changes of a resource are told
+//! by its server only while somebody has subscribed to it: one subscription
+//! for all who care, made again when the server comes back.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{broadcast, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Scope;
+use crate::fleet::catalog::{Catalog, Item};
+use crate::fleet::{CallError, Fleet, Snapshot, Update};
+use crate::upstream::{Call, CallEvent, Connection, UpstreamError};
+use crate::wire::object::{member, text};
+use crate::wire::{Era, RpcError, code};
+
+const LIMIT: Duration = Duration::from_secs(10);
+const CHANGES: usize = 1024;
+/// Resources followed at once, by everybody together.
+const FOLLOWED: usize = 10_000;
+
+/// Something a client may want to hear of.
+#[derive(Debug)]
+pub(super) enum Change {
+    Lists {
+        server: Arc<str>,
+        tools: bool,
+        resources: bool,
+        prompts: bool,
+    },
+    Resource {
+        server: Arc<str>,
+        /// As the server spells it.
+        uri: String,
+    },
+}
+
+impl Change {
+    pub fn server(&self) -> &Arc<str> {
+        match self {
+            Change::Lists { server, .. } | Change::Resource { server, .. } => server,
+        }
+    }
+
+    /// Whether an endpoint of this scope shows what changed.
+    pub fn concerns(&self, scope: &Scope) -> bool {
+        match scope {
+            Scope::Everything { .. } => true,
+            Scope::Server(name) => name == self.server(),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Hub(Arc<Inner>);
+
+struct Inner {
+    fleet: Fleet,
+    changes: broadcast::Sender<Arc<Change>>,
+    followed: Mutex<HashMap<(Arc<str>, String), Weak<Following>>>,
+}
+
+/// One resource being followed; ends with its last holder.
+pub(super) struct Following {
+    _stop: DropGuard,
+}
+
+impl Hub {
+    /// Must be called inside the runtime: it starts to watch at once.
+    pub fn new(fleet: Fleet) -> Hub {
+        let (changes, _) = broadcast::channel(CHANGES);
+        tokio::spawn(watch_lists(fleet.clone(), changes.clone()));
+        tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
+        Hub(Arc::new(Inner {
+            fleet,
+            changes,
+            followed: Mutex::default(),
+        }))
+    }
+
+    pub fn changes(&self) -> broadcast::Receiver<Arc<Change>> {
+        self.0.changes.subscribe()
+    }
+
+    fn followed(&self) -> MutexGuard<'_, HashMap<(Arc<str>, String), Weak<Following>>> {
+        self.0
+            .followed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows a resource of a server: returns once the server has agreed.
+    pub async fn follow(&self, server: &Arc<str>, uri: &str) -> Result<Arc<Following>, RpcError> {
+        let key = (server.clone(), uri.to_owned());
+        {
+            let mut followed = self.followed();
+            if let Some(known) = followed.get(&key).and_then(Weak::upgrade) {
+                return Ok(known);
+            }
+            followed.retain(|_, known| known.strong_count() > 0);
+            if followed.len() >= FOLLOWED {
+                return Err(RpcError::new(
+                    code::INTERNAL,
+                    "too many resources are followed",
+                ));
+            }
+        }
+        let stop = CancellationToken::new();
+        let (agreed, answer) = oneshot::channel();
+        let keeper = Keeper {
+            fleet: self.0.fleet.clone(),
+            server: server.clone(),
+            uri: uri.to_owned(),
+            stop: stop.clone(),
+        };
+        tokio::spawn(keeper.run(agreed));
+        let following = Arc::new(Following {
+            _stop: stop.drop_guard(),
+        });
+        match answer.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(RpcError::new(code::INTERNAL, "the server is gone")),
+        }
+        self.followed().insert(key, Arc::downgrade(&following));
+        Ok(following)
+    }
+}
+
+/// Keeps one subscription at a server, over its restarts.
+struct Keeper {
+    fleet: Fleet,
+    server: Arc<str>,
+    uri: String,
+    stop: CancellationToken,
+}
+
+impl Keeper {
+    async fn run(self, agreed: oneshot::Sender<Result<(), RpcError>>) {
+        let mut agreed = Some(agreed);
+        let mut snapshots = self.fleet.watch();
+        let mut served: Option<Connection> = None;
+        loop {
+            let current = connection(&snapshots.borrow_and_update(), &self.server);
+            match (&current, &served) {
+                (Some(current), Some(served)) if current.same(served) => {}
+                (Some(current), _) => {
+                    let outcome = self.subscribe(current).await;
+                    let failed = outcome.is_err();
+                    if let Some(agreed) = agreed.take() {
+                        let _ = agreed.send(outcome);
+                        if failed {
+                            return;
+                        }
+                    }
+                    served = (!failed).then(|| current.clone());
+                }
+                (None, _) => {
+                    if let Some(agreed) = agreed.take() {
+                        let text = format!("server {:?} is not connected", self.server);
+                        let _ = agreed.send(Err(RpcError::new(code::INTERNAL, text)));
+                        return;
+                    }
+                    served = None;
+                }
+            }
+            tokio::select! {
+                changed = snapshots.changed() => if changed.is_err() { return },
+                () = self.stop.cancelled() => break,
+            }
+        }
+        if let Some(connection) = served.filter(|served| served.peer().era == Era::Legacy) {
+            let params = self.params();
+            let call = Call::new("resources/unsubscribe", LIMIT).params(params.as_deref());
+            let _ = connection.background(call).await;
+        }
+    }
+
+    fn params(&self) -> Option<Box<RawValue>> {
+        serde_json::value::to_raw_value(&serde_json::json!({ "uri": self.uri })).ok()
+    }
+
+    async fn subscribe(&self, connection: &Connection) -> Result<(), RpcError> {
+        match connection.peer().era {
+            Era::Legacy => {
+                let params = self.params();
+                let call = Call::new("resources/subscribe", LIMIT).params(params.as_deref());
+                connection.background(call).await.map(drop).map_err(refusal)
+            }
+            Era::Modern => self.listen(connection.clone()).await,
+        }
+    }
+
+    /// A listen of its own, in a task that ends with the following or the
+    /// connection. Returns once it is acknowledged.
+    async fn listen(&self, connection: Connection) -> Result<(), RpcError> {
+        let (events, mut queue) = tokio::sync::mpsc::channel(64);
+        let filter = serde_json::json!({"notifications": {"resourceSubscriptions": [self.uri]}});
+        let filter = serde_json::value::to_raw_value(&filter)
+            .map_err(|error| RpcError::new(code::INTERNAL, error.to_string()))?;
+        let (acknowledged, answer) = oneshot::channel();
+        let (stop, fleet, server) = (self.stop.clone(), self.fleet.clone(), self.server.clone());
+        tokio::spawn(async move {
+            let call = Call {
+                limit: None,
+                events: Some(events),
+                ..Call::new("subscriptions/listen", LIMIT).params(Some(&filter))
+            };
+            let request = connection.background(call);
+            tokio::pin!(request);
+            let mut acknowledged = Some(acknowledged);
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    outcome = &mut request => {
+                        if let Some(acknowledged) = acknowledged.take() {
+                            let _ = acknowledged.send(outcome.map(drop).map_err(refusal));
+                        }
+                        return;
+                    }
+                    Some(CallEvent::Notification(note)) = queue.recv() => {
+                        if note.method == "notifications/subscriptions/acknowledged" {
+                            if let Some(acknowledged) = acknowledged.take() {
+                                let _ = acknowledged.send(Ok(()));
+                            }
+                        } else {
+                            let server = server.clone();
+                            fleet.tell_update(Update { server, note });
+                        }
+                    }
+                }
+            }
+        });
+        match tokio::time::timeout(LIMIT, answer).await {
+            Ok(Ok(outcome)) => outcome,
+            _ => Err(RpcError::new(
+                code::INTERNAL,
+                "the server did not acknowledge",
+            )),
+        }
+    }
+}
+
+fn refusal(error: UpstreamError) -> RpcError {
+    match error {
+        UpstreamError::Rpc(error) => error,
+        other => RpcError::new(code::INTERNAL, CallError::from(other).to_string()),
+    }
+}
+
+fn connection(snapshot: &Snapshot, server: &str) -> Option<Connection> {
+    snapshot.servers.get(server)?.state.connection().cloned()
+}
+
+/// Tells of lists that are no longer what they were.
+async fn watch_lists(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
+    let mut snapshots = fleet.watch();
+    let mut known: HashMap<Arc<str>, Arc<Catalog>> = HashMap::new();
+    loop {
+        let snapshot = snapshots.borrow_and_update().clone();
+        let mut now = HashMap::new();
+        for (name, view) in &snapshot.servers {
+            let listed = view.listed();
+            if let Some(change) = compare(name, known.get(name), Some(listed)) {
+                let _ = changes.send(Arc::new(change));
+            }
+            now.insert(name.clone(), listed.clone());
+        }
+        for (name, old) in &known {
+            if !now.contains_key(name)
+                && let Some(change) = compare(name, Some(old), None)
+            {
+                let _ = changes.send(Arc::new(change));
+            }
+        }
+        known = now;
+        if snapshots.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn compare(
+    name: &Arc<str>,
+    old: Option<&Arc<Catalog>>,
+    new: Option<&Arc<Catalog>>,
+) -> Option<Change> {
+    if let (Some(old), Some(new)) = (old, new)
+        && Arc::ptr_eq(old, new)
+    {
+        return None;
+    }
+    let empty = Catalog::default();
+    let old = old.map_or(&empty, |old| old);
+    let new = new.map_or(&empty, |new| new);
+    let differ = |old: &[Item], new: &[Item]| {
+        old.len() != new.len()
+            || old
+                .iter()
+                .zip(new)
+                .any(|(old, new)| old.raw.get() != new.raw.get())
+    };
+    let (tools, prompts) = (
+        differ(&old.tools, &new.tools),
+        differ(&old.prompts, &new.prompts),
+    );
+    let resources =
+        differ(&old.resources, &new.resources) || differ(&old.templates, &new.templates);
+    (tools || resources || prompts).then(|| Change::Lists {
+        server: name.clone(),
+        tools,
+        resources,
+        prompts,
+    })
+}
+
+async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
+    let mut updates = fleet.updates();
+    loop {
+        let update = match updates.recv().await {
+            Ok(update) => update,
+            Err(broadcast::error::RecvError::Lagged(_)) => continue,
+            Err(broadcast::error::RecvError::Closed) => return,
+        };
+        if update.note.method != "notifications/resources/updated" {
+            continue;
+        }
+        let params = update.note.params.as_deref();
+        let uri = params
+            .and_then(|params| member(params, "uri"))
+            .and_then(text);
+        if let Some(uri) = uri {
+            let _ = changes.send(Arc::new(Change::Resource {
+                server: update.server.clone(),
+                uri: uri.into_owned(),
+            }));
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Telling clients of changes: on a listen to modern ones, on the session's
+//! own stream to legacy ones.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::hub::{Change, Following, Hub};
+use super::members::Members;
+use super::session::Session;
+use super::view::View;
+use super::{Caller, Item, Reply, Scope, Source};
+use crate::wire::meta::SUBSCRIPTION_ID;
+use crate::wire::object::{each_element, member, text};
+use crate::wire::{self, RpcError, code};
+
+const TOOLS: &str = "notifications/tools/list_changed";
+const RESOURCES: &str = "notifications/resources/list_changed";
+const PROMPTS: &str = "notifications/prompts/list_changed";
+const UPDATED: &str = "notifications/resources/updated";
+/// Resources in one listen, or followed by one session.
+const FOLLOWED: usize = 1000;
+/// How often a feed looks whether its session is still there.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// A resource somebody follows.
+struct Followed {
+    server: Arc<str>,
+    /// As the server spells it, and as the client does.
+    there: String,
+    here: String,
+    _following: Arc<Following>,
+}
+
+impl Followed {
+    /// How the client knows what changed: the resource itself, or a part.
+    fn told(&self, view: &View, server: &Arc<str>, uri: &str) -> Option<String> {
+        if self.server != *server || !uri.starts_with(&self.there) {
+            return None;
+        }
+        Some(match uri == self.there {
+            true => self.here.clone(),
+            false => view.uri_to_client(server, uri),
+        })
+    }
+}
+
+async fn follow(hub: &Hub, view: &View, uri: &str) -> Result<Followed, RpcError> {
+    let Some((server, there)) = view.resource(uri) else {
+        return Err(RpcError::new(
+            code::INVALID_PARAMS,
+            format!("unknown resource {uri:?}"),
+        ));
+    };
+    Ok(Followed {
+        _following: hub.follow(&server, &there).await?,
+        server,
+        there,
+        here: uri.to_owned(),
+    })
+}
+
+/// A modern client's `subscriptions/listen`.
+pub(super) struct Listening {
+    id: Box<RawValue>,
+    scope: Scope,
+    view: Arc<View>,
+    tools: bool,
+    resources: bool,
+    prompts: bool,
+    followed: Vec<Followed>,
+    changes: Receiver<Arc<Change>>,
+    ready: Vec<Vec<u8>>,
+    closing: CancellationToken,
+}
+
+impl Listening {
+    pub async fn open(
+        hub: &Hub,
+        caller: &Caller,
+        view: Arc<View>,
+        id: &RawValue,
+        params: Option<&RawValue>,
+        closing: CancellationToken,
+    ) -> Result<Listening, RpcError> {
+        let wanted = params.and_then(|params| member(params, "notifications"));
+        let Some(wanted) = wanted else {
+            return Err(RpcError::new(
+                code::INVALID_PARAMS,
+                "notifications: is missing",
+            ));
+        };
+        // Before anything is agreed on: what changes from here on is told.
+        let changes = hub.changes();
+        let asks = |name: &str| member(wanted, name).is_some_and(|flag| flag.get() == "true");
+        let mut uris = Vec::new();
+        if let Some(list) = member(wanted, "resourceSubscriptions") {
+            each_element(list, |uri| {
+                uris.extend(text(uri).map(|uri| uri.into_owned()))
+            });
+        }
+        uris.truncate(FOLLOWED);
+        let mut followed = Vec::new();
+        for uri in &uris {
+            // What cannot be followed is left out of what is acknowledged.
+            followed.extend(follow(hub, &view, uri).await);
+        }
+        let mut listening = Listening {
+            id: id.to_owned(),
+            scope: caller.scope.clone(),
+            tools: asks("toolsListChanged") && view.offers("tools"),
+            resources: asks("resourcesListChanged") && view.offers("resources"),
+            prompts: asks("promptsListChanged") && view.offers("prompts"),
+            view,
+            followed,
+            changes,
+            ready: Vec::new(),
+            closing,
+        };
+        let acknowledged = listening.acknowledgement();
+        listening.ready.push(acknowledged);
+        Ok(listening)
+    }
+
+    fn acknowledgement(&self) -> Vec<u8> {
+        let mut honoured = Members::new();
+        for (on, name) in [
+            (self.tools, "toolsListChanged"),
+            (self.resources, "resourcesListChanged"),
+            (self.prompts, "promptsListChanged"),
+        ] {
+            if on {
+                honoured.json(name, "true");
+            }
+        }
+        if !self.followed.is_empty() {
+            let uris: Vec<&str> = self.followed.iter().map(|one| one.here.as_str()).collect();
+            if let Ok(uris) = serde_json::to_string(&uris) {
+                honoured.json("resourceSubscriptions", &uris);
+            }
+        }
+        let mut params = Members::new();
+        params.object("notifications", &honoured);
+        self.message("notifications/subscriptions/acknowledged", params)
+    }
+
+    /// Every message of a listen says which one it belongs to.
+    fn message(&self, method: &str, mut params: Members) -> Vec<u8> {
+        self.mark(&mut params);
+        wire::notification(method, Some(&params.done()))
+    }
+
+    fn mark(&self, holder: &mut Members) {
+        let mut meta = Members::new();
+        meta.json(SUBSCRIPTION_ID, self.id.get());
+        holder.object("_meta", &meta);
+    }
+
+    fn tell(&mut self, change: &Change) {
+        if !change.concerns(&self.scope) {
+            return;
+        }
+        match change {
+            Change::Lists {
+                tools,
+                resources,
+                prompts,
+                ..
+            } => self.tell_lists(*tools, *resources, *prompts),
+            Change::Resource { server, uri } => {
+                let told: Vec<String> = self
+                    .followed
+                    .iter()
+                    .filter_map(|one| one.told(&self.view, server, uri))
+                    .collect();
+                for uri in told {
+                    let mut params = Members::new();
+                    params.text("uri", &uri);
+                    let message = self.message(UPDATED, params);
+                    self.ready.push(message);
+                }
+            }
+        }
+    }
+
+    fn tell_lists(&mut self, tools: bool, resources: bool, prompts: bool) {
+        for (told, method) in [
+            (tools && self.tools, TOOLS),
+            (resources && self.resources, RESOURCES),
+            (prompts && self.prompts, PROMPTS),
+        ] {
+            if told {
+                let message = self.message(method, Members::new());
+                self.ready.push(message);
+            }
+        }
+    }
+
+    fn end(&self) -> Reply {
+        let mut result = Members::new();
+        result.text("resultType", "complete");
+        self.mark(&mut result);
+        Reply::result(&self.id, &result.done())
+    }
+}
+
+#[async_trait]
+impl Source for Listening {
+    async fn next(&mut self) -> Item {
+        loop {
+            if !self.ready.is_empty() {
+                return Item::Message(self.ready.remove(0).into());
+            }
+            tokio::select! {
+                change = self.changes.recv() => match change {
+                    Ok(change) => self.tell(&change),
+                    // Something was missed: everything may have changed.
+                    Err(RecvError::Lagged(_)) => self.tell_lists(true, true, true),
+                    Err(RecvError::Closed) => return Item::Last(self.end()),
+                },
+                () = self.closing.cancelled() => return Item::Last(self.end()),
+            }
+        }
+    }
+}
+
+/// The legacy sessions that are told of changes.
+#[derive(Clone, Default)]
+pub(super) struct Feeds(Arc<Mutex<HashMap<usize, Feed>>>);
+
+struct Feed {
+    session: Weak<Session>,
+    followed: HashMap<String, Followed>,
+}
+
+impl Feeds {
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Feed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells a session of changes from now on, until it is gone.
+    pub fn attach(&self, hub: &Hub, caller: &Caller, view: &Arc<View>, session: &Arc<Session>) {
+        let key = Arc::as_ptr(session) as usize;
+        {
+            let mut feeds = self.lock();
+            let known = feeds.get(&key);
+            if known.is_some_and(|feed| feed.session.ptr_eq(&Arc::downgrade(session))) {
+                return;
+            }
+            let feed = Feed {
+                session: Arc::downgrade(session),
+                followed: HashMap::new(),
+            };
+            feeds.insert(key, feed);
+        }
+        let (feeds, scope, view) = (self.clone(), caller.scope.clone(), view.clone());
+        let (session, mut changes) = (Arc::downgrade(session), hub.changes());
+        tokio::spawn(async move {
+            loop {
+                let change = tokio::time::timeout(LOOK, changes.recv()).await;
+                let Some(session) = session.upgrade() else {
+                    break;
+                };
+                match change {
+                    Ok(Ok(change)) if change.concerns(&scope) => {
+                        feeds.tell(key, &session, &view, &change);
+                    }
+                    Ok(Err(RecvError::Lagged(_))) => tell_lists(&session, true, true, true),
+                    Ok(Err(RecvError::Closed)) => break,
+                    _ => {}
+                }
+            }
+            feeds.lock().remove(&key);
+        });
+    }
+
+    fn tell(&self, key: usize, session: &Session, view: &View, change: &Change) {
+        match change {
+            Change::Lists {
+                tools,
+                resources,
+                prompts,
+                ..
+            } => tell_lists(session, *tools, *resources, *prompts),
+            Change::Resource { server, uri } => {
+                let told: Vec<String> = match self.lock().get(&key) {
+                    Some(feed) => feed
+                        .followed
+                        .values()
+                        .filter_map(|one| one.told(view, server, uri))
+                        .collect(),
+                    None => Vec::new(),
+                };
+                for uri in told {
+                    let mut params = Members::new();
+                    params.text("uri", &uri);
+                    session.tell(wire::notification(UPDATED, Some(&params.done())).into());
+                }
+            }
+        }
+    }
+
+    /// `resources/subscribe` of a session that is attached.
+    pub async fn subscribe(
+        &self,
+        hub: &Hub,
+        view: &View,
+        session: &Arc<Session>,
+        uri: &str,
+    ) -> Result<(), RpcError> {
+        let key = Arc::as_ptr(session) as usize;
+        let full = |feeds: &HashMap<usize, Feed>| {
+            feeds
+                .get(&key)
+                .is_none_or(|feed| feed.followed.len() >= FOLLOWED)
+        };
+        if full(&self.lock()) {
+            let text = format!("a session can follow {FOLLOWED} resources");
+            return Err(RpcError::new(code::INTERNAL, text));
+        }
+        let followed = follow(hub, view, uri).await?;
+        if let Some(feed) = self.lock().get_mut(&key) {
+            feed.followed.insert(uri.to_owned(), followed);
+        }
+        Ok(())
+    }
+
+    pub fn unsubscribe(&self, session: &Arc<Session>, uri: &str) {
+        let key = Arc::as_ptr(session) as usize;
+        let ended = self
+            .lock()
+            .get_mut(&key)
+            .and_then(|feed| feed.followed.remove(uri));
+        // Outside the lock: ending it talks to a task.
+        drop(ended);
+    }
+}
+
+fn tell_lists(session: &Session, tools: bool, resources: bool, prompts: bool) {
+    for (told, method) in [(tools, TOOLS), (resources, RESOURCES), (prompts, PROMPTS)] {
+        if told {
+            session.tell(wire::notification(method, None).into());
+        }
+    }
+}

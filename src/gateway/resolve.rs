@@ -1,0 +1,208 @@
+//! From what a client asks for to the server that has it.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::ability::Abilities;
+use super::errand::Job;
+use super::exchange::Errand;
+use super::view::View;
+use super::{Caller, Client, Incoming, Scope, text_param};
+use crate::fleet::Slot;
+use crate::wire::object::{member, set_member};
+use crate::wire::{Era, RpcError, capability, code, meta};
+
+/// Where a request goes, and in which words.
+struct Place {
+    server: Arc<str>,
+    params: Option<Box<RawValue>>,
+    what: String,
+    wrapped: bool,
+}
+
+pub(super) fn resolve(
+    caller: &Caller,
+    client: &Client,
+    incoming: Incoming<'_>,
+    view: Arc<View>,
+) -> Result<Job, RpcError> {
+    let place = match incoming.method {
+        "tools/call" => named(caller, &view, incoming, Kind::Tool)?,
+        "prompts/get" => named(caller, &view, incoming, Kind::Prompt)?,
+        "resources/read" => resource(caller, &view, incoming)?,
+        _ => reference(caller, &view, incoming)?,
+    };
+    let abilities = Abilities::read(&client.capabilities);
+    let modern_words = match client.era {
+        Era::Modern => client.capabilities.clone(),
+        Era::Legacy => Arc::from(capability::to_modern(&client.capabilities).into_owned()),
+    };
+    let session = client.session.as_ref();
+    let token = incoming
+        .params
+        .and_then(|params| meta::meta_member(params, meta::PROGRESS_TOKEN))
+        .map(ToOwned::to_owned);
+    let log_level = match session {
+        Some(session) => session.level(),
+        None => client.log_level,
+    };
+    Ok(Job {
+        principal: caller.principal.clone(),
+        id: incoming.id.to_owned(),
+        what: place.what,
+        wrapped: place.wrapped,
+        errand: Errand {
+            server: place.server,
+            slot: Slot {
+                principal: caller.principal.clone(),
+                session: session.map(|session| session.key()),
+                capabilities: abilities.legacy(),
+            },
+            method: incoming.method.to_owned(),
+            params: place.params,
+            capabilities: modern_words,
+            log_level,
+            progress: token.is_some(),
+            limit: None,
+        },
+        token,
+        abilities,
+        client: client.clone(),
+        view,
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Tool,
+    Prompt,
+}
+
+fn named(
+    caller: &Caller,
+    view: &View,
+    incoming: Incoming<'_>,
+    kind: Kind,
+) -> Result<Place, RpcError> {
+    let name = text_param(incoming.params, "name")?;
+    let target = match kind {
+        Kind::Tool => view.tool(&name),
+        Kind::Prompt => view.prompt(&name),
+    };
+    let params = incoming.params.map(ToOwned::to_owned);
+    match (target, &caller.scope) {
+        (Some(target), _) => Ok(Place {
+            params: renamed(params, "name", &name, &target.name),
+            server: target.server.clone(),
+            wrapped: target.wrapped,
+            what: name,
+        }),
+        // Some servers have more than they list; this is theirs to judge.
+        (None, Scope::Server(server)) => Ok(Place {
+            server: server.clone(),
+            params,
+            what: name,
+            wrapped: false,
+        }),
+        (None, Scope::Everything { .. }) => {
+            let kind = match kind {
+                Kind::Tool => "tool",
+                Kind::Prompt => "prompt",
+            };
+            let text = format!("Unknown {kind}: {name}");
+            Err(RpcError::new(code::INVALID_PARAMS, text))
+        }
+    }
+}
+
+fn resource(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Place, RpcError> {
+    let uri = text_param(incoming.params, "uri")?;
+    let (server, there) = place_of(caller, view, &uri)?;
+    let params = incoming.params.map(ToOwned::to_owned);
+    Ok(Place {
+        params: renamed(params, "uri", &uri, &there),
+        server,
+        what: uri,
+        wrapped: false,
+    })
+}
+
+fn place_of(caller: &Caller, view: &View, uri: &str) -> Result<(Arc<str>, String), RpcError> {
+    if let Some(place) = view.resource(uri) {
+        return Ok(place);
+    }
+    match &caller.scope {
+        Scope::Server(server) => Ok((server.clone(), uri.to_owned())),
+        Scope::Everything { .. } => {
+            let text = format!("Resource not found: {uri}");
+            let mut error = RpcError::new(code::RESOURCE_NOT_FOUND, text);
+            let data = serde_json::json!({ "uri": uri });
+            if let Ok(data) = serde_json::value::to_raw_value(&data) {
+                error = error.with_data(data);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// `completion/complete`: by the prompt or the template it is about.
+fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Place, RpcError> {
+    let bad = || {
+        RpcError::new(
+            code::INVALID_PARAMS,
+            "ref: must name a prompt or a resource",
+        )
+    };
+    let params = incoming.params.ok_or_else(bad)?;
+    let reference = member(params, "ref").ok_or_else(bad)?;
+    let kind = text_param(Some(reference), "type").map_err(|_| bad())?;
+    let (server, member_name, here, there) = match kind.as_str() {
+        "ref/prompt" => {
+            let name = text_param(Some(reference), "name").map_err(|_| bad())?;
+            match (view.prompt(&name), &caller.scope) {
+                (Some(target), _) => (
+                    target.server.clone(),
+                    "name",
+                    name.clone(),
+                    target.name.clone(),
+                ),
+                (None, Scope::Server(server)) => (server.clone(), "name", name.clone(), name),
+                _ => {
+                    let text = format!("Unknown prompt: {name}");
+                    return Err(RpcError::new(code::INVALID_PARAMS, text));
+                }
+            }
+        }
+        "ref/resource" => {
+            let uri = text_param(Some(reference), "uri").map_err(|_| bad())?;
+            let (server, there) = place_of(caller, view, &uri)?;
+            (server, "uri", uri, there)
+        }
+        _ => return Err(bad()),
+    };
+    let params = match renamed(Some(reference.to_owned()), member_name, &here, &there) {
+        Some(reference) => set_member(params, "ref", &reference),
+        None => params.to_owned(),
+    };
+    Ok(Place {
+        server,
+        params: Some(params),
+        what: here,
+        wrapped: false,
+    })
+}
+
+/// The params with one member as the server knows it.
+fn renamed(
+    params: Option<Box<RawValue>>,
+    member: &str,
+    here: &str,
+    there: &str,
+) -> Option<Box<RawValue>> {
+    if here == there {
+        return params;
+    }
+    let there = serde_json::value::to_raw_value(there).ok()?;
+    params.map(|params| set_member(&params, member, &there))
+}
