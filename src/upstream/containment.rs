@@ -1,13 +1,14 @@
 //! How a process tree is held together, and which ways work on this machine.
 
+use std::ffi::CString;
 use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
-use super::process::SpawnError;
 use super::process::helper::Helper;
+use super::process::{self, SpawnError};
 use super::shim::message::{Report, Request};
 use crate::config::Containment;
 
@@ -135,7 +136,9 @@ async fn probe_step(shim: &Path, step: Step) -> Result<Option<String>, SpawnErro
     if cfg!(not(target_os = "linux")) {
         return Ok(Some("is made of Linux features".into()));
     }
-    let (helper, report) = Helper::start(shim, "probe", &Request::probe(step), &[]).await?;
+    let marker = CString::new(process::marker("probe")).unwrap_or_default();
+    let request = Request::probe(step, marker);
+    let (helper, report) = Helper::start(shim, "probe", &request, &[]).await?;
     drop(helper);
     Ok(match report {
         Report::Failed(failure) => Some(format!("{}: {}", failure.stage, failure.errno.desc())),

@@ -15,6 +15,10 @@ use super::shim::cgroup;
 const LIMIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// One look can miss a process that is born, or changes its program, while
+/// the table is read.
+const EMPTY_LOOKS: u32 = 2;
+
 /// Kills every process whose marker begins so, until none is found, and says
 /// how many there were.
 pub(super) fn kill(beginning: &str) -> usize {
@@ -22,20 +26,20 @@ pub(super) fn kill(beginning: &str) -> usize {
     let wanted = format!("{MARKER}={beginning}");
     let spared = own_line();
     let mut killed = HashSet::new();
+    let mut empty_looks = 0;
     let deadline = Instant::now() + LIMIT;
-    loop {
+    while empty_looks < EMPTY_LOOKS && Instant::now() < deadline {
+        empty_looks += 1;
         let marked = |pid: &i32| !spared.contains(pid) && procfs::has_environment(*pid, &wanted);
-        let found: Vec<i32> = procfs::all().into_iter().filter(marked).collect();
-        if found.is_empty() || Instant::now() > deadline {
-            return killed.len();
-        }
-        for pid in found {
+        for pid in procfs::all().filter(marked) {
+            empty_looks = 0;
             if send(Pid::from_raw(pid), Signal::SIGKILL).is_ok() {
                 killed.insert(pid);
             }
         }
         std::thread::sleep(PAUSE);
     }
+    killed.len()
 }
 
 /// Waits for a dying process. An init is no zombie before the last process of

@@ -27,7 +27,6 @@ mod error;
 mod events;
 mod handshake;
 mod http;
-#[cfg(target_os = "linux")]
 mod leftovers;
 mod legacy_sse;
 mod lines;
@@ -36,7 +35,6 @@ mod pending;
 mod pipe;
 mod poster;
 pub mod process;
-#[cfg(target_os = "linux")]
 mod procfs;
 mod reply;
 pub mod shim;

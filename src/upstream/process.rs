@@ -24,7 +24,6 @@ use tokio::time::timeout;
 use self::helper::Helper;
 use super::containment::{Ladder, Step, ladder};
 use super::shim::message::{KILL, Report, TERMINATE};
-#[cfg(target_os = "linux")]
 use super::{leftovers, procfs};
 
 pub use self::command::Command;
@@ -92,7 +91,12 @@ pub struct Process {
     init: i32,
     marker: String,
     exit: Option<Exit>,
-    cleanup: Option<JoinHandle<()>>,
+    cleanup: Option<JoinHandle<usize>>,
+}
+
+/// A value for [`MARKER`] that no other tree has.
+pub(super) fn marker(instance: &str) -> String {
+    format!("{instance}.{:016x}", fastrand::u64(..))
 }
 
 /// Starts a server, with the first step of the ladder that takes it.
@@ -134,7 +138,7 @@ fn refused(refusal: Option<SpawnError>, ladder: &Ladder) -> SpawnError {
 }
 
 async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, SpawnError> {
-    let marker = format!("{}.{:016x}", command.instance, fastrand::u64(..));
+    let marker = marker(&command.instance);
     let request = command.request(step, path, &marker)?;
     let io = SpawnError::io("making the pipes");
     let (stdin_theirs, stdin) = io::pipe().map_err(&io)?;
@@ -227,8 +231,8 @@ impl Process {
         exit.unwrap_or(Exit::Signal(Signal::SIGKILL as i32))
     }
 
-    /// What runs below the helper now, the server first.
-    #[cfg(target_os = "linux")]
+    /// What runs below the helper now, the server first. Empty where there
+    /// is no `/proc`.
     pub fn tree(&self) -> Vec<ProcessInfo> {
         let Some(helper) = self.helper.pid() else {
             return Vec::new();
@@ -242,23 +246,14 @@ impl Process {
             .collect()
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub fn tree(&self) -> Vec<ProcessInfo> {
-        Vec::new()
-    }
-
-    /// The namespace dies with its helper, but init closes its end of the
-    /// socket a moment before; in the other steps whatever left the server's
-    /// side is found by its marker.
+    /// Whatever the helper can no longer kill is found by its marker. In a
+    /// namespace the kernel is at it already: then this only waits.
     fn clean_up_after_helper(&mut self) {
-        #[cfg(target_os = "linux")]
         if self.cleanup.is_none() {
-            let (step, init, marker) = (self.step, self.init, self.marker.clone());
-            let clean = move || match step {
-                Step::Namespace => leftovers::await_end(init),
-                _ => drop(leftovers::kill(&marker)),
-            };
-            self.cleanup = Some(tokio::task::spawn_blocking(clean));
+            let marker = self.marker.clone();
+            self.cleanup = Some(tokio::task::spawn_blocking(move || {
+                leftovers::kill(&marker)
+            }));
         }
     }
 }
@@ -267,8 +262,5 @@ impl Process {
 /// and says how many processes that were. For a start-up that has taken the
 /// data directory's lock: then no live Portway owns them.
 pub fn sweep(instance: &str) -> usize {
-    #[cfg(target_os = "linux")]
-    return leftovers::kill(&format!("{instance}."));
-    #[cfg(not(target_os = "linux"))]
-    return 0;
+    leftovers::kill(&format!("{instance}."))
 }

@@ -62,15 +62,11 @@ fn by_parent() -> HashMap<i32, Vec<i32>> {
     children
 }
 
-/// Every process this one may see.
-pub(super) fn all() -> Vec<i32> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let names = entries.flatten().map(|entry| entry.file_name());
-    names
-        .filter_map(|name| name.to_str()?.parse().ok())
-        .collect()
+/// Every process this one may see, read as one goes: those born meanwhile
+/// mostly come later in the order.
+pub(super) fn all() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 pub(super) fn info(pid: i32) -> Option<ProcessInfo> {

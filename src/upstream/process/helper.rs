@@ -79,7 +79,7 @@ impl Helper {
         // Four bytes into an empty socket: all or nothing.
         let send = || {
             let vector = [IoSlice::new(&length)];
-            let sent = sendmsg::<UnixAddr>(control, &vector, rights, MsgFlags::MSG_NOSIGNAL, None);
+            let sent = sendmsg::<UnixAddr>(control, &vector, rights, MsgFlags::empty(), None);
             Ok(sent?)
         };
         self.control.async_io(Interest::WRITABLE, send).await?;
@@ -89,8 +89,8 @@ impl Helper {
             .ok_or_else(|| ErrorKind::UnexpectedEof.into())
     }
 
-    /// The next report; `None` when the helper, and an init of its own, are
-    /// gone. Nothing is lost when the future is dropped.
+    /// The next report; `None` when the helper is gone. Nothing is lost when
+    /// the future is dropped.
     pub(crate) async fn report(&mut self) -> io::Result<Option<Report>> {
         while self.filled < REPORT_SIZE {
             match self.control.read(&mut self.inbox[self.filled..]).await {

@@ -1,21 +1,18 @@
 //! Watching over one tree until it is gone.
 
 use std::io::{PipeReader, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-#[cfg(target_os = "linux")]
-use nix::sys::signal::{SigSet, Signal};
-#[cfg(target_os = "linux")]
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::hold::Hold;
 use super::launch;
 use super::message::{Exit, Failure, KILL, REPORT_SIZE, Report, Request, Stage, TERMINATE};
+use super::platform::Children;
 
 /// Between two rounds of killing: at first as fast as a child's death can
 /// wake us, later (a process we may not kill, or cannot) without burning CPU.
@@ -171,50 +168,5 @@ impl Guard<'_> {
 
     fn tell(&self, report: Report) {
         let _ = (&mut &*self.control).write_all(&report.encode());
-    }
-}
-
-/// Wakes when a child has ended.
-struct Children {
-    #[cfg(target_os = "linux")]
-    signals: SignalFd,
-}
-
-impl Children {
-    #[cfg(target_os = "linux")]
-    fn new() -> nix::Result<Children> {
-        let mut mask = SigSet::empty();
-        mask.add(Signal::SIGCHLD);
-        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        Ok(Children {
-            signals: SignalFd::with_flags(&mask, flags)?,
-        })
-    }
-
-    /// Waits for a child, for `other`, or for the time; says what `other` has.
-    #[cfg(target_os = "linux")]
-    fn wait(&self, other: Option<BorrowedFd<'_>>, limit: PollTimeout) -> PollFlags {
-        let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
-        fds.extend(other.map(|other| PollFd::new(other, PollFlags::POLLIN)));
-        let _ = poll(&mut fds, limit);
-        while let Ok(Some(_)) = self.signals.read_signal() {}
-        fds.get(1)
-            .and_then(PollFd::revents)
-            .unwrap_or(PollFlags::empty())
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn new() -> nix::Result<Children> {
-        Ok(Children {})
-    }
-
-    /// Without signalfd a child's end is found by looking often enough.
-    #[cfg(not(target_os = "linux"))]
-    fn wait(&self, other: Option<BorrowedFd<'_>>, _limit: PollTimeout) -> PollFlags {
-        let mut fds = Vec::from_iter(other.map(|other| PollFd::new(other, PollFlags::POLLIN)));
-        let _ = poll(&mut fds, PollTimeout::from(20u8));
-        fds.first()
-            .and_then(PollFd::revents)
-            .unwrap_or(PollFlags::empty())
     }
 }

@@ -6,50 +6,51 @@ use std::os::unix::net::UnixStream;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-#[cfg(target_os = "linux")]
 use super::cgroup::Cgroup;
 use super::message::{Failure, Request, Stage};
 #[cfg(target_os = "linux")]
 use super::namespace::Init;
+use super::platform::{become_subreaper, die_with};
 use crate::upstream::containment::Step;
-#[cfg(target_os = "linux")]
 use crate::upstream::{leftovers, procfs};
 
 /// A containment that is set up.
 pub(super) enum Hold {
     #[cfg(target_os = "linux")]
     Namespace(Init),
-    #[cfg(target_os = "linux")]
     Cgroup(Cgroup),
-    #[cfg(target_os = "linux")]
     Subreaper,
     Group {
         /// The server's number is also its group's, and stays taken as long
         /// as the group has a member.
         group: Option<Pid>,
-        #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "needs /proc"))]
         marker: String,
     },
 }
 
 impl Hold {
-    #[cfg(target_os = "linux")]
+    /// `control` and `stdio` are for an init: the one to watch, the others
+    /// not to keep open.
+    #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "no init"))]
     pub(super) fn take(
         request: &Request,
         control: &UnixStream,
         stdio: &[OwnedFd],
     ) -> Result<Hold, Failure> {
         let marker = request.marker.to_string_lossy();
-        let subreaper = || nix::sys::prctl::set_child_subreaper(true);
+        let no_subreaper = Failure::at(Stage::Subreaper);
         Ok(match request.step {
+            #[cfg(target_os = "linux")]
             Step::Namespace => Hold::Namespace(Init::start(control, stdio)?),
+            #[cfg(not(target_os = "linux"))]
+            Step::Namespace => return Err(no_subreaper(nix::errno::Errno::ENOSYS)),
             Step::Cgroup => {
                 // Not for its kill: to reap, and so to know when all is gone.
-                subreaper().map_err(Failure::at(Stage::Subreaper))?;
+                become_subreaper().map_err(no_subreaper)?;
                 Hold::Cgroup(Cgroup::make(&marker).map_err(Failure::io(Stage::Cgroup))?)
             }
             Step::Subreaper => {
-                subreaper().map_err(Failure::at(Stage::Subreaper))?;
+                become_subreaper().map_err(no_subreaper)?;
                 Hold::Subreaper
             }
             Step::Group => Hold::Group {
@@ -59,45 +60,16 @@ impl Hold {
         })
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn take(
-        request: &Request,
-        _control: &UnixStream,
-        _stdio: &[OwnedFd],
-    ) -> Result<Hold, Failure> {
-        match request.step {
-            Step::Group => Ok(Hold::Group {
-                group: None,
-                marker: String::new(),
-            }),
-            _ => Err(Failure {
-                stage: Stage::Subreaper,
-                errno: nix::errno::Errno::ENOSYS,
-            }),
-        }
-    }
-
     /// In the server's process, before its program runs.
-    #[cfg(target_os = "linux")]
     pub(super) fn enter(&self, helper: Pid) -> Result<(), Failure> {
         match self {
             // The kernel ties the namespace to its init, and that to us.
+            #[cfg(target_os = "linux")]
             Hold::Namespace(_) => return Ok(()),
             Hold::Cgroup(cgroup) => cgroup.join().map_err(Failure::io(Stage::Cgroup))?,
             Hold::Subreaper | Hold::Group { .. } => {}
         }
-        let fork = Failure::at(Stage::Fork);
-        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(&fork)?;
-        // Armed too late if the helper died in between.
-        if nix::unistd::getppid() != helper {
-            return Err(fork(nix::errno::Errno::ESRCH));
-        }
-        Ok(())
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn enter(&self, _helper: Pid) -> Result<(), Failure> {
-        Ok(())
+        die_with(helper).map_err(Failure::at(Stage::Fork))
     }
 
     pub(super) fn launched(&mut self, server: Pid) {
@@ -121,7 +93,6 @@ impl Hold {
 
     /// One round; the caller repeats it until nothing is left to reap.
     pub(super) fn kill(&self, server: Option<Pid>) {
-        #[cfg(target_os = "linux")]
         if let Hold::Cgroup(cgroup) = self {
             cgroup.kill();
         }
@@ -140,7 +111,6 @@ impl Hold {
                 let _ = init.pid().map(|pid| kill(pid, signal));
             }
             // A root server may have moved processes to another cgroup.
-            #[cfg(target_os = "linux")]
             Hold::Cgroup(_) | Hold::Subreaper => {
                 for pid in procfs::descendants(Pid::this().as_raw()) {
                     let _ = kill(Pid::from_raw(pid), signal);
@@ -157,15 +127,14 @@ impl Hold {
         if let Hold::Namespace(init) = self {
             init.reaped(pid);
         }
+        #[cfg(not(target_os = "linux"))]
         let _ = pid;
     }
 
     /// After the last child is reaped.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn finish(&self) {
         match self {
-            #[cfg(target_os = "linux")]
             Hold::Cgroup(cgroup) => cgroup.remove(),
-            #[cfg(target_os = "linux")]
             Hold::Group {
                 group: Some(_),
                 marker,

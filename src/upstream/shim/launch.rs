@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal, sigprocmask};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixAddr, recvmsg};
 use nix::unistd::{
@@ -29,9 +30,6 @@ pub(super) fn receive_descriptors(
     let mut length = [0; 4];
     let mut space = nix::cmsg_space!([RawFd; 3]);
     let mut vector = [IoSliceMut::new(&mut length)];
-    #[cfg(target_os = "linux")]
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_WAITALL;
-    #[cfg(not(target_os = "linux"))]
     let flags = MsgFlags::MSG_WAITALL;
     let message = recvmsg::<UnixAddr>(control.as_raw_fd(), &mut vector, Some(&mut space), flags)
         .map_err(&fail)?;
@@ -46,6 +44,9 @@ pub(super) fn receive_descriptors(
                     .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }),
             );
         }
+    }
+    for descriptor in &descriptors {
+        fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).map_err(&fail)?;
     }
     if message.bytes != length.len() {
         return Err(fail(Errno::EPIPE));

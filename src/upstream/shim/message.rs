@@ -35,10 +35,10 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn probe(step: Step) -> Request {
+    pub fn probe(step: Step, marker: CString) -> Request {
         Request {
             step,
-            marker: c"probe".into(),
+            marker,
             cwd: CString::default(),
             path: CString::default(),
             args: Vec::new(),

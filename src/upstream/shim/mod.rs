@@ -10,7 +10,6 @@
 //!                                      └─ init (in the namespace step)
 //! ```
 
-#[cfg(target_os = "linux")]
 pub(super) mod cgroup;
 mod guard;
 mod hold;
@@ -18,6 +17,7 @@ mod launch;
 pub mod message;
 #[cfg(target_os = "linux")]
 mod namespace;
+mod platform;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -69,8 +69,7 @@ fn detach() -> io::Result<UnixStream> {
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
     std::env::set_current_dir("/")?;
     close_inherited();
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::prctl::set_name(c"portway-shim");
+    platform::set_name(c"portway-shim");
     let control = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(UnixStream::from(control))
 }

@@ -52,7 +52,7 @@ async fn a3_a_dropped_process_takes_its_tree_along() {
         for kind in kinds(step) {
             let tree = Tree::new();
             drop(tree.grow(step, kind, &["--deaf"]).await);
-            tree.await_gone(&format!("{step} {kind} after drop"));
+            tree.await_gone(Instant::now(), &format!("{step} {kind} after drop"));
         }
     }
 }
@@ -71,7 +71,7 @@ async fn a3_an_end_that_is_given_up_still_kills() {
             .await
             .is_err()
     );
-    tree.await_gone("after an end that was dropped");
+    tree.await_gone(Instant::now(), "after an end that was dropped");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +84,7 @@ async fn a3_a_server_that_exits_by_itself_leaves_nothing() {
             let exit = tokio::time::timeout(LIMIT, process.exited()).await;
             assert_eq!(exit, Ok(Exit::Code(3)), "{step} {kind}");
             assert_eq!(process.exited().await, Exit::Code(3), "asked again");
-            tree.await_gone(&format!("{step} {kind} after its own exit"));
+            tree.await_gone(Instant::now(), &format!("{step} {kind} after its own exit"));
         }
     }
 }
@@ -164,7 +164,7 @@ async fn a3_one_server_does_not_keep_another_alive() {
     // Started while the first one's lifeline is open: must not inherit it.
     let two = second.grow(step, "daemon", &[]).await;
     drop(one);
-    first.await_gone("the first, with the second alive");
+    first.await_gone(Instant::now(), "the first, with the second alive");
     assert!(!second.alive().is_empty(), "the second is untouched");
     two.end(SHORT).await;
     second.assert_gone("the second");
