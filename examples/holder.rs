@@ -2,16 +2,22 @@
 //! servers and holds them until it is itself gone.
 //!
 //! `holder SHIM CONTAINMENT INSTANCE COUNT PROGRAM ARGS…` writes
-//! `started STEP PID` for each server, and its first line of output.
+//! `started STEP PID` for each server, and what that writes. With `self` for
+//! SHIM it is its own helper, as Portway is, and starts at a line on stdin.
 
 use std::io::Write;
 
 use portway::config::Containment;
-use portway::upstream::process::{Command, spawn};
+use portway::upstream::process::{Command, own_binary, spawn};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-#[tokio::main]
-async fn main() {
+fn main() {
+    portway::upstream::shim::run_if_asked();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(run());
+}
+
+async fn run() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [shim, containment, instance, count, program, args @ ..] = args.as_slice() else {
         std::process::exit(64);
@@ -24,6 +30,13 @@ async fn main() {
         "group" => Containment::Group,
         _ => std::process::exit(64),
     };
+    let shim = match shim.as_str() {
+        "self" => {
+            let _ = std::io::stdin().read_line(&mut String::new());
+            own_binary().expect("a binary")
+        }
+        shim => shim.into(),
+    };
     let command = Command {
         program: program.clone(),
         args: args.to_vec(),
@@ -31,7 +44,7 @@ async fn main() {
         cwd: "/".into(),
         containment,
         instance: instance.clone(),
-        shim: shim.into(),
+        shim,
     };
     let count = count.parse().unwrap_or(1);
     let servers = (0..count).map(|_| tokio::spawn(hold(command.clone())));

@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Serialize;
@@ -130,20 +131,28 @@ async fn probe(shim: &Path) -> Result<Ladder, SpawnError> {
     Ok(ladder)
 }
 
-/// `None` if it works, else why it does not. An error means that the helper
-/// itself could not run, which says nothing about the step.
+/// `None` if it works, else why it does not. An error is the trouble of the
+/// moment and says nothing about the step.
 async fn probe_step(shim: &Path, step: Step) -> Result<Option<String>, SpawnError> {
     if cfg!(not(target_os = "linux")) {
         return Ok(Some("is made of Linux features".into()));
     }
     let marker = CString::new(process::marker("probe")).unwrap_or_default();
     let request = Request::probe(step, marker);
-    let (helper, report) = Helper::start(shim, "probe", &request, &[]).await?;
-    drop(helper);
-    Ok(match report {
-        Report::Failed(failure) => Some(format!("{}: {}", failure.stage, failure.errno.desc())),
-        _ => None,
-    })
+    match Helper::start(shim, "probe", &request, &[]).await {
+        Ok((_, Report::Failed(failure))) => {
+            match SpawnError::reported(failure, step, Path::new(""), Path::new("")) {
+                SpawnError::Refused { reason, .. } => Ok(Some(reason)),
+                other => Err(other),
+            }
+        }
+        Ok(_) => Ok(None),
+        // A system call filter may kill instead of refusing.
+        Err(SpawnError::Io { source, .. }) if source.kind() == ErrorKind::UnexpectedEof => {
+            Ok(Some("the helper died trying".into()))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

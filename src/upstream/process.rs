@@ -166,12 +166,7 @@ async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, Sp
             exit: None,
             cleanup: None,
         }),
-        Report::Failed(failure) => Err(SpawnError::reported(
-            failure,
-            step,
-            path.into(),
-            command.cwd.clone(),
-        )),
+        Report::Failed(failure) => Err(SpawnError::reported(failure, step, path, &command.cwd)),
         Report::Exited(_) => Err(SpawnError::Io {
             doing: "talking to the helper",
             source: io::ErrorKind::InvalidData.into(),
@@ -262,5 +257,8 @@ impl Process {
 /// and says how many processes that were. For a start-up that has taken the
 /// data directory's lock: then no live Portway owns them.
 pub fn sweep(instance: &str) -> usize {
+    if !command::is_instance(instance) {
+        return 0;
+    }
     leftovers::kill(&format!("{instance}."))
 }

@@ -19,7 +19,8 @@ pub struct Command {
     pub env: Vec<(String, String)>,
     pub cwd: PathBuf,
     pub containment: Containment,
-    /// Names this Portway (its data directory) for [`sweep`].
+    /// Names this Portway (its data directory) for [`sweep`](super::sweep):
+    /// 1 to 64 letters, digits, `-` or `_`.
     pub instance: String,
     /// A binary that calls [`shim::run_if_asked`](super::shim::run_if_asked)
     /// first thing: [`own_binary`], outside tests.
@@ -38,7 +39,7 @@ impl Command {
     /// Off the runtime: a PATH entry may be on a slow disk.
     pub(super) async fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let (program, cwd) = (self.program.clone(), self.cwd.clone());
-        let path = self.env.iter().rev().find(|(name, _)| name == "PATH");
+        let path = self.env.iter().find(|(name, _)| name == "PATH");
         let path = path.map(|(_, value)| value.clone());
         let look = move || {
             let bad_cwd = |reason: String| SpawnError::BadCwd {
@@ -65,6 +66,9 @@ impl Command {
         path: &Path,
         marker: &str,
     ) -> Result<Request, SpawnError> {
+        if !is_instance(&self.instance) {
+            return Err(SpawnError::Invalid { field: "instance" });
+        }
         let text = |field: &'static str, bytes: &[u8]| {
             CString::new(bytes).map_err(|_| SpawnError::Invalid { field })
         };
@@ -91,4 +95,11 @@ impl Command {
             env,
         })
     }
+}
+
+/// A name that fits into an environment, a directory name and a comparison by
+/// its beginning.
+pub(super) fn is_instance(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=64).contains(&text.len()) && text.bytes().all(fits)
 }

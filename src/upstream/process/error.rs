@@ -1,7 +1,7 @@
 //! Why a server's process could not be started.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use thiserror::Error;
@@ -17,7 +17,7 @@ pub enum SpawnError {
     NotExecutable { path: PathBuf, reason: String },
     #[error("the working directory {} cannot be used: {reason}", cwd.display())]
     BadCwd { cwd: PathBuf, reason: String },
-    /// A NUL byte, or an environment name with `=` in it.
+    /// A NUL byte, an environment name with `=` in it, a bad instance.
     #[error("{field} holds a character that a process cannot be given")]
     Invalid { field: &'static str },
     #[error(
@@ -48,11 +48,11 @@ impl SpawnError {
     }
 
     /// What the helper reported, in the terms of what was to be run.
-    pub(super) fn reported(
+    pub(in crate::upstream) fn reported(
         failure: Failure,
         step: Step,
-        path: PathBuf,
-        cwd: PathBuf,
+        path: &Path,
+        cwd: &Path,
     ) -> SpawnError {
         let Failure { stage, errno } = failure;
         let io = |doing| SpawnError::Io {
@@ -61,12 +61,12 @@ impl SpawnError {
         };
         match stage {
             Stage::Chdir => SpawnError::BadCwd {
-                cwd,
+                cwd: cwd.into(),
                 reason: errno.desc().into(),
             },
             Stage::Exec => match unrunnable(errno) {
                 Some(reason) => SpawnError::NotExecutable {
-                    path,
+                    path: path.into(),
                     reason: reason.into(),
                 },
                 None => io("running the program"),

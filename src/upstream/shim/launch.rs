@@ -105,7 +105,8 @@ fn become_server(
             .map_err(Failure::at(Stage::Stdio))?;
     }
     chdir(request.cwd.as_c_str()).map_err(Failure::at(Stage::Chdir))?;
-    reset_signals().map_err(Failure::at(Stage::Fork))?;
+    let none = SigSet::empty();
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&none), None).map_err(Failure::at(Stage::Fork))?;
     let errno = execute(&request.path, &request.args, &request.env);
     Err(Failure {
         stage: Stage::Exec,
@@ -113,14 +114,14 @@ fn become_server(
     })
 }
 
-/// Ignored signals and the mask pass through exec; a server expects neither.
+/// An ignored signal stays ignored through exec. No server expects that, and
+/// with SIGCHLD ignored the helper itself would learn nothing of its children.
 #[expect(unsafe_code, reason = "signal(2); only the default action is set")]
-fn reset_signals() -> nix::Result<()> {
+pub(super) fn reset_signals() {
     for number in Signal::iterator() {
         // SAFETY: SIG_DFL runs no code of ours. SIGKILL and SIGSTOP refuse.
         let _ = unsafe { signal(number, SigHandler::SigDfl) };
     }
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
 }
 
 /// Like `execvp`, a script without a `#!` line is given to the shell.

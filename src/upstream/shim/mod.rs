@@ -67,6 +67,7 @@ fn run() -> i32 {
 fn detach() -> io::Result<UnixStream> {
     let _ = setsid();
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
+    launch::reset_signals();
     std::env::set_current_dir("/")?;
     close_inherited();
     platform::set_name(c"portway-shim");

@@ -93,12 +93,16 @@ async fn a3_a_server_that_exits_by_itself_leaves_nothing() {
 async fn a3_an_obedient_server_ends_at_once() {
     for &step in ladder_here().await.works() {
         let tree = Tree::new();
-        let process = spawn(&tree.command(step, "cat", &[])).await.unwrap();
-        let start = Instant::now();
-        assert_eq!(process.end(Grace::default()).await, Exit::Code(0));
-        let took = start.elapsed();
-        // It takes milliseconds (see the figures); the grace would take 5 s.
-        assert!(took < Duration::from_secs(1), "{step}: {took:?}");
+        let mut best = LIMIT;
+        for _ in 0..5 {
+            let process = spawn(&tree.command(step, "cat", &[])).await.unwrap();
+            let start = Instant::now();
+            assert_eq!(process.end(Grace::default()).await, Exit::Code(0));
+            best = best.min(start.elapsed());
+        }
+        // It takes milliseconds (see the figures), the grace takes 5 s. The
+        // best of five, because the machine may be busy.
+        assert!(best < Duration::from_secs(1), "{step}: {best:?}");
     }
 }
 

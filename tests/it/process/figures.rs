@@ -32,8 +32,9 @@ async fn figures_of_the_helper() {
             "{step:10} first byte {first:?} (+{over:?}), end {:?}",
             median(&mut ends)
         );
-        // Ten times what it should take, for a machine under load.
-        assert!(over < Duration::from_millis(100), "{step}: {over:?}");
+        // It is about as much again; a busy machine slows both.
+        let bound = Duration::from_millis(100) + direct * 20;
+        assert!(first < bound, "{step}: {first:?}");
     }
 }
 

@@ -17,6 +17,47 @@ const KINDS: [&str; 4] = ["tree", "daemon", "comet", "launcher"];
 /// Servers started at once by a parent that is killed meanwhile.
 const RACERS: u32 = 4;
 
+const ORDINARY: [&str; 4] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+];
+
+/// Whom the parent runs as.
+#[derive(Clone, Copy)]
+enum Who {
+    Us,
+    Ordinary,
+    /// Where the kernel gives no more namespaces, as many containers do.
+    Confined,
+}
+
+impl Who {
+    fn command(self) -> Command {
+        let confine = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                       exec setpriv --bounding-set=-all \"$@\"";
+        let mut words = match self {
+            Who::Us => vec!["env"],
+            Who::Ordinary | Who::Confined => ORDINARY.to_vec(),
+        };
+        if let Who::Confined = self {
+            words.extend([
+                "unshare",
+                "--user",
+                "--map-root-user",
+                "sh",
+                "-c",
+                confine,
+                "sh",
+            ]);
+        }
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        command
+    }
+}
+
 /// A parent holding `count` servers of one kind.
 struct Holder {
     child: Child,
@@ -24,19 +65,12 @@ struct Holder {
 }
 
 impl Holder {
-    fn start(containment: &str, kind: &str, count: u32, ordinary_user: bool) -> Holder {
+    fn start(containment: &str, kind: &str, count: u32, who: Who) -> Holder {
         let tree = Tree::new();
         std::fs::set_permissions(tree.dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let heartbeat = tree.heartbeat().to_str().unwrap().to_string();
-        let mut command = match ordinary_user {
-            false => Command::new(example("holder")),
-            true => {
-                let mut command = Command::new("setpriv");
-                command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-                command.arg(example("holder"));
-                command
-            }
-        };
+        let mut command = who.command();
+        command.arg(example("holder"));
         let shim = shim().to_str().unwrap();
         command.args([shim, containment, &tree.name, &count.to_string()]);
         let unruly = example("unruly");
@@ -96,7 +130,7 @@ async fn a11_killed_while_servers_run_leaves_none() {
         for kind in kinds {
             let mut times = Vec::new();
             for _ in 0..rounds(1, if step == Step::Namespace { 100 } else { 25 }) {
-                let mut holder = Holder::start(step.as_str(), kind, 1, false);
+                let mut holder = Holder::start(step.as_str(), kind, 1, Who::Us);
                 holder.await_ready(1);
                 let killed = holder.kill();
                 times.push(holder.tree.await_gone(killed, &format!("{step} {kind}")));
@@ -109,10 +143,10 @@ async fn a11_killed_while_servers_run_leaves_none() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a11_killed_at_any_moment_of_a_start_leaves_none() {
     for &step in ladder_here().await.works() {
-        let window = time_to_start(step.as_str(), false);
+        let window = time_to_start(step.as_str(), Who::Us);
         let mut times = Vec::new();
         for _ in 0..rounds(8, 100) {
-            let mut holder = Holder::start(step.as_str(), "daemon", RACERS, false);
+            let mut holder = Holder::start(step.as_str(), "daemon", RACERS, Who::Us);
             std::thread::sleep(window.mul_f64(fastrand::f64()));
             let killed = holder.kill();
             times.push(await_nothing_left(
@@ -127,9 +161,9 @@ async fn a11_killed_at_any_moment_of_a_start_leaves_none() {
 
 /// How long a parent takes from nothing to running servers, now: the time in
 /// which to kill it.
-fn time_to_start(containment: &str, ordinary_user: bool) -> Duration {
+fn time_to_start(containment: &str, who: Who) -> Duration {
     let start = Instant::now();
-    let mut holder = Holder::start(containment, "daemon", RACERS, ordinary_user);
+    let mut holder = Holder::start(containment, "daemon", RACERS, who);
     holder.await_ready(RACERS);
     let took = start.elapsed();
     let killed = holder.kill();
@@ -161,7 +195,7 @@ async fn a11_killed_together_with_the_helper_leaves_none() {
     for kind in KINDS {
         let mut times = Vec::new();
         for _ in 0..rounds(2, 50) {
-            let mut holder = Holder::start("namespace", kind, 1, false);
+            let mut holder = Holder::start("namespace", kind, 1, Who::Us);
             holder.await_ready(1);
             let helpers = helpers(&holder.tree.name);
             assert!(!helpers.is_empty());
@@ -187,7 +221,7 @@ async fn a11_an_ordinary_user_is_served_as_well() {
     for kind in KINDS {
         let mut times = Vec::new();
         for _ in 0..rounds(1, 50) {
-            let mut holder = Holder::start("auto", kind, 1, true);
+            let mut holder = Holder::start("auto", kind, 1, Who::Ordinary);
             let lines = holder.await_ready(1);
             let strong = lines
                 .iter()
@@ -209,10 +243,10 @@ async fn a11_an_ordinary_user_is_served_during_a_start_as_well() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
-    let window = time_to_start("auto", true);
+    let window = time_to_start("auto", Who::Ordinary);
     let mut times = Vec::new();
     for _ in 0..rounds(8, 100) {
-        let mut holder = Holder::start("auto", "daemon", RACERS, true);
+        let mut holder = Holder::start("auto", "daemon", RACERS, Who::Ordinary);
         std::thread::sleep(window.mul_f64(fastrand::f64()));
         let killed = holder.kill();
         times.push(await_nothing_left(
@@ -222,6 +256,24 @@ async fn a11_an_ordinary_user_is_served_during_a_start_as_well() {
         ));
     }
     report("ordinary user", "race", times);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c8_without_namespaces_auto_takes_the_next_step_and_still_leaves_none() {
+    if !nix::unistd::geteuid().is_root() || !user_namespaces_work() {
+        return;
+    }
+    for kind in KINDS {
+        let mut times = Vec::new();
+        for _ in 0..rounds(1, 25) {
+            let mut holder = Holder::start("auto", kind, 1, Who::Confined);
+            let lines = holder.await_ready(1);
+            assert!(lines[0].starts_with("started subreaper"), "{lines:?}");
+            let killed = holder.kill();
+            times.push(holder.tree.await_gone(killed, &format!("confined, {kind}")));
+        }
+        report("confined", kind, times);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -236,13 +288,9 @@ async fn c8_an_ordinary_users_files_stay_the_users() {
         "id -u; touch {0}; stat -c %u {0}; grep CapEff /proc/self/status",
         file.display()
     );
-    let output = Command::new("setpriv")
-        .args([
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            &example("holder"),
-        ])
+    let output = Who::Ordinary
+        .command()
+        .arg(example("holder"))
         .args([
             shim().to_str().unwrap(),
             "auto",
@@ -276,8 +324,7 @@ async fn c8_an_ordinary_users_files_stay_the_users() {
 }
 
 fn user_namespaces_work() -> bool {
-    let mut unshare = Command::new("setpriv");
-    unshare.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    let mut unshare = Who::Ordinary.command();
     unshare.args([
         "unshare",
         "--user",

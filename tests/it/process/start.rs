@@ -9,7 +9,7 @@ use portway::config::Containment;
 use portway::upstream::containment::Step;
 use portway::upstream::process::{Command, Grace, SpawnError, spawn};
 
-use super::forest::{SHORT, Tree, all_output, ladder_here};
+use super::forest::{SHORT, Tree, all_output, example, ladder_here, shim};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c8_auto_takes_the_strongest_step_that_works() {
@@ -193,6 +193,53 @@ async fn a2_a_server_starts_clean() {
         assert_eq!(ignored & 0x7fff_ffff, 0, "{step}");
         assert_eq!(session, pid, "{step}: a session of its own");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a2_a_parents_ignored_signals_change_nothing() {
+    let tree = Tree::new();
+    let script = "trap '' CHLD PIPE TERM HUP; exec \"$@\"";
+    for &step in ladder_here().await.works() {
+        let server = "grep SigIgn /proc/self/status; exit 3";
+        let output = std::process::Command::new("sh")
+            .args([
+                "-c",
+                script,
+                "sh",
+                &example("holder"),
+                shim().to_str().unwrap(),
+            ])
+            .args([step.as_str(), &tree.name, "1", "sh", "-c", server])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let ignored = text
+            .lines()
+            .find_map(|line| line.strip_prefix("SigIgn:\t"))
+            .expect(&text);
+        let ignored = u64::from_str_radix(ignored, 16).unwrap();
+        assert_eq!(ignored & 0x7fff_ffff, 0, "{step}: {text}");
+        assert!(text.ends_with("ended exit code 3\n"), "{step}: {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a2_the_helper_is_ourselves_though_the_file_be_gone() {
+    use std::io::Write;
+    let tree = Tree::new();
+    let copy = tree.dir.path().join("upgraded");
+    fs::copy(example("holder"), &copy).unwrap();
+    let mut holder = std::process::Command::new(&copy)
+        .args(["self", "auto", &tree.name, "1", "echo", "here"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    fs::remove_file(&copy).unwrap();
+    holder.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let output = holder.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.ends_with("here\nended exit code 0\n"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
