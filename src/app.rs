@@ -49,10 +49,8 @@ impl App {
         let shim = process::own_binary().context("cannot find this program's own file")?;
         tell_containment(&shim).await;
 
-        let files = Files {
-            project: settings.project.clone(),
-            home: environment.get("HOME").map(Into::into),
-        };
+        let home = environment.get("HOME").map(Into::into);
+        let files = Files::new(settings.project.clone(), home);
         let registry = Arc::new(Registry::open(files, Arc::new(opened.store)).await?);
         let surroundings = Arc::new(Surroundings {
             project: settings.project.clone(),

@@ -1,7 +1,7 @@
 //! `portway check` and `portway plan`: the files, judged without running
 //! anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,7 +42,8 @@ pub fn check(args: &CheckArgs, environment: &BTreeMap<String, String>) -> ExitCo
     finish(run_check(args, environment))
 }
 
-/// Exits with 1 when the candidate has problems.
+/// Exits with 1 when the candidate itself has problems; those of other files
+/// are only told.
 pub fn plan(args: &PlanArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     finish(run_plan(args, environment))
 }
@@ -63,22 +64,18 @@ fn finish(outcome: anyhow::Result<(String, bool)>) -> ExitCode {
 fn files(project: Option<&Path>, environment: &BTreeMap<String, String>) -> anyhow::Result<Files> {
     let project = project.unwrap_or(Path::new("."));
     let found = project.canonicalize();
-    Ok(Files {
-        project: found.with_context(|| format!("--project: {}", project.display()))?,
-        home: environment.get("HOME").map(Into::into),
-    })
+    let found = found.with_context(|| format!("--project: {}", project.display()))?;
+    Ok(Files::new(found, environment.get("HOME").map(Into::into)))
 }
 
-fn load(files: &Files) -> anyhow::Result<Loaded> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    Ok(runtime.block_on(files.load(&Loaded::default())))
-}
-
-/// With the file's own problem as the outer error.
-fn candidate(files: &Files, loaded: &Loaded, path: &Path) -> anyhow::Result<Loaded> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let parsed = files.with_mcp(loaded, &text);
-    parsed.map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))
+/// The files with a candidate in the place of `.mcp.json`. Whose it is and
+/// who may write it matters only where it is going to stand.
+fn candidate(files: &Files, path: &Path) -> anyhow::Result<(Files, Loaded)> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let files = files.with_mcp_at(path);
+    let others = files.load_now(&Loaded::default());
+    let loaded = files.with_file(&others, &files.mcp(), &bytes);
+    Ok((files, loaded))
 }
 
 fn run_check(
@@ -86,35 +83,31 @@ fn run_check(
     environment: &BTreeMap<String, String>,
 ) -> anyhow::Result<(String, bool)> {
     let files = files(args.project.as_deref(), environment)?;
-    let mut loaded = load(&files)?;
-    if let Some(path) = &args.file {
-        loaded = candidate(&files, &loaded, path)?;
-    }
-    let reports = loaded.reports();
-    let own = |path: &str| match &args.file {
-        Some(file) if *path == files.mcp().to_string() => file.display().to_string(),
-        _ => path.to_owned(),
+    let reports = match &args.file {
+        Some(path) => {
+            let (files, loaded) = candidate(&files, path)?;
+            files.reports(&loaded)
+        }
+        None => files.reports(&files.load_now(&Loaded::default())),
     };
     let mut lines = String::new();
-    let (mut servers, mut faults) = (0, 0);
+    let (mut paths, mut servers, mut faults) = (BTreeSet::new(), 0, 0);
     for report in &reports {
-        let path = own(&report.path);
-        if let Some(error) = &report.error {
-            faults += 1;
-            lines += &format!("{path}: {error}\n");
-        }
+        // A file may hold more than one layer; its error is one.
+        let first = paths.insert(&report.path);
+        let error = report.error.iter().filter(|_| first);
         servers += report.servers.len();
         let of_servers = report.servers.iter().flat_map(|server| &server.problems);
-        for problem in report.problems.iter().chain(of_servers) {
+        for problem in error.chain(&report.problems).chain(of_servers) {
             faults += 1;
-            lines += &complaint(&path, problem);
+            lines += &complaint(&report.path, problem);
         }
     }
     if args.json {
         let text = serde_json::to_string_pretty(&reports)?;
         return Ok((text + "\n", faults == 0));
     }
-    let files = reports.len();
+    let files = paths.len();
     lines += &format!("{files} files, {servers} servers, {faults} problems\n");
     Ok((lines, faults == 0))
 }
@@ -138,9 +131,19 @@ fn run_plan(
     environment: &BTreeMap<String, String>,
 ) -> anyhow::Result<(String, bool)> {
     let files = files(args.project.as_deref(), environment)?;
-    let loaded = load(&files)?;
-    let plan = Plan::between(&loaded, &candidate(&files, &loaded, &args.file)?);
-    let good = plan.problems.is_empty();
+    let now = files.load_now(&Loaded::default());
+    let (files, then) = candidate(&files, &args.file)?;
+    let source = files.mcp();
+    let mut plan = Plan::between(&now, &then);
+    if then.problem(&source).is_some() {
+        // It would change nothing: the last good state stays.
+        plan = Plan {
+            problems: plan.problems,
+            ..Plan::between(&now, &now)
+        };
+    }
+    let path = source.to_string();
+    let good = plan.problems.iter().all(|fault| fault.file != path);
     if args.json {
         return Ok((serde_json::to_string_pretty(&plan)? + "\n", good));
     }
@@ -155,8 +158,8 @@ fn run_plan(
             text += &format!("{sign} {name}\n");
         }
     }
-    for problem in &plan.problems {
-        text += &complaint(&args.file.display().to_string(), problem);
+    for fault in &plan.problems {
+        text += &complaint(&fault.file, &fault.problem);
     }
     Ok((text, good))
 }

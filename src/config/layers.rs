@@ -42,6 +42,16 @@ impl fmt::Display for Source {
     }
 }
 
+impl Source {
+    /// For a sentence in which one file may appear twice.
+    pub fn in_words(&self) -> String {
+        match self.kind {
+            SourceKind::KodeGlobalProject => format!("{self} (its section for this project)"),
+            _ => self.to_string(),
+        }
+    }
+}
+
 /// One layer: where it is and what it says.
 #[derive(Clone, Debug)]
 pub struct Layer {

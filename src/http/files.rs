@@ -10,8 +10,10 @@ use axum::{Json, Router};
 use serde_json::{Map, Value};
 
 use super::error::{ApiError, FieldProblem};
-use crate::config;
-use crate::registry::{Plan, Registry, SourceReport};
+use super::servers::invalid;
+use crate::config::body::{parse_body, parse_replacement};
+use crate::config::{self, ServerSpec};
+use crate::registry::{Loaded, Plan, Registry, SourceReport};
 
 pub fn router(registry: Arc<Registry>) -> Router {
     Router::new()
@@ -22,7 +24,8 @@ pub fn router(registry: Arc<Registry>) -> Router {
 }
 
 async fn sources(State(registry): State<Arc<Registry>>) -> Json<Vec<SourceReport>> {
-    Json(registry.loaded().await.reports())
+    let loaded = registry.loaded().await;
+    Json(registry.files().reports(&loaded))
 }
 
 async fn schema() -> Json<Value> {
@@ -39,27 +42,50 @@ async fn plan(State(registry): State<Arc<Registry>>, body: Bytes) -> Result<Json
     })?;
     let loaded = registry.loaded().await;
     let candidate = match fields.get("file") {
-        Some(Value::String(file)) => registry.files().with_mcp(&loaded, file),
-        Some(_) => {
-            let problem = FieldProblem::new("file", "must be the text of the file");
-            return Err(ApiError::validation(vec![problem]));
-        }
-        None if fields.contains_key("mcpServers") => registry.files().with_mcp(&loaded, text),
+        Some(Value::String(file)) => whole(&registry, &loaded, file)?,
+        Some(_) => return Err(wrong("file", "must be the text of the file")),
+        None if fields.contains_key("mcpServers") => whole(&registry, &loaded, text)?,
         None => {
-            let body = config::body::parse_body(&body).map_err(super::servers::invalid)?;
-            let with = registry
-                .files()
-                .with_server(&loaded, body.name.as_str(), &body.spec);
-            return with
-                .map(|with| Json(Plan::between(&loaded, &with)))
-                .map_err(|error| ApiError::conflict(error.to_string()));
+            let (name, spec) = server(&registry, &fields, &body)?;
+            let with = registry.files().with_server(&loaded, &name, &spec);
+            with.map_err(ApiError::from)?
         }
     };
-    match candidate {
-        Ok(candidate) => Ok(Json(Plan::between(&loaded, &candidate))),
-        Err(problem) => {
-            let problem = FieldProblem::new("file", problem.to_string());
-            Err(ApiError::validation(vec![problem]))
-        }
+    Ok(Json(Plan::between(&loaded, &candidate)))
+}
+
+fn whole(registry: &Registry, loaded: &Loaded, text: &str) -> Result<Loaded, ApiError> {
+    let source = registry.files().mcp();
+    let candidate = registry.files().with_file(loaded, &source, text.as_bytes());
+    match candidate.problem(&source) {
+        Some(problem) => Err(wrong("file", &problem.to_string())),
+        None => Ok(candidate),
     }
+}
+
+/// One that is there is read as a replacement, in which covered values stand
+/// for the stored ones.
+fn server(
+    registry: &Registry,
+    fields: &Map<String, Value>,
+    body: &[u8],
+) -> Result<(String, ServerSpec), ApiError> {
+    let name = fields.get("name").and_then(Value::as_str);
+    let wanted = name.and_then(|name| registry.desired().get(name).cloned());
+    let known = wanted.as_ref().and_then(|wanted| wanted.spec.as_ref().ok());
+    let (name, spec) = match known.zip(name) {
+        Some((current, name)) => {
+            let change = parse_replacement(current, body).map_err(invalid)?;
+            (name.to_owned(), change.spec)
+        }
+        None => {
+            let body = parse_body(body).map_err(invalid)?;
+            (body.name.to_string(), body.spec)
+        }
+    };
+    Ok((name, spec))
+}
+
+fn wrong(field: &str, message: &str) -> ApiError {
+    ApiError::validation(vec![FieldProblem::new(field, message)])
 }

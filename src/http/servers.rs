@@ -21,7 +21,7 @@ use crate::config::{Problem, ServerSpec};
 use crate::fleet::catalog::{Catalog, Item};
 use crate::fleet::log::LogLine;
 use crate::fleet::{Fleet, ServerView, Status};
-use crate::registry::{Registry, RegistryError, SourceError, UpdateError, Wanted};
+use crate::registry::{Basis, Registry, RegistryError, SourceError, UpdateError, Wanted};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::wire::object;
 
@@ -86,7 +86,8 @@ async fn replace(
     path: Path<String>,
     body: Bytes,
 ) -> Result<Json<ServerRecord>, ApiError> {
-    update(state, path, |current| parse_replacement(current, &body)).await
+    let read = |current: &_| parse_replacement(current, &body);
+    update(state, path, Basis::AsTold, read).await
 }
 
 async fn change(
@@ -94,15 +95,17 @@ async fn change(
     path: Path<String>,
     body: Bytes,
 ) -> Result<Json<ServerRecord>, ApiError> {
-    update(state, path, |current| merge_patch(current, &body)).await
+    let read = |current: &_| merge_patch(current, &body);
+    update(state, path, Basis::Newest, read).await
 }
 
 async fn update(
     State(servers): State<Servers>,
     Path(server): Path<String>,
-    read: impl FnOnce(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    basis: Basis,
+    read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
 ) -> Result<Json<ServerRecord>, ApiError> {
-    let wanted = servers.registry.update(&server, read).await?;
+    let wanted = servers.registry.update(&server, basis, read).await?;
     Ok(Json(servers.taken_up(&wanted).await))
 }
 
@@ -273,7 +276,9 @@ impl From<RegistryError> for ApiError {
     fn from(error: RegistryError) -> ApiError {
         let text = error.to_string();
         match error {
-            RegistryError::NameTaken(_) | RegistryError::Broken(_) => ApiError::conflict(text),
+            RegistryError::NameTaken(_) | RegistryError::Broken(_) | RegistryError::Stale(_) => {
+                ApiError::conflict(text)
+            }
             RegistryError::NotFound(_) => ApiError::not_found(text),
             RegistryError::Closed => ApiError::unavailable(text),
             RegistryError::Source(error) => error.into(),
@@ -286,8 +291,8 @@ impl From<SourceError> for ApiError {
     fn from(error: SourceError) -> ApiError {
         let text = error.to_string();
         match error {
-            SourceError::Unusable { .. } | SourceError::Busy { .. } => ApiError::conflict(text),
             SourceError::Gone { .. } => ApiError::not_found(text),
+            _ => ApiError::conflict(text),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Registry;
@@ -17,40 +18,77 @@ const PERIOD: Duration = Duration::from_millis(200);
 const REST: Duration = Duration::from_millis(60);
 /// but no longer than this: whoever never stops writing is read in between.
 const RESTS: usize = 8;
+/// Some file systems count time in whole seconds, and two saves of one second
+/// look alike there. So each change is read once more when it is this old.
+const COARSE: Duration = Duration::from_millis(2500);
 
 /// Reloads the registry whenever a file has changed, until `stop`.
 pub async fn follow(registry: Arc<Registry>, stop: CancellationToken) {
-    let work = async {
-        // Nothing seen yet: what changed since the first load is found now.
-        let mut seen = None;
-        loop {
-            tokio::time::sleep(PERIOD).await;
-            let mut now = look(&registry).await;
-            if seen == now {
-                continue;
-            }
-            for _ in 0..RESTS {
-                tokio::time::sleep(REST).await;
-                let later = look(&registry).await;
-                if later == now {
-                    break;
-                }
-                now = later;
-            }
-            // Before the reading: what is written during it shows up next time.
-            seen = now;
-            if let Err(error) = registry.reload().await {
-                tracing::error!("the changed files could not be taken over: {error}");
-            }
-        }
-    };
+    let mut follower = Follower::default();
     tokio::select! {
-        () = work => {}
+        () = follower.run(&registry) => {}
         () = stop.cancelled() => {}
     }
 }
 
-async fn look(registry: &Registry) -> Option<Vec<Option<Stamp>>> {
+type Stamps = Vec<Option<Stamp>>;
+
+#[derive(Default)]
+struct Follower {
+    /// What was last read; nothing at first, so that what changed since the
+    /// start is found.
+    seen: Option<Stamps>,
+    /// When to read once more, whatever the stamps say.
+    again: Option<Instant>,
+    failure: Option<String>,
+}
+
+impl Follower {
+    async fn run(&mut self, registry: &Registry) {
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let due = self.again.is_some_and(|due| due <= Instant::now());
+            let now = look(registry).await;
+            if now == self.seen && !due {
+                continue;
+            }
+            let rested = settle(registry, now).await;
+            let changed = rested != self.seen;
+            // Stamped before the reading: what is written during it shows up
+            // next time. What never rested is looked at again anyway.
+            self.seen = rested;
+            self.again = changed.then(|| Instant::now() + COARSE);
+            self.reload(registry).await;
+        }
+    }
+
+    async fn reload(&mut self, registry: &Registry) {
+        let failure = registry.reload().await.err().map(|error| error.to_string());
+        if let Some(error) = &failure {
+            // Tried again at the next look, told once.
+            self.seen = None;
+            if self.failure.as_ref() != Some(error) {
+                tracing::error!("the changed files could not be taken over: {error}");
+            }
+        }
+        self.failure = failure;
+    }
+}
+
+/// The stamps once they rest; `None` if they do not.
+async fn settle(registry: &Registry, mut now: Option<Stamps>) -> Option<Stamps> {
+    for _ in 0..RESTS {
+        tokio::time::sleep(REST).await;
+        let later = look(registry).await;
+        if later == now {
+            return now;
+        }
+        now = later;
+    }
+    None
+}
+
+async fn look(registry: &Registry) -> Option<Stamps> {
     let paths = registry.files.paths();
     let stamps = move || paths.iter().map(|path: &PathBuf| stamp(path)).collect();
     tokio::task::spawn_blocking(stamps).await.ok()

@@ -5,32 +5,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
-use crate::config::body::Change;
-use crate::config::{Problem, ServerName, ServerSpec};
+use crate::config::{Problem, ServerName};
 use crate::store::{ServerRecord, Store, StoreError};
 
+mod changes;
 mod follow;
 mod plan;
 mod report;
 mod rewrite;
 mod sources;
+mod tell;
 mod wanted;
 
+pub use changes::Basis;
 pub use follow::follow;
-pub use plan::Plan;
+pub use plan::{Fault, Plan};
 pub use report::{DefinitionReport, SourceReport};
 pub use rewrite::SourceError;
 pub use sources::{Files, Loaded};
 pub use wanted::Wanted;
-
-use rewrite::Edit;
-
-/// Well below what may wait for the store.
-const RECORDS_AT_ONCE: usize = 256;
 
 /// Everything that is defined, by name.
 pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
@@ -43,6 +39,9 @@ pub enum RegistryError {
     NotFound(String),
     #[error("the definition of {0:?} is broken; mend it where it stands")]
     Broken(String),
+    /// Writing the change would undo what somebody has just saved.
+    #[error("{0:?} has just been changed in its file; look at it and try again")]
+    Stale(String),
     #[error(transparent)]
     Source(#[from] SourceError),
     #[error(transparent)]
@@ -64,8 +63,50 @@ struct Edits {
     records: BTreeMap<String, ServerRecord>,
     restarts: BTreeMap<Arc<str>, u64>,
     generation: u64,
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
     closed: bool,
+}
+
+/// What a reload changes in the records: new names get one, and a newer word
+/// than an earlier start or stop takes its place.
+impl Edits {
+    fn due_records(&self, before: &Desired) -> Vec<ServerRecord> {
+        let mut due = Vec::new();
+        for (name, effective) in &self.loaded.merged {
+            let Ok(name) = ServerName::parse(name) else {
+                continue;
+            };
+            match self.records.get(name.as_str()) {
+                None => due.push(ServerRecord::new(name)),
+                Some(record) => {
+                    let old = before.get(name.as_str()).map(|old| &old.spec);
+                    let flipped = match (old, &effective.definition) {
+                        (Some(Ok(old)), Ok((_, new))) => old.enabled != new.enabled,
+                        _ => false,
+                    };
+                    due.extend(forget_run(record).filter(|_| flipped));
+                }
+            }
+        }
+        // One that was taken out starts afresh if it ever comes back.
+        let gone = before.keys().filter(|name| !self.defines(name));
+        let gone = gone.filter_map(|name| self.records.get(&**name));
+        due.extend(gone.filter_map(forget_run));
+        due
+    }
+
+    fn defines(&self, name: &str) -> bool {
+        self.loaded.merged.contains_key(name)
+    }
+}
+
+/// The record without a person's start or stop, if it had one.
+fn forget_run(record: &ServerRecord) -> Option<ServerRecord> {
+    record.run?;
+    Some(ServerRecord {
+        run: None,
+        ..record.clone()
+    })
 }
 
 impl Registry {
@@ -85,7 +126,7 @@ impl Registry {
                 records,
                 restarts: BTreeMap::new(),
                 generation: 0,
-                loaded: Loaded::default(),
+                loaded: Arc::default(),
                 closed: false,
             }),
             desired: watch::Sender::new(Arc::default()),
@@ -121,58 +162,20 @@ impl Registry {
     }
 
     async fn refresh(&self, edits: &mut Edits) -> Result<(), StoreError> {
-        let loaded = self.files.load(&edits.loaded).await;
-        sources::tell(&loaded, &edits.loaded);
+        let loaded = self.files.load(edits.loaded.clone()).await;
+        tell::files(&loaded, &edits.loaded);
         edits.loaded = loaded;
-        self.record_new(edits).await?;
-        self.obey_enabled(edits).await?;
+        let before = self.desired();
+        let records = edits.due_records(&before);
+        if !records.is_empty() {
+            self.store.put_servers(&records).await?;
+            let named = records
+                .into_iter()
+                .map(|record| (record.name.to_string(), record));
+            edits.records.extend(named);
+        }
         self.publish(edits);
-        Ok(())
-    }
-
-    /// Gives an id to every name that has none. Side by side, because the
-    /// store saves once for all that wait: a long file must not delay a start.
-    async fn record_new(&self, edits: &mut Edits) -> Result<(), StoreError> {
-        let names = edits.loaded.merged.keys();
-        let new: Vec<ServerRecord> = names
-            .filter(|name| !edits.records.contains_key(*name))
-            .filter_map(|name| ServerName::parse(name).ok())
-            .map(ServerRecord::new)
-            .collect();
-        for batch in new.chunks(RECORDS_AT_ONCE) {
-            try_join_all(batch.iter().map(|record| self.store.put_server(record))).await?;
-        }
-        let named = new
-            .into_iter()
-            .map(|record| (record.name.to_string(), record));
-        edits.records.extend(named);
-        Ok(())
-    }
-
-    /// An edit of `enabled` is a newer word than an earlier start or stop.
-    async fn obey_enabled(&self, edits: &mut Edits) -> Result<(), StoreError> {
-        let old = self.desired();
-        for (name, effective) in &edits.loaded.merged {
-            let (Some(before), Ok((_, spec))) = (old.get(name.as_str()), &effective.definition)
-            else {
-                continue;
-            };
-            let flipped = before
-                .spec
-                .as_ref()
-                .is_ok_and(|old| old.enabled != spec.enabled);
-            if let Some(record) = edits.records.get_mut(name)
-                && flipped
-                && record.run.is_some()
-            {
-                let changed = ServerRecord {
-                    run: None,
-                    ..record.clone()
-                };
-                self.store.put_server(&changed).await?;
-                *record = changed;
-            }
-        }
+        tell::servers(&before, &self.desired());
         Ok(())
     }
 
@@ -212,176 +215,12 @@ impl Registry {
     }
 
     /// What the files say now, and whether they can be read.
-    pub async fn loaded(&self) -> Loaded {
+    pub async fn loaded(&self) -> Arc<Loaded> {
         self.edits.lock().await.loaded.clone()
     }
 
     pub fn files(&self) -> &Files {
         &self.files
-    }
-
-    /// Registers a server. Nothing of it is kept if anything fails.
-    pub async fn create(
-        &self,
-        name: ServerName,
-        spec: ServerSpec,
-        auto_start: bool,
-    ) -> Result<Arc<Wanted>, RegistryError> {
-        let mut edits = self.open_edits().await?;
-        if self.desired().contains_key(name.as_str()) {
-            return Err(RegistryError::NameTaken(name.to_string()));
-        }
-        // One taken out of its file by hand may still be remembered.
-        let known = edits.records.get(name.as_str()).cloned();
-        let fresh = || ServerRecord::new(name.clone());
-        let record = ServerRecord {
-            run: (!auto_start && spec.enabled).then_some(false),
-            ..known.clone().unwrap_or_else(fresh)
-        };
-        self.store.put_server(&record).await?;
-        let source = self.files.mcp();
-        let edit = [Edit::Set(&spec)];
-        let written = self
-            .files
-            .edit(&source, name.as_str(), &edit, &edits.loaded);
-        if let Err(error) = written.await {
-            // The id alone is no server: without its definition it goes too.
-            match known {
-                Some(known) => self.store.put_server(&known).await?,
-                None => drop(self.store.delete_server(&name).await?),
-            }
-            return Err(error.into());
-        }
-        edits.records.insert(name.to_string(), record);
-        self.refresh(&mut edits).await?;
-        self.named(name.as_str())
-    }
-
-    /// Replaces a definition, and the name with it where the change has one.
-    /// The id stays.
-    pub async fn update(
-        &self,
-        server: &str,
-        read: impl FnOnce(&ServerSpec) -> Result<Change, Vec<Problem>>,
-    ) -> Result<Arc<Wanted>, UpdateError> {
-        let mut edits = self.open_edits().await?;
-        let wanted = self.found(server)?;
-        let Ok(current) = &wanted.spec else {
-            return Err(RegistryError::Broken(wanted.name.to_string()).into());
-        };
-        let change = read(current).map_err(UpdateError::Problems)?;
-        let renamed = change.name.filter(|name| name.as_str() != &*wanted.name);
-        if let Some(name) = &renamed
-            && self.desired().contains_key(name.as_str())
-        {
-            return Err(RegistryError::NameTaken(name.to_string()).into());
-        }
-        let mut rewrite = Vec::new();
-        if let Some(name) = &renamed {
-            self.copy_record(&mut edits, &wanted, name).await?;
-            rewrite.push(Edit::Rename(name.as_str()));
-        }
-        if change.spec != **current {
-            rewrite.push(Edit::Set(&change.spec));
-        }
-        if !rewrite.is_empty() {
-            self.files
-                .edit(&wanted.source, &wanted.name, &rewrite, &edits.loaded)
-                .await
-                .map_err(RegistryError::from)?;
-        }
-        if renamed.is_some() {
-            self.forget_record(&mut edits, &wanted.name).await?;
-        }
-        self.refresh(&mut edits)
-            .await
-            .map_err(RegistryError::from)?;
-        let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
-        Ok(self.named(name)?)
-    }
-
-    /// The id under its new name, before the file has it: a crash in between
-    /// leaves a record too many, never a server without its id.
-    async fn copy_record(
-        &self,
-        edits: &mut Edits,
-        wanted: &Wanted,
-        new: &ServerName,
-    ) -> Result<(), RegistryError> {
-        let Some(old) = edits.records.get(&*wanted.name) else {
-            return Ok(());
-        };
-        let record = ServerRecord {
-            name: new.clone(),
-            ..old.clone()
-        };
-        self.store.put_server(&record).await?;
-        edits.records.insert(new.to_string(), record);
-        Ok(())
-    }
-
-    async fn forget_record(&self, edits: &mut Edits, name: &str) -> Result<(), RegistryError> {
-        if let Some(record) = edits.records.remove(name) {
-            self.store.delete_server(&record.name).await?;
-        }
-        Ok(())
-    }
-
-    /// Removes a definition from its source; one that it hid comes forth.
-    pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
-        let mut edits = self.open_edits().await?;
-        let wanted = self.found(server)?;
-        self.files
-            .edit(&wanted.source, &wanted.name, &[Edit::Remove], &edits.loaded)
-            .await?;
-        if wanted.shadows.is_empty() {
-            self.forget_record(&mut edits, &wanted.name).await?;
-        }
-        self.refresh(&mut edits).await?;
-        Ok(wanted)
-    }
-
-    /// Start or stop. What is so already stays as it is.
-    pub async fn set_run(&self, server: &str, run: bool) -> Result<Arc<Wanted>, RegistryError> {
-        let mut edits = self.open_edits().await?;
-        let wanted = self.found(server)?;
-        self.remember_run(&mut edits, &wanted, run).await?;
-        self.publish(&mut edits);
-        self.named(&wanted.name)
-    }
-
-    async fn remember_run(
-        &self,
-        edits: &mut Edits,
-        wanted: &Wanted,
-        run: bool,
-    ) -> Result<(), RegistryError> {
-        let Ok(spec) = &wanted.spec else {
-            return Ok(());
-        };
-        let run = (run != spec.enabled).then_some(run);
-        if let Some(record) = edits.records.get_mut(&*wanted.name)
-            && record.run != run
-        {
-            let changed = ServerRecord {
-                run,
-                ..record.clone()
-            };
-            self.store.put_server(&changed).await?;
-            *record = changed;
-        }
-        Ok(())
-    }
-
-    /// Ends what runs and starts it anew: one edit, so that what was stopped
-    /// is started once.
-    pub async fn restart(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
-        let mut edits = self.open_edits().await?;
-        let wanted = self.found(server)?;
-        self.remember_run(&mut edits, &wanted, true).await?;
-        *edits.restarts.entry(wanted.name.clone()).or_default() += 1;
-        self.publish(&mut edits);
-        self.named(&wanted.name)
     }
 
     /// Nothing should run any more; later edits are refused.

@@ -1,5 +1,7 @@
 //! What a change would do, without doing it.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::Wanted;
@@ -15,16 +17,27 @@ pub struct Plan {
     pub restarted: Vec<String>,
     /// Unchanged, or changed in a way that needs no restart.
     pub kept: Vec<String>,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Fault>,
+}
+
+/// A problem and the file it is in.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    pub file: String,
+    #[serde(flatten)]
+    pub problem: Problem,
 }
 
 impl Plan {
     /// What going from one state of the files to another means.
     pub fn between(old: &Loaded, new: &Loaded) -> Plan {
         let mut plan = Plan::default();
+        for (path, state) in &new.files {
+            plan.blame(path, state.problem.iter().chain(&state.parsed.problems));
+        }
         for (name, effective) in &new.merged {
             if let Err(problems) = &effective.definition {
-                plan.problems.extend(problems.iter().cloned());
+                plan.blame(&effective.source.path, problems);
             }
             let before = old
                 .merged
@@ -44,9 +57,16 @@ impl Plan {
             .keys()
             .filter(|name| !new.merged.contains_key(*name));
         plan.removed = gone.cloned().collect();
-        let whole_files = new.files.values().flat_map(|state| &state.parsed.problems);
-        plan.problems.extend(whole_files.cloned());
         plan
+    }
+
+    fn blame<'p>(&mut self, path: &Path, problems: impl IntoIterator<Item = &'p Problem>) {
+        let file = path.display().to_string();
+        self.problems
+            .extend(problems.into_iter().map(|problem| Fault {
+                file: file.clone(),
+                problem: problem.clone(),
+            }));
     }
 }
 

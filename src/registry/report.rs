@@ -1,21 +1,22 @@
 //! The files as the API shows them: what each defines, what is hidden, what
 //! is wrong.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::rewrite::{Edit, SourceError};
+use super::rewrite::SourceError;
 use super::sources::{Files, Loaded};
-use crate::config::layers::SourceKind;
+use crate::config::layers::{Layer, SourceKind};
 use crate::config::{Problem, ServerSpec};
 
-/// One file.
+/// One layer: a file, or the section of a file that is for this project.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceReport {
     pub path: String,
     pub kind: SourceKind,
     /// Why the file cannot be used now; its last good state is in force.
-    pub error: Option<String>,
+    #[serde(serialize_with = "as_text")]
+    pub error: Option<Problem>,
     pub problems: Vec<Problem>,
     pub servers: Vec<DefinitionReport>,
 }
@@ -30,32 +31,32 @@ pub struct DefinitionReport {
     pub problems: Vec<Problem>,
 }
 
-impl Loaded {
-    pub fn reports(&self) -> Vec<SourceReport> {
-        let mut reports = Vec::new();
-        for (path, state) in &self.files {
-            let servers = state.parsed.servers.iter().map(|(name, definition)| {
-                let winner = self.merged.get(name).map(|effective| &effective.source);
-                let beaten = winner.filter(|winner| winner.path != *path);
-                DefinitionReport {
-                    name: name.clone(),
-                    shadowed_by: beaten.map(ToString::to_string),
-                    problems: definition.as_ref().err().cloned().unwrap_or_default(),
-                }
-            });
-            reports.push(SourceReport {
-                path: path.display().to_string(),
-                kind: state.kind,
-                error: state.problem.clone(),
-                problems: state.parsed.problems.clone(),
-                servers: servers.collect(),
-            });
-        }
-        reports
+fn as_text<S: Serializer>(problem: &Option<Problem>, serializer: S) -> Result<S::Ok, S::Error> {
+    match problem {
+        Some(problem) => serializer.collect_str(problem),
+        None => serializer.serialize_none(),
     }
 }
 
 impl Files {
+    pub fn reports(&self, loaded: &Loaded) -> Vec<SourceReport> {
+        let mut reports = Vec::new();
+        for (path, state) in &loaded.files {
+            let mut problems = state.parsed.problems.clone();
+            for layer in self.layers_of(path, state) {
+                reports.push(SourceReport {
+                    path: path.display().to_string(),
+                    kind: layer.source.kind,
+                    error: state.problem.clone(),
+                    // Of the file: once is enough.
+                    problems: std::mem::take(&mut problems),
+                    servers: loaded.definitions(layer),
+                });
+            }
+        }
+        reports
+    }
+
     /// What the files would say if one server were written as the API would.
     pub fn with_server(
         &self,
@@ -67,20 +68,34 @@ impl Files {
             .merged
             .get(name)
             .map_or_else(|| self.mcp(), |e| e.source.clone());
-        let base = loaded
-            .files
-            .get(&source.path)
-            .map(|state| state.good.to_vec());
-        let text = String::from_utf8(base.unwrap_or_default()).unwrap_or_default();
-        let unusable = |reason: String| SourceError::Unusable {
-            path: source.path.clone(),
-            reason,
+        if let Some(problem) = loaded.problem(&source) {
+            return Err(SourceError::Unusable {
+                path: source.path,
+                reason: problem.to_string(),
+            });
+        }
+        let state = loaded.files.get(&source.path);
+        let good = state.map(|state| state.good.to_vec()).unwrap_or_default();
+        let text = String::from_utf8(good).unwrap_or_default();
+        let mut draft = self.draft_of(&source, text);
+        draft.set(name, spec)?;
+        Ok(self.with_file(loaded, &source, draft.text.as_bytes()))
+    }
+}
+
+impl Loaded {
+    fn definitions(&self, layer: Layer) -> Vec<DefinitionReport> {
+        let source = layer.source;
+        let report = |(name, definition): (String, Result<_, Vec<Problem>>)| {
+            let winner = self.merged.get(&name).map(|effective| &effective.source);
+            DefinitionReport {
+                shadowed_by: winner
+                    .filter(|winner| **winner != source)
+                    .map(ToString::to_string),
+                problems: definition.err().unwrap_or_default(),
+                name,
+            }
         };
-        let text = self
-            .apply(&source, name, &[Edit::Set(spec)], text)
-            .map_err(|error| unusable(error.to_string()))?
-            .unwrap_or_default();
-        self.with_file(loaded, &source, &text)
-            .map_err(|problem| unusable(problem.to_string()))
+        layer.servers.into_iter().map(report).collect()
     }
 }

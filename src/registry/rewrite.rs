@@ -3,15 +3,17 @@
 
 use std::path::PathBuf;
 
-use super::sources::{Files, Loaded, read_file};
+use super::sources::{Files, Loaded, dialect, read_file};
 use crate::config::edit::{self, EditError};
 use crate::config::layers::{self, Source, SourceKind};
-use crate::config::{Dialect, ServerSpec, parse_file};
+use crate::config::{Definition, ServerSpec, parse_file};
 use crate::store::{self, ReplaceError};
 
 /// A file we make may hold secrets.
 const NEW_FILE_MODE: u32 = 0o600;
-const TRIES: usize = 5;
+
+/// How often a change is made anew on what somebody else has just written.
+pub(super) const TRIES: usize = 5;
 
 /// Why a file could not be edited.
 #[derive(Debug, thiserror::Error)]
@@ -22,97 +24,156 @@ pub enum SourceError {
     Busy { path: PathBuf },
     #[error("the definition is gone from {}", path.display())]
     Gone { path: PathBuf },
+    #[error("{} defines a server called {name:?} already", path.display())]
+    Taken { path: PathBuf, name: String },
 }
 
-/// One change of one server.
-pub(super) enum Edit<'a> {
-    Set(&'a ServerSpec),
-    Rename(&'a str),
-    Remove,
-}
-
-impl Edit<'_> {
-    fn apply(&self, text: &str, place: &[&str]) -> Result<Option<String>, EditError> {
-        match self {
-            Edit::Set(spec) => edit::set_server(text, place, spec).map(Some),
-            Edit::Rename(name) => edit::rename_server(text, place, name).map(Some),
-            Edit::Remove => edit::remove_server(text, place),
-        }
-    }
+/// A file as it is now, to be changed and put back.
+pub(super) struct Draft<'f> {
+    files: &'f Files,
+    source: Source,
+    /// What is on disk; `None` where there is no file.
+    found: Option<Vec<u8>>,
+    pub text: String,
 }
 
 impl Files {
-    /// Reads the file, applies the edits and replaces it in one step; again
-    /// if somebody else wrote it meanwhile.
-    pub(super) async fn edit(
+    /// The file of a source, as it is at this moment.
+    pub(super) async fn draft(
         &self,
         source: &Source,
-        name: &str,
-        edits: &[Edit<'_>],
         loaded: &Loaded,
-    ) -> Result<(), SourceError> {
-        let path = source.path.clone();
+    ) -> Result<Draft<'_>, SourceError> {
+        let path = &source.path;
         let unusable = |reason: String| SourceError::Unusable {
             path: path.clone(),
             reason,
         };
-        for _ in 0..TRIES {
-            let found = read_file(&path).await;
-            let found = found.map_err(|error| unusable(error.to_string()))?;
-            // A file that is gone comes back as it last was, with the edit.
-            let last = loaded.files.get(&path).map(|state| state.good.to_vec());
-            let base = found.clone().or(last).unwrap_or_default();
-            let base = String::from_utf8(base).map_err(|_| unusable("is not UTF-8 text".into()))?;
-            let next = match self.apply(source, name, edits, base) {
-                Ok(Some(next)) => next,
-                Ok(None) | Err(EditError::Missing(_)) => return Err(SourceError::Gone { path }),
-                Err(error) => return Err(unusable(error.to_string())),
-            };
-            let target = path.clone();
-            let write =
-                move || store::replace(&target, found.as_deref(), next.as_bytes(), NEW_FILE_MODE);
-            let written = tokio::task::spawn_blocking(write).await;
-            match written.map_err(|error| unusable(error.to_string()))? {
-                Ok(()) => return Ok(()),
-                Err(ReplaceError::Changed) => {}
-                Err(ReplaceError::Io(error)) => return Err(unusable(error.to_string())),
-            }
-        }
-        Err(SourceError::Busy { path })
+        let found = read_file(path).await;
+        let found = found.map_err(|error| unusable(error.to_string()))?;
+        // A file that is gone comes back as it last was, with the edit.
+        let last = loaded.files.get(path).map(|state| state.good.to_vec());
+        let base = found.clone().or(last).unwrap_or_default();
+        let text = String::from_utf8(base).map_err(|_| unusable("is not UTF-8 text".into()))?;
+        Ok(Draft {
+            found,
+            ..self.draft_of(source, text)
+        })
     }
 
-    pub(super) fn apply(
-        &self,
-        source: &Source,
-        name: &str,
-        edits: &[Edit<'_>],
-        mut text: String,
-    ) -> Result<Option<String>, EditError> {
-        let mut name = name.to_owned();
-        for edit in edits {
-            let place = self.place(source, &text, &name);
-            let place: Vec<&str> = place.iter().map(String::as_str).collect();
-            text = match edit.apply(&text, &place)? {
-                Some(text) => text,
-                None => return Ok(None),
-            };
-            if let Edit::Rename(new) = edit {
-                name = (*new).to_owned();
-            }
+    /// A draft that starts from a text and is never put back.
+    pub(super) fn draft_of(&self, source: &Source, text: String) -> Draft<'_> {
+        Draft {
+            files: self,
+            source: source.clone(),
+            found: None,
+            text,
         }
-        Ok(Some(text))
+    }
+}
+
+impl Draft<'_> {
+    /// Whether the file says anything under that name, valid or not.
+    pub fn has(&self, name: &str) -> Result<bool, SourceError> {
+        let place = self.place(name);
+        let place: Vec<&str> = place.iter().map(String::as_str).collect();
+        edit::has_server(&self.text, &place).map_err(|error| self.unusable(error.to_string()))
+    }
+
+    /// How the file defines a server, where it does at all.
+    pub fn definition(&self, name: &str) -> Result<Option<Definition>, SourceError> {
+        let parsed = parse_file(&self.text, dialect(self.source.kind));
+        let mut parsed = parsed.map_err(|problem| self.unusable(problem.to_string()))?;
+        if self.source.kind != SourceKind::KodeGlobalProject {
+            return Ok(parsed.servers.swap_remove(name));
+        }
+        let key = layers::project_key(&parsed, self.files.project()).map(str::to_owned);
+        let section = key.and_then(|key| parsed.projects.get_mut(&key));
+        Ok(section.and_then(|servers| servers.swap_remove(name)))
+    }
+
+    pub fn set(&mut self, name: &str, spec: &ServerSpec) -> Result<(), SourceError> {
+        self.change(name, |text, place| edit::set_server(text, place, spec))
+    }
+
+    pub fn rename(&mut self, name: &str, new: &str) -> Result<(), SourceError> {
+        self.change(name, |text, place| edit::rename_server(text, place, new))
+    }
+
+    pub fn remove(&mut self, name: &str) -> Result<(), SourceError> {
+        self.change(name, |text, place| {
+            let missing = || EditError::Missing(name.to_owned());
+            edit::remove_server(text, place)?.ok_or_else(missing)
+        })
+    }
+
+    fn change(
+        &mut self,
+        name: &str,
+        edit: impl FnOnce(&str, &[&str]) -> Result<String, EditError>,
+    ) -> Result<(), SourceError> {
+        let place = self.place(name);
+        let place: Vec<&str> = place.iter().map(String::as_str).collect();
+        match edit(&self.text, &place) {
+            Ok(text) => {
+                self.text = text;
+                Ok(())
+            }
+            Err(EditError::Missing(_)) => Err(self.gone()),
+            Err(EditError::Taken(name)) => Err(SourceError::Taken {
+                path: self.source.path.clone(),
+                name,
+            }),
+            Err(error) => Err(self.unusable(error.to_string())),
+        }
     }
 
     /// The keys that lead to a server in the file of its source.
-    fn place(&self, source: &Source, text: &str, name: &str) -> Vec<String> {
+    fn place(&self, name: &str) -> Vec<String> {
         let mut place = Vec::new();
-        if source.kind == SourceKind::KodeGlobalProject {
-            let parsed = parse_file(text, Dialect::Kode).unwrap_or_default();
-            let written = layers::project_key(&parsed, &self.project);
-            let key = written.map_or_else(|| self.project.display().to_string(), str::to_owned);
+        if self.source.kind == SourceKind::KodeGlobalProject {
+            let project = self.files.project();
+            let parsed = parse_file(&self.text, dialect(self.source.kind)).unwrap_or_default();
+            let written = layers::project_key(&parsed, project);
+            let key = written.map_or_else(|| project.display().to_string(), str::to_owned);
             place.extend(["projects".to_owned(), key]);
         }
         place.extend(["mcpServers".to_owned(), name.to_owned()]);
         place
+    }
+
+    /// Puts the changed text in place. False if the file is not what the
+    /// draft was made from any more: then it is for the next draft.
+    pub async fn save(self) -> Result<bool, SourceError> {
+        let path = self.source.path.clone();
+        let unusable = |reason: String| SourceError::Unusable {
+            path: path.clone(),
+            reason,
+        };
+        let (found, text, target) = (self.found, self.text, path.clone());
+        if found.as_deref() == Some(text.as_bytes()) {
+            return Ok(true);
+        }
+        let write =
+            move || store::replace(&target, found.as_deref(), text.as_bytes(), NEW_FILE_MODE);
+        let written = tokio::task::spawn_blocking(write).await;
+        match written.map_err(|error| unusable(error.to_string()))? {
+            Ok(()) => Ok(true),
+            Err(ReplaceError::Changed) => Ok(false),
+            Err(ReplaceError::Io(error)) => Err(unusable(error.to_string())),
+        }
+    }
+
+    pub fn gone(&self) -> SourceError {
+        SourceError::Gone {
+            path: self.source.path.clone(),
+        }
+    }
+
+    fn unusable(&self, reason: String) -> SourceError {
+        SourceError::Unusable {
+            path: self.source.path.clone(),
+            reason,
+        }
     }
 }

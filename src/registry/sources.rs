@@ -14,14 +14,16 @@ use crate::store::{self, ReadError};
 /// The files that may define servers.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// Absolute; `.mcp.json` and `.kode.json` are here.
-    pub project: PathBuf,
+    /// Absolute; `.kode.json` is here.
+    project: PathBuf,
+    /// The project's `.mcp.json`.
+    mcp: PathBuf,
     /// Where `~/.kode.json` is, for those who have a home.
-    pub home: Option<PathBuf>,
+    home: Option<PathBuf>,
 }
 
 /// What the files said last.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Loaded {
     pub(super) files: BTreeMap<PathBuf, FileState>,
     pub(super) merged: IndexMap<String, Effective>,
@@ -33,15 +35,38 @@ pub(super) struct FileState {
     pub kind: SourceKind,
     pub good: Arc<[u8]>,
     pub parsed: Arc<Parsed>,
-    pub problem: Option<String>,
+    pub problem: Option<Problem>,
 }
 
 impl Files {
+    /// `project` is absolute and free of links.
+    pub fn new(project: PathBuf, home: Option<PathBuf>) -> Files {
+        // Whoever works in their home by another name has one file there.
+        let home = home.map(|home| match home.canonicalize() {
+            Ok(real) if real == project => real,
+            _ => home,
+        });
+        let mcp = project.join(".mcp.json");
+        Files { project, mcp, home }
+    }
+
+    /// The same with another file in the place of `.mcp.json`.
+    pub fn with_mcp_at(&self, path: &Path) -> Files {
+        Files {
+            mcp: path.to_owned(),
+            ..self.clone()
+        }
+    }
+
     pub fn mcp(&self) -> Source {
         Source {
             kind: SourceKind::Mcp,
-            path: self.project.join(".mcp.json"),
+            path: self.mcp.clone(),
         }
+    }
+
+    pub(super) fn project(&self) -> &Path {
+        &self.project
     }
 
     /// Everything that is read, whether it is there or not.
@@ -50,52 +75,52 @@ impl Files {
     }
 
     fn all(&self) -> Vec<(SourceKind, PathBuf)> {
-        let mut files = vec![
-            (SourceKind::Mcp, self.mcp().path),
-            (SourceKind::KodeProject, self.project.join(".kode.json")),
-        ];
-        if let Some(home) = self.home.as_ref().filter(|home| **home != self.project) {
+        let mut files = vec![(SourceKind::Mcp, self.mcp.clone())];
+        // In one's home the two are one, and it says all that the global does.
+        if self.home.as_ref() != Some(&self.project) {
+            files.push((SourceKind::KodeProject, self.project.join(".kode.json")));
+        }
+        if let Some(home) = &self.home {
             files.push((SourceKind::KodeGlobal, home.join(".kode.json")));
         }
         files
     }
 
-    /// Reads everything anew.
-    pub async fn load(&self, before: &Loaded) -> Loaded {
+    /// Reads everything anew, away from those who must not wait for a disk.
+    pub(super) async fn load(&self, before: Arc<Loaded>) -> Arc<Loaded> {
+        let (files, old) = (self.clone(), before.clone());
+        match tokio::task::spawn_blocking(move || files.load_now(&old)).await {
+            Ok(loaded) => Arc::new(loaded),
+            Err(error) => {
+                tracing::error!("the files could not be read: {error}");
+                before
+            }
+        }
+    }
+
+    /// Reads everything anew. Blocks on the disk.
+    pub fn load_now(&self, before: &Loaded) -> Loaded {
         let mut files = BTreeMap::new();
         for (kind, path) in self.all() {
             let old = before.files.get(&path);
-            if let Some(state) = read(kind, &path, old).await {
+            if let Some(state) = read(kind, &path, old) {
                 files.insert(path, state);
             }
         }
         self.merge(files)
     }
 
-    /// What the files would say together if `.mcp.json` held `text`.
-    pub fn with_mcp(&self, loaded: &Loaded, text: &str) -> Result<Loaded, Problem> {
-        self.with_file(loaded, &self.mcp(), text)
-    }
-
-    pub(super) fn with_file(
-        &self,
-        loaded: &Loaded,
-        source: &Source,
-        text: &str,
-    ) -> Result<Loaded, Problem> {
+    /// What the files would say together if one of them held `bytes`; one
+    /// that cannot be used keeps its last good state, as it would in earnest.
+    pub fn with_file(&self, loaded: &Loaded, source: &Source, bytes: &[u8]) -> Loaded {
         let kind = match source.kind {
             SourceKind::KodeGlobalProject => SourceKind::KodeGlobal,
             kind => kind,
         };
-        let state = FileState {
-            kind,
-            good: text.as_bytes().into(),
-            parsed: Arc::new(parse_file(text, dialect(kind))?),
-            problem: None,
-        };
         let mut files = loaded.files.clone();
+        let state = judge(kind, bytes.into(), files.get(&source.path));
         files.insert(source.path.clone(), state);
-        Ok(self.merge(files))
+        self.merge(files)
     }
 
     fn merge(&self, files: BTreeMap<PathBuf, FileState>) -> Loaded {
@@ -108,7 +133,7 @@ impl Files {
         }
     }
 
-    fn layers_of(&self, path: &Path, state: &FileState) -> Vec<Layer> {
+    pub(super) fn layers_of(&self, path: &Path, state: &FileState) -> Vec<Layer> {
         if state.kind == SourceKind::KodeGlobal {
             return layers::kode_global(path, Parsed::clone(&state.parsed), &self.project);
         }
@@ -118,6 +143,13 @@ impl Files {
         };
         let servers = state.parsed.servers.clone();
         vec![Layer { source, servers }]
+    }
+}
+
+impl Loaded {
+    /// What is wrong with a whole file, so that it is not in force.
+    pub fn problem(&self, source: &Source) -> Option<&Problem> {
+        self.files.get(&source.path)?.problem.as_ref()
     }
 }
 
@@ -137,77 +169,44 @@ pub(super) async fn read_file(path: &Path) -> Result<Option<Vec<u8>>, ReadError>
 }
 
 /// `None` where there is no file and never was one.
-async fn read(kind: SourceKind, path: &Path, old: Option<&FileState>) -> Option<FileState> {
-    let kept = |problem: String| FileState {
-        kind,
-        good: old.map(|old| old.good.clone()).unwrap_or_default(),
-        parsed: old.map(|old| old.parsed.clone()).unwrap_or_default(),
-        problem: Some(problem),
-    };
-    let bytes = match read_file(path).await {
-        Ok(Some(bytes)) => bytes,
+fn read(kind: SourceKind, path: &Path, old: Option<&FileState>) -> Option<FileState> {
+    match store::read_trusted(path) {
+        Ok(Some(bytes)) => Some(judge(kind, bytes, old)),
         // Mostly an editor or a checkout at work; a person who means it
         // empties `mcpServers`.
-        Ok(None) => return old.map(|_| kept("is gone".into())),
-        Err(error) => return Some(kept(error.to_string())),
-    };
+        Ok(None) => old.map(|_| kept(kind, old, Problem::new("", "is gone"))),
+        Err(error) => Some(kept(kind, old, Problem::new("", error.to_string()))),
+    }
+}
+
+fn judge(kind: SourceKind, bytes: Vec<u8>, old: Option<&FileState>) -> FileState {
     if let Some(old) = old.filter(|old| *old.good == *bytes) {
-        return Some(FileState {
+        return FileState {
             problem: None,
             ..old.clone()
-        });
+        };
     }
     let parsed = match std::str::from_utf8(&bytes) {
         Ok(text) => parse_file(text, dialect(kind)),
         Err(_) => Err(Problem::new("", "is not UTF-8 text")),
     };
-    Some(match parsed {
+    match parsed {
         Ok(parsed) => FileState {
             kind,
             good: bytes.into(),
             parsed: Arc::new(parsed),
             problem: None,
         },
-        Err(problem) => kept(problem.to_string()),
-    })
-}
-
-/// Logs what is new and wrong or hidden; what was said before is not repeated.
-pub(super) fn tell(loaded: &Loaded, before: &Loaded) {
-    for (path, state) in &loaded.files {
-        let old = before.files.get(path);
-        let file = path.display();
-        let old_problem = old.and_then(|old| old.problem.as_ref());
-        match &state.problem {
-            Some(problem) if old_problem != Some(problem) => {
-                tracing::error!(%file, "{file} cannot be used, its last good state stays: {problem}");
-            }
-            None if old_problem.is_some() => tracing::info!(%file, "{file} can be used again"),
-            _ => {}
-        }
-        if old.is_some_and(|old| Arc::ptr_eq(&old.parsed, &state.parsed)) {
-            continue;
-        }
-        for problem in &state.parsed.problems {
-            tracing::warn!(%file, "{file}: {problem}");
-        }
-    }
-    for (name, effective) in &loaded.merged {
-        if before.merged.get(name) != Some(effective) {
-            tell_one(name, effective);
-        }
+        Err(problem) => kept(kind, old, problem),
     }
 }
 
-fn tell_one(name: &str, effective: &Effective) {
-    let file = effective.source.path.display();
-    if let Err(problems) = &effective.definition {
-        for problem in problems {
-            tracing::error!(server = %name, "{file}: {problem}");
-        }
-    }
-    for hidden in &effective.shadows {
-        let hidden = hidden.path.display();
-        tracing::info!(server = %name, "server {name:?} of {hidden} is shadowed by {file}");
+/// The last good state, and why it still stands.
+fn kept(kind: SourceKind, old: Option<&FileState>, problem: Problem) -> FileState {
+    FileState {
+        kind,
+        good: old.map(|old| old.good.clone()).unwrap_or_default(),
+        parsed: old.map(|old| old.parsed.clone()).unwrap_or_default(),
+        problem: Some(problem),
     }
 }

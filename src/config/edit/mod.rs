@@ -76,6 +76,15 @@ pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String
     })
 }
 
+/// Whether something stands at the place of a server, valid or not.
+pub fn has_server(text: &str, path: &[&str]) -> Result<bool, EditError> {
+    let text = tree::without_bom(text);
+    if is_fresh(text, path)? {
+        return Ok(false);
+    }
+    Ok(find(text, &parse(text)?, path)?.rest.is_empty())
+}
+
 /// Takes a server out; `None` if it is not there.
 pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditError> {
     if tree::without_bom(text).trim().is_empty() {

@@ -326,6 +326,23 @@ fn b7_a_file_that_cannot_be_understood_is_not_touched() {
 }
 
 #[test]
+fn b7_what_is_there_is_known_without_reading_it() {
+    let path = ["mcpServers", "a"];
+    for (text, there) in [
+        ("", false),
+        ("// nothing yet\n", false),
+        ("{}", false),
+        (r#"{"mcpServers": {}}"#, false),
+        (r#"{"mcpServers": {"b": {}}}"#, false),
+        (r#"{"mcpServers": {"a": 7}}"#, true),
+        ("\u{feff}{\"mcpServers\": {\"a\": {},},}", true),
+    ] {
+        assert_eq!(has_server(text, &path), Ok(there), "{text}");
+    }
+    assert!(has_server("{", &path).is_err());
+}
+
+#[test]
 fn b7_a_large_file_is_edited_in_a_moment() {
     let servers: Vec<String> = (0..20_000)
         .map(|i| format!("    \"s{i}\": {{ \"command\": \"{}\" }}", "x".repeat(220)))

@@ -1,0 +1,269 @@
+//! The wishes of people: servers made, changed and removed in their files,
+//! started and stopped beside them.
+
+use std::sync::Arc;
+
+use super::rewrite::{Draft, SourceError, TRIES};
+use super::{Edits, Registry, RegistryError, UpdateError, Wanted};
+use crate::config::body::Change;
+use crate::config::layers::Source;
+use crate::config::{Problem, ServerName, ServerSpec};
+use crate::store::{ServerRecord, StoreError};
+
+/// What a change was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Whatever the definition is by now: only a part of it is changed.
+    Newest,
+    /// The definition as it was last told; nobody has asked to undo a newer
+    /// one.
+    AsTold,
+}
+
+impl Registry {
+    /// Registers a server. Nothing of it is kept if anything fails.
+    pub async fn create(
+        &self,
+        name: ServerName,
+        spec: ServerSpec,
+        auto_start: bool,
+    ) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        if self.desired().contains_key(name.as_str()) {
+            return Err(RegistryError::NameTaken(name.to_string()));
+        }
+        // One that a person took out of the file by hand left its id behind.
+        let past = edits.records.get(name.as_str()).cloned();
+        let record = ServerRecord {
+            run: (!auto_start && spec.enabled).then_some(false),
+            ..past
+                .clone()
+                .unwrap_or_else(|| ServerRecord::new(name.clone()))
+        };
+        self.store.put_server(&record).await?;
+        if let Err(error) = self.add(&name, &spec, &edits).await {
+            // The id alone is no server: without its definition it goes too.
+            match &past {
+                Some(past) => self.store.put_server(past).await?,
+                None => drop(self.store.delete_server(&name).await?),
+            }
+            return Err(error);
+        }
+        edits.records.insert(name.to_string(), record);
+        self.refresh(&mut edits).await?;
+        self.named(name.as_str())
+    }
+
+    async fn add(
+        &self,
+        name: &ServerName,
+        spec: &ServerSpec,
+        edits: &Edits,
+    ) -> Result<(), RegistryError> {
+        let source = self.files.mcp();
+        for _ in 0..TRIES {
+            let mut draft = self.files.draft(&source, &edits.loaded).await?;
+            if draft.has(name.as_str())? {
+                return Err(RegistryError::NameTaken(name.to_string()));
+            }
+            draft.set(name.as_str(), spec)?;
+            if draft.save().await? {
+                return Ok(());
+            }
+        }
+        Err(busy(&source))
+    }
+
+    /// Changes a definition where it stands, and the name with it where the
+    /// change has one. The id stays. `read` may be asked more than once: each
+    /// time it gets the definition as somebody else has just left it.
+    pub async fn update(
+        &self,
+        server: &str,
+        basis: Basis,
+        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    ) -> Result<Arc<Wanted>, UpdateError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        let renamed = match self.rewrite(&mut edits, &wanted, basis, &read).await {
+            Ok(renamed) => renamed,
+            Err(error) => {
+                // Whatever stood in the way is seen by whoever looks next.
+                self.refresh(&mut edits).await?;
+                return Err(error);
+            }
+        };
+        self.refresh(&mut edits).await?;
+        let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
+        Ok(self.named(name)?)
+    }
+
+    /// The new name, if it got one.
+    async fn rewrite(
+        &self,
+        edits: &mut Edits,
+        wanted: &Wanted,
+        basis: Basis,
+        read: &impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    ) -> Result<Option<ServerName>, UpdateError> {
+        for _ in 0..TRIES {
+            let mut draft = self.files.draft(&wanted.source, &edits.loaded).await?;
+            let renamed = self.amend(&mut draft, wanted, basis, read)?;
+            let saved = match &renamed {
+                Some(name) => self.save_renamed(edits, wanted, name, draft).await?,
+                None => draft.save().await?,
+            };
+            if saved {
+                return Ok(renamed);
+            }
+        }
+        Err(busy(&wanted.source).into())
+    }
+
+    /// Makes the change in a draft; the new name, if it has one.
+    fn amend(
+        &self,
+        draft: &mut Draft<'_>,
+        wanted: &Wanted,
+        basis: Basis,
+        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    ) -> Result<Option<ServerName>, UpdateError> {
+        let broken = || RegistryError::Broken(wanted.name.to_string());
+        let (_, current) = match draft.definition(&wanted.name)? {
+            Some(definition) => definition.map_err(|_| broken())?,
+            None => return Err(draft.gone().into()),
+        };
+        let told = wanted.spec.as_deref().ok();
+        if basis == Basis::AsTold && told != Some(&current) {
+            return Err(RegistryError::Stale(wanted.name.to_string()).into());
+        }
+        let change = read(&current).map_err(UpdateError::Problems)?;
+        let renamed = change.name.filter(|name| name.as_str() != &*wanted.name);
+        let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
+        if renamed.is_some() {
+            if self.desired().contains_key(name) {
+                return Err(RegistryError::NameTaken(name.to_owned()).into());
+            }
+            draft.rename(&wanted.name, name)?;
+        }
+        if change.spec != current {
+            draft.set(name, &change.spec)?;
+        }
+        Ok(renamed)
+    }
+
+    /// The id goes over to the new name, and back if the file does not.
+    async fn save_renamed(
+        &self,
+        edits: &mut Edits,
+        wanted: &Wanted,
+        name: &ServerName,
+        draft: Draft<'_>,
+    ) -> Result<bool, RegistryError> {
+        let Some(old) = edits.records.get(&*wanted.name).cloned() else {
+            return Ok(draft.save().await?);
+        };
+        // What a server of that name left behind when it was taken out.
+        if edits.records.remove(name.as_str()).is_some() {
+            self.store.delete_server(name).await?;
+        }
+        let moved = ServerRecord {
+            name: name.clone(),
+            ..old.clone()
+        };
+        self.store.put_server(&moved).await?;
+        let saved = draft.save().await;
+        if matches!(saved, Ok(true)) {
+            edits.records.remove(&*wanted.name);
+            edits.records.insert(name.to_string(), moved);
+        } else {
+            self.store.put_server(&old).await?;
+        }
+        Ok(saved?)
+    }
+
+    /// Removes a definition from its source; one that it hid comes forth.
+    pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        self.take_out(&wanted, &edits).await?;
+        if wanted.shadows.is_empty()
+            && let Some(record) = edits.records.remove(&*wanted.name)
+        {
+            self.store.delete_server(&record.name).await?;
+        }
+        self.refresh(&mut edits).await?;
+        Ok(wanted)
+    }
+
+    async fn take_out(&self, wanted: &Wanted, edits: &Edits) -> Result<(), RegistryError> {
+        for _ in 0..TRIES {
+            let mut draft = self.files.draft(&wanted.source, &edits.loaded).await?;
+            draft.remove(&wanted.name)?;
+            if draft.save().await? {
+                return Ok(());
+            }
+        }
+        Err(busy(&wanted.source))
+    }
+
+    /// Start or stop. What is so already stays as it is.
+    pub async fn set_run(&self, server: &str, run: bool) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        self.remember_run(&mut edits, &wanted, run).await?;
+        self.publish(&mut edits);
+        self.named(&wanted.name)
+    }
+
+    async fn remember_run(
+        &self,
+        edits: &mut Edits,
+        wanted: &Wanted,
+        run: bool,
+    ) -> Result<(), RegistryError> {
+        let Ok(spec) = &wanted.spec else {
+            return Ok(());
+        };
+        let run = (run != spec.enabled).then_some(run);
+        if let Some(record) = edits.records.get_mut(&*wanted.name)
+            && record.run != run
+        {
+            let changed = ServerRecord {
+                run,
+                ..record.clone()
+            };
+            self.store.put_server(&changed).await?;
+            *record = changed;
+        }
+        Ok(())
+    }
+
+    /// Ends what runs and starts it anew: one edit, so that what was stopped
+    /// is started once.
+    pub async fn restart(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        self.remember_run(&mut edits, &wanted, true).await?;
+        *edits.restarts.entry(wanted.name.clone()).or_default() += 1;
+        self.publish(&mut edits);
+        self.named(&wanted.name)
+    }
+}
+
+fn busy(source: &Source) -> RegistryError {
+    let path = source.path.clone();
+    SourceError::Busy { path }.into()
+}
+
+impl From<SourceError> for UpdateError {
+    fn from(error: SourceError) -> UpdateError {
+        RegistryError::from(error).into()
+    }
+}
+
+impl From<StoreError> for UpdateError {
+    fn from(error: StoreError) -> UpdateError {
+        RegistryError::from(error).into()
+    }
+}
