@@ -149,10 +149,10 @@ impl Attempt<'_> {
 
     async fn bring_up(self, stop: &CancellationToken) -> Result<(Live, Catalog), UpstreamError> {
         let capabilities = self.recipe.main_capabilities();
-        let (link, connection) = self
-            .recipe
-            .connect(capabilities, self.memory.recall(), stop)
-            .await?;
+        let remembered = self.memory.recall();
+        // A verdict that leads to nothing is none: the server may be another now.
+        self.memory.forget();
+        let (link, connection) = self.recipe.connect(capabilities, remembered, stop).await?;
         *self.memory = EraMemory(Some((connection.peer().era, Instant::now())));
         let listed = tokio::select! {
             listed = catalog::list(&connection, self.recipe.spec.timeout) => listed,

@@ -2,7 +2,7 @@
 //! checks health, lists tools and publishes the snapshot. Nobody commands it:
 //! they read the snapshot or edit the registry.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::registry::{Desired, Wanted};
 use crate::upstream::{Call, CallEvent, Connection, Limits, Notification, UpstreamError};
@@ -59,30 +60,31 @@ pub async fn run(
     stop: CancellationToken,
 ) {
     let starts = Arc::new(Semaphore::new(STARTS_AT_ONCE));
-    let mut wishes: HashMap<Arc<str>, watch::Sender<Option<Arc<Wanted>>>> = HashMap::new();
+    let mut wishes: HashMap<Arc<str>, Wish> = HashMap::new();
     let mut supervisors = JoinSet::new();
     loop {
         let wanted = desired.borrow_and_update().clone();
         wishes.retain(|name, wish| {
             let keep = wanted.contains_key(name);
             if !keep {
-                wish.send_replace(None);
+                wish.sender.send_replace(None);
             }
             // A removed name stays until its supervisor has ended, so that a
             // name that comes back never runs beside its past.
-            keep || !wish.is_closed()
+            keep || !wish.sender.is_closed()
         });
+        // Nor does a server run beside itself under its new name.
+        let ending: HashSet<Uuid> = wishes
+            .iter()
+            .filter(|(name, _)| !wanted.contains_key(*name))
+            .map(|(_, wish)| wish.id)
+            .collect();
         for (name, wanted) in wanted.iter() {
-            match wishes.get(name).filter(|wish| !wish.is_closed()) {
-                Some(wish) => {
-                    wish.send_if_modified(|old| {
-                        let fresh = old.as_ref().is_none_or(|old| !Arc::ptr_eq(old, wanted));
-                        *old = Some(wanted.clone());
-                        fresh
-                    });
-                }
+            match wishes.get_mut(name).filter(|wish| !wish.sender.is_closed()) {
+                Some(wish) => wish.change(wanted),
+                None if ending.contains(&wanted.id) => {}
                 None => {
-                    let (wish, receiver) = watch::channel(Some(wanted.clone()));
+                    let (wish, receiver) = Wish::new(wanted);
                     wishes.insert(name.clone(), wish);
                     let supervisor = Supervisor::new(
                         name.clone(),
@@ -98,14 +100,37 @@ pub async fn run(
         tokio::select! {
             () = stop.cancelled() => break,
             changed = desired.changed() => if changed.is_err() { break },
-            // One ended: its name may be wanted again by now.
+            // One ended: its name or id may be wanted again by now.
             Some(_) = supervisors.join_next(), if !supervisors.is_empty() => {}
         }
     }
     for wish in wishes.values() {
-        wish.send_replace(None);
+        wish.sender.send_replace(None);
     }
     while supervisors.join_next().await.is_some() {}
+}
+
+/// What one supervisor is told to do.
+struct Wish {
+    id: Uuid,
+    sender: watch::Sender<Option<Arc<Wanted>>>,
+}
+
+impl Wish {
+    fn new(wanted: &Arc<Wanted>) -> (Wish, watch::Receiver<Option<Arc<Wanted>>>) {
+        let (sender, receiver) = watch::channel(Some(wanted.clone()));
+        let id = wanted.id;
+        (Wish { id, sender }, receiver)
+    }
+
+    fn change(&mut self, wanted: &Arc<Wanted>) {
+        self.id = wanted.id;
+        self.sender.send_if_modified(|old| {
+            let fresh = old.as_ref().is_none_or(|old| !Arc::ptr_eq(old, wanted));
+            *old = Some(wanted.clone());
+            fresh
+        });
+    }
 }
 
 /// A notification of a server that belongs to no call: a resource changed, a

@@ -143,9 +143,7 @@ impl Supervisor {
     async fn live(&mut self, spec: &Arc<ServerSpec>, mut handover: Handover) -> Handover {
         let mut failures = 0;
         self.restarts = 0;
-        if handover.old.is_none() && !handover.replacing {
-            self.memory.forget();
-        }
+        self.memory.forget();
         loop {
             let replacing = std::mem::take(&mut handover.replacing);
             let serving = handover.old.as_ref().map(|old| old.line.clone());
@@ -246,9 +244,11 @@ impl Supervisor {
 
     /// The wish changed while connected: what happens to the connection.
     async fn hand_over(&mut self, live: Live) -> Handover {
-        let next = self.wish.borrow().clone();
-        let edited = next.filter(|next| next.run && next.restarts == self.wanted.restarts);
-        let Some(next) = edited else {
+        let limit = self.timeout();
+        let next = self.wish.borrow().clone().filter(|next| next.run);
+        let Some(next) = next else {
+            live.line.connection.close_gate();
+            self.tell(State::Stopped, false);
             live.end(None).await;
             return Handover::default();
         };
@@ -258,21 +258,24 @@ impl Supervisor {
                 .as_ref()
                 .is_ok_and(|spec| spec.transport() != TransportKind::Stdio)
         };
-        if remote(&next) && remote(&self.wanted) {
+        let edited = next.restarts == self.wanted.restarts;
+        if edited && remote(&next) && remote(&self.wanted) {
             return Handover {
                 replacing: true,
                 old: Some(live),
             };
         }
-        // Two copies of one process could fight over a lock or a port: the
-        // calls in flight finish first, new ones wait.
+        // Two copies of one process could fight over a lock or a port: new
+        // calls wait, and those in flight finish first unless a person asked
+        // for the restart.
         live.line.connection.close_gate();
+        self.wanted = next;
         let state = State::Connecting {
             serving: None,
             replacing: true,
         };
         self.tell(state, false);
-        live.end(Some(self.timeout())).await;
+        live.end(edited.then_some(limit)).await;
         Handover {
             replacing: true,
             old: None,

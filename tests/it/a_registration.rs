@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::app::{App, fixture, setup};
+use crate::app::{App, fixture, fixtures, setup};
 
 #[tokio::test]
 async fn a1_register_returns_201_and_the_full_record() {
@@ -262,4 +262,17 @@ async fn a1_a_file_that_cannot_be_edited_leaves_no_trace() {
     // Mended, the same request goes through.
     std::fs::write(app.path(".mcp.json"), "{}").unwrap();
     app.post("/api/mcp/servers", body).await.expect(201);
+}
+
+#[tokio::test]
+async fn a1_a_name_that_was_freed_by_hand_can_be_registered_again() {
+    let app = setup().mcp(fixtures(&[("one", &[])])).start().await;
+    app.act("one", "stop").await;
+    std::fs::write(app.path(".mcp.json"), "{}").unwrap();
+    let app = app.again().await;
+    assert!(app.list().await.is_empty());
+    let body = json!({"name": "one", "command": fixture()});
+    app.post("/api/mcp/servers", body).await.expect(201);
+    // The stop was of its former life.
+    app.until_status("one", "connected").await;
 }

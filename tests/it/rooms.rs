@@ -1,0 +1,124 @@
+//! Registry and fleet without the program around them: for what needs a call
+//! to a server, which nothing outside can make yet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use portway::config::body::merge_patch;
+use portway::fleet::{self, CallError, Fleet, Publisher, Request, Surroundings};
+use portway::registry::{Files, Registry};
+use portway::store::JsonStore;
+use portway::upstream::{self, Limits};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{PATIENCE, fixtures};
+use crate::process::forest::shim;
+
+pub struct Rooms {
+    pub registry: Registry,
+    pub fleet: Fleet,
+    dir: TempDir,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Rooms {
+    /// Fixtures by name and arguments; connected when this returns.
+    pub async fn open(servers: &[(&str, &[&str])]) -> Rooms {
+        let dir = tempfile::tempdir().unwrap();
+        let file = fixtures(servers).to_string();
+        std::fs::write(dir.path().join(".mcp.json"), file).unwrap();
+        let store = JsonStore::open(&dir.path().join("data")).unwrap().store;
+        let files = Files {
+            project: dir.path().to_owned(),
+            home: None,
+        };
+        let registry = Registry::open(files, Arc::new(store)).await.unwrap();
+        let (publisher, fleet) = Publisher::new();
+        let stop = CancellationToken::new();
+        let work = fleet::run(
+            registry.watch(),
+            Arc::new(surroundings(&dir)),
+            publisher,
+            stop.clone(),
+        );
+        let rooms = Rooms {
+            registry,
+            fleet,
+            dir,
+            stop,
+            task: tokio::spawn(work),
+        };
+        for (name, _) in servers {
+            rooms.connected(name).await;
+        }
+        rooms
+    }
+
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub async fn connected(&self, name: &str) {
+        let up = |view: &fleet::ServerView| view.state.status() == fleet::Status::Connected;
+        let view = self.fleet.wait(name, up, PATIENCE).await;
+        assert!(
+            view.is_some_and(|view| up(&view)),
+            "{name} is not connected"
+        );
+    }
+
+    /// Calls a tool; the text of its answer.
+    pub async fn call(&self, server: &str, tool: &str, args: Value) -> Result<String, CallError> {
+        let params = json!({"name": tool, "arguments": args});
+        let params = serde_json::value::to_raw_value(&params).unwrap();
+        let request = Request {
+            method: "tools/call",
+            params: Some(&params),
+            limit: None,
+            events: None,
+        };
+        let answer = self.fleet.request(server, request).await?;
+        let answer: Value = serde_json::from_str(answer.get()).unwrap();
+        let text = &answer["content"][0]["text"];
+        Ok(text
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer:#}"))
+            .to_owned())
+    }
+
+    /// Changes a definition as PATCH does; in force when this returns.
+    pub async fn patch(&self, server: &str, patch: Value) {
+        let read = |current: &portway::config::ServerSpec| {
+            merge_patch(current, patch.to_string().as_bytes())
+        };
+        let wanted = self.registry.update(server, read).await.unwrap();
+        let seen = |view: &fleet::ServerView| view.wanted.generation >= wanted.generation;
+        self.fleet.wait(server, seen, PATIENCE).await;
+    }
+
+    /// Ends every server in order.
+    pub async fn close(self) {
+        self.registry.close().await;
+        self.stop.cancel();
+        let ended = tokio::time::timeout(PATIENCE, self.task).await;
+        ended.expect("the fleet ends").unwrap();
+    }
+}
+
+fn surroundings(dir: &TempDir) -> Surroundings {
+    let path = std::env::var("PATH").unwrap();
+    Surroundings {
+        project: dir.path().to_owned(),
+        variables: [("PATH".to_owned(), path.clone())].into(),
+        base_env: Arc::new(vec![("PATH".to_owned(), path)]),
+        instance: uuid::Uuid::new_v4().to_string(),
+        shim: shim().to_owned(),
+        limits: Limits::default(),
+        health_interval: Duration::from_secs(30),
+        capabilities: upstream::no_capabilities(),
+    }
+}
