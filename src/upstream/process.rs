@@ -91,7 +91,7 @@ pub struct Process {
     init: i32,
     marker: String,
     exit: Option<Exit>,
-    cleanup: Option<JoinHandle<usize>>,
+    cleanup: Option<JoinHandle<()>>,
 }
 
 /// A value for [`MARKER`] that no other tree has.
@@ -245,9 +245,13 @@ impl Process {
     /// namespace the kernel is at it already: then this only waits.
     fn clean_up_after_helper(&mut self) {
         if self.cleanup.is_none() {
-            let marker = self.marker.clone();
+            let (step, init, marker) = (self.step, self.init, self.marker.clone());
             self.cleanup = Some(tokio::task::spawn_blocking(move || {
-                leftovers::kill(&marker)
+                leftovers::kill(&marker);
+                // A dying process has lost its marker before it is gone.
+                if step == Step::Namespace {
+                    leftovers::await_end(init);
+                }
             }));
         }
     }
