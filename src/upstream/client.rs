@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use indexmap::IndexMap;
 use url::Url;
 
-use super::lines::printable;
+use super::lines::quote;
 use super::reply::Failure;
 use super::{Options, UpstreamError};
 use crate::config::Redactor;
@@ -32,8 +32,6 @@ const IDLE_LIMIT: Duration = Duration::from_secs(4);
 const IDLE_CONNECTIONS: usize = 32;
 /// Finds out that the other end of a quiet event stream is no more.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// How much of a server's own words an error quotes.
-const QUOTE: usize = 200;
 
 /// Where a server's messages go.
 #[derive(Clone)]
@@ -136,13 +134,7 @@ impl Endpoint {
 
     /// A server's words as an error may carry them.
     pub fn quote(&self, text: &str) -> String {
-        let text = self.redactor.redact(text);
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut short: String = line.chars().take(QUOTE).collect();
-        if short.len() < line.len() {
-            short.push('…');
-        }
-        printable(&short)
+        quote(text, &self.redactor)
     }
 }
 

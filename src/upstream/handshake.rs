@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::lines::quote;
 use super::peer::{Peer, Spelling, client_info, empty_object};
 use super::pending::Answer;
 use super::{Call, Options, Transport, UpstreamError};
@@ -102,6 +103,28 @@ fn modern_peer(found: Discovered, capabilities: &Arc<RawValue>) -> Peer {
     }
 }
 
+/// The peer of a definition that says `era: modern`. Nobody is asked in the
+/// old way then, so the error must say why not.
+pub(crate) fn insist(answer: Answer, options: &Options) -> Result<Peer, UpstreamError> {
+    let why = match verdict(&answer, &options.capabilities) {
+        Verdict::Modern(peer) => return Ok(peer),
+        Verdict::Refused(reason) => return Err(UpstreamError::Protocol(reason)),
+        Verdict::Legacy => match answer {
+            Ok(_) => "the answer to server/discover is not one".to_owned(),
+            Err(UpstreamError::Rpc(error)) => quote(&error.message, &options.redactor),
+            Err(other) => return Err(other),
+        },
+    };
+    Err(UpstreamError::Protocol(not_modern(&why)))
+}
+
+pub(crate) fn not_modern(why: &str) -> String {
+    format!(
+        "the server does not speak MCP {}, which its `era` asks for: {why}",
+        wire::MODERN
+    )
+}
+
 /// Asks who is there, in the modern way.
 pub(crate) async fn discover(transport: &Transport, options: &Options, limit: Duration) -> Answer {
     let spelling = Spelling::modern(options.capabilities.clone());
@@ -123,7 +146,8 @@ pub(crate) async fn initialize(
         Err(UpstreamError::Rpc(error)) => {
             return Err(UpstreamError::Protocol(format!(
                 "the handshake was refused: {} (code {})",
-                error.message, error.code
+                quote(&error.message, &options.redactor),
+                error.code
             )));
         }
         other => other?,

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Endpoint;
 use super::events::Events;
-use super::handshake::{self, Verdict};
+use super::handshake;
 use super::peer::Peer;
 use super::pipe::{Pipe, Receiver};
 use super::reply::{Failure, Reply};
@@ -73,12 +73,7 @@ async fn greet(transport: &Transport, options: &Options) -> Result<Peer, Upstrea
         return handshake::initialize(transport, options, limit).await;
     }
     let answer = handshake::discover(transport, options, limit).await;
-    match handshake::verdict(&answer, &options.capabilities) {
-        Verdict::Modern(peer) => Ok(peer),
-        _ => Err(answer.err().unwrap_or_else(|| {
-            UpstreamError::Protocol("the server does not speak MCP 2026-07-28".into())
-        })),
-    }
+    handshake::insist(answer, options)
 }
 
 /// Opens the stream and waits for the address it begins with.

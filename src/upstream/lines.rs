@@ -1,9 +1,13 @@
-//! Lines of a child's output, bounded.
+//! Lines of a child's output, bounded, and what of them may be shown.
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::config::Redactor;
+
 const CHUNK: usize = 64 << 10;
+/// How much of a server's own words an error quotes.
+const QUOTE: usize = 200;
 
 /// Splits a byte stream at newlines. Memory is bounded by the limit.
 pub(crate) struct Lines<R> {
@@ -57,6 +61,18 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
         }
     }
+}
+
+/// A server's own words as an error may carry them: one short line, without
+/// the secrets it was given.
+pub(crate) fn quote(text: &str, redactor: &Redactor) -> String {
+    let text = redactor.redact(text);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = line.chars().take(QUOTE).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    printable(&short)
 }
 
 /// Text of an upstream for a log or an error: control and format characters

@@ -91,12 +91,7 @@ async fn greet(
             EraChoice::Legacy => handshake::initialize(&transport, options, limit).await,
             EraChoice::Modern => {
                 let answer = handshake::discover(&transport, options, limit).await;
-                match handshake::verdict(&answer, &options.capabilities) {
-                    handshake::Verdict::Modern(peer) => Ok(peer),
-                    _ => Err(answer.err().unwrap_or_else(|| {
-                        UpstreamError::Protocol("the server does not speak MCP 2026-07-28".into())
-                    })),
-                }
+                handshake::insist(answer, options)
             }
         }
     };

@@ -14,6 +14,7 @@ use crate::config::{EraChoice, RemoteKind};
 use crate::upstream::client::Endpoint;
 use crate::upstream::error::seconds;
 use crate::upstream::handshake::{self, Verdict};
+use crate::upstream::lines::quote;
 use crate::upstream::peer::{Peer, Spelling};
 use crate::upstream::reply::Failure;
 use crate::upstream::{Call, Connection, Link, LogStream, Options, UpstreamError, legacy_sse};
@@ -133,10 +134,9 @@ async fn greet(http: &Http, options: &Options) -> Result<Peer, Failure> {
         Next::Modern(peer) => Ok(peer),
         Next::Stop(failure) => Err(failure),
         Next::Legacy(failure) if options.era == EraChoice::Modern => {
-            let why = UpstreamError::from(failure);
-            Err(Failure::Odd(format!(
-                "does not speak MCP 2026-07-28, as its definition says: {why}"
-            )))
+            let why = UpstreamError::from(failure).to_string();
+            let why = quote(&why, &options.redactor);
+            Err(Failure::Odd(handshake::not_modern(&why)))
         }
         Next::Legacy(_) => http.0.open().await,
     }
