@@ -12,6 +12,7 @@ mod a_servers;
 mod a_update;
 mod app;
 mod edge;
+mod oracle;
 mod process;
 mod remote;
 mod rooms;

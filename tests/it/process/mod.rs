@@ -8,3 +8,5 @@ mod figures;
 pub mod forest;
 mod killed;
 mod start;
+
+pub use forest::rounds;

@@ -1,0 +1,88 @@
+//! server-everything over the network.
+
+use serde_json::json;
+
+use super::reference::EVERYTHING;
+use super::remote::{Remote, node};
+use super::{check, npm, settled, stop, with};
+
+async fn everything(transport: &str) -> Remote {
+    Remote::start(node(&npm("mcp-server-everything")).arg(transport)).await
+}
+
+#[tokio::test]
+async fn c1_c3_server_everything_over_streamable_http() {
+    let server = everything("streamableHttp").await;
+    let definition = json!({ "type": "http", "url": server.at("/mcp") });
+    let app = with(&[("one".to_owned(), definition)]).start().await;
+    let record = check(&app, "one", "legacy", EVERYTHING).await;
+    assert_eq!(record["transport"], "http");
+    println!(
+        "server-everything over HTTP: left in {:?}",
+        stop(&app, "one").await
+    );
+    assert_eq!(app.stop().await, Some(0));
+}
+
+#[tokio::test]
+async fn c1_c3_server_everything_over_sse() {
+    let server = everything("sse").await;
+    let url = server.at("/sse");
+    let app = with(&[
+        ("named".to_owned(), json!({ "type": "sse", "url": url })),
+        // As most people write it, and find it works.
+        ("found".to_owned(), json!({ "url": url })),
+    ])
+    .start()
+    .await;
+    for name in ["named", "found"] {
+        check(&app, name, "legacy", EVERYTHING).await;
+        println!(
+            "server-everything over SSE: left in {:?}",
+            stop(&app, name).await
+        );
+    }
+    assert_eq!(app.stop().await, Some(0));
+}
+
+#[tokio::test]
+async fn c2_server_everything_is_not_modern_and_says_so() {
+    let (http, sse) = tokio::join!(everything("streamableHttp"), everything("sse"));
+    let servers = [
+        ("stdio", json!({ "command": npm("mcp-server-everything") })),
+        ("http", json!({ "type": "http", "url": http.at("/mcp") })),
+        ("sse", json!({ "type": "sse", "url": sse.at("/sse") })),
+    ];
+    let servers = servers.map(|(name, mut definition)| {
+        definition["era"] = "modern".into();
+        (name.to_owned(), definition)
+    });
+    let app = with(&servers).start().await;
+    for (name, _) in &servers {
+        let record = settled(&app, name).await;
+        let error = record["error"].as_str().unwrap();
+        assert!(error.contains("does not speak MCP 2026-07-28"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a6_server_everything_comes_back_after_a_restart() {
+    let server = everything("streamableHttp").await;
+    let port = server.url().rsplit(':').next().unwrap().to_owned();
+    let definition = json!({ "type": "http", "url": server.at("/mcp") });
+    let app = with(&[("one".to_owned(), definition)])
+        .env("PORTWAY_HEALTH_INTERVAL", "500ms")
+        .start()
+        .await;
+    check(&app, "one", "legacy", EVERYTHING).await;
+    server.kill().await;
+    let lost = app
+        .until("one", |record| record["status"] != "connected")
+        .await;
+    assert_eq!(lost["toolCount"], 0, "{lost:#}");
+    let mut again = node(&npm("mcp-server-everything"));
+    let again = again.arg("streamableHttp").env("PORT", port);
+    let _server = Remote::start(again).await;
+    app.until_status("one", "connected").await;
+    check(&app, "one", "legacy", EVERYTHING).await;
+}
