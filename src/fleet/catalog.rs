@@ -1,20 +1,20 @@
 //! What a server offers: all pages of all its lists, kept raw.
 
-use std::collections::HashSet;
-use std::time::Duration;
+mod gather;
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::upstream::{Call, Connection, UpstreamError};
-use crate::wire::code;
+use crate::wire::object;
+use crate::wire::result::Freshness;
 
-const PAGES: usize = 1000;
-const ITEMS: usize = 10_000;
-const BYTES: usize = 32 << 20;
+pub use gather::list;
 
 /// The lists of one server.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Catalog {
     pub tools: Vec<Item>,
     pub resources: Vec<Item>,
@@ -22,6 +22,7 @@ pub struct Catalog {
     pub prompts: Vec<Item>,
     /// What was odd about them, for the server's log.
     pub remarks: Vec<String>,
+    facts: [Facts; 4],
 }
 
 /// One tool, resource, template or prompt, as the server sent it.
@@ -29,206 +30,122 @@ pub struct Catalog {
 pub struct Item {
     /// The tool's or prompt's name, the resource's URI or URI template.
     pub key: String,
-    pub raw: Box<RawValue>,
+    pub raw: Arc<RawValue>,
+    /// Where in `raw` the key stands, as a JSON string.
+    pub key_at: Range<usize>,
+}
+
+/// The key and its place follow from the text.
+impl PartialEq for Item {
+    fn eq(&self, other: &Item) -> bool {
+        self.raw.get() == other.raw.get()
+    }
+}
+
+/// What a list says besides its entries.
+#[derive(Debug)]
+pub struct Facts {
+    /// Of all its pages together.
+    pub freshness: Freshness,
+    /// The server has the capability, but not this list.
+    pub missing: bool,
+    /// Members of its first page that are neither entries nor protocol.
+    pub rest: Option<Box<RawValue>>,
+}
+
+impl Default for Facts {
+    fn default() -> Facts {
+        Facts {
+            freshness: Freshness::NONE,
+            missing: false,
+            rest: None,
+        }
+    }
+}
+
+impl PartialEq for Facts {
+    fn eq(&self, other: &Facts) -> bool {
+        let rest = |facts: &Facts| facts.rest.as_ref().map(|rest| rest.get().to_owned());
+        self.freshness == other.freshness
+            && self.missing == other.missing
+            && rest(self) == rest(other)
+    }
 }
 
 /// One of the four lists.
-struct Kind {
-    method: &'static str,
-    capability: &'static str,
-    member: &'static str,
-    key: &'static str,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
 }
 
-const TOOLS: Kind = Kind {
-    method: "tools/list",
-    capability: "tools",
-    member: "tools",
-    key: "name",
-};
-const RESOURCES: Kind = Kind {
-    method: "resources/list",
-    capability: "resources",
-    member: "resources",
-    key: "uri",
-};
-const TEMPLATES: Kind = Kind {
-    method: "resources/templates/list",
-    capability: "resources",
-    member: "resourceTemplates",
-    key: "uriTemplate",
-};
-const PROMPTS: Kind = Kind {
-    method: "prompts/list",
-    capability: "prompts",
-    member: "prompts",
-    key: "name",
-};
+impl Kind {
+    pub const ALL: [Kind; 4] = [Kind::Tools, Kind::Resources, Kind::Templates, Kind::Prompts];
 
-/// Asks for everything the server says it has. A failing tool list is an
-/// error of the server; the other lists may fail alone.
-pub async fn list(connection: &Connection, limit: Duration) -> Result<Catalog, UpstreamError> {
-    let mut remarks = Vec::new();
-    let tools = pages(connection, &TOOLS, limit, &mut remarks)
-        .await
-        .map_err(|error| match error {
-            UpstreamError::Rpc(error) => UpstreamError::Protocol(format!(
-                "tools/list failed: {} (code {})",
-                error.message, error.code
-            )),
-            UpstreamError::Timeout { limit } => {
-                UpstreamError::Protocol(format!("tools/list: {}", UpstreamError::Timeout { limit }))
-            }
-            other => other,
-        })?;
-    let mut catalog = Catalog {
-        tools: offerable(connection, tools, &mut remarks),
-        ..Catalog::default()
-    };
-    for (kind, slot) in [
-        (&RESOURCES, &mut catalog.resources),
-        (&TEMPLATES, &mut catalog.templates),
-        (&PROMPTS, &mut catalog.prompts),
-    ] {
-        match pages(connection, kind, limit, &mut remarks).await {
-            Ok(items) => *slot = items,
-            Err(UpstreamError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => {}
-            Err(error @ (UpstreamError::Rpc(_) | UpstreamError::Timeout { .. })) => {
-                remarks.push(format!("{} failed: {error}", kind.method));
-            }
-            Err(error) => return Err(error),
-        }
+    pub fn of_method(method: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.method() == method)
     }
-    catalog.remarks = remarks;
-    Ok(catalog)
-}
 
-/// Leaves out what the protocol forbids a client to call.
-fn offerable(connection: &Connection, tools: Vec<Item>, remarks: &mut Vec<String>) -> Vec<Item> {
-    let fits = |tool: &Item| match connection.tool_fault(&tool.key) {
-        Some(fault) => {
-            remarks.push(format!("tool {:?} was left out: {fault}", tool.key));
-            false
-        }
-        None => true,
-    };
-    tools.into_iter().filter(fits).collect()
-}
-
-async fn pages(
-    connection: &Connection,
-    kind: &Kind,
-    limit: Duration,
-    remarks: &mut Vec<String>,
-) -> Result<Vec<Item>, UpstreamError> {
-    if !connection.peer().offers(kind.capability) {
-        return Ok(Vec::new());
-    }
-    let mut list = List::new(kind);
-    let mut cursor: Option<String> = None;
-    for _ in 0..PAGES {
-        let params = cursor.as_ref().map(cursor_params).transpose()?;
-        let call = Call::new(kind.method, limit).params(params.as_deref());
-        let page = connection.background(call).await?;
-        cursor = list.add(&page)?;
-        if cursor.is_none() || list.full {
-            break;
-        }
-    }
-    if cursor.is_some() {
-        list.remark("cut short: too many pages or entries".into());
-    }
-    remarks.append(&mut list.remarks);
-    Ok(list.items)
-}
-
-fn cursor_params(cursor: &String) -> Result<Box<RawValue>, UpstreamError> {
-    serde_json::value::to_raw_value(&serde_json::json!({ "cursor": cursor }))
-        .map_err(|error| UpstreamError::Protocol(error.to_string()))
-}
-
-/// One list being gathered.
-struct List<'a> {
-    kind: &'a Kind,
-    items: Vec<Item>,
-    keys: HashSet<String>,
-    cursors: HashSet<String>,
-    bytes: usize,
-    full: bool,
-    remarks: Vec<String>,
-}
-
-impl<'a> List<'a> {
-    fn new(kind: &'a Kind) -> List<'a> {
-        List {
-            kind,
-            items: Vec::new(),
-            keys: HashSet::new(),
-            cursors: HashSet::new(),
-            bytes: 0,
-            full: false,
-            remarks: Vec::new(),
+    pub fn method(self) -> &'static str {
+        match self {
+            Kind::Tools => "tools/list",
+            Kind::Resources => "resources/list",
+            Kind::Templates => "resources/templates/list",
+            Kind::Prompts => "prompts/list",
         }
     }
 
-    fn remark(&mut self, text: String) {
-        // A server with ten thousand bad entries needs one example of each.
-        if self.remarks.len() < 20 {
-            self.remarks.push(format!("{}: {text}", self.kind.method));
+    pub fn capability(self) -> &'static str {
+        match self {
+            Kind::Tools => "tools",
+            Kind::Resources | Kind::Templates => "resources",
+            Kind::Prompts => "prompts",
         }
     }
 
-    /// Takes one page; returns the cursor of the next.
-    fn add(&mut self, page: &RawValue) -> Result<Option<String>, UpstreamError> {
-        let malformed = |what: String| {
-            UpstreamError::Protocol(format!(
-                "the answer to {} is not one: {what}",
-                self.kind.method
-            ))
-        };
-        let members: std::collections::HashMap<&str, &RawValue> =
-            serde_json::from_str(page.get()).map_err(|error| malformed(error.to_string()))?;
-        let Some(entries) = members.get(self.kind.member) else {
-            return Err(malformed(format!("no member {:?}", self.kind.member)));
-        };
-        let entries: Vec<&RawValue> =
-            serde_json::from_str(entries.get()).map_err(|error| malformed(error.to_string()))?;
-        let next: Option<String> = match members.get("nextCursor") {
-            Some(cursor) => {
-                serde_json::from_str(cursor.get()).map_err(|error| malformed(error.to_string()))?
-            }
-            None => None,
-        };
-        for entry in entries {
-            self.entry(entry);
+    /// The member of a result that holds the entries.
+    pub fn member(self) -> &'static str {
+        match self {
+            Kind::Tools => "tools",
+            Kind::Resources => "resources",
+            Kind::Templates => "resourceTemplates",
+            Kind::Prompts => "prompts",
         }
-        Ok(match next {
-            Some(cursor) if !self.cursors.insert(cursor.clone()) => {
-                self.remark("the server repeats a cursor; stopped there".into());
-                None
-            }
-            next => next,
-        })
     }
 
-    fn entry(&mut self, entry: &RawValue) {
-        let key = crate::wire::object::member(entry, self.kind.key)
-            .and_then(|key| serde_json::from_str::<String>(key.get()).ok())
-            .filter(|key| !key.is_empty());
-        let Some(key) = key else {
-            self.remark(format!("an entry without {:?} was left out", self.kind.key));
-            return;
-        };
-        self.bytes += entry.get().len();
-        if self.items.len() >= ITEMS || self.bytes > BYTES {
-            self.full = true;
-        } else if self.keys.insert(key.clone()) {
-            self.items.push(Item {
-                key,
-                raw: crate::wire::compact(entry).into_owned(),
-            });
-        } else {
-            self.remark(format!("{key:?} is listed twice; the first one counts"));
+    /// The member of an entry that names it.
+    fn key(self) -> &'static str {
+        match self {
+            Kind::Tools | Kind::Prompts => "name",
+            Kind::Resources => "uri",
+            Kind::Templates => "uriTemplate",
+        }
+    }
+}
+
+impl Catalog {
+    pub fn items(&self, kind: Kind) -> &[Item] {
+        match kind {
+            Kind::Tools => &self.tools,
+            Kind::Resources => &self.resources,
+            Kind::Templates => &self.templates,
+            Kind::Prompts => &self.prompts,
+        }
+    }
+
+    pub fn facts(&self, kind: Kind) -> &Facts {
+        &self.facts[kind as usize]
+    }
+
+    pub fn put(&mut self, kind: Kind, items: Vec<Item>, facts: Facts) {
+        self.facts[kind as usize] = facts;
+        match kind {
+            Kind::Tools => self.tools = items,
+            Kind::Resources => self.resources = items,
+            Kind::Templates => self.templates = items,
+            Kind::Prompts => self.prompts = items,
         }
     }
 }
@@ -239,6 +156,18 @@ struct Described {
 }
 
 impl Item {
+    /// None for an entry without a name, or with a name that is empty or
+    /// given twice.
+    pub fn new(kind: Kind, raw: Arc<RawValue>) -> Option<Item> {
+        let written = object::member(&raw, kind.key())?;
+        let key = object::text(written).filter(|key| !key.is_empty())?;
+        Some(Item {
+            key: key.into_owned(),
+            key_at: object::place(&raw, written),
+            raw,
+        })
+    }
+
     pub fn description(&self) -> Option<String> {
         serde_json::from_str::<Described>(self.raw.get())
             .ok()?

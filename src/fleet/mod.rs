@@ -22,11 +22,13 @@ mod backoff;
 pub mod catalog;
 mod listen;
 pub mod log;
+pub mod offer;
 mod serving;
 mod slots;
 pub mod state;
 mod supervisor;
 
+pub use offer::Offer;
 pub use slots::Slot;
 pub use state::{Line, RunState, ServerView, Snapshot, State, Status};
 
@@ -174,15 +176,23 @@ impl Publisher {
         });
     }
 
-    fn put(&self, name: &Arc<str>, view: ServerView) {
+    pub fn put(&self, name: &Arc<str>, view: ServerView) {
         self.change(|snapshot| {
-            snapshot.servers.insert(name.clone(), Arc::new(view));
+            let offer = view.offer.clone();
+            let old = snapshot.servers.insert(name.clone(), Arc::new(view));
+            let same = match (old.as_ref().map(|old| &old.offer), &offer) {
+                (Some(Some(old)), Some(new)) => Arc::ptr_eq(old, new),
+                (Some(None), None) => true,
+                _ => false,
+            };
+            snapshot.offers += u64::from(!same);
         });
     }
 
     fn remove(&self, name: &Arc<str>) {
         self.change(|snapshot| {
             snapshot.servers.remove(name);
+            snapshot.offers += 1;
         });
     }
 

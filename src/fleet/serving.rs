@@ -2,7 +2,6 @@
 //! what the server says unasked.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -90,7 +89,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             }
             Woken::Listed(Ok(catalog)) => {
                 listing = None;
-                supervisor.tell_catalog(Arc::new(catalog));
+                supervisor.tell_catalog(catalog, live.line.connection.peer());
             }
             Woken::Listed(Err(reason)) => return Ended::Gone(reason, live),
         }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::catalog::Catalog;
 use super::log::LogRing;
+use super::offer::Offer;
 use super::slots::Desk;
 use crate::registry::Wanted;
 use crate::upstream::{Connection, ProcessFacts};
@@ -16,6 +17,8 @@ use crate::upstream::{Connection, ProcessFacts};
 #[derive(Clone, Default)]
 pub struct Snapshot {
     pub servers: BTreeMap<Arc<str>, Arc<ServerView>>,
+    /// Moves when what some server offers has changed, and only then.
+    pub offers: u64,
 }
 
 impl Snapshot {
@@ -41,6 +44,8 @@ pub struct ServerView {
     pub settled_once: bool,
     /// Empty unless connected.
     pub catalog: Arc<Catalog>,
+    /// What clients see of it. The same value as long as that is the same.
+    pub offer: Option<Arc<Offer>>,
     pub process: Option<ProcessFacts>,
     /// Restarts in a row since it last stayed up.
     pub restarts: u32,

@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::{Attempt, EraMemory, Live, Recipe};
 use super::catalog::Catalog;
 use super::log::LogRing;
+use super::offer::{self, Offer};
 use super::serving::{Ended, serve};
 use super::state::{ServerView, State};
 use super::{Publisher, Surroundings, backoff};
 use crate::config::{ServerSpec, TransportKind};
 use crate::registry::Wanted;
-use crate::upstream::{LogStream, Notification, ProcessFacts, UpstreamError};
+use crate::upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError};
 
 /// Up for so long, a server's failures are forgiven.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
@@ -41,6 +42,7 @@ struct Told {
     settled: bool,
     settled_once: bool,
     catalog: Arc<Catalog>,
+    offer: Option<Arc<Offer>>,
     process: Option<ProcessFacts>,
 }
 
@@ -78,6 +80,7 @@ impl Supervisor {
                 settled: false,
                 settled_once: false,
                 catalog: Arc::default(),
+                offer: None,
                 process: None,
             },
         }
@@ -230,7 +233,7 @@ impl Supervisor {
             self.note(LogStream::Protocol, remark);
         }
         let line = live.line.clone();
-        self.told.catalog = Arc::new(catalog);
+        self.offer(catalog, line.connection.peer());
         self.told.process = live.link.process.clone();
         self.tell(State::Connected { line }, true);
         tracing::info!(
@@ -342,6 +345,7 @@ impl Supervisor {
     }
 
     fn tell(&mut self, state: State, settled: bool) {
+        self.told.offer = offer::kept(self.told.offer.as_ref(), &self.told.state, &state);
         if state.connection().is_none() {
             self.told.catalog = Arc::default();
         }
@@ -355,9 +359,15 @@ impl Supervisor {
         self.repeat();
     }
 
-    pub(super) fn tell_catalog(&mut self, catalog: Arc<Catalog>) {
-        self.told.catalog = catalog;
+    pub(super) fn tell_catalog(&mut self, catalog: Catalog, peer: &Arc<Peer>) {
+        self.offer(catalog, peer);
         self.repeat();
+    }
+
+    fn offer(&mut self, catalog: Catalog, peer: &Arc<Peer>) {
+        let offer = offer::renewed(self.told.offer.as_ref(), catalog, peer);
+        self.told.catalog = offer.catalog.clone();
+        self.told.offer = Some(offer);
     }
 
     fn repeat(&self) {
@@ -368,6 +378,7 @@ impl Supervisor {
             settled: self.told.settled,
             settled_once: self.told.settled_once,
             catalog: self.told.catalog.clone(),
+            offer: self.told.offer.clone(),
             process: self.told.process.clone(),
             restarts: self.restarts,
             log: self.log.clone(),

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use serde_json::value::RawValue;
-
 use indexmap::IndexMap;
+use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet::Fleet;
@@ -25,6 +24,7 @@ mod legacy;
 mod listening;
 mod members;
 mod modern;
+mod naming;
 mod parked;
 mod resolve;
 mod seal;
@@ -35,7 +35,6 @@ mod view;
 
 pub use ability::everything;
 pub use seal::Seal;
-
 pub use session::{Session, Sessions};
 pub use view::{Reader, View, Views};
 

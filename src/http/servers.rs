@@ -158,13 +158,13 @@ async fn restart(
 async fn tools(
     State(servers): State<Servers>,
     Path(server): Path<String>,
-) -> Result<Json<Vec<Box<RawValue>>>, ApiError> {
+) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let wanted = servers.find(&server)?;
     let catalog = servers.catalog(&wanted);
     let with_key = |tool: &Item| {
         let key = format!("{}:{}", wanted.name, tool.key);
         match serde_json::value::to_raw_value(&key) {
-            Ok(key) => object::set_member(&tool.raw, "key", &key),
+            Ok(key) => object::set_member(&tool.raw, "key", &key).into(),
             Err(_) => tool.raw.clone(),
         }
     };
@@ -176,7 +176,7 @@ async fn tools(
 async fn resources(
     State(servers): State<Servers>,
     Path(server): Path<String>,
-) -> Result<Json<Vec<Box<RawValue>>>, ApiError> {
+) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let catalog = servers.catalog(&*servers.find(&server)?);
     let items = catalog.resources.iter().chain(&catalog.templates);
     Ok(Json(items.map(|item| item.raw.clone()).collect()))
@@ -185,7 +185,7 @@ async fn resources(
 async fn prompts(
     State(servers): State<Servers>,
     Path(server): Path<String>,
-) -> Result<Json<Vec<Box<RawValue>>>, ApiError> {
+) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let catalog = servers.catalog(&*servers.find(&server)?);
     Ok(Json(
         catalog

@@ -299,7 +299,7 @@ impl Connection {
         }
     }
 
-    pub fn peer(&self) -> &Peer {
+    pub fn peer(&self) -> &Arc<Peer> {
         &self.peer
     }
 

@@ -22,6 +22,28 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// A peer that nobody met.
+    #[cfg(test)]
+    pub(crate) fn for_tests(era: Era, capabilities: &str) -> Peer {
+        let capabilities = RawValue::from_string(capabilities.to_owned()).unwrap();
+        let version = match era {
+            Era::Modern => wire::MODERN,
+            Era::Legacy => wire::LEGACY[0],
+        };
+        Peer {
+            era,
+            version: version.to_owned(),
+            server_info: None,
+            instructions: None,
+            spelling: Spelling {
+                era,
+                version: version.to_owned(),
+                capabilities: capabilities.clone().into(),
+            },
+            capabilities,
+        }
+    }
+
     /// Whether a capability is there at all.
     pub fn offers(&self, capability: &str) -> bool {
         self.capability(capability).is_some()

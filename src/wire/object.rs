@@ -7,6 +7,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::Deserializer as _;
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -155,11 +156,10 @@ pub fn map_elements<'a>(
     let mut copied = 0;
     each_element(array, |element| {
         if let Cow::Owned(new) = map(element) {
-            // An element lies inside the array's text.
-            let start = element.get().as_ptr() as usize - json.as_ptr() as usize;
-            out.push_str(&json[copied..start]);
+            let place = place(array, element);
+            out.push_str(&json[copied..place.start]);
             out.push_str(new.get());
-            copied = start + element.get().len();
+            copied = place.end;
         }
     });
     if copied == 0 {
@@ -173,6 +173,12 @@ pub fn map_elements<'a>(
 pub fn empty() -> &'static RawValue {
     static EMPTY: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
     EMPTY.get_or_init(|| raw("{}".into()))
+}
+
+/// Where in `whole` a part stands that was found in it.
+pub fn place(whole: &RawValue, part: &RawValue) -> Range<usize> {
+    let start = part.get().as_ptr() as usize - whole.get().as_ptr() as usize;
+    start..start + part.get().len()
 }
 
 pub fn is_object(raw: &RawValue) -> bool {
