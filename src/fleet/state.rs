@@ -53,9 +53,12 @@ pub struct ServerView {
 }
 
 impl ServerView {
-    /// What clients are shown.
+    /// What clients are shown: its own lists, or the last ones of a server
+    /// that is away for a moment.
     pub fn listed(&self) -> &Arc<Catalog> {
-        &self.catalog
+        self.offer
+            .as_ref()
+            .map_or(&self.catalog, |offer| &offer.catalog)
     }
 }
 

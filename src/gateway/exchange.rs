@@ -27,10 +27,21 @@ pub(super) struct Errand {
     /// The client's, in modern words: what a modern server is told.
     pub capabilities: Arc<RawValue>,
     pub log_level: Option<LogLevel>,
+    /// A legacy client: it hears the log without having asked for a level.
+    pub hears_log: bool,
     /// Whether the client wants to hear of progress.
     pub progress: bool,
     /// `None`: the server's own.
     pub limit: Option<Duration>,
+}
+
+impl Errand {
+    /// The level named in a request to a modern server.
+    fn level_for(&self, peer: &Peer) -> Option<LogLevel> {
+        let level = self.log_level;
+        let level = level.or(self.hears_log.then_some(LogLevel::Debug));
+        level.filter(|_| peer.offers("logging"))
+    }
 }
 
 /// What happens next in an exchange.
@@ -128,7 +139,7 @@ async fn run(fleet: Fleet, errand: Errand, events: mpsc::Sender<CallEvent>) -> A
             progress: errand.progress,
             events: Some(events.clone()),
             capabilities: Some(&errand.capabilities),
-            log_level: errand.log_level.map(LogLevel::as_str),
+            log_level: errand.level_for(&peer).map(LogLevel::as_str),
         };
         match connection.request(call).await {
             // Its gate closed under us: nothing was sent.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hub::{Change, Following, Hub};
 use super::members::Members;
+use super::resolve::place_of;
 use super::session::Session;
 use super::view::View;
 use super::{Caller, Item, Reply, Scope, Source};
@@ -51,13 +52,8 @@ impl Followed {
     }
 }
 
-async fn follow(hub: &Hub, view: &View, uri: &str) -> Result<Followed, RpcError> {
-    let Some((server, there)) = view.resource(uri) else {
-        return Err(RpcError::new(
-            code::INVALID_PARAMS,
-            format!("unknown resource {uri:?}"),
-        ));
-    };
+async fn follow(hub: &Hub, scope: &Scope, view: &View, uri: &str) -> Result<Followed, RpcError> {
+    let (server, there) = place_of(scope, view, uri)?;
     Ok(Followed {
         _following: hub.follow(&server, &there).await?,
         server,
@@ -109,7 +105,7 @@ impl Listening {
         let mut followed = Vec::new();
         for uri in &uris {
             // What cannot be followed is left out of what is acknowledged.
-            followed.extend(follow(hub, &view, uri).await);
+            followed.extend(follow(hub, &caller.scope, &view, uri).await);
         }
         let mut listening = Listening {
             id: id.to_owned(),
@@ -310,6 +306,7 @@ impl Feeds {
     pub async fn subscribe(
         &self,
         hub: &Hub,
+        scope: &Scope,
         view: &View,
         session: &Arc<Session>,
         uri: &str,
@@ -324,7 +321,7 @@ impl Feeds {
             let text = format!("a session can follow {FOLLOWED} resources");
             return Err(RpcError::new(code::INTERNAL, text));
         }
-        let followed = follow(hub, view, uri).await?;
+        let followed = follow(hub, scope, view, uri).await?;
         if let Some(feed) = self.lock().get_mut(&key) {
             feed.followed.insert(uri.to_owned(), followed);
         }

@@ -302,7 +302,10 @@ impl Gateway {
             return Ok(());
         }
         self.attach(caller, session);
-        self.feeds.subscribe(&self.hub, view, session, &uri).await
+        let scope = &caller.scope;
+        self.feeds
+            .subscribe(&self.hub, scope, view, session, &uri)
+            .await
     }
 
     /// Tells a legacy session of changes from now on.

@@ -63,6 +63,7 @@ pub(super) fn resolve(
             params: place.params,
             capabilities: modern_words,
             log_level,
+            hears_log: client.era == Era::Legacy,
             progress: token.is_some(),
             limit: None,
         },
@@ -118,7 +119,7 @@ fn named(
 
 fn resource(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Place, RpcError> {
     let uri = text_param(incoming.params, "uri")?;
-    let (server, there) = place_of(caller, view, &uri)?;
+    let (server, there) = place_of(&caller.scope, view, &uri)?;
     let params = incoming.params.map(ToOwned::to_owned);
     Ok(Place {
         params: renamed(params, "uri", &uri, &there),
@@ -128,11 +129,17 @@ fn resource(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Plac
     })
 }
 
-fn place_of(caller: &Caller, view: &View, uri: &str) -> Result<(Arc<str>, String), RpcError> {
+/// The server of a resource, and its URI there. On one server's own endpoint
+/// every URI is that server's to judge.
+pub(super) fn place_of(
+    scope: &Scope,
+    view: &View,
+    uri: &str,
+) -> Result<(Arc<str>, String), RpcError> {
     if let Some(place) = view.resource(uri) {
         return Ok(place);
     }
-    match &caller.scope {
+    match scope {
         Scope::Server(server) => Ok((server.clone(), uri.to_owned())),
         Scope::Everything { .. } => {
             let text = format!("Resource not found: {uri}");
@@ -176,7 +183,7 @@ fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Pla
         }
         "ref/resource" => {
             let uri = text_param(Some(reference), "uri").map_err(|_| bad())?;
-            let (server, there) = place_of(caller, view, &uri)?;
+            let (server, there) = place_of(&caller.scope, view, &uri)?;
             (server, "uri", uri, there)
         }
         _ => return Err(bad()),
