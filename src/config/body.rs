@@ -274,12 +274,12 @@ fn uncover_args(args: &mut [Value], current: Option<&ServerSpec>, problems: &mut
         }
         let before = i.checked_sub(1).map(|i| &given[i]);
         let place = (0..stored.len()).find(|&at| {
-            let same_before = at.checked_sub(1).map(|at| &stored[at]) == before;
-            masked[at] == *text && (same_before || text.starts_with('-'))
+            let same_before = at.checked_sub(1).map(|at| &masked[at]) == before;
+            masked[at] == *text && (same_before || !is_cover(text))
         });
         match place {
             Some(at) => stored[at].clone_into(text),
-            None if is_cover(text) || text.ends_with("=***") => {
+            None if is_cover(text) || text.ends_with("=***") || text.contains(":***@") => {
                 problems.push(hidden(format!("args[{i}]")));
             }
             None => {}

@@ -10,6 +10,9 @@ use super::redact::secret_name;
 use super::reference::{Piece, has_references, pieces};
 use super::spec::{DEFAULT_TIMEOUT, MASK, ServerSpec, Target};
 
+/// Names of users are shorter, tokens longer.
+const TOKEN_LENGTH: usize = 16;
+
 /// The `config` object of the API: every field said, secrets covered.
 pub fn view(spec: &ServerSpec) -> Value {
     let mut object = Map::new();
@@ -163,7 +166,7 @@ fn is_scheme(text: &str) -> bool {
         .contains(&text.to_ascii_lowercase().as_str())
 }
 
-/// An address with its password and the secret-looking parameters covered;
+/// An address with its credentials and secret-looking parameters covered;
 /// done on the text, which may hold references and then is no URL yet.
 pub(super) fn mask_url(url: &str) -> Cow<'_, str> {
     let (address, fragment) = cut(url, '#');
@@ -203,14 +206,21 @@ fn mask_userinfo(address: &str) -> Cow<'_, str> {
     let Some(at) = address[start..end].rfind('@').map(|i| start + i) else {
         return address.into();
     };
-    let Some(colon) = address[start..at].find(':').map(|i| start + i) else {
-        return address.into();
+    let (user, password) = cut(&address[start..at], ':');
+    // `ghp_…@` and `ghp_…:x-oauth-basic@`: a long name is a token.
+    let user = match user.len() < TOKEN_LENGTH {
+        true => user.to_owned(),
+        false => mask_value(user),
     };
-    let password = mask_value(&address[colon + 1..at]);
-    format!("{}{password}{}", &address[..=colon], &address[at..]).into()
+    let password = match password.strip_prefix(':') {
+        Some(password) => format!(":{}", mask_value(password)),
+        None => String::new(),
+    };
+    format!("{}{user}{password}{}", &address[..start], &address[at..]).into()
 }
 
-/// Arguments, with what follows `--token`, `--api-key=` and the like covered.
+/// Arguments, with what follows `--token`, `--api-key=` and the like covered,
+/// and the credentials in addresses.
 pub(super) fn masked_args(args: &[String]) -> Vec<String> {
     let mut after_flag = false;
     args.iter()
@@ -219,14 +229,14 @@ pub(super) fn masked_args(args: &[String]) -> Vec<String> {
             if !arg.starts_with('-') {
                 return match value_of_flag && !arg.is_empty() {
                     true => mask_value(arg),
-                    false => arg.clone(),
+                    false => mask_address(arg),
                 };
             }
             match arg.split_once('=') {
                 Some((flag, value)) if secret_flag(flag) && !value.is_empty() => {
                     format!("{flag}={}", mask_value(value))
                 }
-                Some(_) => arg.clone(),
+                Some(_) => mask_address(arg),
                 None => {
                     after_flag = secret_flag(arg);
                     arg.clone()
@@ -236,7 +246,14 @@ pub(super) fn masked_args(args: &[String]) -> Vec<String> {
         .collect()
 }
 
-fn secret_flag(flag: &str) -> bool {
+fn mask_address(arg: &str) -> String {
+    match arg.contains("://") {
+        true => mask_url(arg).into_owned(),
+        false => arg.to_owned(),
+    }
+}
+
+pub(super) fn secret_flag(flag: &str) -> bool {
     flag.starts_with("--") && !has_references(flag) && secret_name(flag.trim_start_matches('-'))
 }
 

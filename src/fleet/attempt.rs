@@ -68,6 +68,7 @@ impl Recipe {
                 permanent: true,
             })?;
         let redactor = Arc::new(Redactor::new(launch.secrets()));
+        self.log.hide(redactor.clone());
         let options = self.options(redactor, capabilities, remembered);
         upstream::connect(&launch, &options, stop).await
     }

@@ -1,23 +1,26 @@
 //! The recent lines of one server: stderr, protocol remarks, what Portway did.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::upstream::LogStream;
+use crate::config::Redactor;
+use crate::upstream::{LogStream, printable};
 
 const LINES: usize = 1000;
 const BYTES: usize = 256 << 10;
 const LINE: usize = 4 << 10;
 
-/// A bounded ring; the oldest lines go first.
+/// A bounded ring; the oldest lines go first. Whatever goes in is made safe
+/// to show: secrets of the definition covered, control characters escaped.
 #[derive(Default)]
 pub struct LogRing(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
+    redactor: Arc<Redactor>,
     next: u64,
     bytes: usize,
     lines: VecDeque<LogLine>,
@@ -39,12 +42,25 @@ impl LogRing {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What must not be seen from now on.
+    pub fn hide(&self, redactor: Arc<Redactor>) {
+        self.lock().redactor = redactor;
+    }
+
+    /// Text of a server, of any number of lines, safe to show.
+    pub fn clean(&self, text: &str) -> String {
+        let redactor = self.lock().redactor.clone();
+        let text = redactor.redact(text);
+        let lines: Vec<String> = text.split('\n').map(printable).collect();
+        lines.join("\n")
+    }
+
     pub fn push(&self, stream: LogStream, text: &str) {
         let at = SystemTime::UNIX_EPOCH
             .elapsed()
             .map_or(0, |since| since.as_millis() as u64);
-        let end = text.floor_char_boundary(LINE);
-        let text = text[..end].to_owned();
+        let mut text = self.clean(text);
+        text.truncate(text.floor_char_boundary(LINE));
         let mut inner = self.lock();
         let seq = inner.next;
         inner.next += 1;
@@ -89,5 +105,14 @@ mod tests {
         ring.push(LogStream::Stderr, &"é".repeat(BYTES));
         let held: usize = ring.read(0, usize::MAX).iter().map(|l| l.text.len()).sum();
         assert!(held <= BYTES);
+    }
+
+    #[test]
+    fn a12_what_is_kept_is_safe_to_show() {
+        let ring = LogRing::default();
+        ring.hide(Arc::new(Redactor::new(["s3cret-value"])));
+        ring.push(LogStream::Protocol, "a \u{1b}[31m s3cret-value\nand more");
+        let text = &ring.read(0, 1)[0].text;
+        assert_eq!(text, "a \\u001b[31m ***\nand more");
     }
 }

@@ -294,7 +294,8 @@ impl Supervisor {
         failures: u32,
         lost: Option<Live>,
     ) -> bool {
-        let text: Arc<str> = error.to_string().into();
+        // It may quote the server.
+        let text: Arc<str> = self.log.clean(&error.to_string()).into();
         self.log.push(LogStream::Portway, &text);
         let wait = match error.permanent() {
             true => None,

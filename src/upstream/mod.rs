@@ -45,6 +45,8 @@ pub use error::UpstreamError;
 pub use peer::Peer;
 
 use self::http::Http;
+pub(crate) use lines::printable;
+
 use peer::Spelling;
 use pending::{Answer, Gate, Pause};
 use pipe::Pipe;
@@ -95,7 +97,8 @@ pub enum LogStream {
     Portway,
 }
 
-/// Takes the log lines of one server; must not block.
+/// Takes the log lines of one server as they come, and makes them safe to
+/// show; must not block.
 pub type LogSink = Arc<dyn Fn(LogStream, &str) + Send + Sync>;
 
 /// What a connection is made with, besides the expanded definition.

@@ -21,6 +21,9 @@ use crate::wire::{self, Message, Outcome, RpcError, meta, object};
 /// can talk to. In a row: a server that prints a log line now and then lives.
 const NOISE_LIMIT: u64 = 100;
 
+/// Enough to see what it is; the log cuts it after covering what is secret.
+const NOISE_SHOWN: usize = 16 << 10;
+
 /// The sending half, and the table of what is waited for.
 #[derive(Clone)]
 pub(crate) struct Pipe {
@@ -171,7 +174,7 @@ impl Receiver {
     }
 
     fn noise(&self, bytes: &[u8], reason: &str) -> Result<(), UpstreamError> {
-        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
+        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(NOISE_SHOWN)]);
         (self.log)(
             LogStream::Protocol,
             &format!("not a message ({reason}): {shown}"),

@@ -19,7 +19,7 @@ use super::{
     Connection, INBOUND_QUEUE, Link, LogStream, Options, ProcessFacts, Transport, UpstreamError,
     handshake,
 };
-use crate::config::{EraChoice, Launch, LaunchTarget, child_env};
+use crate::config::{EraChoice, Launch, LaunchTarget, Redactor, child_env};
 use crate::wire::Era;
 
 /// Messages waiting for a server that is slow to read.
@@ -58,7 +58,7 @@ pub(super) async fn connect(
                     era = EraChoice::Legacy;
                     continue;
                 }
-                return Err(explained(error, &options.title, &tail));
+                return Err(explained(error, options, &tail));
             }
         }
     }
@@ -66,12 +66,13 @@ pub(super) async fn connect(
 
 /// Says what was run, and what it wrote to stderr, where the error alone does
 /// not.
-fn explained(error: UpstreamError, title: &str, tail: &Tail) -> UpstreamError {
+fn explained(error: UpstreamError, options: &Options, tail: &Tail) -> UpstreamError {
     match error {
         UpstreamError::Protocol(_)
         | UpstreamError::Unreachable(_)
         | UpstreamError::TooLarge { .. } => {
-            UpstreamError::Protocol(format!("`{title}`: {error}{}", tail.quoted()))
+            let words = tail.quoted(&options.redactor);
+            UpstreamError::Protocol(format!("`{}`: {error}{words}", options.title))
         }
         told => told,
     }
@@ -143,6 +144,7 @@ async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), Upstre
     let keeper = Keeper {
         process,
         title: options.title.clone(),
+        redactor: options.redactor.clone(),
         grace: Grace {
             eof: options.limits.eof_grace,
             term: options.limits.term_grace,
@@ -201,6 +203,7 @@ async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamEr
 struct Keeper {
     process: Process,
     title: String,
+    redactor: Arc<Redactor>,
     grace: Grace,
     writer: JoinHandle<Option<usize>>,
     writer_stop: CancellationToken,
@@ -268,7 +271,7 @@ impl Keeper {
     }
 
     fn obituary(&self, exit: Exit) -> String {
-        let words = match self.tail.quoted() {
+        let words = match self.tail.quoted(&self.redactor) {
             none if none.is_empty() => "; it wrote nothing to stderr".to_owned(),
             words => words,
         };
@@ -276,7 +279,7 @@ impl Keeper {
     }
 }
 
-/// The last lines of a server's stderr.
+/// The last lines of a server's stderr, as they came.
 #[derive(Clone, Default)]
 struct Tail(Arc<Mutex<VecDeque<String>>>);
 
@@ -294,14 +297,12 @@ impl Tail {
     }
 
     /// To stand behind a sentence; empty where there is nothing to quote.
-    fn quoted(&self) -> String {
-        let lines = self.lock();
+    fn quoted(&self, redactor: &Redactor) -> String {
+        let safe = |line: &String| printable(&redactor.redact(line));
+        let lines: Vec<String> = self.lock().iter().map(safe).collect();
         match lines.is_empty() {
             true => String::new(),
-            false => {
-                let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-                format!("; last lines of stderr:\n{}", lines.join("\n"))
-            }
+            false => format!("; last lines of stderr:\n{}", lines.join("\n")),
         }
     }
 }
@@ -369,8 +370,7 @@ async fn drain(stderr: impl AsyncRead + Unpin, options: Options, tail: Tail) {
     let mut lines = Lines::new(stderr, STDERR_LINE);
     while let Ok(Some(Line::Whole(line) | Line::TooLong(line))) = lines.next().await {
         let text = String::from_utf8_lossy(&line);
-        let text = printable(&options.redactor.redact(&text));
         (options.log)(LogStream::Stderr, &text);
-        tail.push(text);
+        tail.push(text.into_owned());
     }
 }

@@ -116,12 +116,14 @@ fn a1_every_wrong_field_of_a_registration_is_named() {
 const STDIO: &str = r#"{"name": "s", "command": "c", "cwd": "/x", "timeout": 5000,
     "args": ["run", "--token", "t0ken", "--key=k3y"],
     "env": {"A": "one", "B": "${B:-two}", "C": "${C}"}}"#;
+const ADDRESSES: &str = r#"{"name": "s", "command": "c", "args": ["--token", "t0ken",
+    "postgres://u:pw@h/db", "--db=postgres://u:pw2@h/db", "postgres://u:pw3@h2/db"]}"#;
 const REMOTE: &str = r#"{"name": "s", "url": "http://u:pw@h/?token=abc",
     "headers": {"Authorization": "Bearer x", "X-Env": "Bearer ${T}"}}"#;
 
 #[test]
 fn g3_what_was_shown_can_be_sent_back() {
-    for text in [STDIO, REMOTE] {
+    for text in [STDIO, ADDRESSES, REMOTE] {
         let stored = body(text).spec;
         let shown = view(&stored);
         assert!(shown.to_string().contains("***"));

@@ -165,4 +165,13 @@ fn g3_what_is_launched_cannot_be_printed_and_its_secrets_are_known() {
         "***, ***, ***, ***, h"
     );
     assert!(!format!("{launch:?}").contains("abc-token"));
+
+    let definition = r#"{"command": "c", "args": ["--token", "flag-value", "--api-key=key-value",
+        "--db=postgres://someone:pass-word@h/db?apikey=query-value", "plain-value"]}"#;
+    let launch = expand(&spec(definition), &env).unwrap();
+    let redactor = Redactor::new(launch.secrets());
+    assert_eq!(
+        redactor.redact("flag-value key-value pass-word query-value plain-value"),
+        "*** *** *** *** plain-value"
+    );
 }

@@ -44,6 +44,12 @@ fn g3_secrets_inside_an_address_are_covered() {
         ("http://:p@h", "http://:***@h"),
         ("http://u:p:q@r@h/x@y", "http://u:***@h/x@y"),
         ("http://u:${P}@h/", "http://u:${P}@h/"),
+        ("http://ghp_0123456789abcdef@h/", "http://***@h/"),
+        ("http://ghp_0123456789abcdef:x@h/", "http://***:***@h/"),
+        (
+            "http://${A_RATHER_LONG_NAME}@h/",
+            "http://${A_RATHER_LONG_NAME}@h/",
+        ),
         ("http://h/?api_key=abc&b=1", "http://h/?api_key=***&b=1"),
         ("http://h/?Token=abc#t", "http://h/?Token=***#t"),
         ("http://h/?apiKey=${K}", "http://h/?apiKey=${K}"),
@@ -73,6 +79,8 @@ fn g3_secrets_among_arguments_are_covered() {
         "me",
         "token",
         "--key=",
+        "postgresql://u:p@h/db?sslmode=on",
+        "--db=postgresql://u:p@h/db",
     ];
     let args: Vec<String> = args.map(str::to_owned).to_vec();
     assert_eq!(
@@ -93,6 +101,8 @@ fn g3_secrets_among_arguments_are_covered() {
             "me",
             "token",
             "--key=",
+            "postgresql://u:***@h/db?sslmode=on",
+            "--db=postgresql://u:***@h/db",
         ]
     );
 }
