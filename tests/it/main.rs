@@ -6,6 +6,7 @@
 )]
 
 mod a_failing;
+mod a_logs;
 mod a_registration;
 mod a_restart;
 mod a_servers;
