@@ -7,6 +7,7 @@ pub mod auth;
 mod console;
 pub mod edge;
 pub mod error;
+mod extract;
 pub mod files;
 pub mod framing;
 pub mod guard;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::error::{ApiError, Code, FieldProblem};
+use super::extract::{Path, Query};
 use super::record::{ServerRecord, record};
 use crate::config::body::{Change, merge_patch, parse_body, parse_replacement};
 use crate::config::{Problem, ServerSpec};
@@ -76,14 +77,14 @@ async fn create(State(servers): State<Servers>, body: Bytes) -> Result<Response,
 
 async fn show(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
 ) -> Result<Json<ServerRecord>, ApiError> {
     Ok(Json(servers.record(&*servers.find(&server)?)))
 }
 
 async fn replace(
     state: State<Servers>,
-    path: Path<String>,
+    path: Path,
     body: Bytes,
 ) -> Result<Json<ServerRecord>, ApiError> {
     let read = |current: &_| parse_replacement(current, &body);
@@ -92,7 +93,7 @@ async fn replace(
 
 async fn change(
     state: State<Servers>,
-    path: Path<String>,
+    path: Path,
     body: Bytes,
 ) -> Result<Json<ServerRecord>, ApiError> {
     let read = |current: &_| merge_patch(current, &body);
@@ -101,7 +102,7 @@ async fn change(
 
 async fn update(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
     basis: Basis,
     read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
 ) -> Result<Json<ServerRecord>, ApiError> {
@@ -111,7 +112,7 @@ async fn update(
 
 async fn remove(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
 ) -> Result<StatusCode, ApiError> {
     let removed = servers.registry.remove(&server).await?;
     if servers.registry.find(&removed.name).is_none() {
@@ -122,7 +123,7 @@ async fn remove(
 
 async fn start(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
 ) -> Result<Json<ServerRecord>, ApiError> {
     let wanted = servers.find(&server)?;
     let snapshot = servers.fleet.snapshot();
@@ -141,7 +142,7 @@ async fn start(
 
 async fn stop(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
 ) -> Result<Json<ServerRecord>, ApiError> {
     let wanted = servers.registry.set_run(&server, false).await?;
     Ok(Json(servers.settled(&wanted).await))
@@ -149,7 +150,7 @@ async fn stop(
 
 async fn restart(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
 ) -> Result<Json<ServerRecord>, ApiError> {
     let wanted = servers.registry.restart(&server).await?;
     Ok(Json(servers.settled(&wanted).await))
@@ -157,7 +158,7 @@ async fn restart(
 
 async fn tools(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let wanted = servers.find(&server)?;
     let catalog = servers.catalog(&wanted);
@@ -175,7 +176,7 @@ async fn tools(
 /// others have `uri`.
 async fn resources(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let catalog = servers.catalog(&*servers.find(&server)?);
     let items = catalog.resources.iter().chain(&catalog.templates);
@@ -184,7 +185,7 @@ async fn resources(
 
 async fn prompts(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let catalog = servers.catalog(&*servers.find(&server)?);
     Ok(Json(
@@ -205,7 +206,7 @@ struct LogQuery {
 
 async fn logs(
     State(servers): State<Servers>,
-    Path(server): Path<String>,
+    Path(server): Path,
     Query(query): Query<LogQuery>,
 ) -> Result<Json<Vec<LogLine>>, ApiError> {
     let wanted = servers.find(&server)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use portway::config::body::merge_patch;
 use portway::fleet::{self, CallError, Fleet, Publisher, Request, Surroundings};
-use portway::registry::{Files, Registry};
+use portway::registry::{Basis, Files, Registry};
 use portway::store::JsonStore;
 use portway::upstream::{self, Limits};
 use serde_json::{Value, json};
@@ -32,10 +32,7 @@ impl Rooms {
         let file = fixtures(servers).to_string();
         std::fs::write(dir.path().join(".mcp.json"), file).unwrap();
         let store = JsonStore::open(&dir.path().join("data")).unwrap().store;
-        let files = Files {
-            project: dir.path().to_owned(),
-            home: None,
-        };
+        let files = Files::new(dir.path().to_owned(), None);
         let registry = Registry::open(files, Arc::new(store)).await.unwrap();
         let (publisher, fleet) = Publisher::new();
         let stop = CancellationToken::new();
@@ -95,7 +92,8 @@ impl Rooms {
         let read = |current: &portway::config::ServerSpec| {
             merge_patch(current, patch.to_string().as_bytes())
         };
-        let wanted = self.registry.update(server, read).await.unwrap();
+        let wanted = self.registry.update(server, Basis::Newest, read).await;
+        let wanted = wanted.unwrap();
         let seen = |view: &fleet::ServerView| view.wanted.generation >= wanted.generation;
         self.fleet.wait(server, seen, PATIENCE).await;
     }
