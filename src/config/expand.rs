@@ -179,6 +179,11 @@ fn unset(name: &str) -> String {
 }
 
 impl Launch {
+    /// Everything the environment gave, secret or not.
+    pub fn filled_in(&self) -> &[String] {
+        &self.filled_in
+    }
+
     /// The values that must not appear in a log.
     pub fn secrets(&self) -> Vec<&str> {
         let mut secrets: Vec<&str> = self

@@ -191,12 +191,16 @@ async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamEr
         instance: options.instance.clone(),
         shim: options.shim.clone(),
     };
-    process::spawn(&command)
-        .await
-        .map_err(|error| UpstreamError::Spawn {
+    process::spawn(&command).await.map_err(|error| {
+        // It names what was looked for, which a variable may have given.
+        let reason = format!("`{}` could not be started: {error}", options.title);
+        UpstreamError::Spawn {
             permanent: error.permanent(),
-            reason: format!("`{}` could not be started: {error}", options.title),
-        })
+            reason: Redactor::new(launch.filled_in())
+                .redact(&reason)
+                .into_owned(),
+        }
+    })
 }
 
 /// Owns the process from the first moment to the last.
