@@ -12,6 +12,7 @@ use clap::Args;
 use super::BAD_USE;
 use crate::config::Problem;
 use crate::registry::{Files, Loaded, Plan};
+use crate::upstream::printable;
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
@@ -123,7 +124,7 @@ fn complaint(path: &str, problem: &Problem) -> String {
         column: None,
         ..problem.clone()
     };
-    format!("{path}{place}: {bare}\n")
+    format!("{path}{place}: {}\n", printable(&bare.to_string()))
 }
 
 fn run_plan(
@@ -155,7 +156,7 @@ fn run_plan(
         ("= kept     ", &plan.kept),
     ] {
         for name in names {
-            text += &format!("{sign} {name}\n");
+            text += &format!("{sign} {}\n", printable(name));
         }
     }
     for fault in &plan.problems {

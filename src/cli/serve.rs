@@ -18,6 +18,7 @@ use crate::app::{self, App};
 use crate::config::settings::{LogFormat, Options, Settings};
 use crate::fleet::{Fleet, ServerView, Status};
 use crate::registry::Registry;
+use crate::upstream::printable;
 
 /// The table waits so long for slow servers.
 const TABLE_WAIT: Duration = Duration::from_secs(20);
@@ -186,11 +187,13 @@ fn table(registry: &Registry, fleet: &Fleet) -> String {
         return "no servers yet: write them into .mcp.json, or POST them to /api/mcp/servers\n"
             .into();
     }
-    let names = desired.keys().map(|name| name.chars().count());
-    let width = names.max().unwrap_or(0).max("server".len());
+    // One that is no valid name is shown too, and a terminal must not obey it.
+    let names: Vec<String> = desired.keys().map(|name| printable(name)).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max();
+    let width = longest.unwrap_or(0).max("server".len());
     let mut text = format!("{:width$}  {:12}  tools\n", "server", "status");
-    for name in desired.keys() {
-        let view = snapshot.servers.get(name);
+    for (key, name) in desired.keys().zip(names) {
+        let view = snapshot.servers.get(key);
         let (status, detail) = view.map_or(("connecting", String::new()), |view| row(view));
         text += &format!("{name:width$}  {status:12}  {detail}\n");
     }
@@ -204,7 +207,7 @@ fn row(view: &ServerView) -> (&'static str, String) {
         Status::Disconnected => ("disconnected", String::new()),
         Status::Error => {
             let error = view.state.error().unwrap_or_default();
-            ("error", error.lines().next().unwrap_or_default().to_owned())
+            ("error", printable(error.lines().next().unwrap_or_default()))
         }
     }
 }
