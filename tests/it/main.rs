@@ -12,6 +12,7 @@ mod a_restart;
 mod a_servers;
 mod a_update;
 mod app;
+mod b_files;
 mod edge;
 mod oracle;
 mod process;
