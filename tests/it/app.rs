@@ -49,6 +49,7 @@ pub struct Setup {
     dir: TempDir,
     args: Vec<String>,
     env: Vec<(String, String)>,
+    nobody: bool,
 }
 
 /// A directory to start Portway in.
@@ -57,6 +58,7 @@ pub fn setup() -> Setup {
         dir: tempfile::tempdir().unwrap(),
         args: Vec::new(),
         env: vec![("PORTWAY_ADMIN_TOKEN".into(), TOKEN.into())],
+        nobody: false,
     }
 }
 
@@ -85,6 +87,19 @@ impl Setup {
         self
     }
 
+    /// Starts it without root's rights, in a directory of its own.
+    pub fn as_nobody(mut self) -> Setup {
+        self.nobody = nix::unistd::geteuid().is_root();
+        if self.nobody {
+            let give = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534));
+            give(self.path()).unwrap();
+            for entry in std::fs::read_dir(self.path()).unwrap() {
+                give(&entry.unwrap().path()).unwrap();
+            }
+        }
+        self
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_portway"));
         command
@@ -99,6 +114,9 @@ impl Setup {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        if self.nobody {
+            command.uid(65534).gid(65534);
+        }
         command
     }
 

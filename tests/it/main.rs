@@ -13,6 +13,7 @@ mod a_servers;
 mod a_update;
 mod app;
 mod b_files;
+mod b_reload;
 mod edge;
 mod oracle;
 mod process;
