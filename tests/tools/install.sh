@@ -34,7 +34,12 @@ if ! fresh node package.json package-lock.json; then
     rm -rf "$tools/node"
     mkdir "$tools/node"
     cp package.json package-lock.json "$tools/node/"
-    (cd "$tools/node" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error)
+    # The conformance suite needs Node 22: an older system gets one beside it, as a package.
+    omit=()
+    [ "$(node -p 'parseInt(process.versions.node)')" -lt 22 ] || omit=(--omit=optional)
+    (cd "$tools/node" && npm ci "${omit[@]}" --no-audit --no-fund --ignore-scripts --loglevel=error)
+    modern=$(cd "$tools/node" && ls node_modules/node-linux-*/bin/node 2>/dev/null || command -v node)
+    ln -sfn "$modern" "$tools/node/node-22"
     echo "$sum" >"$tools/node/.stamp"
 fi
 # So that the servers kept here find their packages.
