@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const UPSTREAM = fileURLToPath(new URL('conformance-upstream/server.mjs', import.meta.url));
@@ -101,7 +101,7 @@ export function stdioUpstream({ era = 'both', log, pages } = {}) {
 export async function startPortway(binary, servers, { env = {} } = {}) {
     const project = folder('project');
     writeFileSync(join(project, '.mcp.json'), JSON.stringify({ mcpServers: servers }));
-    const one = launch(binary, ['--listen', '127.0.0.1:0', '--no-auth', '--project', project], {
+    const one = launch(resolve(binary), ['--listen', '127.0.0.1:0', '--no-auth', '--project', project], {
         cwd: project,
         env: { PATH: process.env.PATH, HOME: project, RUST_LOG: process.env.RUST_LOG ?? 'info', ...env }
     });

@@ -6,6 +6,7 @@
 // Prints a table on stderr and a JSON summary on stdout; exits with 1 if a scenario fails
 // that expected-failures.yaml does not list, or passes although it is listed.
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
@@ -45,7 +46,7 @@ async function atServer({ suites, era, through }) {
 }
 
 async function atClient({ suites, through }) {
-    const env = through ? { PORTWAY_UNDER_TEST: options.portway } : {};
+    const env = through ? { PORTWAY_UNDER_TEST: resolve(options.portway) } : {};
     const results = [];
     for (const suite of suites) results.push([suite, await clientLeg(`'${process.execPath}' '${here('client.mjs')}'`, suite, env)]);
     return { results };
