@@ -31,6 +31,7 @@ mod seal;
 mod session;
 mod state;
 mod trouble;
+mod uris;
 mod view;
 
 pub use ability::everything;

@@ -1,19 +1,45 @@
 //! What one endpoint shows, prepared: names, lists as bytes, and the way back
 //! from a name to its server.
 
-use std::sync::Arc;
+mod build;
+mod entry;
+mod hello;
+mod list;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 
-use super::Scope;
-use crate::fleet::Snapshot;
+use super::{Scope, uris};
+use crate::fleet::catalog::Kind;
+use crate::fleet::{Offer, Snapshot};
 use crate::wire::header::ParamHeader;
-use crate::wire::{Era, RpcError};
+use crate::wire::{self, Era, RpcError, code};
+
+use hello::Hello;
+use list::List;
 
 /// The catalog of one scope at one moment. Immutable.
-pub struct View;
+pub struct View {
+    /// The only server, on an endpoint of its own.
+    only: Option<Arc<str>>,
+    hello: Hello,
+    lists: [List; 4],
+    tools: HashMap<String, Target>,
+    prompts: HashMap<String, Target>,
+    /// Whose resources can be read.
+    servers: BTreeSet<Arc<str>>,
+    /// URIs that stay as they are, and whose they are.
+    verbatim: HashMap<String, Arc<str>>,
+    /// Why there is nothing to show.
+    fault: Option<RpcError>,
+}
 
 /// Where a tool or prompt of a view really is.
+#[derive(Debug)]
 pub struct Target {
     pub server: Arc<str>,
     /// Its name there.
@@ -31,33 +57,103 @@ pub struct Reader<'a> {
     pub version: &'a str,
 }
 
+/// The views in use.
 #[derive(Default)]
-pub struct Views;
+pub struct Views {
+    /// A std mutex: held for a lookup, never while a view is made.
+    kept: Mutex<HashMap<Scope, Kept>>,
+}
+
+struct Kept {
+    /// The snapshot it was made of, or has been found to still hold for.
+    offers: u64,
+    /// What it shows, where that is one server.
+    offer: Option<Arc<Offer>>,
+    view: Arc<View>,
+}
 
 impl Views {
     /// The view of a scope on what runs now; made anew only when a catalog
     /// has changed.
     pub fn get(&self, scope: &Scope, snapshot: &Arc<Snapshot>) -> Arc<View> {
-        let _ = (scope, snapshot);
-        Arc::new(View)
+        let offer = offer_of(scope, snapshot);
+        if let Some(kept) = self.lock().get_mut(scope) {
+            // Of two that ask at once, one may come with an older snapshot.
+            if kept.offers >= snapshot.offers {
+                return kept.view.clone();
+            }
+            if let (Some(old), Some(new)) = (&kept.offer, &offer)
+                && Arc::ptr_eq(old, new)
+            {
+                kept.offers = snapshot.offers;
+                return kept.view.clone();
+            }
+        }
+        let view = Arc::new(View::new(scope, snapshot));
+        self.keep(scope, snapshot, offer, &view);
+        view
+    }
+
+    fn keep(
+        &self,
+        scope: &Scope,
+        snapshot: &Snapshot,
+        offer: Option<Arc<Offer>>,
+        view: &Arc<View>,
+    ) {
+        let mut kept = self.lock();
+        kept.retain(|scope, _| match scope {
+            Scope::Everything { .. } => true,
+            Scope::Server(server) => snapshot.find(server).is_some(),
+        });
+        // Scopes come from outside: those that show nothing are not kept.
+        if view.fault.is_some() {
+            return;
+        }
+        let newer = |kept: &Kept| kept.offers > snapshot.offers;
+        if !kept.get(scope).is_some_and(newer) {
+            let fresh = Kept {
+                offers: snapshot.offers,
+                offer,
+                view: view.clone(),
+            };
+            kept.insert(scope.clone(), fresh);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Scope, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn offer_of(scope: &Scope, snapshot: &Snapshot) -> Option<Arc<Offer>> {
+    match scope {
+        Scope::Everything { .. } => None,
+        Scope::Server(server) => snapshot.find(server)?.offer.clone(),
     }
 }
 
 impl View {
     pub fn tool(&self, visible: &str) -> Option<&Target> {
-        let _ = visible;
-        None
+        self.tools.get(visible)
     }
 
     pub fn prompt(&self, visible: &str) -> Option<&Target> {
-        let _ = visible;
-        None
+        self.prompts.get(visible)
     }
 
     /// The server of a resource, and its URI there.
     pub fn resource(&self, uri: &str) -> Option<(Arc<str>, String)> {
-        let _ = uri;
-        None
+        if let Some(only) = &self.only {
+            return Some((only.clone(), uri.to_owned()));
+        }
+        if uris::stays(uri) {
+            let server = self.verbatim.get(uri)?;
+            return Some((server.clone(), uri.to_owned()));
+        }
+        let (server, own) = uris::split(uri)?;
+        let server = self.servers.get(&*server)?;
+        Some((server.clone(), own.to_owned()))
     }
 
     pub fn uri_to_client(&self, server: &str, uri: &str) -> String {
@@ -95,10 +191,35 @@ impl View {
         reader: Reader<'_>,
         params: Option<&RawValue>,
     ) -> Result<Arc<RawValue>, RpcError> {
-        let _ = (method, reader, params);
-        Err(RpcError::new(
-            crate::wire::code::METHOD_NOT_FOUND,
-            "not yet",
-        ))
+        self.offers(method)?;
+        let kind = Kind::of_method(method).ok_or_else(|| unknown(method))?;
+        let list = &self.lists[kind as usize];
+        if list.missing {
+            return Err(unknown(method));
+        }
+        list.page(reader.era, params)
     }
+
+    /// Whether anybody here answers a method: a server must not be asked for
+    /// what it never said it can do.
+    pub fn offers(&self, method: &str) -> Result<(), RpcError> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        let needed = wire::method::find(method).and_then(|method| method.capability);
+        match needed {
+            Some(capability) if !self.hello.offers(capability) => Err(unknown(method)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Names the tools as they are now: equal as long as nothing about them
+    /// changes, whatever order they come in.
+    pub fn hash(&self) -> String {
+        self.lists[Kind::Tools as usize].hash()
+    }
+}
+
+fn unknown(method: &str) -> RpcError {
+    RpcError::new(code::METHOD_NOT_FOUND, format!("{method} is not available"))
 }

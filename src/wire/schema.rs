@@ -126,7 +126,7 @@ pub(super) fn without_keyword<'a>(schema: &'a RawValue, keyword: &str) -> Cow<'a
 
 /// Cheap and one-sided: false means it certainly does not occur, not even
 /// spelled with escapes.
-pub(super) fn mentions(raw: &RawValue, name: &str) -> bool {
+pub fn mentions(raw: &RawValue, name: &str) -> bool {
     raw.get().contains(name) || raw.get().contains("\\u")
 }
 

@@ -1,0 +1,208 @@
+//! Making a view: of one server as it is, or of all of them with names of
+//! our own, in an order of our own.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::entry::{self, Entry, Prepared};
+use super::hello::Hello;
+use super::list::List;
+use super::{Target, View};
+use crate::fleet::catalog::{Item, Kind};
+use crate::fleet::{Offer, Snapshot};
+use crate::gateway::{Scope, naming, uris};
+use crate::wire::meta::{member, text};
+use crate::wire::result::Freshness;
+use crate::wire::{RpcError, code};
+
+impl View {
+    pub(super) fn new(scope: &Scope, snapshot: &Snapshot) -> View {
+        match scope {
+            Scope::Everything { .. } => everything(snapshot),
+            Scope::Server(server) => match snapshot.find(server) {
+                Some(view) => match &view.offer {
+                    Some(offer) => one(&view.wanted.name, offer),
+                    None => {
+                        let reason = view.state.error().map(|error| format!(": {error}"));
+                        let reason = reason.unwrap_or_default();
+                        nothing(
+                            server,
+                            format!("server {server:?} is not connected{reason}"),
+                        )
+                    }
+                },
+                None => nothing(server, format!("no server is called {server:?}")),
+            },
+        }
+    }
+
+    fn empty(only: Option<Arc<str>>, hello: Hello) -> View {
+        View {
+            lists: Kind::ALL.map(|kind| List::new(kind, hello.info.clone())),
+            only,
+            hello,
+            tools: HashMap::new(),
+            prompts: HashMap::new(),
+            servers: BTreeSet::new(),
+            verbatim: HashMap::new(),
+            fault: None,
+        }
+    }
+}
+
+fn nothing(server: &Arc<str>, why: String) -> View {
+    View {
+        fault: Some(RpcError::new(code::INTERNAL, why)),
+        ..View::empty(Some(server.clone()), Hello::nobody(server))
+    }
+}
+
+/// One server: its own names, its own order.
+fn one(server: &Arc<str>, offer: &Offer) -> View {
+    let mut view = View::empty(Some(server.clone()), Hello::of(server, offer));
+    for kind in Kind::ALL {
+        let list = &mut view.lists[kind as usize];
+        let facts = offer.catalog.facts(kind);
+        list.freshness = fresh(offer, kind);
+        list.rest = facts.rest.clone();
+        list.missing = facts.missing;
+        for item in offer.catalog.items(kind) {
+            let target = |prepared: Option<&mut Prepared>| target(server, item, prepared);
+            let raw = item.raw.clone();
+            match kind {
+                Kind::Tools => {
+                    let mut prepared = entry::tool(raw, offer.peer.era, false);
+                    let target = target(Some(&mut prepared));
+                    view.tools.insert(item.key.clone(), target);
+                    list.entries.push(prepared.entry);
+                }
+                Kind::Prompts => {
+                    view.prompts.insert(item.key.clone(), target(None));
+                    list.entries.push(Entry::same(raw, false));
+                }
+                Kind::Resources | Kind::Templates => {
+                    list.entries.push(Entry::same(raw, false));
+                }
+            }
+        }
+    }
+    view
+}
+
+fn fresh(offer: &Offer, kind: Kind) -> Freshness {
+    match offer.stale {
+        true => Freshness::NONE,
+        false => offer.catalog.facts(kind).freshness,
+    }
+}
+
+fn target(server: &Arc<str>, item: &Item, prepared: Option<&mut Prepared>) -> Target {
+    let (headers, wrapped) = match prepared {
+        Some(prepared) => (std::mem::take(&mut prepared.headers), prepared.wrapped),
+        None => Default::default(),
+    };
+    Target {
+        server: server.clone(),
+        name: item.key.clone(),
+        headers,
+        wrapped,
+    }
+}
+
+type Offered<'a> = (&'a Arc<str>, &'a Offer);
+
+/// All servers. Names are given over all of them, so that no filter changes
+/// one; then sorted, since that is the one order that no server can disturb.
+fn everything(snapshot: &Snapshot) -> View {
+    let mut offers: Vec<Offered<'_>> = Vec::new();
+    for (server, view) in &snapshot.servers {
+        if let Some(offer) = &view.offer {
+            offers.push((server, offer));
+        }
+    }
+    let mut view = View::empty(None, Hello::ours());
+    view.servers = offers.iter().map(|(server, _)| (*server).clone()).collect();
+    for kind in Kind::ALL {
+        let freshness = offers.iter().map(|(_, offer)| fresh(offer, kind));
+        view.lists[kind as usize].freshness =
+            freshness.reduce(Freshness::and).unwrap_or(Freshness::NONE);
+    }
+    tools(&mut view, &offers);
+    prompts(&mut view, &offers);
+    for kind in [Kind::Resources, Kind::Templates] {
+        resources(&mut view, &offers, kind);
+    }
+    view
+}
+
+/// The entries of one kind with their names, by name.
+fn named<'a>(offers: &[Offered<'a>], kind: Kind) -> Vec<(String, Offered<'a>, &'a Item)> {
+    let items = offers.iter().flat_map(|(server, offer)| {
+        let items = offer.catalog.items(kind).iter();
+        items.map(move |item| ((*server, *offer), item))
+    });
+    let keys = items
+        .clone()
+        .map(|((server, _), item)| (&**server, item.key.as_str()));
+    let names = naming::names(keys);
+    let mut named: Vec<_> = names
+        .into_iter()
+        .zip(items)
+        .filter_map(|(name, (offered, item))| Some((name?, offered, item)))
+        .collect();
+    named.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    named
+}
+
+fn tools(view: &mut View, offers: &[Offered<'_>]) {
+    for (name, (server, offer), item) in named(offers, Kind::Tools) {
+        let raw = entry::renamed(item, &name);
+        if let Some(uri) = app_of(item) {
+            view.verbatim.entry(uri).or_insert_with(|| server.clone());
+        }
+        let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
+        let target = target(server, item, Some(&mut prepared));
+        view.tools.insert(name, target);
+        view.lists[Kind::Tools as usize]
+            .entries
+            .push(prepared.entry);
+    }
+}
+
+/// The page of a tool that has one (MCP Apps), which need not be listed.
+fn app_of(item: &Item) -> Option<String> {
+    if !item.raw.get().contains("ui://") {
+        return None;
+    }
+    let uri = text(member(
+        member(member(&item.raw, "_meta")?, "ui")?,
+        "resourceUri",
+    )?)?;
+    uris::stays(&uri).then(|| uri.into_owned())
+}
+
+fn prompts(view: &mut View, offers: &[Offered<'_>]) {
+    for (name, (server, offer), item) in named(offers, Kind::Prompts) {
+        let entry = Entry::same(entry::renamed(item, &name), offer.stale);
+        view.lists[Kind::Prompts as usize].entries.push(entry);
+        view.prompts.insert(name, target(server, item, None));
+    }
+}
+
+/// In the order of servers, each in its own.
+fn resources(view: &mut View, offers: &[Offered<'_>], kind: Kind) {
+    for (server, offer) in offers {
+        for item in offer.catalog.items(kind) {
+            let uri = uris::shared(server, &item.key);
+            if uris::stays(&uri) {
+                // Two servers with one such URI: the first by name has it.
+                let owner = view.verbatim.entry(item.key.clone());
+                if owner.or_insert_with(|| (*server).clone()) != *server {
+                    continue;
+                }
+            }
+            let entry = Entry::same(entry::renamed(item, &uri), offer.stale);
+            view.lists[kind as usize].entries.push(entry);
+        }
+    }
+}

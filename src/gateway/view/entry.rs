@@ -1,0 +1,231 @@
+//! One entry of a list, as each era may read it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::fleet::catalog::Item;
+use crate::wire::Era;
+use crate::wire::header::{self, ParamHeader};
+use crate::wire::object::{member, set_member};
+use crate::wire::result::{tool_to_legacy, tool_to_modern};
+use crate::wire::schema::mentions;
+
+/// One entry in both spellings; often they are the same.
+pub(super) struct Entry {
+    pub modern: Arc<RawValue>,
+    pub legacy: Arc<RawValue>,
+    /// Its server is away.
+    pub stale: bool,
+}
+
+impl Entry {
+    pub fn same(raw: Arc<RawValue>, stale: bool) -> Entry {
+        Entry {
+            modern: raw.clone(),
+            legacy: raw,
+            stale,
+        }
+    }
+
+    pub fn spelled(&self, era: Era) -> &Arc<RawValue> {
+        match era {
+            Era::Modern => &self.modern,
+            Era::Legacy => &self.legacy,
+        }
+    }
+}
+
+/// An entry under another name, on an endpoint of many servers. What a model
+/// would read and a person cannot see is taken out on the way.
+pub(super) fn renamed(item: &Item, name: &str) -> Arc<RawValue> {
+    let text = item.raw.get();
+    let mut out = String::with_capacity(text.len() + name.len() + 16);
+    out.push_str(&without_tags(&text[..item.key_at.start]));
+    out.push_str(&serde_json::Value::from(name).to_string());
+    out.push_str(&without_tags(&text[item.key_at.end..]));
+    let made = RawValue::from_string(out).expect("one string in place of another");
+    Arc::from(made)
+}
+
+/// What is known of a tool once it has been prepared.
+pub(super) struct Prepared {
+    pub entry: Entry,
+    pub headers: Vec<ParamHeader>,
+    pub wrapped: bool,
+}
+
+/// A tool in both spellings. What comes from a server of the same era stays
+/// as it is, but for annotations that no client could follow.
+pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> Prepared {
+    let (raw, headers) = with_headers(raw);
+    let spelled = |spelling: Cow<'_, RawValue>| match spelling {
+        Cow::Borrowed(_) => raw.clone(),
+        Cow::Owned(made) => Arc::from(made),
+    };
+    let (modern, legacy) = match from {
+        Era::Modern => (raw.clone(), spelled(tool_to_legacy(&raw))),
+        Era::Legacy => (spelled(tool_to_modern(&raw)), raw.clone()),
+    };
+    Prepared {
+        wrapped: from == Era::Modern && !Arc::ptr_eq(&modern, &legacy),
+        headers,
+        entry: Entry {
+            modern,
+            legacy,
+            stale,
+        },
+    }
+}
+
+/// HTTP clients drop a tool with an annotation they cannot follow, so such a
+/// tool goes without.
+fn with_headers(raw: Arc<RawValue>) -> (Arc<RawValue>, Vec<ParamHeader>) {
+    if !mentions(&raw, "x-mcp-header") {
+        return (raw, Vec::new());
+    }
+    let Some(schema) = member(&raw, "inputSchema") else {
+        return (raw, Vec::new());
+    };
+    match header::param_headers(schema) {
+        Ok(headers) => (raw, headers),
+        Err(_) => {
+            let schema = header::without_annotations(schema);
+            let bare = set_member(&raw, "inputSchema", &schema);
+            (Arc::from(bare), Vec::new())
+        }
+    }
+}
+
+/// JSON text without characters of the tag block (U+E0000 to U+E007F), plain
+/// or escaped: they have no glyph, and models read them.
+fn without_tags(json: &str) -> Cow<'_, str> {
+    let escaped = || json.contains("\\udb40") || json.contains("\\uDB40");
+    if !json.contains(is_tag) && !mixed_case(json) && !escaped() {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(c) = rest.chars().next() {
+        let skipped = match c {
+            '\\' => escaped_tag(rest),
+            c if is_tag(c) => c.len_utf8(),
+            _ => 0,
+        };
+        // A backslash takes the next character with it.
+        let copied = match (skipped, c) {
+            (0, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            (0, c) => c.len_utf8(),
+            _ => 0,
+        };
+        out.push_str(&rest[..copied]);
+        rest = &rest[skipped + copied..];
+    }
+    Cow::Owned(out)
+}
+
+fn is_tag(c: char) -> bool {
+    matches!(c, '\u{E0000}'..='\u{E007F}')
+}
+
+/// `\uDb40` and `\udB40` are as good.
+fn mixed_case(json: &str) -> bool {
+    json.contains("\\uDb40") || json.contains("\\udB40")
+}
+
+/// The length of an escaped tag character at the start, or 0.
+fn escaped_tag(text: &str) -> usize {
+    const LENGTH: usize = "\\udb40\\udc00".len();
+    let Some(start) = text.get(..LENGTH) else {
+        return 0;
+    };
+    let start = start.to_ascii_lowercase();
+    let low = start
+        .strip_prefix("\\udb40\\u")
+        .and_then(|low| u16::from_str_radix(low, 16).ok());
+    match low {
+        Some(0xDC00..=0xDC7F) => LENGTH,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::catalog::Kind;
+
+    fn raw(json: &str) -> Arc<RawValue> {
+        Arc::from(RawValue::from_string(json.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn only_the_name_changes() {
+        for (json, wanted) in [
+            (r#"{"name":"a"}"#, r#"{"name":"b\"c"}"#),
+            (
+                r#"{ "x" : 1e400, "na\u006de":"\u0061","z":{"name":"a"} }"#,
+                r#"{ "x" : 1e400, "na\u006de":"b\"c","z":{"name":"a"} }"#,
+            ),
+        ] {
+            let item = Item::new(Kind::Tools, raw(json)).unwrap();
+            assert_eq!(item.key, "a");
+            assert_eq!(renamed(&item, "b\"c").get(), wanted);
+        }
+    }
+
+    #[test]
+    fn c1_tag_characters_do_not_reach_models() {
+        for (json, wanted) in [
+            ("plain \u{200b} zero width stays", None),
+            ("a\u{E0041}b\u{E007F}c", Some("abc")),
+            (r"a\udb40\udc41b\uDB40\uDC7Fc\uDb40\uDc01", Some("abc")),
+            (r"a\\udb40\udc41", Some(r"a\\udb40\udc41")),
+            (r"a\udb40\udc80", Some(r"a\udb40\udc80")),
+            (r"\\\udb40\udc41\", Some(r"\\\")),
+        ] {
+            assert_eq!(without_tags(json), wanted.unwrap_or(json));
+        }
+    }
+
+    #[test]
+    fn trap_7_annotations_nobody_can_follow_are_taken_out() {
+        let bad = raw(
+            r#"{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}},"z":1}"#,
+        );
+        let prepared = tool(bad, Era::Modern, false);
+        assert!(prepared.headers.is_empty());
+        assert_eq!(
+            prepared.entry.modern.get(),
+            r#"{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"number"}}},"z":1}"#
+        );
+        let good = raw(
+            r#"{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}"#,
+        );
+        let prepared = tool(good.clone(), Era::Modern, false);
+        assert_eq!(prepared.headers[0].name, "Mcp-Param-A");
+        assert!(Arc::ptr_eq(&prepared.entry.modern, &good));
+    }
+
+    #[test]
+    fn tools_are_spelled_for_the_other_era_only() {
+        let odd = r#"{"name":"t","execution":{"taskSupport":"optional"},"outputSchema":{"type":"array"}}"#;
+        let modern = tool(raw(odd), Era::Modern, false);
+        assert!(modern.wrapped);
+        assert_eq!(modern.entry.modern.get(), odd);
+        assert!(
+            modern
+                .entry
+                .legacy
+                .get()
+                .contains(r#""required":["result"]"#)
+        );
+        let legacy = tool(raw(odd), Era::Legacy, false);
+        assert!(!legacy.wrapped);
+        assert_eq!(legacy.entry.legacy.get(), odd);
+        assert_eq!(
+            legacy.entry.modern.get(),
+            r#"{"name":"t","outputSchema":{"type":"array"}}"#
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! How an endpoint introduces itself.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::View;
+use crate::fleet::Offer;
+use crate::wire::meta::SERVER_INFO;
+use crate::wire::method::TASKS;
+use crate::wire::object::{Object, is_null, member};
+use crate::wire::{self, Era};
+
+/// All that an endpoint of many servers can do. It is the same whoever runs:
+/// a legacy client is told once, and servers come and go.
+const ALL: &str = r#"{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"prompts":{"listChanged":true},"completions":{},"logging":{}}"#;
+
+const INSTRUCTIONS: &str = "These are the tools, resources and prompts of several MCP servers. \
+    A tool or prompt named mcp_<server>_<name> belongs to that server.";
+
+pub(super) struct Hello {
+    pub info: Arc<RawValue>,
+    instructions: Option<String>,
+    modern: Box<RawValue>,
+    legacy: Box<RawValue>,
+    /// Completion was there before its capability.
+    completes: bool,
+    discover: OnceLock<Arc<RawValue>>,
+}
+
+impl Hello {
+    /// For many servers together.
+    pub fn ours() -> Hello {
+        let info = json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")});
+        let all = || RawValue::from_string(ALL.to_owned()).expect("a literal");
+        Hello {
+            info: Arc::from(made(&info)),
+            instructions: Some(INSTRUCTIONS.to_owned()),
+            modern: all(),
+            legacy: all(),
+            completes: true,
+            discover: OnceLock::new(),
+        }
+    }
+
+    /// For one server: what it says of itself, in either era's words.
+    pub fn of(server: &str, offer: &Offer) -> Hello {
+        let peer = &offer.peer;
+        let info = match &peer.server_info {
+            Some(info) => info.clone(),
+            None => made(&json!({"name": server, "version": "unknown"})),
+        };
+        Hello {
+            info: Arc::from(info),
+            instructions: peer.instructions.clone(),
+            modern: carried(&peer.capabilities),
+            legacy: carried(&peer.capabilities),
+            completes: !wire::era::at_least(&peer.version, "2025-03-26"),
+            discover: OnceLock::new(),
+        }
+    }
+
+    /// For a server that is not there.
+    pub fn nobody(server: &str) -> Hello {
+        let nothing = || made(&json!({}));
+        Hello {
+            info: Arc::from(made(&json!({"name": server, "version": "unknown"}))),
+            instructions: None,
+            modern: nothing(),
+            legacy: nothing(),
+            completes: false,
+            discover: OnceLock::new(),
+        }
+    }
+
+    pub fn offers(&self, capability: &str) -> bool {
+        let named = member(&self.modern, capability).is_some_and(|value| !is_null(value));
+        named || (capability == "completions" && self.completes)
+    }
+}
+
+/// A server's capabilities without those we do not carry: tasks, of either
+/// era. Nothing else differs between the eras.
+fn carried(capabilities: &RawValue) -> Box<RawValue> {
+    let Some(mut object) = Object::read(capabilities) else {
+        return made(&json!({}));
+    };
+    object.remove("tasks");
+    if let Some(mut extensions) = object.open("extensions").flatten()
+        && extensions.remove(TASKS)
+    {
+        object.set_object("extensions", &extensions);
+    }
+    wire::compact(&object.into_raw()).into_owned()
+}
+
+fn made(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).expect("plain data serialises into memory")
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialized<'a> {
+    protocol_version: &'a str,
+    capabilities: &'a RawValue,
+    server_info: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovered<'a> {
+    supported_versions: [&'a str; 1],
+    capabilities: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    result_type: &'a str,
+    ttl_ms: u64,
+    cache_scope: &'a str,
+    #[serde(rename = "_meta")]
+    meta: Box<RawValue>,
+}
+
+impl View {
+    pub fn capabilities(&self, era: Era) -> &RawValue {
+        match era {
+            Era::Modern => &self.hello.modern,
+            Era::Legacy => &self.hello.legacy,
+        }
+    }
+
+    pub fn server_info(&self) -> &RawValue {
+        &self.hello.info
+    }
+
+    pub fn instructions(&self) -> Option<&str> {
+        self.hello.instructions.as_deref()
+    }
+
+    /// The result of `initialize`, where `version` was agreed on.
+    pub fn initialize(&self, version: &str) -> Box<RawValue> {
+        made(&Initialized {
+            protocol_version: version,
+            capabilities: &self.hello.legacy,
+            server_info: &self.hello.info,
+            instructions: self.instructions(),
+        })
+    }
+
+    /// The result of `server/discover`.
+    pub fn discover(&self) -> Arc<RawValue> {
+        let make = || {
+            let mut meta = Object::new();
+            meta.set(SERVER_INFO, &self.hello.info);
+            Arc::from(made(&Discovered {
+                supported_versions: [wire::MODERN],
+                capabilities: &self.hello.modern,
+                instructions: self.instructions(),
+                result_type: "complete",
+                ttl_ms: 0,
+                cache_scope: "private",
+                meta: meta.into_raw(),
+            }))
+        };
+        self.hello.discover.get_or_init(make).clone()
+    }
+}

@@ -1,0 +1,223 @@
+//! One list as it is handed out: pages made once per spelling, and cursors
+//! that only ever fit the list they were made for.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::entry::Entry;
+use crate::fleet::catalog::Kind;
+use crate::wire::meta::{SERVER_INFO, set_meta_member};
+use crate::wire::object::{each_member, is_null, member, text};
+use crate::wire::result::Freshness;
+use crate::wire::{Era, RpcError, code};
+
+/// Far more than any model takes, so that clients which never turn a page
+/// miss nothing.
+const PAGE_ENTRIES: usize = 2000;
+const PAGE_BYTES: usize = 4 << 20;
+const TAG: usize = 8;
+/// On entries of a server that is away.
+const STALE: &str = "portway/stale";
+
+pub(super) struct List {
+    pub kind: Kind,
+    pub entries: Vec<Entry>,
+    pub freshness: Freshness,
+    /// Further members of the result, as the server had them.
+    pub rest: Option<Box<RawValue>>,
+    /// Whose list it is, for modern readers.
+    pub info: Arc<RawValue>,
+    /// Nobody has such a list.
+    pub missing: bool,
+    pub modern: OnceLock<Vec<Arc<RawValue>>>,
+    pub legacy: OnceLock<Vec<Arc<RawValue>>>,
+    pub tag: OnceLock<[u8; TAG]>,
+}
+
+impl List {
+    pub fn new(kind: Kind, info: Arc<RawValue>) -> List {
+        List {
+            kind,
+            entries: Vec::new(),
+            freshness: Freshness::NONE,
+            rest: None,
+            info,
+            missing: false,
+            modern: OnceLock::new(),
+            legacy: OnceLock::new(),
+            tag: OnceLock::new(),
+        }
+    }
+
+    pub fn page(&self, era: Era, params: Option<&RawValue>) -> Result<Arc<RawValue>, RpcError> {
+        let cell = match era {
+            Era::Modern => &self.modern,
+            Era::Legacy => &self.legacy,
+        };
+        let pages = cell.get_or_init(|| self.pages(era));
+        let cursor = params.and_then(|params| member(params, "cursor"));
+        let number = match cursor.filter(|cursor| !is_null(cursor)) {
+            None => 0,
+            Some(cursor) => self.number_of(cursor).ok_or_else(bad_cursor)?,
+        };
+        pages.get(number).cloned().ok_or_else(bad_cursor)
+    }
+
+    fn pages(&self, era: Era) -> Vec<Arc<RawValue>> {
+        let chunks = self.chunks();
+        let last = chunks.len() - 1;
+        let page = |(number, entries)| {
+            let page = Page {
+                list: self,
+                era,
+                entries,
+                next: (number < last).then(|| self.cursor(number + 1)),
+            };
+            let raw = serde_json::value::to_raw_value(&page);
+            Arc::from(raw.expect("raw values serialise into memory"))
+        };
+        chunks.into_iter().enumerate().map(page).collect()
+    }
+
+    /// The entries page by page; at least one page. The same for both eras,
+    /// so a cursor is too.
+    fn chunks(&self) -> Vec<&[Entry]> {
+        let mut chunks = Vec::new();
+        let (mut start, mut bytes) = (0, 0);
+        for (at, entry) in self.entries.iter().enumerate() {
+            let size = entry.modern.get().len().max(entry.legacy.get().len());
+            if at - start >= PAGE_ENTRIES || (at > start && bytes + size > PAGE_BYTES) {
+                chunks.push(&self.entries[start..at]);
+                (start, bytes) = (at, 0);
+            }
+            bytes += size;
+        }
+        chunks.push(&self.entries[start..]);
+        chunks
+    }
+
+    fn cursor(&self, number: usize) -> String {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let mut bytes = self.tag().to_vec();
+        bytes.extend(number.to_be_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    fn number_of(&self, cursor: &RawValue) -> Option<usize> {
+        let bytes = URL_SAFE_NO_PAD.decode(text(cursor)?.as_bytes()).ok()?;
+        let (tag, number) = bytes.split_at_checked(TAG)?;
+        let number = u32::from_be_bytes(number.try_into().ok()?);
+        // The first page has none.
+        (tag == self.tag() && number > 0).then_some(number as usize)
+    }
+
+    /// Follows from what is listed, so that the cursor of an equal list holds
+    /// after a restart and on another replica, and no other does.
+    fn tag(&self) -> [u8; TAG] {
+        *self.tag.get_or_init(|| {
+            let mut hasher = Sha256::new();
+            hasher.update(self.kind.method());
+            for entry in &self.entries {
+                hasher.update([0]);
+                hasher.update(entry.modern.get());
+            }
+            let mut tag = [0; TAG];
+            tag.copy_from_slice(&hasher.finalize()[..TAG]);
+            tag
+        })
+    }
+
+    /// Of the entries in modern spelling, in an order of our own.
+    pub fn hash(&self) -> String {
+        let mut entries: Vec<&str> = self
+            .entries
+            .iter()
+            .map(|entry| entry.modern.get())
+            .collect();
+        entries.sort_unstable();
+        let mut hasher = Sha256::new();
+        for entry in entries {
+            hasher.update(entry);
+            hasher.update([0]);
+        }
+        let digest = hasher.finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn bad_cursor() -> RpcError {
+    let message = "this cursor does not fit the list as it is now; start from the first page";
+    RpcError::new(code::INVALID_PARAMS, message)
+}
+
+struct Page<'a> {
+    list: &'a List,
+    era: Era,
+    entries: &'a [Entry],
+    next: Option<String>,
+}
+
+impl Serialize for Page<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let list = self.list;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(list.kind.member(), &Entries(self.entries, self.era))?;
+        if let Some(cursor) = &self.next {
+            map.serialize_entry("nextCursor", cursor)?;
+        }
+        let mut rest = list.rest.as_deref().map(Cow::Borrowed);
+        if self.era == Era::Modern {
+            map.serialize_entry("resultType", "complete")?;
+            map.serialize_entry("ttlMs", &list.freshness.ttl_ms)?;
+            map.serialize_entry("cacheScope", "private")?;
+            let holder = rest.as_deref().unwrap_or(empty());
+            rest = Some(Cow::Owned(set_meta_member(holder, SERVER_INFO, &list.info)));
+        }
+        if let Some(rest) = &rest {
+            let mut outcome = Ok(());
+            each_member(rest, |key, value| {
+                if outcome.is_ok() {
+                    outcome = map.serialize_entry(&key.decoded(), value);
+                }
+            });
+            outcome?;
+        }
+        map.end()
+    }
+}
+
+struct Entries<'a>(&'a [Entry], Era);
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
+        for entry in self.0 {
+            let raw = entry.spelled(self.1);
+            if entry.stale {
+                seq.serialize_element(&set_meta_member(raw, STALE, yes()))?;
+            } else {
+                seq.serialize_element(&**raw)?;
+            }
+        }
+        seq.end()
+    }
+}
+
+fn empty() -> &'static RawValue {
+    literal("{}")
+}
+
+fn yes() -> &'static RawValue {
+    literal("true")
+}
+
+fn literal(json: &'static str) -> &'static RawValue {
+    serde_json::from_str(json).expect("a literal")
+}

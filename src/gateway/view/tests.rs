@@ -1,0 +1,448 @@
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::layers::{Source, SourceKind};
+use crate::fleet::catalog::{Catalog, Facts, Item};
+use crate::fleet::{ServerView, State};
+use crate::registry::Wanted;
+use crate::upstream::Peer;
+use crate::wire::result::Freshness;
+
+const MODERN: Reader<'_> = Reader {
+    era: Era::Modern,
+    version: wire::MODERN,
+};
+const LEGACY: Reader<'_> = Reader {
+    era: Era::Legacy,
+    version: "2025-11-25",
+};
+
+/// A fleet that nobody runs.
+#[derive(Default)]
+pub(crate) struct Servers(Snapshot);
+
+impl Servers {
+    pub fn add(mut self, name: &str, offer: Option<Arc<Offer>>) -> Servers {
+        let wanted = Wanted {
+            id: uuid::Uuid::new_v4(),
+            name: name.into(),
+            spec: Err(Arc::default()),
+            run: true,
+            generation: 1,
+            restarts: 0,
+            source: Source {
+                kind: SourceKind::Mcp,
+                path: ".mcp.json".into(),
+            },
+            shadows: Vec::new(),
+        };
+        let view = ServerView {
+            wanted: Arc::new(wanted),
+            state: State::Stopped,
+            since: SystemTime::now(),
+            settled: true,
+            settled_once: true,
+            catalog: Arc::default(),
+            offer,
+            process: None,
+            restarts: 0,
+            log: Arc::default(),
+        };
+        self.0.servers.insert(name.into(), Arc::new(view));
+        self.0.offers += 1;
+        self
+    }
+
+    pub fn snapshot(self) -> Arc<Snapshot> {
+        Arc::new(self.0)
+    }
+}
+
+/// What a server would have listed.
+pub(crate) struct Listed {
+    catalog: Catalog,
+    era: Era,
+    capabilities: &'static str,
+    stale: bool,
+}
+
+pub(crate) fn listed(era: Era) -> Listed {
+    Listed {
+        catalog: Catalog::default(),
+        era,
+        capabilities: r#"{"tools":{"listChanged":true},"resources":{},"prompts":{},"tasks":{},"extensions":{"io.modelcontextprotocol/tasks":{},"a/b":{}}}"#,
+        stale: false,
+    }
+}
+
+impl Listed {
+    pub fn with(mut self, kind: Kind, entries: &[Value]) -> Listed {
+        let item = |entry: &Value| {
+            let raw = serde_json::value::to_raw_value(entry).unwrap();
+            Item::new(kind, Arc::from(raw)).unwrap()
+        };
+        let facts = Facts {
+            freshness: Freshness {
+                ttl_ms: 5000,
+                public: true,
+            },
+            ..Facts::default()
+        };
+        self.catalog
+            .put(kind, entries.iter().map(item).collect(), facts);
+        self
+    }
+
+    pub fn tools(self, names: &[&str]) -> Listed {
+        let tools: Vec<Value> = names
+            .iter()
+            .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
+            .collect();
+        self.with(Kind::Tools, &tools)
+    }
+
+    pub fn capable(mut self, capabilities: &'static str) -> Listed {
+        self.capabilities = capabilities;
+        self
+    }
+
+    pub fn stale(mut self) -> Listed {
+        self.stale = true;
+        self
+    }
+
+    pub fn offer(self) -> Option<Arc<Offer>> {
+        Some(Arc::new(Offer {
+            catalog: Arc::new(self.catalog),
+            peer: Arc::new(Peer::for_tests(self.era, self.capabilities)),
+            stale: self.stale,
+        }))
+    }
+}
+
+fn everything() -> Scope {
+    Scope::Everything { filter: None }
+}
+
+fn only(server: &str) -> Scope {
+    Scope::Server(server.into())
+}
+
+fn parsed(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap()
+}
+
+fn list(view: &View, kind: Kind, reader: Reader<'_>) -> Value {
+    parsed(&view.list(kind.method(), reader, None).unwrap())
+}
+
+fn names(list: &Value, member: &str, key: &str) -> Vec<String> {
+    let entries = list[member].as_array().unwrap();
+    let name = |entry: &Value| entry[key].as_str().unwrap().to_owned();
+    entries.iter().map(name).collect()
+}
+
+#[test]
+fn d1_all_tools_in_one_sorted_list_each_with_its_way_back() {
+    let snapshot = Servers::default()
+        .add("b", listed(Era::Legacy).tools(&["z", "a.x"]).offer())
+        .add("a_b", listed(Era::Modern).tools(&["c"]).offer())
+        .add("a", listed(Era::Modern).tools(&["b_c"]).offer())
+        .add("off", None)
+        .snapshot();
+    let view = Views::default().get(&everything(), &snapshot);
+    let tools = list(&view, Kind::Tools, MODERN);
+    let names = names(&tools, "tools", "name");
+    assert_eq!(
+        names,
+        [
+            "mcp_a_b_c",
+            "mcp_a_b_c_3d4x8cz",
+            &crate::gateway::naming::name("b", "a.x"),
+            "mcp_b_z"
+        ]
+    );
+    for (name, server, own) in [
+        (0, "a", "b_c"),
+        (1, "a_b", "c"),
+        (2, "b", "a.x"),
+        (3, "b", "z"),
+    ] {
+        let target = view.tool(&names[name]).unwrap();
+        assert_eq!((&*target.server, target.name.as_str()), (server, own));
+    }
+    assert!(view.tool("z").is_none());
+    assert_eq!(tools["resultType"], "complete");
+    assert_eq!(tools["cacheScope"], "private");
+    assert_eq!(
+        tools["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "portway"
+    );
+    let legacy = list(&view, Kind::Tools, LEGACY);
+    assert_eq!(legacy.as_object().unwrap().len(), 1, "{legacy}");
+}
+
+#[test]
+fn k4_one_server_is_shown_as_it_is() {
+    let odd = json!({"name": "z z", "x": [1.0], "outputSchema": {"type": "string"}});
+    let snapshot = Servers::default()
+        .add(
+            "s",
+            listed(Era::Modern)
+                .with(Kind::Tools, &[odd.clone(), json!({"name": "a"})])
+                .with(Kind::Resources, &[json!({"uri": "file:///a", "name": "a"})])
+                .offer(),
+        )
+        .snapshot();
+    let view = Views::default().get(&only("s"), &snapshot);
+    let tools = list(&view, Kind::Tools, MODERN);
+    assert_eq!(tools["tools"][0], odd);
+    assert_eq!(names(&tools, "tools", "name"), ["z z", "a"]);
+    assert_eq!(
+        (&tools["ttlMs"], &tools["cacheScope"]),
+        (&json!(5000), &json!("private"))
+    );
+    let target = view.tool("z z").unwrap();
+    assert!(target.wrapped);
+    let legacy = list(&view, Kind::Tools, LEGACY);
+    assert_eq!(
+        legacy["tools"][0]["outputSchema"]["required"],
+        json!(["result"])
+    );
+    assert_eq!(
+        view.resource("file:///never-listed"),
+        Some(("s".into(), "file:///never-listed".into()))
+    );
+    let capabilities = json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}, "extensions": {"a/b": {}}});
+    assert_eq!(parsed(view.capabilities(Era::Modern)), capabilities);
+}
+
+#[test]
+fn methods_that_no_server_of_an_endpoint_has_are_unknown() {
+    let offer = listed(Era::Modern).capable(r#"{"tools":{}}"#).offer();
+    let snapshot = Servers::default()
+        .add("s", offer)
+        .add("off", None)
+        .snapshot();
+    let views = Views::default();
+    let view = views.get(&only("s"), &snapshot);
+    for (method, code) in [
+        ("tools/list", None),
+        ("prompts/list", Some(code::METHOD_NOT_FOUND)),
+        ("resources/templates/list", Some(code::METHOD_NOT_FOUND)),
+        ("nonsense/list", Some(code::METHOD_NOT_FOUND)),
+    ] {
+        let outcome = view.list(method, MODERN, None);
+        assert_eq!(outcome.err().map(|error| error.code), code, "{method}");
+    }
+    assert!(view.offers("prompts/get").is_err());
+    assert!(view.offers("completion/complete").is_err());
+    let shared = views.get(&everything(), &snapshot);
+    assert!(shared.offers("prompts/get").is_ok());
+    assert_eq!(list(&shared, Kind::Prompts, LEGACY), json!({"prompts": []}));
+    for (server, words) in [("off", "is not connected"), ("none", "no server is called")] {
+        let error = views
+            .get(&only(server), &snapshot)
+            .list("tools/list", MODERN, None);
+        let error = error.unwrap_err();
+        assert!(error.message.contains(words) && error.message.contains(server));
+    }
+}
+
+#[test]
+fn i1_resources_of_all_servers_keep_their_way_back() {
+    let ui = json!({"uri": "ui://app/x", "name": "x"});
+    let page = json!({"name": "t", "_meta": {"ui": {"resourceUri": "ui://app/hidden"}}});
+    let snapshot = Servers::default()
+        .add(
+            "b",
+            listed(Era::Modern)
+                .with(Kind::Tools, &[page])
+                .with(
+                    Kind::Resources,
+                    &[ui.clone(), json!({"uri": "file:///x/y?z#f", "name": "f"})],
+                )
+                .with(
+                    Kind::Templates,
+                    &[json!({"uriTemplate": "db://{table}/{row}", "name": "r"})],
+                )
+                .offer(),
+        )
+        .add(
+            "c c",
+            listed(Era::Legacy)
+                .with(Kind::Resources, &[ui, json!({"uri": "a:b", "name": "n"})])
+                .offer(),
+        )
+        .snapshot();
+    let view = Views::default().get(&everything(), &snapshot);
+    let resources = list(&view, Kind::Resources, LEGACY);
+    assert_eq!(
+        names(&resources, "resources", "uri"),
+        [
+            "ui://app/x",
+            "portway://b/file:///x/y?z#f",
+            "portway://c%20c/a:b"
+        ]
+    );
+    let templates = list(&view, Kind::Templates, LEGACY);
+    assert_eq!(
+        templates["resourceTemplates"][0]["uriTemplate"],
+        "portway://b/db://{table}/{row}"
+    );
+    for (uri, found) in [
+        (
+            "portway://b/file:///x/y?z#f",
+            Some(("b", "file:///x/y?z#f")),
+        ),
+        ("portway://c%20c/a:b", Some(("c c", "a:b"))),
+        ("ui://app/x", Some(("b", "ui://app/x"))),
+        ("ui://app/hidden", Some(("b", "ui://app/hidden"))),
+        ("ui://other", None),
+        ("portway://d/a:b", None),
+        ("file:///x/y?z#f", None),
+    ] {
+        let found = found.map(|(server, uri)| (server.into(), uri.to_owned()));
+        assert_eq!(view.resource(uri), found, "{uri}");
+    }
+}
+
+#[test]
+fn lists_of_a_server_that_is_away_are_marked() {
+    let tool = json!({"name": "t", "_meta": {"a": 1}});
+    let offer = |stale| {
+        let listed = listed(Era::Modern).with(Kind::Tools, std::slice::from_ref(&tool));
+        if stale {
+            listed.stale().offer()
+        } else {
+            listed.offer()
+        }
+    };
+    let away = Servers::default().add("s", offer(true)).snapshot();
+    let here = Servers::default().add("s", offer(false)).snapshot();
+    let (away, here) = (
+        View::new(&everything(), &away),
+        View::new(&everything(), &here),
+    );
+    let tools = list(&away, Kind::Tools, MODERN);
+    assert_eq!(
+        tools["tools"][0]["_meta"],
+        json!({"a": 1, "portway/stale": true})
+    );
+    assert_eq!(tools["ttlMs"], 0);
+    assert_eq!(
+        list(&here, Kind::Tools, MODERN)["tools"][0]["_meta"],
+        json!({"a": 1})
+    );
+    assert_eq!(away.hash(), here.hash());
+}
+
+#[test]
+fn a_view_is_made_anew_only_when_its_lists_changed() {
+    let views = Views::default();
+    let kept = listed(Era::Modern).tools(&["a"]).offer();
+    let first = Servers::default().add("s", kept.clone()).snapshot();
+    let (all, one) = (
+        views.get(&everything(), &first),
+        views.get(&only("s"), &first),
+    );
+    assert!(Arc::ptr_eq(&all, &views.get(&everything(), &first)));
+    let page = all.list("tools/list", MODERN, None).unwrap();
+    assert!(Arc::ptr_eq(
+        &page,
+        &all.list("tools/list", MODERN, None).unwrap()
+    ));
+    let second = Servers::default().add("s", kept).add("t", None).snapshot();
+    assert!(!Arc::ptr_eq(&all, &views.get(&everything(), &second)));
+    assert!(Arc::ptr_eq(&one, &views.get(&only("s"), &second)));
+    // Who comes late with an older snapshot does not turn time back.
+    assert!(Arc::ptr_eq(
+        &views.get(&everything(), &second),
+        &views.get(&everything(), &first)
+    ));
+}
+
+#[test]
+fn trap_20_cursors_fit_the_list_they_are_of() {
+    let names: Vec<String> = (0..4500).map(|number| format!("t{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let view = |names: &[&str]| {
+        let offer = listed(Era::Modern).tools(names).offer();
+        View::new(&only("s"), &Servers::default().add("s", offer).snapshot())
+    };
+    let long = view(&names);
+    let page = |view: &View, cursor: &Value| {
+        let params = serde_json::value::to_raw_value(&json!({ "cursor": cursor })).unwrap();
+        view.list("tools/list", LEGACY, Some(&params))
+    };
+    let (mut cursor, mut seen, mut cursors) = (Value::Null, Vec::new(), Vec::new());
+    loop {
+        let result = parsed(&page(&long, &cursor).unwrap());
+        seen.extend(self::names(&result, "tools", "name"));
+        cursor = result["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+        cursors.push(cursor.clone());
+    }
+    assert_eq!(seen, names);
+    assert_eq!(cursors.len(), 2);
+    let changed = view(&names[1..]);
+    for cursor in &cursors {
+        assert_eq!(
+            page(&changed, cursor).unwrap_err().code,
+            code::INVALID_PARAMS
+        );
+        assert!(page(&view(&names), cursor).is_ok());
+    }
+    for bad in [
+        json!(""),
+        json!("AAAAAAAAAAAAAAAA"),
+        json!(1),
+        json!("é"),
+        json!({}),
+    ] {
+        assert_eq!(
+            page(&long, &bad).unwrap_err().code,
+            code::INVALID_PARAMS,
+            "{bad}"
+        );
+    }
+}
+
+#[test]
+fn ten_thousand_tools_are_no_burden() {
+    let tool = |number: usize| {
+        json!({"name": format!("do_something_{number}"), "description": "Does one thing and says so.",
+            "inputSchema": {"type": "object", "properties": {"path": {"type": "string", "description": "Where."}}, "required": ["path"]}})
+    };
+    let mut servers = Servers::default();
+    for server in 0..10 {
+        let tools: Vec<Value> = (0..1000).map(tool).collect();
+        let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
+        servers = servers.add(&format!("server-{server}"), offer);
+    }
+    let snapshot = servers.snapshot();
+    let views = Views::default();
+    // The best of several: others use this machine too.
+    let once = || {
+        let start = Instant::now();
+        let view = View::new(&everything(), &snapshot);
+        let page = view.list("tools/list", MODERN, None).unwrap();
+        assert!(page.get().contains("nextCursor"));
+        start.elapsed()
+    };
+    let took = (0..10).map(|_| once()).min().unwrap();
+    println!("10,000 tools took {took:?}");
+    assert!(took < Duration::from_millis(200), "{took:?}");
+    let view = views.get(&everything(), &snapshot);
+    let start = Instant::now();
+    for _ in 0..1000 {
+        let again = views.get(&everything(), &snapshot);
+        assert!(Arc::ptr_eq(&view, &again));
+        again.list("tools/list", MODERN, None).unwrap();
+    }
+    println!("a prepared list took {:?}", start.elapsed() / 1000);
+}
