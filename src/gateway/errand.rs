@@ -112,7 +112,7 @@ impl Job {
             .result_to_client(&self.errand.server, self.method(), result);
         let spelled = match (server, self.client.era) {
             (Era::Legacy, Era::Modern) => {
-                let info = self.view.server_info();
+                let info = Some(self.view.server_info());
                 to_modern_result(self.method(), &mapped, Freshness::NONE, info)
                     .map(std::borrow::Cow::Owned)
             }

@@ -110,9 +110,9 @@ impl Listening {
         let mut listening = Listening {
             id: id.to_owned(),
             scope: caller.scope.clone(),
-            tools: asks("toolsListChanged") && view.offers("tools"),
-            resources: asks("resourcesListChanged") && view.offers("resources"),
-            prompts: asks("promptsListChanged") && view.offers("prompts"),
+            tools: asks("toolsListChanged") && view.has("tools"),
+            resources: asks("resourcesListChanged") && view.has("resources"),
+            prompts: asks("promptsListChanged") && view.has("prompts"),
             view,
             followed,
             changes,

@@ -200,6 +200,7 @@ impl Gateway {
                 Ok(done(&list))
             }
             (_, "tools/call" | "prompts/get" | "resources/read" | "completion/complete") => {
+                view.offers(incoming.method)?;
                 let job = resolve(caller, client, incoming, view)?;
                 self.start(job).await
             }

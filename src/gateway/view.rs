@@ -156,9 +156,17 @@ impl View {
         Some((server.clone(), own.to_owned()))
     }
 
+    /// A server's URI as this endpoint's clients know it.
     pub fn uri_to_client(&self, server: &str, uri: &str) -> String {
-        let _ = server;
-        uri.to_owned()
+        match self.only {
+            Some(_) => uri.to_owned(),
+            None => uris::shared(server, uri).into_owned(),
+        }
+    }
+
+    /// Whether clients may expect anything of this capability.
+    pub fn has(&self, capability: &str) -> bool {
+        self.hello.offers(capability)
     }
 
     pub fn result_to_client<'a>(
@@ -169,19 +177,6 @@ impl View {
     ) -> std::borrow::Cow<'a, RawValue> {
         let _ = (server, method);
         std::borrow::Cow::Borrowed(result)
-    }
-
-    pub fn server_info(&self) -> Option<&RawValue> {
-        None
-    }
-
-    pub fn offers(&self, capability: &str) -> bool {
-        let _ = capability;
-        true
-    }
-
-    pub fn discover(&self) -> Box<RawValue> {
-        crate::wire::object::empty().to_owned()
     }
 
     /// The result of a list method, whole and spelled for its reader.

@@ -42,7 +42,6 @@ mod stdio;
 mod unread;
 
 pub use error::UpstreamError;
-pub(crate) use lines::printable;
 pub use peer::Peer;
 
 use self::http::Http;
