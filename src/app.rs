@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Secret;
 use crate::config::settings::Settings;
 use crate::fleet::{self, Fleet, Publisher, Surroundings};
+use crate::gateway::{self, Gateway, Seal, Sessions};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy};
 use crate::registry::{self, Files, Registry};
 use crate::store::{self, JsonStore};
@@ -23,6 +24,7 @@ pub struct App {
     pub registry: Arc<Registry>,
     pub fleet: Fleet,
     pub admin_token: Secret,
+    seal: Arc<Seal>,
     settings: Settings,
     fleet_task: JoinHandle<()>,
     fleet_stop: CancellationToken,
@@ -40,6 +42,7 @@ impl App {
             tracing::error!("{warning}");
         }
         let admin_token = store::admin_token(&settings.data_dir, settings.admin_token.as_ref())?;
+        let secret = store::session_secret(&settings.data_dir, settings.secret.as_ref())?;
         let instance = store::instance_id(&settings.data_dir)?.to_string();
         // Only now: the lock says that whoever started them is gone.
         let swept = process::sweep(&instance);
@@ -67,7 +70,7 @@ impl App {
                 ..upstream::Limits::default()
             },
             health_interval: settings.limits.health_interval,
-            capabilities: upstream::no_capabilities(),
+            capabilities: gateway::everything(),
         });
         let (publisher, fleet) = Publisher::new();
         let fleet_stop = CancellationToken::new();
@@ -82,6 +85,7 @@ impl App {
             registry,
             fleet,
             admin_token,
+            seal: Arc::new(Seal::new(&secret)),
             settings,
             fleet_task: tokio::spawn(work),
             fleet_stop,
@@ -93,8 +97,17 @@ impl App {
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let address = listener.local_addr()?;
         let limits = EdgeLimits::from(&self.settings.limits);
-        let router = self.router(address);
+        let gateway = Arc::new(Gateway::new(
+            self.fleet.clone(),
+            Sessions::new(self.seal.clone()),
+            self.seal.clone(),
+            stop.clone(),
+        ));
+        let router = self.router(address, &gateway, &stop);
+        let sessions = gateway.sessions.clone();
+        let tended = tokio::spawn(async move { sessions.tend().await });
         http::serve(listener, router, limits, stop).await;
+        tended.abort();
         self.registry.close().await;
         self.fleet_stop.cancel();
         self.fleet_task
@@ -103,7 +116,12 @@ impl App {
         Ok(())
     }
 
-    fn router(&self, address: SocketAddr) -> axum::Router {
+    fn router(
+        &self,
+        address: SocketAddr,
+        gateway: &Arc<Gateway>,
+        closing: &CancellationToken,
+    ) -> axum::Router {
         let settings = &self.settings;
         let access = match settings.no_auth {
             true => Access::Open,
@@ -119,7 +137,10 @@ impl App {
             registry: self.registry.clone(),
             fleet: self.fleet.clone(),
         });
-        let api = servers.merge(http::files::router(self.registry.clone()));
+        let front = http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone());
+        let api = servers
+            .merge(http::files::router(self.registry.clone()))
+            .merge(http::mcp::router(front));
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         let unsettled = Arc::new(move || unsettled(&registry, &fleet));
         http::router(guard, unsettled, api)

@@ -36,7 +36,9 @@ mod view;
 
 pub use ability::everything;
 pub use seal::Seal;
-pub use session::{Session, Sessions};
+pub use session::{
+    ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
+};
 pub use view::{Reader, View, Views};
 
 use errand::Job;
@@ -212,6 +214,7 @@ impl Gateway {
                     Listening::open(&self.hub, caller, view, id, params, closing).await?;
                 Ok(Flow::Stream(Box::new(listening)))
             }
+            (Era::Legacy, "initialize") => Ok(done(&view.initialize(&client.version))),
             (Era::Legacy, "ping") => Ok(done(object::empty())),
             (Era::Legacy, "logging/setLevel") => {
                 set_level(client, incoming.params)?;
@@ -308,6 +311,13 @@ impl Gateway {
         self.feeds
             .subscribe(&self.hub, scope, view, session, &uri)
             .await
+    }
+
+    /// Takes a notification of a legacy client, cancellations aside.
+    pub fn notification(&self, caller: &Caller, session: &Arc<Session>, method: &str) {
+        if method == "notifications/initialized" {
+            self.attach(caller, session);
+        }
     }
 
     /// Tells a legacy session of changes from now on.

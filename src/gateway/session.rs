@@ -1,18 +1,36 @@
 //! The sessions of legacy clients.
+//!
+//! A session's id says all that was agreed when it was opened, so opening one
+//! costs nothing, and a restart or another replica knows it. What else there
+//! is of a session, [`Session`], lives while it is used.
+
+mod live;
+mod shelf;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod token;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::wire::RpcError;
+use super::seal::random;
+use super::{Caller, Scope};
 use crate::wire::meta::LogLevel;
+use crate::wire::{self, Id, RpcError, code};
+pub use live::{NoSession, Sessions};
+use shelf::Shelf;
+pub use stream::{Event, Stream, StreamReader};
 
-use super::Caller;
+/// Most requests of one client, and to one client, at a time.
+const MAX_RUNNING: usize = 1000;
+const MAX_ASKED: usize = 1000;
 
 /// What a client answered to a request of ours.
 pub type ClientAnswer = Result<Box<RawValue>, RpcError>;
@@ -20,16 +38,53 @@ pub type ClientAnswer = Result<Box<RawValue>, RpcError>;
 /// One legacy client's session, the part that lives in memory.
 pub struct Session {
     /// The revision agreed on.
-    pub version: String,
+    pub version: &'static str,
     pub capabilities: Arc<RawValue>,
-    next: AtomicU64,
-    asked: Mutex<HashMap<u64, oneshot::Sender<ClientAnswer>>>,
-    running: Mutex<HashMap<String, CancellationToken>>,
+    owner: Caller,
+    expires: u64,
+    serial: token::Serial,
+    key: Arc<str>,
+    /// Cancelled when the session is over, or its memory is given up.
+    ended: CancellationToken,
+    /// What belongs to no request.
+    own: Arc<Stream>,
+    shelf: Arc<Shelf>,
+    /// Milliseconds of the registry's clock.
+    used: AtomicU64,
+    /// A std mutex: held for a map operation, never across an await.
+    state: Mutex<State>,
 }
 
-pub struct Sessions;
+#[derive(Default)]
+struct State {
+    level: Option<LogLevel>,
+    asked: HashMap<u64, oneshot::Sender<ClientAnswer>>,
+    /// By the client's id as written.
+    running: HashMap<Box<str>, (u64, CancellationToken)>,
+    started: u64,
+    /// The streams a client can come back to.
+    streams: HashMap<u64, Arc<Stream>>,
+}
 
 impl Session {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Unlike that of any other session; not what the client sends.
+    pub fn key(&self) -> Arc<str> {
+        self.key.clone()
+    }
+
+    /// Cancelled when nothing can reach the client any more.
+    pub fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
+
+    fn is_of(&self, caller: &Caller) -> bool {
+        self.owner.principal == caller.principal && self.owner.scope == caller.scope
+    }
+
     /// A request to the client: the message to send it, and where its answer
     /// will come. Dropping the receiver forgets it.
     pub fn ask(
@@ -37,41 +92,162 @@ impl Session {
         method: &str,
         params: Option<&RawValue>,
     ) -> (Bytes, oneshot::Receiver<ClientAnswer>) {
-        let _ = (method, params, &self.next, &self.asked, &self.running);
-        let (_, receiver) = oneshot::channel();
-        (Bytes::new(), receiver)
-    }
-
-    pub fn key(&self) -> Arc<str> {
-        "".into()
+        let (sender, receiver) = oneshot::channel();
+        // Random, within what every peer reads exactly: an answer to an
+        // earlier run's question answers nothing here.
+        let id = u64::from_be_bytes(random()) >> 12;
+        let message = wire::request(id, method, params).into();
+        let mut state = self.state();
+        state.asked.retain(|_, waiting| !waiting.is_closed());
+        if state.asked.len() < MAX_ASKED && !self.ended.is_cancelled() {
+            state.asked.insert(id, sender);
+        } else {
+            drop(state);
+            let full = RpcError::new(code::INTERNAL, "too many questions are open");
+            // The receiver is in our hands.
+            let _ = sender.send(Err(full));
+        }
+        (message, receiver)
     }
 
     /// The client's answer to something we asked; false if it was not asked.
     pub fn answer(&self, id: &RawValue, answer: ClientAnswer) -> bool {
-        let _ = (id, answer);
-        false
+        let Some(id) = Id::new(id).ok().and_then(Id::as_u64) else {
+            return false;
+        };
+        let waiting = self.state().asked.remove(&id);
+        waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
     }
 
     /// The level from which on the client wants log messages.
     pub fn level(&self) -> Option<LogLevel> {
-        None
+        self.state().level
     }
 
     pub fn set_level(&self, level: LogLevel) {
-        let _ = level;
+        self.state().level = Some(level);
     }
 
     /// Sends something that belongs to no request: on the session's own
     /// stream, buffered within bounds while there is none.
     pub fn tell(&self, message: Bytes) {
-        let _ = message;
+        self.own.put(message);
+    }
+
+    /// The stream of what belongs to no request.
+    pub fn own(&self) -> &Arc<Stream> {
+        &self.own
+    }
+
+    /// Enters a request of the client. None if it has too many.
+    pub fn begin(self: &Arc<Session>, id: &RawValue) -> Option<Running> {
+        let mut state = self.state();
+        if state.running.len() >= MAX_RUNNING || self.ended.is_cancelled() {
+            return None;
+        }
+        state.started += 1;
+        let which = state.started;
+        let cancelled = self.ended.child_token();
+        let entry = (which, cancelled.clone());
+        state.running.insert(id.get().into(), entry);
+        drop(state);
+        Some(Running {
+            session: self.clone(),
+            id: id.get().into(),
+            which,
+            cancelled,
+        })
+    }
+
+    /// The client does not want the answer to its request any more.
+    pub fn cancel(&self, id: &RawValue) {
+        if let Some((_, token)) = self.state().running.remove(id.get()) {
+            token.cancel();
+        }
+    }
+
+    /// A stream for the answer to a request, not yet known to the client.
+    pub fn stream(&self) -> Arc<Stream> {
+        Stream::new(self.shelf.clone(), true)
+    }
+
+    /// The client learns of the stream: from now on it can come back to it.
+    pub fn announce(self: &Arc<Session>, stream: &Arc<Stream>) {
+        self.state().streams.insert(stream.id(), stream.clone());
+        if stream.is_closed() {
+            self.retire(stream);
+        }
+    }
+
+    /// The stream has ended: it is kept a while for a client that missed it.
+    pub fn retire(self: &Arc<Session>, stream: &Stream) {
+        if self.state().streams.contains_key(&stream.id()) {
+            self.shelf.retire(Arc::downgrade(self), stream.id());
+        }
+    }
+
+    /// The stream with this id.
+    pub fn find_stream(&self, id: u64) -> Option<Arc<Stream>> {
+        if id == self.own.id() {
+            return Some(self.own.clone());
+        }
+        self.state().streams.get(&id).cloned()
+    }
+
+    fn forget(&self, stream: u64) {
+        // Taken out before it is dropped: dropping it is work of its own.
+        let _forgotten = self.state().streams.remove(&stream);
+    }
+
+    /// Whether somebody would miss it now.
+    fn is_busy(&self) -> bool {
+        self.own.is_read() || !self.state().running.is_empty()
+    }
+
+    /// Ends it: whatever runs for the client is given up.
+    pub fn end(&self) {
+        self.ended.cancel();
+        self.own.close();
+        let mut state = self.state();
+        let asked = std::mem::take(&mut state.asked);
+        let streams = std::mem::take(&mut state.streams);
+        drop(state);
+        for stream in streams.values() {
+            stream.close();
+        }
+        drop(asked);
+    }
+
+    fn touch(&self, now: u64) {
+        self.used.store(now, Ordering::Relaxed);
     }
 }
 
-impl Sessions {
-    /// The session with this id, if it is one of this caller's.
-    pub fn find(&self, caller: &Caller, id: &str) -> Option<Arc<Session>> {
-        let _ = (caller, id);
-        None
+/// A request of the client that is being answered.
+pub struct Running {
+    session: Arc<Session>,
+    id: Box<str>,
+    which: u64,
+    cancelled: CancellationToken,
+}
+
+impl Running {
+    /// Done when the client has cancelled it, or its session is over.
+    pub async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut state = self.session.state();
+        // An id that was used again belongs to the later request.
+        if state
+            .running
+            .get(&self.id)
+            .is_some_and(|(which, _)| *which == self.which)
+        {
+            state.running.remove(&self.id);
+        }
     }
 }

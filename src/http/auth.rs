@@ -25,6 +25,7 @@ const PUBLIC: [&str; 5] = [
 /// whatever changes something: other pages cannot, without asking us first.
 pub const CONSOLE_HEADER: &str = "x-portway-console";
 const COOKIE: &str = "portway_session";
+const API_KEY: &str = "x-api-key";
 
 /// Whom a request speaks for. There is no default: it exists only where a
 /// credential was checked, or where `--no-auth` says that none is asked.
@@ -105,11 +106,13 @@ pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
 }
 
 impl Access {
-    /// The principal of a request that is not public.
+    /// The principal of a request that is not public. `endpoint`: it is for
+    /// an MCP endpoint, where a key has a header of its own (SPEC E8).
     pub(super) fn principal(
         &self,
         method: &Method,
         headers: &HeaderMap,
+        endpoint: bool,
     ) -> Result<Principal, ApiError> {
         let Access::Token(token) = self else {
             // Nothing proves that a page of another local server did not send
@@ -119,13 +122,16 @@ impl Access {
             }
             return Ok(Principal::Admin);
         };
-        if headers.contains_key(header::AUTHORIZATION) {
+        let bears = headers.contains_key(header::AUTHORIZATION);
+        let has_key = endpoint && headers.contains_key(API_KEY);
+        if bears || has_key {
             // A credential that was given decides; there is no falling back.
-            let given = bearer(headers).ok_or_else(refused)?;
-            return if token.matches(given) {
-                Ok(Principal::Admin)
+            let good = |given: Option<&str>| given.is_some_and(|given| token.matches(given));
+            let refused = (bears && !good(bearer(headers))) || (has_key && !good(key(headers)));
+            return if refused {
+                Err(self::refused())
             } else {
-                Err(refused())
+                Ok(Principal::Admin)
             };
         }
         let session = session_cookie(headers).ok_or_else(refused)?;
@@ -161,6 +167,14 @@ fn headers_say_foreign(headers: &HeaderMap) -> bool {
     headers
         .get("sec-fetch-site")
         .is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+fn key(headers: &HeaderMap) -> Option<&str> {
+    let mut lines = headers.get_all(API_KEY).iter();
+    match (lines.next(), lines.next()) {
+        (Some(line), None) => line.to_str().ok(),
+        _ => None,
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -217,7 +231,7 @@ mod tests {
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
         }
-        match access.principal(&method, &headers) {
+        match access.principal(&method, &headers, true) {
             Ok(Principal::Admin) => 200,
             Err(error) => error.code().status().as_u16(),
         }
@@ -249,6 +263,24 @@ mod tests {
             ("authorization", format!("Bearer {TOKEN}")),
         ];
         assert_eq!(verdict(&access, Method::GET, &two), 401);
+    }
+
+    #[test]
+    fn e8_an_endpoint_takes_the_token_as_a_key_too() {
+        let access = Access::Token(admin());
+        let key = |value: &str| ("x-api-key", value.to_owned());
+        let bearer = |value: &str| ("authorization", format!("Bearer {value}"));
+        let is = |lines: &[_]| verdict(&access, Method::POST, lines);
+        assert_eq!(is(&[key(TOKEN)]), 200);
+        assert_eq!(is(&[key(TOKEN), bearer(TOKEN)]), 200);
+        assert_eq!(is(&[key("wrong")]), 401);
+        assert_eq!(is(&[key("")]), 401);
+        assert_eq!(is(&[key("wrong"), bearer(TOKEN)]), 401);
+        assert_eq!(is(&[key(TOKEN), bearer("wrong")]), 401);
+        assert_eq!(is(&[key(TOKEN), key(TOKEN)]), 401);
+        let mut headers = HeaderMap::new();
+        headers.insert("x-api-key", TOKEN.parse().unwrap());
+        assert!(access.principal(&Method::POST, &headers, false).is_err());
     }
 
     #[test]

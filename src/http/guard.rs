@@ -23,6 +23,7 @@ use super::edge::Peer;
 use super::error::{ApiError, Cause, Code};
 use super::hosts::HostPolicy;
 use super::json;
+use super::mcp;
 
 /// What all request bodies together may take; beyond it new ones are told to
 /// come back.
@@ -70,7 +71,9 @@ impl Guard {
         let principal = if public {
             None
         } else {
-            Some(self.access.principal(request.method(), request.headers())?)
+            let endpoint = matched.is_some_and(mcp::is_endpoint);
+            let (method, headers) = (request.method(), request.headers());
+            Some(self.access.principal(method, headers, endpoint)?)
         };
         let room = self.make_room(length)?;
         let mut request = match length {

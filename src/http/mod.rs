@@ -13,6 +13,7 @@ pub mod framing;
 pub mod guard;
 pub mod hosts;
 pub mod json;
+pub mod mcp;
 mod record;
 pub mod servers;
 mod slots;

@@ -11,6 +11,8 @@ use super::{StoreError, StoreErrorKind, file};
 use crate::config::Secret;
 
 const TOKEN_PREFIX: &str = "pwa_";
+/// 256 bits in base64; less was not written by us.
+const SECRET_LENGTH: usize = 43;
 
 /// The admin token: the one given, else the one kept in the directory, else
 /// a new one that is kept. Blocks on the disk.
@@ -31,16 +33,37 @@ pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, S
     .map_err(fail)
 }
 
+/// The secret that seals what clients keep for us: the one given, else the
+/// one kept in the directory, else a new one that is kept.
+pub fn session_secret(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {
+    if let Some(given) = given {
+        return Ok(given.clone());
+    }
+    kept(
+        &directory.join("session_secret"),
+        |text| (text.len() >= SECRET_LENGTH).then(|| Secret::new(text)),
+        || {
+            let secret = random_text()?;
+            Ok((secret.clone(), Secret::new(secret)))
+        },
+    )
+    .map_err(|kind| kind.during("get the secret that seals sessions"))
+}
+
 fn fits_a_header(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// 256 random bits.
 fn random_token() -> Result<String, StoreErrorKind> {
+    Ok(format!("{TOKEN_PREFIX}{}", random_text()?))
+}
+
+/// 256 random bits.
+fn random_text() -> Result<String, StoreErrorKind> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| StoreErrorKind::Unavailable(format!("no randomness: {error}")))?;
-    Ok(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// The mark of this data directory on the processes started from it.

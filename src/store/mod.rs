@@ -22,7 +22,7 @@ mod snapshot;
 mod time;
 
 pub use json::{JsonStore, Opened};
-pub use key::{admin_token, instance_id};
+pub use key::{admin_token, instance_id, session_secret};
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use time::Timestamp;
 

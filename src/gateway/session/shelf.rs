@@ -1,0 +1,77 @@
+//! What all streams of all sessions keep together, and how long a finished
+//! one is kept for a client that comes back.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Session;
+
+const MAX_BYTES: usize = 64 << 20;
+const MAX_RETIRED: usize = 4096;
+const KEEP: Duration = Duration::from_secs(120);
+
+#[derive(Default)]
+pub(super) struct Shelf {
+    bytes: AtomicUsize,
+    /// Finished streams, oldest first.
+    retired: Mutex<VecDeque<Retired>>,
+}
+
+struct Retired {
+    since: Instant,
+    session: Weak<Session>,
+    stream: u64,
+}
+
+impl Shelf {
+    pub(super) fn take(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn give(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes() > MAX_BYTES
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A stream has ended: it is kept for a while, as long as there is room.
+    pub(super) fn retire(&self, session: Weak<Session>, stream: u64) {
+        let since = Instant::now();
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.push_back(Retired {
+            since,
+            session,
+            stream,
+        });
+        drop(retired);
+        self.tidy();
+    }
+
+    /// Forgets what was kept long enough, or is too much.
+    pub(super) fn tidy(&self) {
+        loop {
+            let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+            let over = self.is_full() || retired.len() > MAX_RETIRED;
+            // The newest one stays: its client may just be reconnecting.
+            let due = retired.front().is_some_and(|oldest| {
+                oldest.since.elapsed() >= KEEP || (over && retired.len() > 1)
+            });
+            let oldest = if due { retired.pop_front() } else { None };
+            drop(retired);
+            let Some(oldest) = oldest else { return };
+            if let Some(session) = oldest.session.upgrade() {
+                session.forget(oldest.stream);
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a client can read, and headers that must not be there twice.
+
+use http::{HeaderMap, header};
+
+/// The forms of an answer that the client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Accept {
+    pub json: bool,
+    pub events: bool,
+}
+
+impl Accept {
+    /// Clients must take both; some name only one, and are served as far as
+    /// that goes. Saying nothing is taking everything.
+    pub(super) fn of(headers: &HeaderMap) -> Accept {
+        let mut accept = Accept {
+            json: false,
+            events: false,
+        };
+        let mut said = false;
+        for line in headers.get_all(header::ACCEPT) {
+            for range in line.as_bytes().split(|byte| *byte == b',') {
+                let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+                let kind = parts.next().unwrap_or_default();
+                said |= !kind.is_empty();
+                if parts.any(is_refusal) {
+                    continue;
+                }
+                let is = |name: &str| kind.eq_ignore_ascii_case(name.as_bytes());
+                let any = is("*/*");
+                accept.json |= any || is("application/json") || is("application/*");
+                accept.events |= any || is("text/event-stream") || is("text/*");
+            }
+        }
+        if said {
+            return accept;
+        }
+        Accept {
+            json: true,
+            events: true,
+        }
+    }
+}
+
+/// `q=0`, in its spellings.
+fn is_refusal(part: &[u8]) -> bool {
+    let Some(weight) = part
+        .strip_prefix(b"q=")
+        .or_else(|| part.strip_prefix(b"Q="))
+    else {
+        return false;
+    };
+    !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+}
+
+/// A header that two readers might read differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unclear;
+
+/// A header's one value, without the space around it.
+pub(super) fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Unclear> {
+    let mut lines = headers.get_all(name).iter();
+    let (first, second) = (lines.next(), lines.next());
+    match (first, second) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(text) => Ok(Some(text.trim_matches([' ', '\t']))),
+            Err(_) => Err(Unclear),
+        },
+        (Some(_), Some(_)) => Err(Unclear),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_is_taken() {
+        let both = (true, true);
+        let table: [(&[&str], (bool, bool)); 12] = [
+            (&[], both),
+            (&[""], both),
+            (&["*/*"], both),
+            (&["application/json, text/event-stream"], both),
+            (&["text/event-stream,application/json;q=0.5"], both),
+            (&["application/json", "text/event-stream"], both),
+            (&["Application/JSON"], (true, false)),
+            (&["text/event-stream"], (false, true)),
+            (&["text/html"], (false, false)),
+            (&["text/*"], (false, true)),
+            (&["application/json;q=0, */*;q=0.0"], (false, false)),
+            (&["application/json; charset=utf-8"], (true, false)),
+        ];
+        for (lines, expected) in table {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(header::ACCEPT, line.parse().unwrap());
+            }
+            let accept = Accept::of(&headers);
+            assert_eq!((accept.json, accept.events), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn threat_e1_a_header_given_twice_is_not_read() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(single(&headers, "mcp-name"), Ok(None));
+        headers.append("mcp-name", " a\t".parse().unwrap());
+        assert_eq!(single(&headers, "Mcp-Name"), Ok(Some("a")));
+        headers.append("mcp-name", "a".parse().unwrap());
+        assert_eq!(single(&headers, "mcp-name"), Err(Unclear));
+    }
+}

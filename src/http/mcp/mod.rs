@@ -1,0 +1,119 @@
+//! The MCP endpoints (SPEC K4), each in both eras: how clients ask the
+//! gateway. This room reads headers and chooses statuses; what is said is the
+//! gateway's.
+
+mod accept;
+mod exchange;
+mod follow;
+mod get;
+mod legacy;
+mod modern;
+mod old_sse;
+mod post;
+mod reply;
+mod request;
+mod running;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRef, FromRequestParts, Path, Query};
+use axum::routing::{get, post};
+use http::request::Parts;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use super::auth::Principal;
+use super::error::ApiError;
+use crate::gateway::{Caller, Gateway, Scope};
+use crate::registry::{Registry, RegistryError};
+
+#[derive(Clone)]
+pub struct Front {
+    pub gateway: Arc<Gateway>,
+    pub registry: Arc<Registry>,
+    /// Cancelled when Portway shuts down: streams that would go on for ever
+    /// end.
+    pub closing: CancellationToken,
+    pipes: old_sse::Pipes,
+}
+
+impl Front {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        registry: Arc<Registry>,
+        closing: CancellationToken,
+    ) -> Front {
+        Front {
+            gateway,
+            registry,
+            closing,
+            pipes: old_sse::Pipes::default(),
+        }
+    }
+}
+
+/// The paths of this room, as the router spells them.
+const EVERYTHING: &str = "/mcp";
+const SERVER: &str = "/servers/{server}/mcp";
+
+pub fn router(front: Front) -> Router {
+    let endpoint = || post(post::post).get(get::get).delete(get::delete);
+    Router::new()
+        .route(EVERYTHING, endpoint())
+        .route(SERVER, endpoint())
+        .route("/sse", get(old_sse::open))
+        .route("/messages", post(old_sse::take))
+        .route("/servers/{server}/sse", get(old_sse::open))
+        .route("/servers/{server}/messages", post(old_sse::take))
+        .with_state(front)
+}
+
+/// Whether a path, as the router spells it, is an MCP endpoint.
+pub(super) fn is_endpoint(matched: &str) -> bool {
+    matches!(matched, EVERYTHING | "/sse" | "/messages") || matched.starts_with("/servers/")
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    filter: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    server: Option<String>,
+}
+
+/// A handler's argument: who asks, and through which endpoint. A server that
+/// does not exist is told in the shape of the REST API.
+impl<S: Send + Sync> FromRequestParts<S> for Caller
+where
+    Front: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Caller, ApiError> {
+        let principal = match Principal::from_request_parts(parts, state).await? {
+            Principal::Admin => "admin",
+        };
+        let bad = |_| ApiError::bad_request("the path or query cannot be read");
+        let Path(Named { server }) = Path::from_request_parts(parts, state)
+            .await
+            .map_err(|_| ApiError::bad_request("the path cannot be read"))?;
+        let Query(Asked { filter }) = Query::try_from_uri(&parts.uri).map_err(bad)?;
+        let scope = match server {
+            Some(server) => {
+                let found = Front::from_ref(state).registry.find(&server);
+                let wanted = found.ok_or(RegistryError::NotFound(server))?;
+                Scope::Server(wanted.name.clone())
+            }
+            None => Scope::Everything {
+                filter: filter.map(Into::into),
+            },
+        };
+        Ok(Caller {
+            principal: principal.into(),
+            scope,
+        })
+    }
+}

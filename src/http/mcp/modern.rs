@@ -1,0 +1,218 @@
+//! Requests of modern clients: each says all there is to know. The order of
+//! the checks is part of the protocol.
+
+use std::borrow::Cow;
+
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use http::StatusCode;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
+
+use super::accept::single;
+use super::exchange::Exchange;
+use super::post::{Post, Refusal, VERSION};
+use super::reply::{self, KEEP_ALIVE, comment, events, json};
+use super::request::Request;
+use crate::gateway::{Client, Item, Reply};
+use crate::wire::meta::{self, Inbound, member, text};
+use crate::wire::method::{self, Kind, Sender};
+use crate::wire::{Era, Id, MODERN, RpcError, code, header};
+
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+
+pub(super) async fn request(
+    post: Post<'_>,
+    id: Id<'_>,
+    method: &str,
+    params: Option<&RawValue>,
+    envelope: Inbound<'_>,
+) -> Result<Response, Refusal> {
+    version(post, &envelope)?;
+    names(post, method, params)?;
+    known(method)?;
+    if method == "tools/call" {
+        arguments(post, params)?;
+    }
+    let client = Client {
+        era: Era::Modern,
+        version: envelope.version.into_owned(),
+        capabilities: envelope.capabilities.to_owned().into(),
+        log_level: envelope.log_level,
+        session: None,
+    };
+    let request = Request::new(id, method, params);
+    let exchange = Exchange::new(
+        post.front.gateway.clone(),
+        post.caller.clone(),
+        client,
+        request,
+    );
+    Ok(answer(post, exchange).await)
+}
+
+fn version(post: Post<'_>, envelope: &Inbound<'_>) -> Result<(), Refusal> {
+    let asked = envelope.version.as_ref();
+    match single(post.headers, VERSION) {
+        Ok(Some(named)) if named == asked => {}
+        Ok(None) => return Err(mismatch("header MCP-Protocol-Version is missing")),
+        _ => {
+            return Err(mismatch(
+                "header MCP-Protocol-Version does not match the body",
+            ));
+        }
+    }
+    if asked == MODERN {
+        return Ok(());
+    }
+    let data = serde_json::json!({"supported": [MODERN], "requested": asked});
+    let error = RpcError::new(code::UNSUPPORTED_VERSION, "Unsupported protocol version");
+    let error = match serde_json::value::to_raw_value(&data) {
+        Ok(data) => error.with_data(data),
+        Err(_) => error,
+    };
+    Err(Refusal::with(StatusCode::BAD_REQUEST, error))
+}
+
+/// `Mcp-Method` and `Mcp-Name` say what the body says.
+fn names(post: Post<'_>, method: &str, params: Option<&RawValue>) -> Result<(), Refusal> {
+    match single(post.headers, METHOD) {
+        Ok(Some(named)) if named == method => {}
+        Ok(None) => return Err(mismatch("header Mcp-Method is missing")),
+        _ => return Err(mismatch("header Mcp-Method does not match the body")),
+    }
+    let Some(param) = method::name_param(method) else {
+        return Ok(());
+    };
+    let value = params.and_then(|params| member(params, param));
+    let named = single(post.headers, NAME);
+    match (named, value) {
+        (Ok(None), None) => Ok(()),
+        (Ok(None), Some(_)) => Err(mismatch("header Mcp-Name is missing")),
+        (Ok(Some(named)), Some(value)) if header::matches(named, value) == Ok(true) => Ok(()),
+        _ => Err(mismatch("header Mcp-Name does not match the body")),
+    }
+}
+
+/// Unknown methods are 404 with a body: without one it would look as if
+/// there were nothing at this path.
+fn known(method: &str) -> Result<(), Refusal> {
+    let known = method::find(method).is_some_and(|known| {
+        known.kind == Kind::Request
+            && known.modern == Some(Sender::Client)
+            && known.extension.is_none()
+    });
+    if known {
+        return Ok(());
+    }
+    // A name has no length limit of its own; the message about it has.
+    let short: String = method.chars().take(64).collect();
+    let error = RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {short}"));
+    Err(Refusal::with(StatusCode::NOT_FOUND, error))
+}
+
+/// `Mcp-Param-*` headers say what the arguments say.
+fn arguments(post: Post<'_>, params: Option<&RawValue>) -> Result<(), Refusal> {
+    let [name, arguments] = params.map_or([None; 2], |params| {
+        meta::pick(params, ["name", "arguments"])
+    });
+    let Some(name) = name.and_then(text) else {
+        return Ok(());
+    };
+    let gateway = &post.front.gateway;
+    let view = gateway.view(post.caller);
+    let Some(tool) = view.tool(&name) else {
+        return Ok(());
+    };
+    let mut unclear = None;
+    let found = header::check_params(&tool.headers, arguments, |name| {
+        single(post.headers, name).unwrap_or_else(|_| {
+            unclear = Some(name.to_owned());
+            None
+        })
+    });
+    match (unclear, found) {
+        (Some(name), _) => Err(mismatch(format!("header {name} cannot be read"))),
+        (None, Err(wrong)) => Err(mismatch(wrong.to_string())),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+fn mismatch(message: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal::new(code::HEADER_MISMATCH, message.into())
+}
+
+/// JSON if the answer comes first; a stream as soon as anything comes before
+/// it, or nothing for so long that the connection should be kept alive.
+async fn answer(post: Post<'_>, mut exchange: Exchange) -> Response {
+    if !post.accept.events {
+        loop {
+            if let Item::Last(reply) = exchange.next().await {
+                return whole(reply);
+            }
+        }
+    }
+    let first = timeout_at(Instant::now() + KEEP_ALIVE, exchange.next()).await;
+    match first {
+        Ok(Item::Last(reply)) if post.accept.json => whole(reply),
+        first => {
+            let flow = Flowing {
+                exchange: Some(exchange),
+                quiet: first.is_err(),
+                queued: first.ok(),
+            };
+            events(stream::unfold(flow, |mut flow| async move {
+                let next = flow.next().await?;
+                Some((next, flow))
+            }))
+        }
+    }
+}
+
+fn whole(reply: Reply) -> Response {
+    let status = match reply.error {
+        Some(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION) => {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    };
+    json(status, reply.body)
+}
+
+/// The stream of one request. The client's hanging up drops it, and with it
+/// the exchange: that is how modern clients cancel.
+struct Flowing {
+    exchange: Option<Exchange>,
+    /// Nothing has come yet, and the client should know that we live.
+    quiet: bool,
+    queued: Option<Item>,
+}
+
+impl Flowing {
+    async fn next(&mut self) -> Option<Bytes> {
+        if std::mem::take(&mut self.quiet) {
+            return Some(comment());
+        }
+        let item = match self.queued.take() {
+            Some(item) => item,
+            None => {
+                let exchange = self.exchange.as_mut()?;
+                tokio::select! {
+                    biased;
+                    item = exchange.next() => item,
+                    () = tokio::time::sleep(KEEP_ALIVE) => return Some(comment()),
+                }
+            }
+        };
+        Some(match item {
+            Item::Message(message) => reply::message(None, &message),
+            Item::Last(reply) => {
+                self.exchange = None;
+                reply::message(None, &reply.body)
+            }
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! What a client posts: which era it is of, and who takes it from there. The
+//! body alone decides the era; the headers are held against it.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode};
+
+use super::accept::{Accept, Unclear, single};
+use super::reply::{accepted, refuse};
+use super::{Front, legacy, modern};
+use crate::gateway::Caller;
+use crate::http::error::{ApiError, Code};
+use crate::http::json::read_body;
+use crate::wire::message::{Fault, Malformed, is_batch};
+use crate::wire::{self, Era, Message, RpcError, code, era, meta};
+
+pub(super) const VERSION: &str = "mcp-protocol-version";
+
+pub(super) async fn post(
+    State(front): State<Front>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let accept = Accept::of(&headers);
+    if !accept.json && !accept.events {
+        return not_acceptable().into_response();
+    }
+    let body = match read_body(body).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    let post = Post {
+        front: &front,
+        caller: &caller,
+        headers: &headers,
+        accept,
+    };
+    let answer = if is_batch(&body) {
+        legacy::batch(post, &body).await
+    } else {
+        match wire::parse(&body) {
+            Ok(message) => post.route(message).await,
+            Err(malformed) => Err(Refusal::from(malformed)),
+        }
+    };
+    answer.unwrap_or_else(Refusal::into_response)
+}
+
+/// A request to one of the endpoints, its body aside.
+#[derive(Clone, Copy)]
+pub(super) struct Post<'a> {
+    pub front: &'a Front,
+    pub caller: &'a Caller,
+    pub headers: &'a HeaderMap,
+    pub accept: Accept,
+}
+
+impl<'a> Post<'a> {
+    async fn route(self, message: Message<'_>) -> Result<Response, Refusal> {
+        let named = self.named_version();
+        let says_modern =
+            matches!(named, Ok(Some(version)) if Era::of(version) == Some(Era::Modern));
+        match message {
+            Message::Request { id, method, params } => {
+                let refused = |refusal: Refusal| refusal.of(id.raw());
+                let envelope = meta::read_envelope(params).map_err(|e| refused(e.into()))?;
+                if envelope.is_modern() || says_modern {
+                    let envelope = envelope.require().map_err(|e| refused(e.into()))?;
+                    return modern::request(self, id, &method, params, envelope)
+                        .await
+                        .map_err(refused);
+                }
+                self.known_version().map_err(refused)?;
+                legacy::request(self, id, &method, params)
+                    .await
+                    .map_err(refused)
+            }
+            // Modern clients have nothing to tell over HTTP; what they tell
+            // all the same does no harm.
+            Message::Notification { .. } if says_modern => Ok(accepted()),
+            message => {
+                self.known_version()?;
+                legacy::told(self, message)
+            }
+        }
+    }
+
+    fn named_version(&self) -> Result<Option<&'a str>, Unclear> {
+        single(self.headers, VERSION)
+    }
+
+    /// A legacy client may leave the version out; it may not make one up.
+    pub(super) fn known_version(&self) -> Result<(), Refusal> {
+        match self.named_version() {
+            Ok(None) => Ok(()),
+            Ok(Some(version)) if era::known_legacy(version).is_some() => Ok(()),
+            _ => Err(Refusal::new(
+                code::INVALID_REQUEST,
+                format!(
+                    "MCP-Protocol-Version is none of {}",
+                    wire::LEGACY.join(", ")
+                ),
+            )),
+        }
+    }
+}
+
+/// Why a message goes no further: a JSON-RPC error, and its status.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub status: StatusCode,
+    pub error: RpcError,
+    pub id: Option<Box<serde_json::value::RawValue>>,
+}
+
+impl Refusal {
+    /// 400, as most are.
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Refusal {
+        Refusal::with(StatusCode::BAD_REQUEST, RpcError::new(code, message))
+    }
+
+    pub(super) fn with(status: StatusCode, error: RpcError) -> Refusal {
+        Refusal {
+            status,
+            error,
+            id: None,
+        }
+    }
+
+    pub(super) fn of(mut self, id: &serde_json::value::RawValue) -> Refusal {
+        self.id.get_or_insert_with(|| id.to_owned());
+        self
+    }
+}
+
+impl From<Malformed> for Refusal {
+    fn from(malformed: Malformed) -> Refusal {
+        Refusal {
+            status: StatusCode::BAD_REQUEST,
+            error: RpcError::from(&malformed),
+            id: malformed.id().map(ToOwned::to_owned),
+        }
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Refusal {
+        Malformed::from(fault).into()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        refuse(self.status, self.id.as_deref(), &self.error)
+    }
+}
+
+pub(super) fn not_acceptable() -> ApiError {
+    ApiError::new(
+        Code::NotAcceptable,
+        "the answer is application/json or text/event-stream; Accept must name them",
+    )
+}

@@ -1,0 +1,221 @@
+//! The requests of a legacy client while they run. A client that hangs up has
+//! not cancelled: each runs in a task of its own, and what it has to say goes
+//! to a stream that the client can come back to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
+
+use super::accept::Accept;
+use super::exchange::Exchange;
+use super::follow::{Follow, Kind, takes_priming};
+use super::post::Refusal;
+use super::reply::{KEEP_ALIVE, accepted, events, json};
+use super::request::Request;
+use crate::gateway::{Caller, Client, Event, Gateway, Item, Reply, Running, Session, Stream};
+use crate::wire::{Era, RpcError, code};
+
+/// A client that can come back to its answer is told how, soon: until then a
+/// lost connection loses the answer.
+const RESUMABLE_AFTER: Duration = Duration::from_millis(50);
+
+/// The answers to what came in one POST.
+pub(super) struct Answers {
+    session: Arc<Session>,
+    stream: Arc<Stream>,
+    ending: Arc<Ending>,
+    expected: usize,
+}
+
+impl Answers {
+    pub(super) fn new(session: &Arc<Session>) -> Answers {
+        let stream = session.stream();
+        let ending = Ending {
+            session: session.clone(),
+            stream: stream.clone(),
+        };
+        Answers {
+            session: session.clone(),
+            stream,
+            ending: Arc::new(ending),
+            expected: 0,
+        }
+    }
+
+    pub(super) fn run(
+        &mut self,
+        gateway: &Arc<Gateway>,
+        caller: &Caller,
+        request: Request,
+    ) -> Result<(), Refusal> {
+        let ending = self.ending.clone();
+        run(
+            gateway,
+            caller,
+            &self.session,
+            request,
+            &self.stream,
+            ending,
+        )?;
+        self.expected += 1;
+        Ok(())
+    }
+
+    /// JSON if the answers come first, and soon; else a stream.
+    pub(super) async fn response(self, accept: Accept, batch: bool) -> Response {
+        let Answers {
+            session,
+            stream,
+            ending,
+            expected,
+        } = self;
+        // From here on the tasks alone hold the stream open.
+        drop(ending);
+        let Some(mut reader) = stream.read() else {
+            return accepted();
+        };
+        let patience = match takes_priming(session.version) {
+            true => RESUMABLE_AFTER,
+            false => KEEP_ALIVE,
+        };
+        let deadline = Instant::now() + patience;
+        let mut got = Vec::new();
+        loop {
+            let next = match accept.events {
+                true => timeout_at(deadline, reader.next()).await,
+                false => Ok(reader.next().await),
+            };
+            match next {
+                Ok(Some(event)) if event.answer => {
+                    got.push(event);
+                    if got.len() == expected && accept.json {
+                        return whole(got, batch);
+                    }
+                }
+                // Nowhere else could the client get it.
+                Ok(Some(event)) if !accept.events => session.tell(event.message),
+                Ok(Some(event)) => {
+                    got.push(event);
+                    break;
+                }
+                // Cancelled: nothing is to be said.
+                Ok(None) if got.is_empty() && accept.events => {
+                    return events(futures_util::stream::empty());
+                }
+                Ok(None) if got.is_empty() => return accepted(),
+                Ok(None) if accept.json => return whole(got, batch),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        session.announce(&stream);
+        let mut follow = Follow::new(reader, Kind::Answer);
+        if got.is_empty() || takes_priming(session.version) {
+            follow = follow.greet(session.version);
+        }
+        for event in &got {
+            follow = follow.again(event);
+        }
+        follow.response(())
+    }
+}
+
+fn whole(mut answers: Vec<Event>, batch: bool) -> Response {
+    if !batch && let Some(only) = answers.pop() {
+        return json(StatusCode::OK, only.message);
+    }
+    let mut body = vec![b'['];
+    for (at, answer) in answers.iter().enumerate() {
+        if at > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(&answer.message);
+    }
+    body.push(b']');
+    json(StatusCode::OK, body)
+}
+
+/// The last of the tasks that write to a stream closes it.
+pub(super) struct Ending {
+    session: Arc<Session>,
+    stream: Arc<Stream>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.stream.close();
+        self.session.retire(&self.stream);
+    }
+}
+
+/// Sets a request going; what comes of it goes to `stream`. `hold` is held
+/// for as long.
+pub(super) fn run<H: Send + 'static>(
+    gateway: &Arc<Gateway>,
+    caller: &Caller,
+    session: &Arc<Session>,
+    request: Request,
+    stream: &Arc<Stream>,
+    hold: H,
+) -> Result<(), Refusal> {
+    let Some(running) = session.begin(&request.id) else {
+        let busy = RpcError::new(code::INTERNAL, "too many requests run in this session");
+        return Err(Refusal::with(StatusCode::TOO_MANY_REQUESTS, busy));
+    };
+    let client = Client {
+        era: Era::Legacy,
+        version: session.version.to_owned(),
+        capabilities: session.capabilities.clone(),
+        log_level: session.level(),
+        session: Some(session.clone()),
+    };
+    let unanswered = Unanswered {
+        id: request.id.clone(),
+        stream: stream.clone(),
+        armed: true,
+    };
+    let exchange = Exchange::new(gateway.clone(), caller.clone(), client, request);
+    tokio::spawn(async move {
+        let _hold = hold;
+        pump(exchange, running, unanswered).await;
+    });
+    Ok(())
+}
+
+async fn pump(mut exchange: Exchange, running: Running, mut unanswered: Unanswered) {
+    let stream = unanswered.stream.clone();
+    let work = async {
+        loop {
+            match exchange.next().await {
+                Item::Message(message) => stream.push(message, false).await,
+                Item::Last(reply) => return stream.push(reply.body, true).await,
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = running.cancelled() => {}
+        () = work => {}
+    }
+    unanswered.armed = false;
+}
+
+/// Answers where whoever should have answered panicked.
+struct Unanswered {
+    id: Box<RawValue>,
+    stream: Arc<Stream>,
+    armed: bool,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if self.armed {
+            let error = RpcError::new(code::INTERNAL, "something went wrong inside Portway");
+            let reply = Reply::error(&self.id, &error);
+            self.stream.answer(reply.body);
+        }
+    }
+}
