@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +25,7 @@ mod members;
 mod modern;
 mod naming;
 mod parked;
+mod questions;
 mod resolve;
 mod seal;
 mod session;
@@ -48,6 +48,7 @@ use legacy::LegacyCall;
 use listening::{Feeds, Listening};
 use modern::ModernCall;
 use parked::{Parked, ParkedCall};
+use questions::Questions;
 use resolve::resolve;
 use state::{Kept, RequestState};
 
@@ -241,23 +242,35 @@ impl Gateway {
             exchange: Exchange::nothing(),
             parked: self.parked.clone(),
             states: self.states.clone(),
-            asked: IndexMap::new(),
+            asked: Questions::new(),
+            lacking: Vec::new(),
+            brought: Vec::new(),
             count: 0,
             answered: None,
             job,
         };
+        let params = call.job.errand.params.clone();
+        let responses = params
+            .as_deref()
+            .and_then(|all| member(all, "inputResponses"));
+        if responses.is_some_and(|all| !object::is_object(all)) {
+            let text = "inputResponses: must be an object";
+            return Err(RpcError::new(code::INVALID_PARAMS, text));
+        }
         match self.returned(&call.job)? {
             Some(parked) => {
                 call.exchange = parked.exchange;
                 call.asked = parked.asked;
                 call.count = parked.count;
-                let params = call.job.errand.params.clone();
-                let responses = params
-                    .as_deref()
-                    .and_then(|all| member(all, "inputResponses"));
                 call.answer(responses);
             }
-            None => call.exchange = Exchange::start(&self.fleet, call.job.errand.clone()),
+            None => {
+                if let Some(responses) = responses {
+                    let brought = &mut call.brought;
+                    object::each_member(responses, |_, one| brought.push(one.to_owned()));
+                }
+                call.exchange = Exchange::start(&self.fleet, call.job.errand.clone());
+            }
         }
         Ok(Flow::Stream(Box::new(call)))
     }

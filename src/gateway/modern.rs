@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -12,6 +11,7 @@ use super::errand::Job;
 use super::exchange::{Answered, Exchange, Happening};
 use super::members::Members;
 use super::parked::{Parked, ParkedCall};
+use super::questions::{Questions, answers, input_requests, key};
 use super::state::{Kept, RequestState};
 use super::{Item, Reply, Source};
 use crate::fleet::CallError;
@@ -28,9 +28,13 @@ pub(super) struct ModernCall {
     pub exchange: Exchange,
     pub parked: Parked,
     pub states: RequestState,
-    /// What the server waits for, by the key the client knows it by.
-    pub asked: IndexMap<String, ServerRequest>,
+    /// What the server waits for.
+    pub asked: Questions,
+    /// What it asks that this client cannot be asked, and what is missing.
+    pub lacking: Vec<(ServerRequest, &'static str)>,
     pub count: u32,
+    /// Answers that came with the request, before anything was asked.
+    pub brought: Vec<Box<RawValue>>,
     /// An answer that came while questions were still gathered.
     pub answered: Option<Answered>,
 }
@@ -41,7 +45,7 @@ impl Source for ModernCall {
         loop {
             let happening = match self.answered.take() {
                 Some(answered) => Happening::Answered(answered),
-                None if self.asked.is_empty() => self.exchange.next().await,
+                None if !self.is_asking() => self.exchange.next().await,
                 None => return Item::Last(self.ask().await),
             };
             match happening {
@@ -50,11 +54,7 @@ impl Source for ModernCall {
                         return Item::Message(message.into());
                     }
                 }
-                Happening::Asked(request) => {
-                    if let Some(refusal) = self.take_question(request) {
-                        return Item::Last(refusal);
-                    }
-                }
+                Happening::Asked(request) => self.take_question(request),
                 Happening::Answered(answered) => return Item::Last(self.finish(answered)),
             }
         }
@@ -62,18 +62,24 @@ impl Source for ModernCall {
 }
 
 impl ModernCall {
-    /// Notes a question, or ends the call if this client cannot be asked it.
-    fn take_question(&mut self, request: ServerRequest) -> Option<Reply> {
-        let lacking = self
-            .job
-            .abilities
-            .lacks(&request.method, request.params.as_deref());
-        if let Some(lacking) = lacking {
-            return Some(self.missing(&request.method, lacking));
+    fn is_asking(&self) -> bool {
+        !self.asked.is_empty() || !self.lacking.is_empty()
+    }
+
+    fn take_question(&mut self, request: ServerRequest) {
+        let abilities = self.job.abilities;
+        if let Some(lacking) = abilities.lacks(&request.method, request.params.as_deref()) {
+            self.lacking.push((request, lacking));
+            return;
+        }
+        let known = self.brought.iter().position(|one| answers(one, &request));
+        if let Some(known) = known {
+            request.answer(Ok(self.brought.remove(known)));
+            return;
         }
         self.count += 1;
-        self.asked.insert(format!("ask-{}", self.count), request);
-        None
+        let key = key(&request, &self.asked, self.count);
+        self.asked.insert(key, request);
     }
 
     fn missing(&self, method: &str, lacking: &'static str) -> Reply {
@@ -91,26 +97,31 @@ impl ModernCall {
         let until = Instant::now() + GATHER;
         while let Ok(happening) = tokio::time::timeout_at(until, self.exchange.next()).await {
             match happening {
-                Happening::Asked(request) => {
-                    if let Some(refusal) = self.take_question(request) {
-                        return refusal;
-                    }
-                }
+                Happening::Asked(request) => self.take_question(request),
                 // Nothing can be said on a stream that is about to end.
                 Happening::Said(_) => {}
                 Happening::Answered(answered) => {
                     // It went on without waiting for an answer.
                     self.asked.clear();
+                    self.lacking.clear();
                     return self.finish(answered);
                 }
             }
         }
-        self.park()
+        // Where it asks several things, those that can be asked are, and the
+        // others refused; where there is nothing else, the call cannot go on.
+        match (self.asked.is_empty(), self.lacking.first()) {
+            (true, Some((request, lacking))) => self.missing(&request.method, lacking),
+            _ => {
+                self.lacking.clear();
+                self.park()
+            }
+        }
     }
 
     /// Keeps the exchange for the client's return and tells it what to bring.
     fn park(&mut self) -> Reply {
-        let questions = questions(&self.asked);
+        let questions = input_requests(&self.asked);
         let digest = self.job.digest();
         let call = ParkedCall {
             exchange: std::mem::replace(&mut self.exchange, Exchange::nothing()),
@@ -166,8 +177,8 @@ impl ModernCall {
         input_required(&self.job.id, &questions.done(), &state)
     }
 
-    /// Gives the server what the client brought. False if something it waits
-    /// for is still missing: then it is asked for again.
+    /// Gives the server what the client brought. What is still missing is
+    /// asked for again.
     pub fn answer(&mut self, responses: Option<&RawValue>) {
         let keys: Vec<String> = self.asked.keys().cloned().collect();
         for key in keys {
@@ -179,24 +190,6 @@ impl ModernCall {
             }
         }
     }
-}
-
-/// The questions as `inputRequests`.
-fn questions(asked: &IndexMap<String, ServerRequest>) -> Box<RawValue> {
-    let mut all = Members::new();
-    for (key, request) in asked {
-        let params = request.params.as_deref().map(|params| {
-            // These mean nothing to a modern client.
-            remove_members(params, &["_meta", "task", "elicitationId"])
-        });
-        let params = params.as_deref().map_or("{}", RawValue::get);
-        let method = &request.method;
-        all.json(
-            key,
-            &format!(r#"{{"method":"{method}","params":{params}}}"#),
-        );
-    }
-    all.done()
 }
 
 fn input_required(id: &RawValue, questions: &RawValue, state: &str) -> Reply {

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indexmap::IndexMap;
 use tokio::time::Instant;
 
 use super::exchange::Exchange;
+use super::questions::Questions;
 use crate::upstream::ServerRequest;
 
 /// How long a person may take.
@@ -22,8 +22,7 @@ const OF_ONE: usize = 64;
 /// An exchange whose server waits for answers.
 pub(super) struct ParkedCall {
     pub exchange: Exchange,
-    /// What was asked, by the key the client knows it by.
-    pub asked: IndexMap<String, ServerRequest>,
+    pub asked: Questions,
     /// The next key.
     pub count: u32,
 }
@@ -48,6 +47,7 @@ impl Parked {
     pub fn put(&self, principal: &Arc<str>, call: ParkedCall) -> Option<u128> {
         let number = uuid::Uuid::new_v4().as_u128();
         let until = Instant::now() + PATIENCE;
+        let asked = call.asked.values().next().map(ServerRequest::crowded);
         {
             let mut entries = self.lock();
             let own = entries
@@ -68,7 +68,18 @@ impl Parked {
         }
         let parked = Arc::downgrade(&self.0);
         tokio::spawn(async move {
-            tokio::time::sleep_until(until).await;
+            let crowded = async {
+                match asked {
+                    Some(crowded) => crowded.await,
+                    None => std::future::pending().await,
+                }
+            };
+            // One that serves its calls one at a time must not be kept from
+            // all others by a client that may never come back.
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                () = crowded => {}
+            }
             if let Some(entries) = parked.upgrade() {
                 // Dropped outside the lock: that refuses and cancels.
                 let late = entries

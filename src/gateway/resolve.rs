@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::ability::Abilities;
+use super::ability::{Abilities, everything};
 use super::errand::Job;
 use super::exchange::Errand;
 use super::view::View;
@@ -57,7 +57,7 @@ pub(super) fn resolve(
             slot: Slot {
                 principal: caller.principal.clone(),
                 session: session.map(|session| session.key()),
-                capabilities: abilities.legacy(),
+                capabilities: askable(client.era, abilities),
             },
             method: incoming.method.to_owned(),
             params: place.params,
@@ -72,6 +72,16 @@ pub(super) fn resolve(
         client: client.clone(),
         view,
     })
+}
+
+/// What a legacy server is told that its client can be asked. A modern
+/// client's answer may depend on each request, and what it lacks it has to be
+/// told by us: so everything, and the rest is sorted out as it is asked.
+fn askable(era: Era, abilities: Abilities) -> Arc<RawValue> {
+    match era {
+        Era::Modern => everything(),
+        Era::Legacy => abilities.legacy(),
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use super::lines::quote;
 use super::peer::{Peer, Spelling, client_info, empty_object};
 use super::pending::Answer;
 use super::{Call, Options, Transport, UpstreamError};
-use crate::wire::{self, Era, code};
+use crate::wire::{self, Era, RpcError, code};
 
 /// What an answer to `server/discover` says about the other side.
 pub(crate) enum Verdict {
@@ -59,13 +59,8 @@ pub(crate) fn verdict(answer: &Answer, capabilities: &Arc<RawValue>) -> Verdict 
             Err(_) => Verdict::Legacy,
         },
         Err(UpstreamError::Rpc(error)) if error.code == code::UNSUPPORTED_VERSION => {
-            #[derive(Deserialize)]
-            struct Data {
-                supported: Vec<String>,
-            }
-            let data = error.data.as_deref();
-            match data.and_then(|data| serde_json::from_str::<Data>(data.get()).ok()) {
-                Some(data) => only_versions(&data.supported),
+            match supported(error) {
+                Some(versions) => only_versions(&versions),
                 None => Verdict::Legacy,
             }
         }
@@ -77,6 +72,22 @@ pub(crate) fn verdict(answer: &Answer, capabilities: &Arc<RawValue>) -> Verdict 
         }
         Err(_) => Verdict::Legacy,
     }
+}
+
+/// The versions a refusal of ours names.
+fn supported(error: &RpcError) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let data: Data = serde_json::from_str(error.data.as_deref()?.get()).ok()?;
+    Some(data.supported)
+}
+
+/// A refusal of the very version it says it speaks: worth asking once more.
+pub(crate) fn names_our_version(error: &RpcError) -> bool {
+    error.code == code::UNSUPPORTED_VERSION
+        && supported(error).is_some_and(|all| all.iter().any(|v| v == wire::MODERN))
 }
 
 fn only_versions(versions: &[String]) -> Verdict {

@@ -62,6 +62,8 @@ struct Shared {
     /// Held by whoever opens a new session; the others wait for it.
     renewing: Mutex<()>,
     tools: ToolHeaders,
+    /// Whether the server's own stream was asked for once, whatever came of it.
+    listened: watch::Sender<bool>,
     gone: watch::Sender<Option<UpstreamError>>,
 }
 
@@ -86,6 +88,7 @@ impl Http {
             session: watch::Sender::new(None),
             renewing: Mutex::new(()),
             tools: ToolHeaders::default(),
+            listened: watch::Sender::new(false),
             gone: gone_sender,
         };
         (

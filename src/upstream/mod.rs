@@ -196,6 +196,8 @@ pub struct ServerRequest {
     outbox: Option<Outbox>,
     /// Holds the time of the call it belongs to.
     pause: Option<Pause>,
+    /// Moves when others wait for the call to end.
+    crowded: Option<watch::Receiver<u64>>,
 }
 
 impl ServerRequest {
@@ -211,6 +213,25 @@ impl ServerRequest {
             id: id.to_owned(),
             outbox: Some(outbox),
             pause: None,
+            crowded: None,
+        }
+    }
+
+    pub(crate) fn crowd(&mut self, crowded: watch::Receiver<u64>) {
+        self.crowded = Some(crowded);
+    }
+
+    /// Resolves when others have waited long for the call it belongs to.
+    pub fn crowded(&self) -> impl Future<Output = ()> + Send + use<> {
+        let crowded = self.crowded.clone();
+        async move {
+            let waited = match crowded {
+                Some(mut crowded) => crowded.changed().await.is_ok(),
+                None => false,
+            };
+            if !waited {
+                std::future::pending::<()>().await;
+            }
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) type Answer = Result<Box<RawValue>, UpstreamError>;
 pub(crate) struct Pending {
     next: AtomicU64,
     waiters: Mutex<Waiters>,
+    /// Told whenever a request is no longer waited for.
+    left: Notify,
 }
 
 #[derive(Default)]
@@ -40,7 +42,7 @@ struct Waiter {
 }
 
 /// So long a call that was given up may still make its server ask something.
-const LINGERS: Duration = Duration::from_secs(60);
+const LINGERS: Duration = Duration::from_secs(1);
 const LINGERING: usize = 1024;
 
 impl Pending {
@@ -48,6 +50,7 @@ impl Pending {
         Arc::new(Pending {
             next: AtomicU64::new(1),
             waiters: Mutex::default(),
+            left: Notify::new(),
         })
     }
 
@@ -91,6 +94,7 @@ impl Pending {
             waiters.given_up.remove(&id);
             waiters.by_id.remove(&id)
         };
+        self.left.notify_waiters();
         waiter.is_some_and(|waiter| waiter.answer.send(answer).is_ok())
     }
 
@@ -136,6 +140,30 @@ impl Pending {
         match (calls.next(), calls.next()) {
             (Some((id, _)), None) => Some(*id),
             _ => None,
+        }
+    }
+
+    /// Resolves when no call is in flight, nor may still be running.
+    pub async fn quiet(&self) {
+        loop {
+            let left = self.left.notified();
+            tokio::pin!(left);
+            left.as_mut().enable();
+            let lingering = {
+                let mut waiters = self.lock();
+                waiters
+                    .given_up
+                    .retain(|_, since| since.elapsed() < LINGERS);
+                let busy = waiters.by_id.values().any(|waiter| waiter.call);
+                if !busy && waiters.given_up.is_empty() {
+                    return;
+                }
+                !waiters.given_up.is_empty()
+            };
+            tokio::select! {
+                () = left => {}
+                () = tokio::time::sleep(LINGERS), if lingering => {}
+            }
         }
     }
 
@@ -188,6 +216,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.pending.lock().by_id.remove(&self.id);
+        self.pending.left.notify_waiters();
     }
 }
 

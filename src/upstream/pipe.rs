@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
 
 use super::peer::{Spelling, empty_object};
 use super::pending::{Answer, Pending, Ticket};
@@ -38,6 +38,8 @@ pub(crate) struct Pipe {
 struct Asks {
     seen: AtomicBool,
     turn: Semaphore,
+    /// Counts the calls that have waited long for theirs.
+    crowded: watch::Sender<u64>,
 }
 
 /// The receiving half: takes each message as it arrives.
@@ -56,6 +58,7 @@ impl Pipe {
         let asks = Arc::new(Asks {
             seen: AtomicBool::new(false),
             turn: Semaphore::new(1),
+            crowded: watch::Sender::new(0),
         });
         let receiver = Receiver {
             outbox: outbox.clone(),
@@ -107,11 +110,25 @@ impl Pipe {
         answer
     }
 
+    /// Waits until no other call is in flight. Half way to its limit it says
+    /// that somebody is waiting: a call that only waits for its client to come
+    /// back makes room then.
     async fn turn(&self, limit: Option<Duration>) -> Result<SemaphorePermit<'_>, UpstreamError> {
-        let limit = limit.unwrap_or(Duration::MAX);
-        match tokio::time::timeout(limit, self.asks.turn.acquire()).await {
-            Ok(Ok(turn)) => Ok(turn),
-            Ok(Err(_)) => Err(UpstreamError::Lost("the connection ended".into())),
+        let turn = async {
+            let turn = self.asks.turn.acquire().await;
+            self.pending.quiet().await;
+            turn.map_err(|_| UpstreamError::Lost("the connection ended".into()))
+        };
+        let Some(limit) = limit else {
+            return turn.await;
+        };
+        tokio::pin!(turn);
+        if let Ok(turn) = tokio::time::timeout(limit / 2, &mut turn).await {
+            return turn;
+        }
+        self.asks.crowded.send_modify(|count| *count += 1);
+        match tokio::time::timeout(limit / 2, turn).await {
+            Ok(turn) => turn,
             Err(_) => Err(UpstreamError::Timeout { limit }),
         }
     }
@@ -132,6 +149,12 @@ impl Pipe {
         }
         ticket.wait(limit).await
     }
+}
+
+/// The listen that a notification belongs to.
+fn subscription(params: Option<&RawValue>) -> Option<u64> {
+    let id = meta::meta_member(params?, meta::SUBSCRIPTION_ID)?;
+    id.get().parse().ok()
 }
 
 /// Tells a server that nobody waits for request `id` any more.
@@ -221,6 +244,11 @@ impl Receiver {
                     self.pending.event(id, event);
                 }
             }
+            // What belongs to a listen says so.
+            _ if let Some(id) = subscription(params) => {
+                self.pending
+                    .note(id, CallEvent::Notification(notification()));
+            }
             // A modern server ends a listen this way.
             "notifications/cancelled" => {
                 let id = params.and_then(|params| object::member(params, "requestId"));
@@ -249,7 +277,8 @@ impl Receiver {
                 .try_send(wire::response(id, empty_object()).into());
             return;
         }
-        let request = ServerRequest::new(id, method, params, self.outbox.clone());
+        let mut request = ServerRequest::new(id, method, params, self.outbox.clone());
+        request.crowd(self.asks.crowded.subscribe());
         if self.pending.any_call() {
             self.asks.seen.store(true, Ordering::Relaxed);
         }

@@ -52,7 +52,9 @@ async fn listen(shared: &Shared, session: &Session) -> End {
     let mut heard = false;
     loop {
         let opened = Instant::now();
-        match shared.get(session, place.last_id.as_ref()).await {
+        let stream = shared.get(session, place.last_id.as_ref()).await;
+        shared.listened.send_replace(true);
+        match stream {
             Ok(Reply::Stream(events)) => {
                 heard = true;
                 drain(shared, events, &mut place).await;

@@ -76,6 +76,9 @@ fn told(endpoint: &Endpoint, failure: Failure) -> UpstreamError {
     }
 }
 
+/// How long a connection waits for the server's own stream to open.
+const LISTEN_FIRST: Duration = Duration::from_millis(250);
+
 async fn streamable_first(endpoint: &Endpoint, options: &Options) -> Connected {
     match streamable(endpoint, options).await {
         Err(failure) if options.era != EraChoice::Modern && may_be_sse(&failure) => {
@@ -112,7 +115,16 @@ async fn sse_first(endpoint: &Endpoint, options: &Options) -> Connected {
 async fn streamable(endpoint: &Endpoint, options: &Options) -> Connected {
     let (http, ends) = Http::new(endpoint.clone(), options);
     let peer = greet(&http, options).await?;
-    Ok(http.start(peer, ends))
+    let legacy = peer.era == Era::Legacy;
+    let mut listened = http.0.listened.subscribe();
+    let connected = http.start(peer, ends);
+    if legacy {
+        // What a first call makes the server say there should find us
+        // listening; a server that is slow to open the stream need not.
+        let opened = listened.wait_for(|listened| *listened);
+        let _ = tokio::time::timeout(LISTEN_FIRST, opened).await;
+    }
+    Ok(connected)
 }
 
 async fn greet(http: &Http, options: &Options) -> Result<Peer, Failure> {
@@ -128,8 +140,14 @@ async fn greet(http: &Http, options: &Options) -> Result<Peer, Failure> {
         }
     }
     let spelling = Spelling::modern(options.capabilities.clone());
-    let call = Call::new("server/discover", options.limits.connect);
-    let found = http.exchange(&spelling, call).await;
+    let limit = options.limits.connect;
+    let discover = || http.exchange(&spelling, Call::new("server/discover", limit));
+    let mut found = discover().await;
+    if let Err(Failure::Rpc { error, .. }) = &found
+        && handshake::names_our_version(error)
+    {
+        found = discover().await;
+    }
     match judge(found, &options.capabilities) {
         Next::Modern(peer) => Ok(peer),
         Next::Stop(failure) => Err(failure),
