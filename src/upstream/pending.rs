@@ -42,7 +42,7 @@ struct Waiter {
 }
 
 /// So long a call that was given up may still make its server ask something.
-const LINGERS: Duration = Duration::from_secs(1);
+const LINGERS: Duration = Duration::from_millis(200);
 const LINGERING: usize = 1024;
 
 impl Pending {
