@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use crate::process::forest::marked;
+use crate::process::forest::{carrying, marked};
 
 /// The machine may be busy: a condition that comes at all comes by then.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -120,6 +120,24 @@ impl Setup {
         command
     }
 
+    /// Starts without waiting for anything.
+    pub fn spawn(&self) -> Child {
+        self.command().spawn().unwrap()
+    }
+
+    /// Every live process that came from here: Portway and servers have this
+    /// home, helpers and inits the instance's marker.
+    pub fn processes(&self) -> Vec<i32> {
+        let mut pids = carrying(&format!("HOME={}", self.path().display()));
+        let id = std::fs::read_to_string(self.path().join("data/instance_id"));
+        if let Ok(id) = id {
+            pids.extend(marked(id.trim()));
+        }
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    }
+
     /// Starts and expects the start to fail: exit code and stderr.
     pub async fn refused(&self) -> (Option<i32>, String) {
         let output = tokio::time::timeout(PATIENCE, self.command().output());
@@ -129,7 +147,7 @@ impl Setup {
     }
 
     pub async fn start(self) -> App {
-        let mut child = self.command().spawn().unwrap();
+        let mut child = self.spawn();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut stderr = child.stderr.take().unwrap();
         let log = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
@@ -307,10 +325,14 @@ impl App {
         tools.as_array().unwrap().iter().map(name).collect()
     }
 
-    /// Everything Portway has started and not ended: servers, helpers, inits.
+    /// Everything Portway has started and not ended.
     pub fn children(&self) -> Vec<i32> {
-        let id = std::fs::read_to_string(self.path("data/instance_id")).unwrap();
-        marked(id.trim())
+        let own = self.pid();
+        self.setup
+            .processes()
+            .into_iter()
+            .filter(|pid| *pid != own)
+            .collect()
     }
 
     pub async fn server(&self, name: &str) -> Value {

@@ -10,6 +10,8 @@ mod a_logs;
 mod a_registration;
 mod a_restart;
 mod a_servers;
+mod a_shutdown;
+mod a_startup;
 mod a_update;
 mod app;
 mod b_files;

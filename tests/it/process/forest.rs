@@ -150,7 +150,7 @@ impl Tree {
 }
 
 /// Processes that have in their environment a variable beginning so.
-fn carrying(beginning: &str) -> Vec<i32> {
+pub fn carrying(beginning: &str) -> Vec<i32> {
     let names = fs::read_dir("/proc")
         .unwrap()
         .flatten()
