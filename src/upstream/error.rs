@@ -30,7 +30,7 @@ pub enum UpstreamError {
     #[error("{0}")]
     Rpc(RpcError),
     /// One message larger than we take.
-    #[error("a message larger than {limit} bytes")]
+    #[error("a message larger than {}", size(*.limit))]
     TooLarge { limit: usize },
     /// The connection no longer takes calls; nothing was sent.
     #[error("the connection is being replaced")]
@@ -50,6 +50,14 @@ impl UpstreamError {
                 ..
             } | UpstreamError::Login(_)
         )
+    }
+}
+
+/// "8 MiB", "1000 bytes".
+fn size(bytes: usize) -> String {
+    match bytes {
+        _ if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ => format!("{bytes} bytes"),
     }
 }
 

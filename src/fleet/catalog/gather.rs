@@ -14,6 +14,8 @@ use crate::wire::object::{self, Object};
 use crate::wire::result::Freshness;
 use crate::wire::{self, Era, code};
 
+/// A server with ten thousand bad entries needs a few examples.
+const REMARKS: usize = 20;
 const PAGES: usize = 1000;
 const ITEMS: usize = 10_000;
 const BYTES: usize = 32 << 20;
@@ -108,7 +110,7 @@ impl List {
                 break;
             }
         }
-        if cursor.is_some() {
+        if cursor.is_some() || self.full {
             self.remark("cut short: too many pages or entries".into());
         }
         if self.kind == Kind::Tools {
@@ -123,7 +125,9 @@ impl List {
         self.items
             .retain(|tool| match connection.tool_fault(&tool.key) {
                 Some(fault) => {
-                    remarks.push(format!("tool {:?} was left out: {fault}", tool.key));
+                    if remarks.len() < REMARKS {
+                        remarks.push(format!("tool {:?} was left out: {fault}", tool.key));
+                    }
                     false
                 }
                 None => true,
@@ -131,8 +135,7 @@ impl List {
     }
 
     fn remark(&mut self, text: String) {
-        // A server with ten thousand bad entries needs one example of each.
-        if self.remarks.len() < 20 {
+        if self.remarks.len() < REMARKS {
             self.remarks.push(format!("{}: {text}", self.kind.method()));
         }
     }
