@@ -20,6 +20,8 @@ mod c_connections;
 mod conformance;
 mod d_tools;
 mod edge;
+mod g_rest;
+mod g_secrets;
 mod oracle;
 mod process;
 mod remote;
