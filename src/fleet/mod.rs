@@ -169,11 +169,10 @@ impl Publisher {
     }
 
     fn change(&self, edit: impl FnOnce(&mut Snapshot)) {
-        self.snapshots.send_modify(|snapshot| {
-            let mut next = Snapshot::clone(snapshot);
-            edit(&mut next);
-            *snapshot = Arc::new(next);
-        });
+        // Copied only while a reader holds it: a thousand servers that start
+        // at once must not copy each other a thousand times.
+        self.snapshots
+            .send_modify(|snapshot| edit(Arc::make_mut(snapshot)));
     }
 
     pub fn put(&self, name: &Arc<str>, view: ServerView) {
