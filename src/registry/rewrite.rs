@@ -2,11 +2,12 @@
 //! same moment is never lost: the change is made again on what they wrote.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::sources::{Files, Loaded, dialect, read_file};
 use crate::config::edit::{self, EditError};
 use crate::config::layers::{self, Source, SourceKind};
-use crate::config::{Definition, ServerSpec, parse_file};
+use crate::config::{Definition, Problem, ServerSpec, parse_file};
 use crate::store::{self, ReplaceError};
 
 /// A file we make may hold secrets.
@@ -14,6 +15,9 @@ const NEW_FILE_MODE: u32 = 0o600;
 
 /// How often a change is made anew on what somebody else has just written.
 pub(super) const TRIES: usize = 5;
+
+/// Between two looks at a file that is being saved.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a file could not be edited.
 #[derive(Debug, thiserror::Error)]
@@ -38,27 +42,38 @@ pub(super) struct Draft<'f> {
 }
 
 impl Files {
-    /// The file of a source, as it is at this moment.
+    /// The file of a source, as it is at this moment. One in the middle of a
+    /// save is waited for.
     pub(super) async fn draft(
         &self,
         source: &Source,
         loaded: &Loaded,
     ) -> Result<Draft<'_>, SourceError> {
-        let path = &source.path;
-        let unusable = |reason: String| SourceError::Unusable {
-            path: path.clone(),
-            reason,
-        };
-        let found = read_file(path).await;
-        let found = found.map_err(|error| unusable(error.to_string()))?;
-        // A file that is gone comes back as it last was, with the edit.
-        let last = loaded.files.get(path).map(|state| state.good.to_vec());
-        let base = found.clone().or(last).unwrap_or_default();
-        let text = String::from_utf8(base).map_err(|_| unusable("is not UTF-8 text".into()))?;
-        Ok(Draft {
-            found,
-            ..self.draft_of(source, text)
-        })
+        let state = loaded.files.get(&source.path);
+        let good = state.map(|state| &*state.good).unwrap_or_default();
+        let mut waits = TRIES;
+        loop {
+            let found = read_file(&source.path).await;
+            let found = found.map_err(|error| unusable(source, error))?;
+            // A file that is gone comes back as it last was, with the edit.
+            let base = found.clone().unwrap_or_else(|| good.to_vec());
+            let whole = match std::str::from_utf8(&base) {
+                // Where nothing was, anything may be begun.
+                Ok(_) if good.is_empty() || base == good => Ok(()),
+                Ok(text) => parse_file(text, dialect(source.kind)).map(drop),
+                Err(_) => Err(Problem::new("", "is not UTF-8 text")),
+            };
+            match whole {
+                Ok(()) => {
+                    let text = String::from_utf8(base).map_err(|error| unusable(source, error))?;
+                    let draft = self.draft_of(source, text);
+                    return Ok(Draft { found, ..draft });
+                }
+                Err(problem) if waits == 0 => return Err(unusable(source, problem)),
+                Err(_) => waits -= 1,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// A draft that starts from a text and is never put back.
@@ -77,13 +92,13 @@ impl Draft<'_> {
     pub fn has(&self, name: &str) -> Result<bool, SourceError> {
         let place = self.place(name);
         let place: Vec<&str> = place.iter().map(String::as_str).collect();
-        edit::has_server(&self.text, &place).map_err(|error| self.unusable(error.to_string()))
+        edit::has_server(&self.text, &place).map_err(|error| unusable(&self.source, error))
     }
 
     /// How the file defines a server, where it does at all.
     pub fn definition(&self, name: &str) -> Result<Option<Definition>, SourceError> {
         let parsed = parse_file(&self.text, dialect(self.source.kind));
-        let mut parsed = parsed.map_err(|problem| self.unusable(problem.to_string()))?;
+        let mut parsed = parsed.map_err(|problem| unusable(&self.source, problem))?;
         if self.source.kind != SourceKind::KodeGlobalProject {
             return Ok(parsed.servers.swap_remove(name));
         }
@@ -124,7 +139,7 @@ impl Draft<'_> {
                 path: self.source.path.clone(),
                 name,
             }),
-            Err(error) => Err(self.unusable(error.to_string())),
+            Err(error) => Err(unusable(&self.source, error)),
         }
     }
 
@@ -145,22 +160,23 @@ impl Draft<'_> {
     /// Puts the changed text in place. False if the file is not what the
     /// draft was made from any more: then it is for the next draft.
     pub async fn save(self) -> Result<bool, SourceError> {
-        let path = self.source.path.clone();
-        let unusable = |reason: String| SourceError::Unusable {
-            path: path.clone(),
-            reason,
-        };
-        let (found, text, target) = (self.found, self.text, path.clone());
+        let Draft {
+            source,
+            found,
+            text,
+            ..
+        } = self;
         if found.as_deref() == Some(text.as_bytes()) {
             return Ok(true);
         }
+        let target = source.path.clone();
         let write =
             move || store::replace(&target, found.as_deref(), text.as_bytes(), NEW_FILE_MODE);
         let written = tokio::task::spawn_blocking(write).await;
-        match written.map_err(|error| unusable(error.to_string()))? {
+        match written.map_err(|error| unusable(&source, error))? {
             Ok(()) => Ok(true),
             Err(ReplaceError::Changed) => Ok(false),
-            Err(ReplaceError::Io(error)) => Err(unusable(error.to_string())),
+            Err(ReplaceError::Io(error)) => Err(unusable(&source, error)),
         }
     }
 
@@ -169,11 +185,11 @@ impl Draft<'_> {
             path: self.source.path.clone(),
         }
     }
+}
 
-    fn unusable(&self, reason: String) -> SourceError {
-        SourceError::Unusable {
-            path: self.source.path.clone(),
-            reason,
-        }
+fn unusable(source: &Source, reason: impl ToString) -> SourceError {
+    SourceError::Unusable {
+        path: source.path.clone(),
+        reason: reason.to_string(),
     }
 }

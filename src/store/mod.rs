@@ -20,6 +20,7 @@ mod lock;
 mod replace;
 mod snapshot;
 mod time;
+mod writers;
 
 pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, session_secret};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::file::{Temporary, read, read_open, sweep, sync_directory};
+use super::writers::{has_writer, read_finished};
 
 /// Why a configuration file is not read.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +96,17 @@ pub enum ReplaceError {
     #[error("the file was changed by someone else meanwhile")]
     Changed,
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for ReplaceError {
+    fn from(error: io::Error) -> ReplaceError {
+        match error.kind() {
+            // It was there a moment ago.
+            io::ErrorKind::NotFound => ReplaceError::Changed,
+            _ => ReplaceError::Io(error),
+        }
+    }
 }
 
 /// Replaces a file that held `seen` (`None`: there was none) by `bytes`.
@@ -112,13 +123,15 @@ pub fn replace(
         return Err(ReplaceError::Changed);
     }
     sweep(&target, STALE);
-    let temporary = Temporary::create(&target, bytes)?;
+    let mut temporary = Temporary::create(&target, bytes)?;
     if seen.is_some() {
         copy_owner_and_mode(&target, &temporary.file)?;
     } else {
         set_mode(&temporary.file, new_mode)?;
     }
     temporary.file.sync_all()?;
+    // From here on nobody writes to it, which shows whether that can be told.
+    temporary.file = File::open(&temporary.path)?;
     match seen {
         Some(seen) => exchange(temporary, &target, seen, bytes)?,
         None => appear(temporary, &target)?,
@@ -128,9 +141,10 @@ pub fn replace(
 
 fn follow(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
-            Ok(path.to_owned())
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.is_symlink() {
+            true => Err(io::Error::other("is a link that leads nowhere")),
+            false => Ok(path.to_owned()),
+        },
         other => other,
     }
 }
@@ -158,25 +172,27 @@ fn exchange(
     seen: &[u8],
     bytes: &[u8],
 ) -> Result<(), ReplaceError> {
+    let can_tell = has_writer(&temporary.file) == Some(false);
+    // Better before the swap, when nobody has noticed anything yet.
+    if read_finished(target, can_tell)?.as_deref() != Some(seen) {
+        return Err(ReplaceError::Changed);
+    }
     if !swap(&temporary.path, target)? {
-        if read(target)?.as_deref() != Some(seen) {
-            return Err(ReplaceError::Changed);
-        }
         fs::rename(&temporary.path, target)?;
         temporary.keep();
         return Ok(());
     }
-    let mut held = read(&temporary.path)?.unwrap_or_default();
-    if held == seen {
+    let mut held = read_finished(&temporary.path, can_tell)?;
+    if held.as_deref() == Some(seen) {
         return Ok(());
     }
-    // What we hold is newer than what we put in its place. If putting it back
-    // brings out something else than that, it is newer still, and goes in
-    // next; nobody saves fast enough to keep this up.
-    let mut placed = bytes.to_vec();
+    // What we hold is newer than what we put in its place, or about to be. If
+    // putting it back brings out something else than that, it is newer still,
+    // and goes in next; nobody saves fast enough to keep this up.
+    let mut placed = Some(bytes.to_vec());
     for _ in 0..100 {
         swap(&temporary.path, target)?;
-        let out = read(&temporary.path)?.unwrap_or_default();
+        let out = read_finished(&temporary.path, can_tell)?;
         if out == placed {
             return Err(ReplaceError::Changed);
         }
