@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::app::{App, eventually, fixture, setup};
 use crate::process::forest::rounds;
@@ -188,15 +189,21 @@ fn opened_long_before(path: &Path, text: &str) {
 }
 
 /// A person who counts up in a comment, and looks each time whether the last
-/// number is still there.
+/// number is still there. For an instant it may not be: a save that comes
+/// between our look and our write is put back at once.
 fn person(path: &Path, stop: &AtomicBool, save: fn(&Path, &str)) -> u32 {
     let mut count = 0;
     let mark = |count: u32| format!("// save {count:06}\n");
     while !stop.load(Ordering::Relaxed) {
-        let text = std::fs::read_to_string(path).unwrap();
-        let rest = text.strip_prefix(&mark(count));
-        let rest = rest.unwrap_or_else(|| panic!("save {count} is lost: {text:?}"));
-        let rest = rest.to_owned();
+        let mut looks = 0..100;
+        let rest = loop {
+            let text = std::fs::read_to_string(path).unwrap();
+            match text.strip_prefix(&mark(count)) {
+                Some(rest) => break rest.to_owned(),
+                None if looks.next().is_none() => panic!("save {count} is lost: {text:?}"),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
         count += 1;
         save(path, &(mark(count) + &rest));
         std::thread::sleep(Duration::from_millis(fastrand::u64(0..6)));
@@ -236,4 +243,62 @@ async fn b7_nothing_is_lost_when_a_person_and_the_api_save_at_the_same_moment() 
         assert!(last.starts_with(&format!("// save {saves:06}\n")), "{last}");
         assert!(saves > 20, "{saves}");
     }
+}
+
+/// A file large enough to be torn, in which one number tells the edit.
+fn large(timeout: u32) -> String {
+    let filler: String = (0..300)
+        .map(|n| {
+            format!(
+                "    \"s{n}\": {{\"command\": \"{}\", \"enabled\": false}},\n",
+                "x".repeat(600)
+            )
+        })
+        .collect();
+    let ours = format!("{{\"command\": \"x\", \"enabled\": false, \"timeout\": {timeout}}}");
+    format!("{{\n  \"mcpServers\": {{\n{filler}    \"ours\": {ours}\n  }}\n}}\n")
+}
+
+/// The edit a whole file is of.
+fn edit_in(text: &str) -> u32 {
+    let (_, rest) = text.rsplit_once("\"timeout\": ").expect("it has its end");
+    let edit = rest.split('}').next().unwrap().parse().unwrap();
+    assert!(text == large(edit), "it is not the whole of {edit}");
+    edit
+}
+
+#[tokio::test]
+async fn b7_a_crash_in_the_middle_of_an_edit_leaves_the_old_file_or_the_new() {
+    let mut app = setup().file(".mcp.json", large(1)).start().await;
+    let (mut answered, mut between) = (2, 0);
+    let start = Instant::now();
+    app.patch("ours", json!({"timeout": 2})).await.expect(200);
+    let usual = start.elapsed();
+    for _ in 0..rounds(50, 500) {
+        let patience = usual.mul_f64(3.0 * fastrand::f64());
+        let edits = async {
+            loop {
+                let next = answered + 1;
+                app.patch("ours", json!({"timeout": next}))
+                    .await
+                    .expect(200);
+                answered = next;
+            }
+        };
+        // Dropped in the middle of a request, as often as not.
+        let _: Result<(), _> = tokio::time::timeout(patience, edits).await;
+        app.signal(nix::sys::signal::Signal::SIGKILL);
+        app.ended().await;
+        let found = edit_in(&read(&app));
+        assert!(
+            found == answered || found == answered + 1,
+            "{found}, {answered}"
+        );
+        between += u32::from(found > answered);
+        answered = found;
+        app = app.setup.start().await;
+    }
+    println!("{answered} edits; {between} were on disk before they were answered");
+    app.until("ours", |record| record["config"]["timeout"] == answered)
+        .await;
 }
