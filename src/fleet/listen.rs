@@ -12,10 +12,16 @@ use crate::wire::Era;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-pub(super) fn changes_lists(method: &str) -> bool {
+/// The beginning of a listen. What happened before it is unknown, and nobody
+/// will tell.
+pub(super) const BEGINS: &str = "notifications/subscriptions/acknowledged";
+
+/// Whether what is known of the lists may be old with this.
+pub(super) fn outdates_lists(method: &str) -> bool {
     matches!(
         method,
-        "notifications/tools/list_changed"
+        BEGINS
+            | "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
             | "notifications/prompts/list_changed"
     )
@@ -71,8 +77,7 @@ fn filter(connection: &Connection) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&serde_json::json!({ "notifications": wanted })).ok()
 }
 
-/// One listen, until it ends. What happened while nobody listened is unknown,
-/// so a fresh one says "list again" too. True if it was ever acknowledged.
+/// One listen, until it ends. True if anything was heard.
 async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Sender<()>) -> bool {
     let (events, mut queue) = mpsc::channel(16);
     let call = Call {
@@ -92,9 +97,8 @@ async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Send
             _ = &mut request => return heard,
             Some(event) = queue.recv() => {
                 let CallEvent::Notification(note) = event else { continue };
-                let fresh = note.method == "notifications/subscriptions/acknowledged" && heard;
                 heard = true;
-                if fresh || changes_lists(&note.method) {
+                if outdates_lists(&note.method) {
                     let _ = changed.try_send(());
                 }
             }

@@ -106,8 +106,10 @@ fn heard(supervisor: &Supervisor, said: Inbound) -> bool {
                 }
                 false
             }
+            // Over a pipe it comes with everything else.
+            listen::BEGINS => true,
             _ => {
-                let stale = listen::changes_lists(&method);
+                let stale = listen::outdates_lists(&method);
                 supervisor.updated(Notification { method, params });
                 stale
             }

@@ -78,7 +78,7 @@ fn outcome(speaks: Speaks, choice: &str) -> Option<&'static str> {
 }
 
 /// Each definition with each choice, all in one Portway.
-async fn judge(definitions: &[(Speaks, Value)], lists: Lists) -> App {
+async fn judge(sdk: &str, definitions: &[(Speaks, Value)], lists: Lists) -> App {
     let mut servers = Vec::new();
     for (speaks, definition) in definitions {
         for choice in CHOICES {
@@ -98,7 +98,7 @@ async fn judge(definitions: &[(Speaks, Value)], lists: Lists) -> App {
         match outcome(*speaks, choice) {
             Some(era) => {
                 check(&app, &name, era, lists).await;
-                println!("{name}: left in {:?}", stop(&app, &name).await);
+                println!("{sdk} {name}: left in {:?}", stop(&app, &name).await);
             }
             None => {
                 let record = settled(&app, &name).await;
@@ -119,8 +119,8 @@ fn says_why(error: &str, choice: &str) -> bool {
 }
 
 /// Judges servers that Portway starts; none of their processes is left.
-async fn over_stdio(definitions: &[(Speaks, Value)], lists: Lists) {
-    let app = judge(definitions, lists).await;
+async fn over_stdio(sdk: &str, definitions: &[(Speaks, Value)], lists: Lists) {
+    let app = judge(sdk, definitions, lists).await;
     // Those that were refused are tried again, and then not any more.
     let home = app.setup.path().to_owned();
     assert_eq!(app.stop().await, Some(0));
@@ -147,7 +147,7 @@ async fn c1_c2_rmcp_over_stdio() {
         (Speaks::Legacy, rmcp("legacy")),
         (Speaks::Modern, rmcp("modern")),
     ];
-    over_stdio(&servers, RMCP).await;
+    over_stdio("rmcp", &servers, RMCP).await;
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn c1_c2_typescript_sdk_over_stdio() {
         (Speaks::Legacy, typescript("2025")),
         (Speaks::Modern, typescript("2026")),
     ];
-    over_stdio(&servers, TYPESCRIPT).await;
+    over_stdio("TypeScript SDK", &servers, TYPESCRIPT).await;
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn c1_c2_python_sdks_over_stdio() {
             json!({ "command": python(2), "args": [server] }),
         ),
     ];
-    over_stdio(&servers, PYTHON).await;
+    over_stdio("Python SDKs", &servers, PYTHON).await;
 }
 
 fn http(server: &Remote) -> Value {
@@ -192,7 +192,7 @@ async fn c1_c2_rmcp_over_http() {
         (Speaks::Legacy, http(&legacy)),
         (Speaks::Modern, http(&modern)),
     ];
-    judge(&servers, RMCP).await;
+    judge("rmcp over HTTP", &servers, RMCP).await;
 }
 
 async fn typescript_server(era: &str, log: Option<&str>) -> Remote {
@@ -214,7 +214,7 @@ async fn c1_c2_typescript_sdk_over_http() {
         (Speaks::Legacy, at(&legacy)),
         (Speaks::Modern, at(&modern)),
     ];
-    judge(&servers, TYPESCRIPT).await;
+    judge("TypeScript SDK over HTTP", &servers, TYPESCRIPT).await;
 }
 
 async fn python_server(version: u8, transport: &str) -> Remote {
@@ -227,7 +227,7 @@ async fn python_server(version: u8, transport: &str) -> Remote {
 async fn c1_c2_python_sdks_over_http() {
     let (one, two) = tokio::join!(python_server(1, "--http"), python_server(2, "--http"));
     let servers = [(Speaks::Legacy, http(&one)), (Speaks::Both, http(&two))];
-    judge(&servers, PYTHON).await;
+    judge("Python SDKs over HTTP", &servers, PYTHON).await;
 }
 
 /// The old transport belongs to the legacy era: nobody is asked for another.
