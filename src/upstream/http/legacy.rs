@@ -25,6 +25,8 @@ pub(super) struct Session {
     version: HeaderValue,
     /// What the server can do; if that changes, so does everything.
     capabilities: String,
+    /// Which kinds of lists it has.
+    lists: Vec<&'static str>,
     number: u64,
 }
 
@@ -116,6 +118,10 @@ impl Shared {
             version: HeaderValue::from_str(&peer.version)
                 .map_err(|_| Failure::Odd("a version that is none".into()))?,
             capabilities: peer.capabilities.get().to_owned(),
+            lists: ["tools", "resources", "prompts"]
+                .into_iter()
+                .filter(|kind| peer.offers(kind))
+                .collect(),
             number,
         };
         let ready = wire::notification("notifications/initialized", None);
@@ -147,7 +153,7 @@ impl Shared {
             Ok(renewed) => renewed,
             Err(_) => Err(Failure::Other(UpstreamError::Timeout { limit })),
         };
-        let (peer, session) = renewed.inspect_err(|failure| {
+        let (_, session) = renewed.inspect_err(|failure| {
             self.log("the server has forgotten our session and opens no new one");
             self.gone.send_replace(Some(failure.clone().into()));
         })?;
@@ -165,24 +171,20 @@ impl Shared {
             return Err(Failure::Other(UpstreamError::Draining));
         }
         self.log("the server had forgotten our session; a new one is open");
-        self.announce_changes(&peer);
+        // It has most likely been restarted.
+        self.announce_changes(&session);
         Ok(session)
     }
 
-    /// A server that forgot its sessions has most likely been restarted: its
-    /// lists may be others.
-    fn announce_changes(&self, peer: &Peer) {
-        for kind in ["tools", "resources", "prompts"] {
-            if peer.offers(kind) {
-                let notification = Notification {
-                    method: format!("notifications/{kind}/list_changed"),
-                    params: None,
-                };
-                let _ = self
-                    .receiver
-                    .inbound
-                    .try_send(Inbound::Notification(notification));
-            }
+    /// For a server that may have changed its lists while it could not tell.
+    pub fn announce_changes(&self, session: &Session) {
+        for kind in &session.lists {
+            let notification = Notification {
+                method: format!("notifications/{kind}/list_changed"),
+                params: None,
+            };
+            let inbound = &self.receiver.inbound;
+            let _ = inbound.try_send(Inbound::Notification(notification));
         }
     }
 

@@ -56,6 +56,11 @@ async fn listen(shared: &Shared, session: &Session) -> End {
         shared.listened.send_replace(true);
         match stream {
             Ok(Reply::Stream(events)) => {
+                // Without a place to go on from, what was said meanwhile is
+                // lost.
+                if heard && place.last_id.is_none() {
+                    shared.announce_changes(session);
+                }
                 heard = true;
                 drain(shared, events, &mut place).await;
                 if opened.elapsed() >= GOOD {

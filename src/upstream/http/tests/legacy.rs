@@ -126,6 +126,26 @@ async fn c3_the_servers_own_stream_is_heard_and_picked_up_again() {
 }
 
 #[tokio::test]
+async fn c3_a_stream_that_cannot_be_picked_up_counts_as_a_change() {
+    let server = legacy(|asked| async move {
+        // Ends at once, and gave no id to go on from.
+        (asked.verb == "GET").then(|| Say::events(&["retry: 10\n\n".into()]))
+    })
+    .await;
+    let (mut link, _connection) = connect(&server).await;
+    assert_eq!(
+        next_notification(&mut link).await,
+        "notifications/tools/list_changed"
+    );
+    let streams = server
+        .seen()
+        .into_iter()
+        .filter(|asked| asked.verb == "GET");
+    assert!(streams.count() >= 2, "the first one is no loss");
+    link.end().await;
+}
+
+#[tokio::test]
 async fn c1_requests_of_the_server_go_to_the_call_they_came_with() {
     let server = legacy(|asked| async move {
         if asked.method() != "tools/call" {
