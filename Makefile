@@ -24,7 +24,7 @@ check: ## format, lints, and licences where cargo-deny is installed
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
 
 soak: tools ## the long runs, in release: process trees killed by the hundred
-	PORTWAY_SOAK=1 $(CARGO) test --release --locked soak -- --nocapture --test-threads=1
+	PORTWAY_SOAK=1 $(CARGO) test --release --locked --test it -- process:: npx:: --nocapture --test-threads=1
 
 fmt: ## format the sources
 	$(CARGO) fmt
