@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::reference::EVERYTHING;
+use super::reference::EVERYTHING_UNASKED;
 use super::remote::{Remote, node};
 use super::{check, npm, settled, stop, with};
 
@@ -15,7 +15,7 @@ async fn c1_c3_server_everything_over_streamable_http() {
     let server = everything("streamableHttp").await;
     let definition = json!({ "type": "http", "url": server.at("/mcp") });
     let app = with(&[("one".to_owned(), definition)]).start().await;
-    let record = check(&app, "one", "legacy", EVERYTHING).await;
+    let record = check(&app, "one", "legacy", EVERYTHING_UNASKED).await;
     assert_eq!(record["transport"], "http");
     println!(
         "server-everything over HTTP: left in {:?}",
@@ -36,7 +36,7 @@ async fn c1_c3_server_everything_over_sse() {
     .start()
     .await;
     for name in ["named", "found"] {
-        check(&app, name, "legacy", EVERYTHING).await;
+        check(&app, name, "legacy", EVERYTHING_UNASKED).await;
         println!(
             "server-everything over SSE: left in {:?}",
             stop(&app, name).await
@@ -74,7 +74,7 @@ async fn a6_server_everything_comes_back_after_a_restart() {
         .env("PORTWAY_HEALTH_INTERVAL", "500ms")
         .start()
         .await;
-    check(&app, "one", "legacy", EVERYTHING).await;
+    check(&app, "one", "legacy", EVERYTHING_UNASKED).await;
     server.kill().await;
     let lost = app
         .until("one", |record| record["status"] != "connected")
@@ -84,5 +84,5 @@ async fn a6_server_everything_comes_back_after_a_restart() {
     let again = again.arg("streamableHttp").env("PORT", port);
     let _server = Remote::start(again).await;
     app.until_status("one", "connected").await;
-    check(&app, "one", "legacy", EVERYTHING).await;
+    check(&app, "one", "legacy", EVERYTHING_UNASKED).await;
 }

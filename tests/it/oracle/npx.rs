@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::reference::EVERYTHING;
-use super::{check, npm, stop, tool, tree, with};
+use super::reference::{EVERYTHING, has_its_roots};
+use super::{GRACE, check, npm, stop, tool, tree, with};
 use crate::app::App;
 
 /// From what is installed; never from the network.
@@ -21,9 +21,12 @@ fn npx() -> Value {
     })
 }
 
-async fn start(count: usize) -> App {
+async fn start(count: usize, grace: &str) -> App {
     let servers: Vec<_> = (0..count).map(|n| (format!("npx-{n}"), npx())).collect();
-    with(&servers).start().await
+    with(&servers)
+        .env("PORTWAY_STOP_GRACE", grace)
+        .start()
+        .await
 }
 
 /// The names of what runs for one server, the helper that holds it aside.
@@ -34,8 +37,9 @@ fn names(app: &App) -> Vec<String> {
 
 #[tokio::test]
 async fn c1_a3_an_npx_tree_connects_and_goes() {
-    let app = start(1).await;
+    let app = start(1, GRACE).await;
     check(&app, "npx-0", "legacy", EVERYTHING).await;
+    has_its_roots(&app, "npx-0").await;
     let names = names(&app);
     assert_eq!(names.len(), 3, "npx, sh and node: {names:?}");
     assert!(names[0].starts_with("npm exec"), "{names:?}");
@@ -47,7 +51,7 @@ async fn c1_a3_an_npx_tree_connects_and_goes() {
 
 #[tokio::test]
 async fn a11_sigterm_ends_npx_trees() {
-    let app = start(2).await;
+    let app = start(2, "5s").await;
     for n in 0..2 {
         app.until_status(&format!("npx-{n}"), "connected").await;
     }
@@ -60,7 +64,7 @@ async fn a11_sigterm_ends_npx_trees() {
 #[tokio::test]
 async fn a11_sigkill_leaves_nothing_of_an_npx_tree() {
     for _ in 0..crate::process::rounds(1, 100) {
-        let mut app = start(2).await;
+        let mut app = start(2, "5s").await;
         for n in 0..2 {
             app.until_status(&format!("npx-{n}"), "connected").await;
         }
@@ -71,7 +75,7 @@ async fn a11_sigkill_leaves_nothing_of_an_npx_tree() {
 #[tokio::test]
 async fn a11_sigkill_while_npx_starts_leaves_nothing() {
     for _ in 0..crate::process::rounds(4, 100) {
-        let mut app = start(2).await;
+        let mut app = start(2, "5s").await;
         // Any moment of the start is as good as another.
         let moment = Duration::from_millis(fastrand::u64(0..2000));
         tokio::time::sleep(moment).await;

@@ -1,11 +1,41 @@
 //! The reference servers, over stdio.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use super::{Lists, check, npm, stop, tool, tree, with};
-use crate::app::App;
+use super::{Lists, check, get, npm, stop, tool, tree, with};
+use crate::app::{App, PATIENCE};
 
+/// What server-everything shows a client that can be asked things, as
+/// Portway is one where it owns the process.
 pub const EVERYTHING: Lists = Lists {
+    tools: &[
+        "echo",
+        "get-annotated-message",
+        "get-env",
+        "get-resource-links",
+        "get-resource-reference",
+        "get-structured-content",
+        "get-sum",
+        "get-tiny-image",
+        "gzip-file-as-resource",
+        "toggle-simulated-logging",
+        "toggle-subscriber-updates",
+        "trigger-long-running-operation",
+        "get-roots-list",
+        "trigger-elicitation-request",
+        "trigger-url-elicitation",
+        "trigger-sampling-request",
+        "simulate-research-query",
+    ],
+    resources: 7,
+    templates: 2,
+    prompts: 4,
+};
+
+/// The same to one that cannot.
+pub const EVERYTHING_UNASKED: Lists = Lists {
     tools: &[
         "echo",
         "get-annotated-message",
@@ -84,6 +114,9 @@ const GIT: Lists = Lists::tools(&[
 async fn connects_lists_and_ends(definition: Value, era: &str, lists: Lists) {
     let app = with(&[("one".to_owned(), definition)]).start().await;
     let record = check(&app, "one", era, lists).await;
+    if lists.tools == EVERYTHING.tools {
+        has_its_roots(&app, "one").await;
+    }
     let processes = tree::below(&app);
     let pid = record["pid"].as_i64().unwrap();
     assert!(
@@ -104,6 +137,20 @@ fn server(command: String, args: &[&str]) -> Value {
 async fn c1_c3_a3_server_everything_over_stdio() {
     let definition = server(npm("mcp-server-everything"), &[]);
     connects_lists_and_ends(definition, "legacy", EVERYTHING).await;
+}
+
+/// server-everything asks for the roots a moment after the handshake, and
+/// does not heed the end of its stdin while it waits for them.
+pub async fn has_its_roots(app: &App, name: &str) {
+    let start = Instant::now();
+    let told = |lines: &[Value]| lines.iter().any(|line| line.to_string().contains("oots"));
+    while !told(&get(app, name, "logs").await) {
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{name} never asks for its roots"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]
@@ -152,7 +199,7 @@ async fn all() -> App {
         let args: &[&str] = if name == "filesystem" { &["."] } else { &[] };
         (name.to_owned(), server(command, args))
     });
-    let app = with(&servers).start().await;
+    let app = with(&servers).env("PORTWAY_STOP_GRACE", "5s").start().await;
     for (name, _) in &servers {
         app.until_status(name, "connected").await;
     }
@@ -165,7 +212,7 @@ async fn a11_sigterm_ends_every_real_server() {
     let processes = tree::below(&app);
     assert!(processes.len() >= 6, "{processes:?}");
     let home = app.setup.path().to_owned();
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     assert_eq!(app.stop().await, Some(0));
     println!(
         "{} processes ended in {:?}",
