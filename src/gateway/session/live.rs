@@ -61,6 +61,11 @@ impl Sessions {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn seal(&self) -> &Seal {
+        &self.seal
+    }
+
     fn live(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }

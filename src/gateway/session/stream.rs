@@ -4,7 +4,8 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -88,8 +89,7 @@ impl State {
 impl Stream {
     pub(super) fn new(shelf: Arc<Shelf>, resumable: bool) -> Arc<Stream> {
         Arc::new(Stream {
-            // Random, so that an id of an earlier run means nothing here.
-            id: u64::from_be_bytes(random()) >> 11,
+            id: next_id(),
             resumable,
             shelf,
             state: Mutex::default(),
@@ -216,6 +216,13 @@ impl Stream {
             which: state.readers,
         }
     }
+}
+
+/// Counted from a random start, so that an id of an earlier run means nothing.
+fn next_id() -> u64 {
+    static NEXT: LazyLock<AtomicU64> =
+        LazyLock::new(|| AtomicU64::new(u64::from_be_bytes(random()) >> 1));
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Whether a message only says that something is no more what it was: twice

@@ -14,7 +14,7 @@ mod reply;
 mod request;
 mod running;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::extract::{FromRef, FromRequestParts, Path, Query};
@@ -74,6 +74,8 @@ pub(super) fn is_endpoint(matched: &str) -> bool {
     matches!(matched, EVERYTHING | "/sse" | "/messages") || matched.starts_with("/servers/")
 }
 
+static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| "admin".into());
+
 #[derive(Deserialize)]
 struct Asked {
     filter: Option<String>,
@@ -94,7 +96,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Caller, ApiError> {
         let principal = match Principal::from_request_parts(parts, state).await? {
-            Principal::Admin => "admin",
+            Principal::Admin => &ADMIN,
         };
         let bad = |_| ApiError::bad_request("the path or query cannot be read");
         let Path(Named { server }) = Path::from_request_parts(parts, state)
@@ -112,7 +114,7 @@ where
             },
         };
         Ok(Caller {
-            principal: principal.into(),
+            principal: Arc::clone(principal),
             scope,
         })
     }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::accept::single;
 use super::exchange::Exchange;
-use super::post::{Post, Refusal, VERSION};
+use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::{self, KEEP_ALIVE, comment, events, json};
 use super::request::Request;
 use crate::gateway::{Client, Item, Reply};
@@ -22,6 +22,7 @@ use crate::wire::{Era, Id, MODERN, RpcError, code, header};
 
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
+const LISTEN: &str = "subscriptions/listen";
 
 pub(super) async fn request(
     post: Post<'_>,
@@ -35,6 +36,9 @@ pub(super) async fn request(
     known(method)?;
     if method == "tools/call" {
         arguments(post, params)?;
+    }
+    if method == LISTEN && !post.accept.events {
+        return Ok(not_acceptable().into_response());
     }
     let client = Client {
         era: Era::Modern,

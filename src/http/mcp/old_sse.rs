@@ -3,6 +3,7 @@
 //! end of the long answer is the end of the session.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Body;
@@ -27,7 +28,7 @@ use crate::gateway::{Caller, Client, Item, Reply, Scope, Session, Stream};
 use crate::http::error::ApiError;
 use crate::http::json::read_body;
 use crate::wire::message::{Fault, is_batch, parse_batch};
-use crate::wire::{self, Era, Message, RpcError, code, meta, sse};
+use crate::wire::{self, Era, Message, code, meta, sse};
 
 /// The open connections, by the id in the URL they were given.
 #[derive(Clone, Default)]
@@ -37,6 +38,8 @@ struct Pipe {
     caller: Caller,
     stream: Arc<Stream>,
     session: OnceLock<Arc<Session>>,
+    /// `initialize` is being answered.
+    opening: AtomicBool,
 }
 
 impl Pipes {
@@ -90,6 +93,7 @@ pub(super) async fn open(
         caller,
         stream,
         session: OnceLock::new(),
+        opening: AtomicBool::new(false),
     });
     front.pipes.open().insert(id.clone(), pipe);
     let opened = Opened {
@@ -183,10 +187,7 @@ impl Pipe {
                 let request = Request::new(id, &method, params);
                 match self.session.get() {
                     Some(session) => self.run(front, session, request),
-                    None => {
-                        self.first(front, request);
-                        Ok(())
-                    }
+                    None => self.first(front, request),
                 }
             }
             message => {
@@ -210,11 +211,11 @@ impl Pipe {
     }
 
     /// A request before there is a session: it had better open one.
-    fn first(self: &Arc<Pipe>, front: &Front, request: Request) {
-        if request.method != "initialize" {
-            let error = RpcError::new(code::INVALID_REQUEST, "the first request is `initialize`");
-            self.stream.answer(Reply::error(&request.id, &error).body);
-            return;
+    fn first(self: &Arc<Pipe>, front: &Front, request: Request) -> Result<(), Refusal> {
+        let opens = request.method == "initialize";
+        if !opens || self.opening.swap(true, Ordering::Relaxed) {
+            let error = "the first request is `initialize`, and its answer comes before others";
+            return Err(Refusal::new(code::INVALID_REQUEST, error).of(&request.id));
         }
         let (version, capabilities) = agreed(request.params.as_deref());
         let client = Client {
@@ -238,8 +239,10 @@ impl Pipe {
                     session.end();
                 }
             }
+            pipe.opening.store(false, Ordering::Relaxed);
             pipe.stream.push(reply.body, true).await;
         });
+        Ok(())
     }
 }
 

@@ -1,10 +1,11 @@
 //! What a client posts: which era it is of, and who takes it from there. The
 //! body alone decides the era; the headers are held against it.
 
-use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use http::request::Parts;
 use http::{HeaderMap, StatusCode};
+use serde_json::value::RawValue;
 
 use super::accept::{Accept, Unclear, single};
 use super::reply::{accepted, refuse};
@@ -17,12 +18,8 @@ use crate::wire::{self, Era, Message, RpcError, code, era, meta};
 
 pub(super) const VERSION: &str = "mcp-protocol-version";
 
-pub(super) async fn post(
-    State(front): State<Front>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
+pub(super) async fn post(State(front): State<Front>, caller: Caller, request: Request) -> Response {
+    let (Parts { headers, .. }, body) = request.into_parts();
     let accept = Accept::of(&headers);
     if !accept.json && !accept.events {
         return not_acceptable().into_response();
@@ -112,7 +109,7 @@ impl<'a> Post<'a> {
 pub(super) struct Refusal {
     pub status: StatusCode,
     pub error: RpcError,
-    pub id: Option<Box<serde_json::value::RawValue>>,
+    pub id: Option<Box<RawValue>>,
 }
 
 impl Refusal {
@@ -129,7 +126,7 @@ impl Refusal {
         }
     }
 
-    pub(super) fn of(mut self, id: &serde_json::value::RawValue) -> Refusal {
+    pub(super) fn of(mut self, id: &RawValue) -> Refusal {
         self.id.get_or_insert_with(|| id.to_owned());
         self
     }
