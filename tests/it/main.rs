@@ -23,6 +23,7 @@ mod d_tools;
 mod edge;
 mod g_rest;
 mod g_secrets;
+mod mcp_front;
 mod oracle;
 mod process;
 mod remote;
