@@ -80,22 +80,16 @@ export function folder(name) {
 }
 
 /** The upstream over HTTP: `{ url, sse, pid, stderr(), stop() }`. */
-export async function startUpstream({ era = 'both', log, pages } = {}) {
-    const args = [UPSTREAM, '--port', '0', '--sse', '--era', era];
-    if (log) args.push('--log', log);
-    if (pages) args.push('--page', String(pages));
-    const one = launch(process.execPath, args);
+export async function startUpstream({ era = 'both', args = [] } = {}) {
+    const one = launch(process.execPath, [UPSTREAM, '--port', '0', '--sse', '--era', era, ...args]);
     const [, url] = await says(one, 'stderr', /upstream: (http:\S+)/, 'the upstream');
     return { ...one, url, sse: url.replace(/mcp$/, 'sse') };
 }
 
 /** The same upstream as an `.mcp.json` entry that starts it over stdio. */
-export function stdioUpstream({ era = 'both', log, pages } = {}) {
-    const args = [UPSTREAM, '--stdio', '--era', era];
-    if (log) args.push('--log', log);
-    if (pages) args.push('--page', String(pages));
-    return { type: 'stdio', command: process.execPath, args };
-}
+export const stdioUpstream = ({ era = 'both', args = [] } = {}) => ({
+    type: 'stdio', command: process.execPath, args: [UPSTREAM, '--stdio', '--era', era, ...args]
+});
 
 /** Portway with these servers, once they have settled: `{ url, pid, stderr(), stop() }`. */
 export async function startPortway(binary, servers, { env = {} } = {}) {

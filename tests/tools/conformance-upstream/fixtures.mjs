@@ -40,6 +40,8 @@ export const sealed = createRequestStateCodec({ key: randomBytes(32), ttlSeconds
 export const world = { extraTool: false, extraPrompt: false, touches: 0 };
 /** Says what changed: 'tools', 'prompts' or 'resource'. */
 export const changes = new EventEmitter();
+/** Says what ran here: for comparing what happens with what was asked. */
+export const effects = new EventEmitter();
 const announce = kind => changes.emit('change', kind);
 
 const ask = {
@@ -263,7 +265,10 @@ export const TOOLS = [
     ['test_sleep', 'Sleeps; says on stderr when it was cancelled', { ms: { type: 'integer', minimum: 0, maximum: 60000 } }, async (args, ctx) => {
         const end = Date.now() + args.ms;
         while (Date.now() < end && !ctx.mcpReq.signal.aborted) await pause(Math.min(20, Math.max(1, end - Date.now())));
-        if (ctx.mcpReq.signal.aborted) console.error('test_sleep: cancelled');
+        if (ctx.mcpReq.signal.aborted) {
+            console.error('test_sleep: cancelled');
+            effects.emit('effect', { cancelled: 'test_sleep' });
+        }
         return text(ctx.mcpReq.signal.aborted ? 'cancelled' : 'slept');
     }],
     ['test_big', 'Returns a text of n bytes', { n: { type: 'integer', minimum: 0, maximum: 67108864 } }, args => text('x'.repeat(args.n))]

@@ -6,18 +6,25 @@
 //   server.mjs --port N [--era both|2025|2026] [--sse] [--log FILE]   Streamable HTTP at /mcp
 //   server.mjs --stdio  [--era both|2025|2026]                        newline-delimited stdio
 //
+//   both with [--extra] [--page N] [--effects FILE]
+//
 //   --era 2025   only the initialize handshake with sessions (as 2025-11-25 and older)
 //   --era 2026   only the stateless 2026-07-28 protocol; an initialize is refused
 //   --sse        additionally the HTTP+SSE transport of 2024-11-05 at /sse and /messages
 //   --log FILE   one JSON line per HTTP request received: what the gateway really sent
 //
-// Listens on 127.0.0.1 only.
+//   --extra      the fixtures of extras.mjs as well
+//   --page N     lists in pages of N
+//   --effects F  one JSON line per tool, prompt or resource that ran, and per cancelled one
+//
+// Listens on 127.0.0.1 only, and ends with the process that started it.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import http from 'node:http';
 import { parseArgs } from 'node:util';
 import {
     McpServer,
+    ProtocolError,
     ResourceTemplate,
     classifyInboundRequest,
     createMcpHandler,
@@ -26,7 +33,8 @@ import {
 } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
-import { PROMPTS, RESOURCES, TOOLS, changes, object, sealed, text, user, world } from './fixtures.mjs';
+import { EXTRA_TOOLS, paged } from './extras.mjs';
+import { PROMPTS, RESOURCES, TOOLS, changes, effects, object, sealed, text, user, world } from './fixtures.mjs';
 
 const { values: opt } = parseArgs({
     options: {
@@ -34,13 +42,19 @@ const { values: opt } = parseArgs({
         stdio: { type: 'boolean', default: false },
         era: { type: 'string', default: 'both' },
         sse: { type: 'boolean', default: false },
-        log: { type: 'string' }
+        log: { type: 'string' },
+        extra: { type: 'boolean', default: false },
+        page: { type: 'string' },
+        effects: { type: 'string' }
     }
 });
 if (!['both', '2025', '2026'].includes(opt.era) || opt.stdio === (opt.port !== undefined)) {
-    console.error('usage: server.mjs (--port N [--sse] [--log FILE] | --stdio) [--era both|2025|2026]');
+    console.error('usage: server.mjs (--port N [--sse] [--log FILE] | --stdio) [--era both|2025|2026] [--extra] [--page N] [--effects FILE]');
     process.exit(2);
 }
+
+if (opt.effects) effects.on('effect', effect => appendFileSync(opt.effects, JSON.stringify(effect) + '\n'));
+const ran = effect => effects.emit('effect', effect);
 
 const live = new Set(); // long-lived instances: 2025 sessions and stdio connections
 let modern; // the 2026 HTTP handler, for its subscription streams
@@ -68,37 +82,50 @@ function build({ longLived = false } = {}) {
             requestState: { verify: sealed.verify }
         }
     );
-    for (const [name, description, properties, run, more = {}] of TOOLS) {
-        const { raw, outputSchema } = more;
+    for (const [name, description, properties, run, more = {}] of opt.extra ? [...TOOLS, ...EXTRA_TOOLS] : TOOLS) {
+        const { raw, outputSchema, ...ornaments } = more;
         server.registerTool(
             name,
             {
                 description,
                 inputSchema: fromJsonSchema(raw ? properties : object(properties)),
-                ...(outputSchema && { outputSchema: fromJsonSchema(outputSchema) })
+                ...(outputSchema && { outputSchema: fromJsonSchema(outputSchema) }),
+                ...ornaments
             },
-            async (args, ctx) => run(args, ctx, server)
+            async (args, ctx) => {
+                ran({ tool: name, args });
+                return run(args, ctx, server);
+            }
         );
     }
     for (const [name, uri, description, mimeType, body] of RESOURCES) {
-        server.registerResource(name, uri, { description, mimeType }, async () => ({ contents: [{ uri, mimeType, ...body() }] }));
+        server.registerResource(name, uri, { description, mimeType }, async () => {
+            ran({ resource: uri });
+            return { contents: [{ uri, mimeType, ...body() }] };
+        });
     }
     server.registerResource(
         'template',
         new ResourceTemplate('test://template/{id}/data', { list: undefined }),
         { description: 'A text per id', mimeType: 'application/json' },
-        async (uri, { id }) => ({
-            contents: [{ uri: uri.href, mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }]
-        })
+        async (uri, { id }) => {
+            ran({ resource: uri.href });
+            return { contents: [{ uri: uri.href, mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }] };
+        }
     );
     for (const [name, description, schema, run] of PROMPTS) {
-        if (schema) server.registerPrompt(name, { description, argsSchema: fromJsonSchema(schema) }, async (args, ctx) => run(args, ctx));
-        else server.registerPrompt(name, { description }, async ctx => run({}, ctx));
+        const get = (args, ctx) => {
+            ran({ prompt: name, args });
+            return run(args, ctx);
+        };
+        if (schema) server.registerPrompt(name, { description, argsSchema: fromJsonSchema(schema) }, async (args, ctx) => get(args, ctx));
+        else server.registerPrompt(name, { description }, async ctx => get({}, ctx));
     }
 
     const words = ['paris', 'park', 'party', 'pear', 'plum'];
     server.server.setRequestHandler('completion/complete', async ({ params }) => {
-        const values = words.filter(word => word.startsWith(params.argument.value));
+        const taken = Object.values(params.context?.arguments ?? {});
+        const values = words.filter(word => word.startsWith(params.argument.value) && !taken.includes(word));
         return { completion: { values, total: values.length, hasMore: false } };
     });
 
@@ -110,6 +137,8 @@ function build({ longLived = false } = {}) {
     const extraPrompt = server.registerPrompt('test_extra_prompt', { description: 'Comes and goes' }, async () => ({ messages: [user('here')] }));
     if (!world.extraTool) extraTool.disable();
     if (!world.extraPrompt) extraPrompt.disable();
+
+    if (opt.page) paged(server.server, Number(opt.page), message => new ProtocolError(-32602, message));
 
     if (longLived) {
         const one = {
@@ -133,6 +162,9 @@ function build({ longLived = false } = {}) {
     }
     return server;
 }
+
+const parent = process.ppid;
+setInterval(() => process.ppid !== parent && process.exit(0), 250).unref();
 
 if (opt.stdio) {
     if (opt.era === '2025') {

@@ -1,0 +1,82 @@
+// Questions that the server answers with questions of its own.
+
+/** A call, with what was asked meanwhile; `answers` replaces the client's own. */
+async function asked(peer, name, args = {}, answers = {}, one = peer) {
+    one.asked.length = 0;
+    const before = one.answers;
+    one.answers = { ...before, ...answers };
+    try {
+        const result = await peer.call(name, args, {}, one);
+        return { asked: [...one.asked], result };
+    } finally {
+        one.answers = before;
+    }
+}
+
+const ask = (name, args) => [name, peer => asked(peer, name, args)];
+const elicit = content => ({ elicit: () => ({ action: 'accept', content }) });
+const any = list => [...list].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+
+export const ASKING = [
+    ask('test_elicitation', { message: 'Who are you?' }),
+    ['a form declined', peer => asked(peer, 'test_elicitation', { message: 'Who?' }, { elicit: () => ({ action: 'decline' }) })],
+    ['a form cancelled', peer => asked(peer, 'test_elicitation', { message: 'Who?' }, { elicit: () => ({ action: 'cancel' }) })],
+    ['a form with odd content', peer => asked(peer, 'test_elicitation', { message: 'Who?' }, elicit({ username: 'ü"\\\n世', email: '' }))],
+    ['a form with defaults', peer => asked(peer, 'test_elicitation_sep1034_defaults', {}, elicit({ name: 'x', age: 31, score: 0.5, verified: false }))],
+    ['a form with enums', peer => asked(peer, 'test_elicitation_sep1330_enums', {}, elicit({ untitledSingle: 'option2', titledMulti: ['value1', 'value3'] }))],
+    ['a form filled in twice', async peer => [await asked(peer, 'test_elicitation', { message: 'One' }), await asked(peer, 'test_elicitation', { message: 'Two' })]],
+    ['a page to open', peer => asked(peer, 'extra_elicit_url')],
+    ['a page not opened', peer => asked(peer, 'extra_elicit_url', {}, { elicit: () => ({ action: 'decline' }) })],
+    ask('test_sampling', { prompt: 'Say ü' }),
+    ['sampling refused', peer => asked(peer, 'test_sampling', { prompt: 'x' }, {
+        sample: () => {
+            throw Object.assign(new Error('the user said no'), { code: -1 });
+        }
+    }), { unless: ({ client, upstream }) => (client === 'modern' || upstream === '2026') && 'a modern round has no form for a refusal' }],
+    ask('test_input_required_result_elicitation'),
+    ask('test_input_required_result_sampling'),
+    ask('test_input_required_result_list_roots'),
+    ask('test_input_required_result_request_state'),
+    ask('test_input_required_result_multi_round'),
+    ['three things at once', async peer => {
+        const { asked: questions, result } = await asked(peer, 'test_input_required_result_multiple_inputs');
+        return { asked: any(questions), result };
+    }],
+    ['a prompt that asks', async peer => {
+        peer.asked.length = 0;
+        const before = peer.answers;
+        peer.answers = { ...before, ...elicit({ context: 'rainy' }) };
+        try {
+            return { result: await peer.prompt('test_input_required_result_prompt'), asked: [...peer.asked] };
+        } finally {
+            peer.answers = before;
+        }
+    }],
+    ['only what it can be asked', peer => peer.with({ sampling: {} }, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one))],
+    ['nothing it can be asked', peer => peer.with({}, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one))],
+    ['a question it cannot be asked', peer => peer.with({ roots: {} }, one => asked(peer, 'test_missing_capability', {}, {}, one)), { codeOnly: true }],
+    ['two clients asked at once', async peer => {
+        const as = name => peer.with({ elicitation: { form: {} } }, async one => {
+            one.answers.elicit = async ({ message }) => {
+                await new Promise(done => setTimeout(done, 100));
+                return { action: 'accept', content: { name: `${name}, asked ${message}` } };
+            };
+            return (await peer.call('extra_whoami', { as: name }, {}, one)).content[0].text;
+        });
+        return Promise.all(['Ada', 'Bea', 'Cy'].map(as));
+    }, { unordered: true }],
+    ['a call beside a question', async peer => peer.with({ elicitation: { form: {} } }, async one => {
+        let release;
+        const asking = new Promise(begun => {
+            one.answers.elicit = () => new Promise(done => {
+                release = () => done({ action: 'accept', content: { name: 'late' } });
+                begun();
+            });
+        });
+        const waiting = peer.call('extra_whoami', { as: 'Eve' }, {}, one);
+        await asking;
+        const beside = await peer.read('test://static-text', one);
+        release();
+        return { beside, result: await waiting };
+    }), { unless: ({ serial }) => serial && 'a stdio server of 2025 that was seen to ask gets its calls one at a time' }]
+];

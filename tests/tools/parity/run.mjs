@@ -1,0 +1,151 @@
+#!/usr/bin/env node
+// The same questions asked of a server directly and through Portway: the answers, what was
+// asked back, and what ran at the server must be the same.
+//
+//   run.mjs [--portway BINARY] [--only TEXT] [CELL...]
+//
+// A cell is CLIENT-UPSTREAM-TRANSPORT[-shared], such as modern-2025-stdio; `direct-modern`
+// and `direct-legacy` compare the server with itself. JSON summary on stdout.
+import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { join } from 'node:path';
+import { clean, folder, startPortway, startUpstream, stdioUpstream } from '../processes.mjs';
+import { ASKING } from './asking.mjs';
+import { CALLS } from './calls.mjs';
+import { LISTS } from './lists.mjs';
+import { Shared, own } from './names.mjs';
+import { Effects, Peer } from './peer.mjs';
+import { WATCHING } from './watching.mjs';
+
+const LIMIT = 45_000;
+const PAGE = ['--extra', '--page', '7'];
+const { values: options, positionals } = parseArgs({
+    options: { portway: { type: 'string' }, only: { type: 'string' } }, allowPositionals: true
+});
+
+/** What is compared of an answer: all but what each hop says of itself. */
+function essence(value, key) {
+    if (Array.isArray(value)) return value.map(one => essence(one));
+    if (value === null || typeof value !== 'object') return value;
+    const kept = Object.entries(value)
+        .filter(([name, one]) => one !== undefined && name !== 'io.modelcontextprotocol/serverInfo')
+        .filter(([name]) => !(['ttlMs', 'cacheScope'].includes(name) && key === undefined))
+        .map(([name, one]) => [name, essence(one, name)])
+        .filter(([name, one]) => !(name === '_meta' && Object.keys(one).length === 0));
+    return Object.fromEntries(kept);
+}
+
+async function answer(peer, [, ask, more = {}]) {
+    peer.effects.take();
+    let timer;
+    const late = new Promise((_, fail) => {
+        timer = setTimeout(() => fail(new Error(`no answer within ${LIMIT} ms`)), LIMIT);
+    });
+    let said;
+    try {
+        said = await Promise.race([ask(peer), late]);
+    } catch (error) {
+        const { code, message, data } = error;
+        said = { error: more.codeOnly ? { code } : { code, message, data } };
+        if (code === undefined) said.error.stack = error.stack;
+    } finally {
+        clearTimeout(timer);
+    }
+    const ran = peer.effects.take();
+    if (more.unordered) ran.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+    return peer.names.plain(essence({ said, ran: more.loose ? [] : ran }, ''));
+}
+
+/** All questions to one side, one after the other. */
+async function interview(peer, questions) {
+    await peer.open();
+    const answers = new Map();
+    for (const question of questions) answers.set(question[0], await answer(peer, question));
+    await peer.close();
+    return answers;
+}
+
+async function directly(era) {
+    const effects = join(folder('effects'), 'log');
+    const upstream = await startUpstream({ args: [...PAGE, '--effects', effects] });
+    return { peer: new Peer(upstream.url, era, new Effects(effects), own), stop: () => upstream.stop() };
+}
+
+async function throughPortway({ client, upstream: era, transport, shared }) {
+    const effects = join(folder('effects'), 'log');
+    const args = [...PAGE, '--effects', effects];
+    const upstream = transport === 'stdio' ? undefined : await startUpstream({ era, args });
+    const up = { stdio: () => stdioUpstream({ era, args }), http: () => ({ type: 'http', url: upstream.url }), sse: () => ({ type: 'sse', url: upstream.sse }) };
+    const portway = await startPortway(options.portway, { up: up[transport]() });
+    const url = `${portway.url}${shared ? '/mcp' : '/servers/up/mcp'}`;
+    const peer = new Peer(url, client, new Effects(effects), shared ? new Shared('up') : own);
+    return { peer, log: portway.stderr, stop: () => portway.stop().then(() => upstream?.stop()) };
+}
+
+const references = new Map();
+async function reference(era, questions) {
+    if (!references.has(era)) {
+        const { peer, stop } = await directly(era);
+        references.set(era, await interview(peer, questions));
+        await stop();
+    }
+    return references.get(era);
+}
+
+function parse(name) {
+    const [client, upstream, transport, shared] = name.split('-');
+    if (client === 'direct') return { name, direct: true, client: upstream, upstream: 'both', transport: 'http' };
+    return { name, client, upstream, transport, shared: shared === 'shared', serial: transport !== 'http' && upstream === '2025' };
+}
+
+async function compare(cell) {
+    const began = Date.now();
+    const all = [...LISTS, ...CALLS, ...ASKING, ...WATCHING].filter(([name]) => !options.only || name.includes(options.only));
+    const expected = await reference(cell.client, all);
+    const left = all.filter(([, , more]) => more?.unless?.(cell));
+    const questions = all.filter(question => !left.includes(question));
+    const { peer, log, stop } = await (cell.direct ? directly(cell.client) : throughPortway(cell));
+    const answers = await interview(peer, questions);
+    const differ = questions
+        .map(([name]) => ({ question: name, direct: expected.get(name), through: answers.get(name) }))
+        .filter(({ direct, through }) => !isDeepStrictEqual(direct, through));
+    const said = differ.length > 0 ? log?.() : undefined;
+    await stop();
+    return {
+        row: { cell: cell.name, same: questions.length - differ.length, of: questions.length, left: left.map(([name]) => name), differ },
+        seconds: (Date.now() - began) / 1000,
+        said
+    };
+}
+
+const brief = value => {
+    const text = JSON.stringify(value) ?? 'nothing';
+    return text.length > 900 ? `${text.slice(0, 900)}… (${text.length})` : text;
+};
+
+function show({ row, seconds, said }) {
+    const { cell, same, of, left, differ } = row;
+    console.error(`${cell.padEnd(24)} ${same}/${of} the same, ${left.length} left out  ${seconds.toFixed(1)} s`);
+    for (const { question, direct, through } of differ) {
+        console.error(`  ${question}\n    direct:  ${brief(direct)}\n    through: ${brief(through)}`);
+    }
+    if (said) console.error(said.split('\n').slice(-40).join('\n').replace(/^/gm, '      > '));
+}
+
+const CELLS = [
+    'direct-legacy', 'direct-modern',
+    ...['http', 'stdio'].flatMap(transport => ['legacy-2025', 'legacy-2026', 'modern-2025', 'modern-2026'].map(eras => `${eras}-${transport}`)),
+    'legacy-2025-sse', 'modern-2025-sse',
+    ...['legacy-2025', 'legacy-2026', 'modern-2025', 'modern-2026'].map(eras => `${eras}-http-shared`)
+];
+const summary = [];
+try {
+    for (const name of positionals.length > 0 ? positionals : CELLS) {
+        const outcome = await compare(parse(name));
+        show(outcome);
+        summary.push(outcome.row);
+    }
+} finally {
+    await clean();
+}
+console.log(JSON.stringify(summary));
+process.exitCode = summary.some(row => row.differ.length > 0) ? 1 : 0;
