@@ -25,6 +25,7 @@ mod g_rest;
 mod g_secrets;
 mod mcp_front;
 mod oracle;
+mod parity;
 mod process;
 mod remote;
 mod rooms;

@@ -66,6 +66,19 @@ changes.on('change', kind => {
     if (kind === 'resource') modern?.notify.resourceUpdated('test://watched-resource');
 });
 
+// Compiled once: the modern handler builds a server per request.
+const tools = (opt.extra ? [...TOOLS, ...EXTRA_TOOLS] : TOOLS).map(([name, description, properties, run, { raw, outputSchema, ...ornaments } = {}]) => ({
+    name,
+    run,
+    definition: {
+        description,
+        inputSchema: fromJsonSchema(raw ? properties : object(properties)),
+        ...(outputSchema && { outputSchema: fromJsonSchema(outputSchema) }),
+        ...ornaments
+    }
+}));
+const prompts = PROMPTS.map(([name, description, schema, run]) => ({ name, description, run, argsSchema: schema && fromJsonSchema(schema) }));
+
 function build({ longLived = false } = {}) {
     const server = new McpServer(
         { name: 'gateway-bench-upstream', version: '1.0.0' },
@@ -82,21 +95,11 @@ function build({ longLived = false } = {}) {
             requestState: { verify: sealed.verify }
         }
     );
-    for (const [name, description, properties, run, more = {}] of opt.extra ? [...TOOLS, ...EXTRA_TOOLS] : TOOLS) {
-        const { raw, outputSchema, ...ornaments } = more;
-        server.registerTool(
-            name,
-            {
-                description,
-                inputSchema: fromJsonSchema(raw ? properties : object(properties)),
-                ...(outputSchema && { outputSchema: fromJsonSchema(outputSchema) }),
-                ...ornaments
-            },
-            async (args, ctx) => {
-                ran({ tool: name, args });
-                return run(args, ctx, server);
-            }
-        );
+    for (const { name, run, definition } of tools) {
+        server.registerTool(name, definition, async (args, ctx) => {
+            ran({ tool: name, args });
+            return run(args, ctx, server);
+        });
     }
     for (const [name, uri, description, mimeType, body] of RESOURCES) {
         server.registerResource(name, uri, { description, mimeType }, async () => {
@@ -113,12 +116,12 @@ function build({ longLived = false } = {}) {
             return { contents: [{ uri: uri.href, mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` }) }] };
         }
     );
-    for (const [name, description, schema, run] of PROMPTS) {
+    for (const { name, description, run, argsSchema } of prompts) {
         const get = (args, ctx) => {
             ran({ prompt: name, args });
             return run(args, ctx);
         };
-        if (schema) server.registerPrompt(name, { description, argsSchema: fromJsonSchema(schema) }, async (args, ctx) => get(args, ctx));
+        if (argsSchema) server.registerPrompt(name, { description, argsSchema }, async (args, ctx) => get(args, ctx));
         else server.registerPrompt(name, { description }, async ctx => get({}, ctx));
     }
 

@@ -1,17 +1,20 @@
 // Questions that the server answers with questions of its own.
 
-/** A call, with what was asked meanwhile; `answers` replaces the client's own. */
-async function asked(peer, name, args = {}, answers = {}, one = peer) {
+/** Lets a client give other answers than its own while `use` runs. */
+async function answering(one, answers, use) {
     one.asked.length = 0;
     const before = one.answers;
     one.answers = { ...before, ...answers };
     try {
-        const result = await peer.call(name, args, {}, one);
-        return { asked: [...one.asked], result };
+        return await use();
     } finally {
         one.answers = before;
     }
 }
+
+/** A call, with what was asked meanwhile. */
+const asked = (peer, name, args = {}, answers = {}, one = peer.one) =>
+    answering(one, answers, async () => ({ result: await peer.call(name, args, {}, one), asked: [...one.asked] }));
 
 const ask = (name, args) => [name, peer => asked(peer, name, args)];
 const elicit = content => ({ elicit: () => ({ action: 'accept', content }) });
@@ -43,18 +46,16 @@ export const ASKING = [
         return { asked: any(questions), result };
     }],
     ['a prompt that asks', async peer => {
-        peer.asked.length = 0;
-        const before = peer.answers;
-        peer.answers = { ...before, ...elicit({ context: 'rainy' }) };
-        try {
-            return { result: await peer.prompt('test_input_required_result_prompt'), asked: [...peer.asked] };
-        } finally {
-            peer.answers = before;
-        }
+        const { one } = peer;
+        return answering(one, elicit({ context: 'rainy' }), async () => ({ result: await peer.prompt('test_input_required_result_prompt'), asked: [...one.asked] }));
     }],
     ['only what it can be asked', peer => peer.with({ sampling: {} }, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one))],
     ['nothing it can be asked', peer => peer.with({}, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one))],
-    ['a question it cannot be asked', peer => peer.with({ roots: {} }, one => asked(peer, 'test_missing_capability', {}, {}, one)), { codeOnly: true }],
+    // A legacy client is told in the tool's result, whose words are each hop's own.
+    ['a question it cannot be asked', peer => peer.with({ roots: {} }, async one => {
+        const { result, asked: questions } = await asked(peer, 'test_missing_capability', {}, {}, one);
+        return { isError: result.isError, questions };
+    }), { codeOnly: true }],
     ['two clients asked at once', async peer => {
         const as = name => peer.with({ elicitation: { form: {} } }, async one => {
             one.answers.elicit = async ({ message }) => {

@@ -29,7 +29,7 @@ export const LISTS = [
         unless: ({ shared }) => shared && 'many servers share the endpoint'
     }],
     ['protocol version', async ({ client }) => [client.getNegotiatedProtocolVersion(), client.getProtocolEra()]],
-    ['ping', async ({ client }) => client.request({ method: 'ping' })],
+    ['ping', async ({ client, modern }) => (modern ? 'not in this era' : client.ping())],
     ['tools', async ({ client }) => sorted((await client.listTools(undefined, fresh)).tools, 'name'), {
         unless: ({ client, upstream }) => client === 'modern' && upstream === '2025' && 'extra_list is wrapped by a 2025 server; compared without it below'
     }],

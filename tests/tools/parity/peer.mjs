@@ -16,7 +16,7 @@ const NOTIFICATIONS = [
 
 /** Its answers to questions, unless a comparison wants others. */
 const ANSWERS = {
-    elicit: ({ mode }) => (mode === 'url' ? { action: 'accept' } : { action: 'accept', content: { name: 'Ada', ok: true, color: 'blue' } }),
+    elicit: ({ mode }) => (mode === 'url' ? { action: 'accept' } : { action: 'accept', content: { username: 'ada', email: 'ada@example.org', name: 'Ada', ok: true, color: 'blue' } }),
     sample: () => ({ role: 'assistant', model: 'a-model', stopReason: 'endTurn', content: { type: 'text', text: 'Paris, ü' } }),
     roots: () => ({ roots: [{ uri: 'file:///work/a', name: 'a' }, { uri: 'file:///work/b' }] })
 };
@@ -88,30 +88,32 @@ export class Peer {
         }
     }
 
+    /** Connects the client that asks most of the questions. */
     async open() {
-        Object.assign(this, await connect(this.url, this.era));
+        this.one = await connect(this.url, this.era);
+        this.client = this.one.client;
         await this.names.learn(this.client);
     }
 
     async close() {
-        await this.client?.close();
+        await this.one?.close();
     }
 
-    call(name, args = {}, options = {}, one = this) {
+    call(name, args = {}, options = {}, one = this.one) {
         const { _meta, ...rest } = options;
         return one.client.callTool({ name: this.names.tool(name), arguments: args, ...(_meta && { _meta }) }, rest);
     }
 
-    read(uri, one = this) {
+    read(uri, one = this.one) {
         return one.client.readResource({ uri: this.names.uri(uri) }, { cacheMode: 'bypass' });
     }
 
-    prompt(name, args, one = this) {
+    prompt(name, args, one = this.one) {
         return one.client.getPrompt({ name: this.names.prompt(name), ...(args && { arguments: args }) });
     }
 
     /** What this client was told with a method, waiting until there are `count`. */
-    async toldOf(method, count, one = this) {
+    async toldOf(method, count, one = this.one) {
         const told = () => one.told.filter(note => note.method === `notifications/${method}`);
         await until(() => `${count} of ${method}; told ${JSON.stringify(one.told)}`, () => told().length >= count, 20_000);
         return told();

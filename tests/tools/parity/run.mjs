@@ -2,7 +2,7 @@
 // The same questions asked of a server directly and through Portway: the answers, what was
 // asked back, and what ran at the server must be the same.
 //
-//   run.mjs [--portway BINARY] [--only TEXT] [CELL...]
+//   run.mjs [--portway BINARY] [--only TEXT] [--show] [CELL...]
 //
 // A cell is CLIENT-UPSTREAM-TRANSPORT[-shared], such as modern-2025-stdio; `direct-modern`
 // and `direct-legacy` compare the server with itself. JSON summary on stdout.
@@ -19,23 +19,30 @@ import { WATCHING } from './watching.mjs';
 const LIMIT = 45_000;
 const PAGE = ['--extra', '--page', '7'];
 const { values: options, positionals } = parseArgs({
-    options: { portway: { type: 'string' }, only: { type: 'string' } }, allowPositionals: true
+    options: { portway: { type: 'string' }, only: { type: 'string' }, show: { type: 'boolean' } }, allowPositionals: true
 });
 
+const brief = value => {
+    const text = JSON.stringify(value) ?? 'nothing';
+    return text.length > 900 ? `${text.slice(0, 900)}… (${text.length})` : text;
+};
+
 /** What is compared of an answer: all but what each hop says of itself. */
-function essence(value, key) {
-    if (Array.isArray(value)) return value.map(one => essence(one));
+const OWN = ['io.modelcontextprotocol/serverInfo', 'ttlMs', 'cacheScope'];
+function essence(value) {
+    if (Array.isArray(value)) return value.map(essence);
     if (value === null || typeof value !== 'object') return value;
     const kept = Object.entries(value)
-        .filter(([name, one]) => one !== undefined && name !== 'io.modelcontextprotocol/serverInfo')
-        .filter(([name]) => !(['ttlMs', 'cacheScope'].includes(name) && key === undefined))
-        .map(([name, one]) => [name, essence(one, name)])
+        .filter(([name, one]) => one !== undefined && !OWN.includes(name))
+        .map(([name, one]) => [name, essence(one)])
         .filter(([name, one]) => !(name === '_meta' && Object.keys(one).length === 0));
     return Object.fromEntries(kept);
 }
 
-async function answer(peer, [, ask, more = {}]) {
+async function answer(peer, question) {
+    const [, ask, more = {}] = question;
     peer.effects.take();
+    const began = Date.now();
     let timer;
     const late = new Promise((_, fail) => {
         timer = setTimeout(() => fail(new Error(`no answer within ${LIMIT} ms`)), LIMIT);
@@ -46,13 +53,15 @@ async function answer(peer, [, ask, more = {}]) {
     } catch (error) {
         const { code, message, data } = error;
         said = { error: more.codeOnly ? { code } : { code, message, data } };
-        if (code === undefined) said.error.stack = error.stack;
+        // Not an answer at all, and never the same as one.
+        if (typeof code !== 'number') said.error.stack = error.stack;
     } finally {
         clearTimeout(timer);
     }
     const ran = peer.effects.take();
+    if (options.show) console.error(`  ${Date.now() - began} ms  ${question[0]}: ${brief({ said, ran })}`);
     if (more.unordered) ran.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-    return peer.names.plain(essence({ said, ran: more.loose ? [] : ran }, ''));
+    return peer.names.plain(essence({ said, ran: more.loose ? [] : ran }));
 }
 
 /** All questions to one side, one after the other. */
@@ -107,7 +116,7 @@ async function compare(cell) {
     const answers = await interview(peer, questions);
     const differ = questions
         .map(([name]) => ({ question: name, direct: expected.get(name), through: answers.get(name) }))
-        .filter(({ direct, through }) => !isDeepStrictEqual(direct, through));
+        .filter(({ direct, through }) => direct.said?.error?.stack || !isDeepStrictEqual(direct, through));
     const said = differ.length > 0 ? log?.() : undefined;
     await stop();
     return {
@@ -116,11 +125,6 @@ async function compare(cell) {
         said
     };
 }
-
-const brief = value => {
-    const text = JSON.stringify(value) ?? 'nothing';
-    return text.length > 900 ? `${text.slice(0, 900)}… (${text.length})` : text;
-};
 
 function show({ row, seconds, said }) {
     const { cell, same, of, left, differ } = row;

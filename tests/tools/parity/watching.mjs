@@ -6,7 +6,7 @@ const fresh = { cacheMode: 'bypass' };
 
 /** Watches with `filter` while `use` runs; each era in its own way. */
 async function listening(peer, filter, use) {
-    peer.told.length = 0;
+    peer.one.told.length = 0;
     if (!peer.modern) return use();
     const subscription = await peer.client.listen(filter);
     try {
@@ -18,7 +18,7 @@ async function listening(peer, filter, use) {
 
 /** Makes a list change until that is told: a legacy client's stream may open late. */
 async function changed(peer, tool, kind) {
-    const told = () => peer.told.some(({ method }) => method === `notifications/${kind}/list_changed`);
+    const told = () => peer.one.told.some(({ method }) => method === `notifications/${kind}/list_changed`);
     let result;
     const end = Date.now() + 20_000;
     do {
@@ -34,7 +34,7 @@ async function comesAndGoes(peer, { filter, tool, kind, has, use }) {
     return listening(peer, { [filter]: true }, async honored => {
         const seen = [];
         for (let turn = 0; turn < 2; turn++) {
-            peer.told.length = 0;
+            peer.one.told.length = 0;
             const there = await changed(peer, tool, kind);
             await until(`the list of ${kind} follows`, async () => (await has()) === there, 20_000);
             seen.push({ [there ? 'on' : 'off']: there ? await use() : await use().catch(({ code }) => ({ code })) });
@@ -78,20 +78,20 @@ export const WATCHING = [
             await peer.toldOf('resources/updated', 1);
             if (!peer.modern) await peer.client.unsubscribeResource({ uri });
         });
-        peer.told.length = 0;
+        peer.one.told.length = 0;
         await peer.call('test_touch_watched_resource');
         await pause(500);
-        return peer.told.filter(({ method }) => method === 'notifications/resources/updated');
+        return peer.one.told.filter(({ method }) => method === 'notifications/resources/updated');
     }],
     ['nothing unasked on a stream', async peer => {
         if (!peer.modern) return 'a legacy server may';
-        peer.told.length = 0;
+        peer.one.told.length = 0;
         await peer.client.listen({ resourceSubscriptions: [peer.names.uri('test://static-text')] }).then(async subscription => {
             await peer.call('test_touch_watched_resource');
             await pause(300);
             await subscription.close();
         });
-        return [...peer.told];
+        return [...peer.one.told];
     }],
     ['two that watch', async peer => {
         if (peer.modern) {
