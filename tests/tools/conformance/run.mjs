@@ -63,6 +63,7 @@ async function judge(cell) {
             passed: verdicts.filter(one => one.passed).length,
             of: verdicts.length,
             checks: verdicts.reduce((sum, one) => sum + one.successes, 0),
+            scenarios: Object.fromEntries(verdicts.map(one => [one.scenario, one.successes])),
             failed: verdicts.filter(one => !one.passed).map(one => ({ ...one, expected: known(one.scenario)?.reason })),
             surprises: verdicts.filter(one => one.passed !== !known(one.scenario)).map(one => one.scenario)
         };
