@@ -1,0 +1,298 @@
+//! The processes of a run: each on its core, ready before it is used, ended
+//! when it is no longer needed.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Map, Value, json};
+
+use crate::Era;
+
+pub const TOKEN: &str = "bench-admin-token-0123456789";
+/// A program that has not become ready by then will not.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Which core is whose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Core {
+    /// Load and upstream.
+    Load = 0,
+    Gateway = 1,
+}
+
+/// Ended when dropped.
+pub struct Process {
+    child: Child,
+    name: String,
+}
+
+impl Process {
+    pub fn start(core: Core, program: &[String], output: Stdio) -> anyhow::Result<Process> {
+        let name = program.first().context("no program")?.clone();
+        let child = Command::new("taskset")
+            .args(["-c", &(core as u8).to_string()])
+            .args(program)
+            .env("PORTWAY_ADMIN_TOKEN", TOKEN)
+            .env("PORTWAY_HEALTH_INTERVAL", "1h")
+            .env("RUST_LOG", "warn")
+            .stdin(Stdio::null())
+            .stdout(output)
+            .spawn()
+            .with_context(|| format!("taskset {name}"))?;
+        Ok(Process { child, name })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it with SIGTERM, within a limit.
+    pub fn stop(&mut self) -> anyhow::Result<()> {
+        if self.child.try_wait()?.is_some() {
+            return Ok(());
+        }
+        let pid = self.pid().to_string();
+        Command::new("kill").args(["-TERM", &pid]).status()?;
+        let start = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            if start.elapsed() > PATIENCE {
+                self.child.kill()?;
+                self.child.wait()?;
+                bail!("{} did not end by itself", self.name);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+pub fn free_address() -> anyhow::Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+fn me() -> anyhow::Result<String> {
+    Ok(std::env::current_exe()?.display().to_string())
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
+}
+
+fn until_listening(address: SocketAddr) -> anyhow::Result<()> {
+    let start = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        ensure!(start.elapsed() < PATIENCE, "nobody listens on {address}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// The status that `GET path` gives.
+fn get(address: &str, path: &str) -> anyhow::Result<u16> {
+    let mut socket = TcpStream::connect(address)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    write!(
+        socket,
+        "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer)?;
+    crate::exchange::status(&answer)
+}
+
+/// An upstream over HTTP, on the core of the load.
+pub struct Upstream {
+    pub address: SocketAddr,
+    _process: Process,
+}
+
+impl Upstream {
+    pub fn start(era: Era, tools: usize) -> anyhow::Result<Upstream> {
+        let address = free_address()?;
+        let program = words(&[
+            &me()?,
+            "upstream",
+            "--listen",
+            &address.to_string(),
+            "--era",
+            era.as_str(),
+            "--tools",
+            &tools.to_string(),
+        ]);
+        let process = Process::start(Core::Load, &program, Stdio::null())?;
+        until_listening(address)?;
+        Ok(Upstream {
+            address,
+            _process: process,
+        })
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+}
+
+/// A static file behind Portway's own listener.
+pub fn page(bytes: usize) -> anyhow::Result<(SocketAddr, Process)> {
+    let address = free_address()?;
+    let (at, size) = (address.to_string(), bytes.to_string());
+    let program = words(&[&me()?, "page", "--listen", &at, "--bytes", &size]);
+    let process = Process::start(Core::Gateway, &program, Stdio::null())?;
+    until_listening(address)?;
+    Ok((address, process))
+}
+
+/// `.mcp.json` of a run.
+#[derive(Default)]
+pub struct Servers(Map<String, Value>);
+
+impl Servers {
+    pub fn http(mut self, name: &str, upstream: &Upstream) -> Servers {
+        self.0
+            .insert(name.into(), json!({"type": "http", "url": upstream.url()}));
+        self
+    }
+
+    /// Over stdio; back on the core of the load.
+    pub fn stdio(mut self, name: &str, era: Era) -> anyhow::Result<Servers> {
+        let args = ["-c", "0", &me()?, "upstream", "--era", era.as_str()];
+        self.0
+            .insert(name.into(), json!({"command": "taskset", "args": args}));
+        Ok(self)
+    }
+}
+
+pub struct Portway {
+    pub address: String,
+    pub process: Process,
+    _project: tempfile::TempDir,
+}
+
+impl Portway {
+    /// Starts it with `wrapper` around it, and waits until its servers have
+    /// settled.
+    pub fn start(binary: &Path, servers: Servers, wrapper: &[String]) -> anyhow::Result<Portway> {
+        let project = tempfile::tempdir()?;
+        let config = json!({"mcpServers": servers.0});
+        std::fs::write(project.path().join(".mcp.json"), config.to_string())?;
+        let mut program = wrapper.to_vec();
+        program.extend(words(&[
+            &binary.display().to_string(),
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--project",
+            &project.path().display().to_string(),
+        ]));
+        let mut process = Process::start(Core::Gateway, &program, Stdio::piped())?;
+        let stdout = process.child.stdout.take().context("no stdout")?;
+        let mut line = String::new();
+        let mut stdout = BufReader::new(stdout);
+        stdout.read_line(&mut line)?;
+        // What it says later must go somewhere.
+        std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
+        let address = line
+            .trim_end()
+            .strip_prefix("portway listening on http://")
+            .with_context(|| format!("it said {line:?}"))?
+            .to_owned();
+        let start = Instant::now();
+        while get(&address, "/readyz")? != 200 {
+            ensure!(start.elapsed() < PATIENCE, "its servers do not settle");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(Portway {
+            address,
+            process,
+            _project: project,
+        })
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+/// nginx as a plain reverse proxy with one worker: a port per upstream.
+pub struct Nginx {
+    pub addresses: Vec<SocketAddr>,
+    process: Process,
+    _dir: tempfile::TempDir,
+}
+
+impl Nginx {
+    pub fn start(binary: &str, upstreams: &[&Upstream]) -> anyhow::Result<Nginx> {
+        let dir = tempfile::tempdir()?;
+        let mut addresses = Vec::new();
+        let mut servers = String::new();
+        for (number, upstream) in upstreams.iter().enumerate() {
+            let address = free_address()?;
+            servers += &format!(
+                "upstream u{number} {{ server {}; keepalive 64; }}\n\
+                 server {{ listen {address}; location / {{ proxy_pass http://u{number}; \
+                 proxy_http_version 1.1; proxy_set_header Connection \"\"; }} }}\n",
+                upstream.address
+            );
+            addresses.push(address);
+        }
+        let at = dir.path().display();
+        let text = format!(
+            "worker_processes 1;\ndaemon off;\npid {at}/pid;\nerror_log {at}/error.log;\n\
+             events {{ worker_connections 1024; }}\n\
+             http {{\naccess_log off;\nkeepalive_requests 100000000;\n\
+             client_body_temp_path {at}/b;\nproxy_temp_path {at}/p;\nfastcgi_temp_path {at}/f;\n\
+             uwsgi_temp_path {at}/u;\nscgi_temp_path {at}/s;\n{servers}}}\n"
+        );
+        let config = dir.path().join("nginx.conf");
+        std::fs::write(&config, text)?;
+        let program = words(&[
+            binary,
+            "-c",
+            &config.display().to_string(),
+            "-e",
+            &dir.path().join("error.log").display().to_string(),
+        ]);
+        let process = Process::start(Core::Gateway, &program, Stdio::null())?;
+        for address in &addresses {
+            until_listening(*address)?;
+        }
+        Ok(Nginx {
+            addresses,
+            process,
+            _dir: dir,
+        })
+    }
+
+    /// The process that does the work.
+    pub fn worker(&self) -> anyhow::Result<u32> {
+        let pid = self.process.pid();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
+        let worker = children
+            .split_whitespace()
+            .next()
+            .context("nginx has no worker")?;
+        Ok(worker.parse()?)
+    }
+}
+
+/// Seconds of CPU that all threads of a process have had so far.
+pub fn cpu(pid: u32) -> f64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let tasks = tasks.into_iter().flatten().flatten();
+    // Nanoseconds on the CPU come first.
+    let spent = tasks.filter_map(|task| {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    });
+    spent.sum::<f64>() / 1e9
+}

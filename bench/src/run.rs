@@ -1,0 +1,256 @@
+//! The runs: every series once per round, in a turning order, so that what
+//! else the machine does meets all of them alike.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+
+use crate::Era;
+use crate::figures::{Figures, median};
+use crate::lab::{self, Nginx, Portway, Process, Servers, TOKEN, Upstream};
+use crate::{table, valgrind};
+
+#[derive(Args)]
+pub struct Options {
+    #[arg(long, default_value = "target/release/portway")]
+    portway: PathBuf,
+    #[arg(long, default_value = "/usr/sbin/nginx")]
+    nginx: String,
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Of one series in one round.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Only series whose name begins so.
+    #[arg(long)]
+    only: Option<String>,
+    /// Leave out instructions and allocations, which need valgrind.
+    #[arg(long)]
+    no_counts: bool,
+    /// Leave out the speeds.
+    #[arg(long)]
+    no_speed: bool,
+}
+
+/// One way to ask one program.
+struct Series {
+    name: &'static str,
+    /// What `load` is called with.
+    args: Vec<String>,
+    /// Whose time on the CPU counts.
+    pid: Option<u32>,
+}
+
+impl Series {
+    fn new(name: &'static str, url: &str, era: Era, connections: usize) -> Series {
+        let connections = connections.to_string();
+        let args = [
+            "--url",
+            url,
+            "--era",
+            era.as_str(),
+            "--connections",
+            &connections,
+        ];
+        Series {
+            name,
+            args: args.map(ToOwned::to_owned).into(),
+            pid: None,
+        }
+    }
+
+    fn with(mut self, name: &str, value: &str) -> Series {
+        self.args.extend([format!("--{name}"), value.to_owned()]);
+        self
+    }
+
+    fn of(mut self, pid: u32) -> Series {
+        self.pid = Some(pid);
+        self
+    }
+
+    fn run(&self, seconds: f64) -> anyhow::Result<Run> {
+        let before = self.pid.map(lab::cpu);
+        let seconds = seconds.to_string();
+        let mut args = self.args.clone();
+        args.extend(["--seconds".to_owned(), seconds]);
+        let figures = load(&args).with_context(|| self.name)?;
+        let spent = self
+            .pid
+            .map(lab::cpu)
+            .zip(before)
+            .map(|(now, before)| now - before);
+        Ok(Run { figures, spent })
+    }
+}
+
+/// One run of one series.
+pub struct Run {
+    pub figures: Figures,
+    /// Seconds on the CPU, the warm-up's included.
+    spent: Option<f64>,
+}
+
+/// Runs the load on its core.
+pub fn load(args: &[String]) -> anyhow::Result<Figures> {
+    let output = Command::new("taskset")
+        .args(["-c", "0"])
+        .arg(std::env::current_exe()?)
+        .arg("load")
+        .args(args)
+        .output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "load {}: {errors}", args.join(" "));
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// All runs, by the name of their series.
+#[derive(Default)]
+pub struct Results(BTreeMap<&'static str, Vec<Run>>);
+
+impl Results {
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+
+    fn of(&self, name: &str) -> &[Run] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn median(&self, name: &str, value: impl Fn(&Figures) -> f64) -> f64 {
+        median(self.of(name).iter().map(|run| value(&run.figures)))
+    }
+
+    /// The middle of what `one` is to `other`, round by round.
+    pub fn compare(&self, one: &str, other: &str, with: impl Fn(&Figures, &Figures) -> f64) -> f64 {
+        let pairs = self.of(one).iter().zip(self.of(other));
+        median(pairs.map(|(one, other)| with(&one.figures, &other.figures)))
+    }
+
+    pub fn ratio(&self, one: &str, other: &str) -> f64 {
+        self.compare(one, other, |one, other| one.rate / other.rate)
+    }
+
+    /// Microseconds on the gateway's CPU for one call. The warm-up is a fifth
+    /// of the run, and costs as much.
+    pub fn cpu(&self, name: &str) -> f64 {
+        let each = self.of(name).iter();
+        median(each.filter_map(|run| Some(run.spent? * 1e6 / (run.figures.calls as f64 * 1.2))))
+    }
+}
+
+pub fn main(options: &Options) -> anyhow::Result<()> {
+    let cores = std::thread::available_parallelism()?;
+    ensure!(cores.get() >= 2, "this needs two cores");
+    if !options.no_speed {
+        let results = speeds(options)?;
+        table::speeds(&results);
+    }
+    if !options.no_counts {
+        let counts = valgrind::counts(&options.portway)?;
+        table::counts(&counts);
+    }
+    Ok(())
+}
+
+const TOOLS: usize = 1000;
+const MANY: usize = 16;
+
+fn speeds(options: &Options) -> anyhow::Result<Results> {
+    let modern = Upstream::start(Era::Modern, 1)?;
+    let legacy = Upstream::start(Era::Legacy, 1)?;
+    let thousand = Upstream::start(Era::Modern, TOOLS)?;
+    let servers = Servers::default()
+        .http("modern", &modern)
+        .http("legacy", &legacy)
+        .http("thousand", &thousand)
+        .stdio("pipe", Era::Modern)?
+        .stdio("old_pipe", Era::Legacy)?;
+    let portway = Portway::start(&options.portway, servers, &[])?;
+    let nginx = Nginx::start(&options.nginx, &[&modern, &legacy])?;
+    let mut all = calls(&portway, &nginx, &modern, &legacy)?;
+    let (lists, _page) = lists(&portway)?;
+    all.extend(lists);
+    if let Some(only) = &options.only {
+        all.retain(|series| series.name.starts_with(only.as_str()));
+    }
+    let mut results = Results::default();
+    for round in 0..options.rounds {
+        for at in 0..all.len() {
+            let series = &all[(at + round) % all.len()];
+            let run = series.run(options.seconds)?;
+            eprintln!(
+                "round {} {:16} {:8.0}/s  median {:6.1} us",
+                round + 1,
+                series.name,
+                run.figures.rate,
+                run.figures.median
+            );
+            results.0.entry(series.name).or_default().push(run);
+        }
+    }
+    Ok(results)
+}
+
+fn calls(
+    portway: &Portway,
+    nginx: &Nginx,
+    modern: &Upstream,
+    legacy: &Upstream,
+) -> anyhow::Result<Vec<Series>> {
+    use Era::{Legacy, Modern};
+    let shared = portway.url("/mcp");
+    let through = |name, era, server: &str, connections| {
+        Series::new(name, &shared, era, connections)
+            .with("tool", &format!("mcp_{server}_echo"))
+            .with("token", TOKEN)
+            .of(portway.process.pid())
+    };
+    let worker = nginx.worker()?;
+    let proxied = |name, era, port: usize, connections| {
+        let url = format!("http://{}/mcp", nginx.addresses[port]);
+        Series::new(name, &url, era, connections).of(worker)
+    };
+    let alone = portway.url("/servers/modern/mcp");
+    Ok(vec![
+        Series::new("direct modern", &modern.url(), Modern, MANY),
+        through("http modern", Modern, "modern", MANY),
+        proxied("nginx modern", Modern, 0, MANY),
+        through("stdio modern", Modern, "pipe", MANY),
+        through("cross modern", Modern, "legacy", MANY),
+        Series::new("direct legacy", &legacy.url(), Legacy, MANY),
+        through("http legacy", Legacy, "legacy", MANY),
+        proxied("nginx legacy", Legacy, 1, MANY),
+        through("stdio legacy", Legacy, "old_pipe", MANY),
+        through("cross legacy", Legacy, "modern", MANY),
+        Series::new("alone modern", &alone, Modern, MANY)
+            .with("token", TOKEN)
+            .of(portway.process.pid()),
+        Series::new("one direct", &modern.url(), Modern, 1),
+        through("one http", Modern, "modern", 1),
+        proxied("one nginx", Modern, 0, 1),
+        through("one stdio", Modern, "pipe", 1),
+    ])
+}
+
+/// Lists of many tools, and a file as large as one.
+fn lists(portway: &Portway) -> anyhow::Result<(Vec<Series>, Process)> {
+    let url = portway.url("/servers/thousand/mcp");
+    let list = |name, era| {
+        Series::new(name, &url, era, MANY)
+            .with("what", "list")
+            .with("token", TOKEN)
+            .of(portway.process.pid())
+    };
+    let modern = list("list modern", Era::Modern);
+    let bytes = modern.run(0.1)?.figures.bytes;
+    let (address, page) = lab::page(bytes)?;
+    let url = format!("http://{address}/assets/list.json");
+    let file = Series::new("list file", &url, Era::Modern, MANY)
+        .with("what", "get")
+        .of(page.pid());
+    Ok((vec![modern, list("list legacy", Era::Legacy), file], page))
+}

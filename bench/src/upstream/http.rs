@@ -1,0 +1,75 @@
+//! The server over HTTP: keep-alive, one write per answer.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{Answers, Options};
+use crate::Era;
+use crate::exchange::{self, whole};
+
+/// What one read can bring; every request here is smaller.
+const CHUNK: usize = 16 << 10;
+
+pub async fn serve(address: SocketAddr, options: &Options) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    let answers = Rc::new(Answers::new(options));
+    let local = tokio::task::LocalSet::new();
+    local
+        .run_until(async move {
+            loop {
+                let (socket, _) = listener.accept().await?;
+                socket.set_nodelay(true)?;
+                let answers = answers.clone();
+                tokio::task::spawn_local(async move {
+                    // A client that goes away is no news.
+                    let _ = connection(socket, &answers).await;
+                });
+            }
+        })
+        .await
+}
+
+async fn connection(mut socket: TcpStream, answers: &Answers) -> anyhow::Result<()> {
+    let mut buffer = Vec::with_capacity(CHUNK);
+    let (mut body, mut out) = (Vec::new(), Vec::new());
+    loop {
+        if socket.read_buf(&mut buffer).await? == 0 {
+            return Ok(());
+        }
+        let mut at = 0;
+        while let Some(parts) = whole(&buffer[at..])? {
+            let request = &buffer[at..];
+            if request.starts_with(b"POST") {
+                answers.answer(&request[parts.body.clone()], &mut body)?;
+                write_head(answers.era, &request[..parts.body.start], &body, &mut out)?;
+                out.append(&mut body);
+            } else {
+                out.extend_from_slice(
+                    b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n",
+                );
+            }
+            at += parts.end;
+        }
+        buffer.drain(..at);
+        if !out.is_empty() {
+            socket.write_all(&out).await?;
+            out.clear();
+        }
+    }
+}
+
+fn write_head(era: Era, request: &[u8], body: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
+    if body.is_empty() {
+        out.extend_from_slice(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n");
+        return Ok(());
+    }
+    out.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n");
+    if era == Era::Legacy && exchange::header(request, "mcp-session-id").is_none() {
+        out.extend_from_slice(b"mcp-session-id: bench\r\n");
+    }
+    write!(out, "content-length: {}\r\n\r\n", body.len())
+}

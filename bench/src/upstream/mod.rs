@@ -1,0 +1,142 @@
+//! An MCP server whose own cost is small against what it is to show: no
+//! framework, one parse of the envelope, one write per answer.
+
+pub mod http;
+pub mod stdio;
+
+use std::io::Write;
+use std::net::SocketAddr;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::Era;
+use crate::exchange::find;
+
+#[derive(Args)]
+pub struct Options {
+    /// Serve HTTP here (any path); without it, stdio.
+    #[arg(long)]
+    pub listen: Option<SocketAddr>,
+    #[arg(long, value_enum, default_value = "modern")]
+    era: Era,
+    /// How many tools to list; all of them echo.
+    #[arg(long, default_value_t = 1)]
+    tools: usize,
+}
+
+const VERSION_KEY: &[u8] = b"io.modelcontextprotocol/protocolVersion";
+const SERVER_INFO: &str = r#"{"name":"bench","version":"1"}"#;
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a str>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    arguments: Arguments<'a>,
+}
+
+#[derive(Deserialize)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    nonce: &'a RawValue,
+}
+
+/// What the server knows.
+pub struct Answers {
+    era: Era,
+    tools: String,
+}
+
+impl Answers {
+    pub fn new(options: &Options) -> Answers {
+        let tools = (0..options.tools).map(tool).collect::<Vec<_>>().join(",");
+        Answers {
+            era: options.era,
+            tools: format!(r#""tools":[{tools}]"#),
+        }
+    }
+
+    /// Appends the answer to one message; nothing for a notification.
+    pub fn answer(&self, message: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
+        let Ok(request) = serde_json::from_slice::<Request<'_>>(message) else {
+            return write!(
+                out,
+                r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32700,"message":"not a message"}}}}"#
+            );
+        };
+        let (Some(id), Some(method)) = (request.id, request.method) else {
+            return Ok(());
+        };
+        let params = request.params.map_or("{}", RawValue::get);
+        write!(out, r#"{{"jsonrpc":"2.0","id":{id},"#)?;
+        match (method, self.era) {
+            ("tools/call", era) => call(params, era, out),
+            ("tools/list", Era::Legacy) => write!(out, r#""result":{{{}}}}}"#, self.tools),
+            ("tools/list", Era::Modern) => write!(
+                out,
+                r#""result":{{"resultType":"complete",{},"ttlMs":60000,"cacheScope":"public"}}}}"#,
+                self.tools
+            ),
+            ("server/discover", Era::Modern) => write!(
+                out,
+                r#""result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}}}},"ttlMs":60000,"cacheScope":"public","_meta":{{"io.modelcontextprotocol/serverInfo":{SERVER_INFO}}}}}}}"#
+            ),
+            ("initialize", Era::Legacy) => write!(
+                out,
+                r#""result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{SERVER_INFO}}}}}"#
+            ),
+            ("ping", Era::Legacy) => write!(out, r#""result":{{}}}}"#),
+            _ => write!(
+                out,
+                r#""error":{{"code":-32601,"message":"no such method"}}}}"#
+            ),
+        }
+    }
+}
+
+fn call(params: &str, era: Era, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let Ok(Params {
+        arguments: Arguments { nonce },
+    }) = serde_json::from_str(params)
+    else {
+        return write!(
+            out,
+            r#""error":{{"code":-32602,"message":"nonce: missing"}}}}"#
+        );
+    };
+    let complete = match era {
+        Era::Legacy => "",
+        Era::Modern if find(params.as_bytes(), VERSION_KEY).is_none() => {
+            return write!(
+                out,
+                r#""error":{{"code":-32602,"message":"_meta: missing"}}}}"#
+            );
+        }
+        Era::Modern => r#""resultType":"complete","#,
+    };
+    write!(
+        out,
+        r#""result":{{{complete}"content":[{{"type":"text","text":{nonce}}}]}}}}"#
+    )
+}
+
+/// About the size that tools of real servers have.
+fn tool(number: usize) -> String {
+    let name = match number {
+        0 => "echo".to_owned(),
+        _ => format!("echo_{number:04}"),
+    };
+    format!(
+        r#"{{"name":"{name}","description":"Gives back what it was given, to show what a call costs.","inputSchema":{{"type":"object","properties":{{"nonce":{{"type":"string","description":"Comes back as it is."}}}},"required":["nonce"]}}}}"#
+    )
+}

@@ -1,0 +1,121 @@
+//! What one call costs, counted: instructions by callgrind, allocations by
+//! dhat. Each is the difference of two runs that differ in the number of
+//! calls alone.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::Era;
+use crate::lab::{Portway, Servers, TOKEN, Upstream};
+use crate::run::load;
+
+const FEW: u64 = 500;
+const MANY: u64 = 2500;
+
+pub struct Count {
+    pub name: &'static str,
+    pub instructions: f64,
+    pub allocations: f64,
+}
+
+pub fn counts(portway: &Path) -> anyhow::Result<Vec<Count>> {
+    let kinds = [
+        ("modern to modern", Era::Modern, "modern"),
+        ("legacy to legacy", Era::Legacy, "legacy"),
+        ("modern to legacy", Era::Modern, "legacy"),
+        ("legacy to modern", Era::Legacy, "modern"),
+    ];
+    let mut all = Vec::new();
+    for (name, era, server) in kinds {
+        let per_call = |count: fn(&Path, Era, &str, u64) -> anyhow::Result<f64>| {
+            let few = count(portway, era, server, FEW)?;
+            let many = count(portway, era, server, MANY)?;
+            anyhow::Ok((many - few) / (MANY - FEW) as f64)
+        };
+        let count = Count {
+            name,
+            instructions: per_call(instructions)?,
+            allocations: per_call(allocations)?,
+        };
+        eprintln!(
+            "{name}: {:.0} instructions, {:.1} allocations a call",
+            count.instructions, count.allocations
+        );
+        all.push(count);
+    }
+    Ok(all)
+}
+
+fn instructions(portway: &Path, era: Era, server: &str, calls: u64) -> anyhow::Result<f64> {
+    let dir = tempfile::tempdir()?;
+    let out = dir.path().join("callgrind");
+    let wrapper = [
+        "valgrind".to_owned(),
+        "--quiet".to_owned(),
+        "--tool=callgrind".to_owned(),
+        format!("--callgrind-out-file={}", out.display()),
+    ];
+    watched(portway, era, server, calls, &wrapper)?;
+    let text = std::fs::read_to_string(out)?;
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+    Ok(total.context("callgrind gave no total")?.trim().parse()?)
+}
+
+fn allocations(portway: &Path, era: Era, server: &str, calls: u64) -> anyhow::Result<f64> {
+    let dir = tempfile::tempdir()?;
+    let (log, out) = (dir.path().join("log"), dir.path().join("dhat"));
+    let wrapper = [
+        "valgrind".to_owned(),
+        "--tool=dhat".to_owned(),
+        format!("--log-file={}", log.display()),
+        format!("--dhat-out-file={}", out.display()),
+    ];
+    watched(portway, era, server, calls, &wrapper)?;
+    let text = std::fs::read_to_string(log)?;
+    let total = text.lines().find_map(|line| {
+        line.split_once("Total:")?
+            .1
+            .split_once(" in ")?
+            .1
+            .split(' ')
+            .next()
+    });
+    Ok(total
+        .context("dhat gave no total")?
+        .replace(',', "")
+        .parse()?)
+}
+
+fn watched(
+    portway: &Path,
+    era: Era,
+    server: &str,
+    calls: u64,
+    wrapper: &[String],
+) -> anyhow::Result<()> {
+    let modern = Upstream::start(Era::Modern, 1)?;
+    let legacy = Upstream::start(Era::Legacy, 1)?;
+    let servers = Servers::default()
+        .http("modern", &modern)
+        .http("legacy", &legacy);
+    let mut portway = Portway::start(portway, servers, wrapper)?;
+    let (url, tool) = (portway.url("/mcp"), format!("mcp_{server}_echo"));
+    let calls = calls.to_string();
+    let args = [
+        "--url",
+        &url,
+        "--era",
+        era.as_str(),
+        "--tool",
+        &tool,
+        "--token",
+        TOKEN,
+        "--connections",
+        "4",
+        "--calls",
+        &calls,
+    ];
+    load(&args.map(ToOwned::to_owned))?;
+    portway.process.stop()
+}
