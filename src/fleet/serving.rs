@@ -39,7 +39,7 @@ enum Woken {
     ListsChanged,
     CheckDue,
     Checked(Result<Box<RawValue>, UpstreamError>),
-    Listed(Result<Catalog, UpstreamError>),
+    Listed(Result<Box<Catalog>, UpstreamError>),
 }
 
 /// Serves until the connection or the wish ends.
@@ -51,7 +51,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
     let gone = live.link.gone();
     tokio::pin!(gone);
     let mut check: Pending<Result<Box<RawValue>, UpstreamError>> = None;
-    let mut listing: Pending<Result<Catalog, UpstreamError>> = None;
+    let mut listing: Pending<Result<Box<Catalog>, UpstreamError>> = None;
     let mut stale = false;
     let mut talks = true;
     loop {
@@ -89,7 +89,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             }
             Woken::Listed(Ok(catalog)) => {
                 listing = None;
-                supervisor.tell_catalog(catalog, live.line.connection.peer());
+                supervisor.tell_catalog(*catalog, live.line.connection.peer());
             }
             Woken::Listed(Err(reason)) => return Ended::Gone(reason, live),
         }
@@ -128,9 +128,9 @@ fn log_line(params: &RawValue) -> String {
     format!("[{}] {}", member("level").trim_matches('"'), member("data"))
 }
 
-async fn relist(connection: Connection, limit: Duration) -> Result<Catalog, UpstreamError> {
+async fn relist(connection: Connection, limit: Duration) -> Result<Box<Catalog>, UpstreamError> {
     tokio::time::sleep(SETTLE).await;
-    catalog::list(&connection, limit).await
+    catalog::list(&connection, limit).await.map(Box::new)
 }
 
 async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValue>, UpstreamError> {

@@ -68,9 +68,11 @@ fn repeated(names: &[Option<String>]) -> HashMap<String, usize> {
 }
 
 fn plain(server: &str, own: &str) -> String {
-    let fits = |c: char| if is_allowed(c) { c } else { '_' };
-    let parts = server.chars().chain(['_']).chain(own.chars());
-    "mcp_".chars().chain(parts.map(fits)).collect()
+    let mut plain = format!("mcp_{server}_{own}");
+    if !plain.chars().all(is_allowed) {
+        plain = plain.replace(|c| !is_allowed(c), "_");
+    }
+    plain
 }
 
 fn is_allowed(c: char) -> bool {

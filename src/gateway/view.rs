@@ -3,6 +3,8 @@
 
 mod build;
 mod entry;
+#[cfg(test)]
+pub(super) mod fixture;
 mod hello;
 mod list;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! How an endpoint introduces itself.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
@@ -10,7 +11,7 @@ use super::View;
 use crate::fleet::Offer;
 use crate::wire::meta::SERVER_INFO;
 use crate::wire::method::TASKS;
-use crate::wire::object::{Object, is_null, member};
+use crate::wire::object::{Object, each_member, is_null};
 use crate::wire::{self, Era};
 
 /// All that an endpoint of many servers can do. It is the same whoever runs:
@@ -25,8 +26,7 @@ pub(super) struct Hello {
     instructions: Option<String>,
     modern: Box<RawValue>,
     legacy: Box<RawValue>,
-    /// Completion was there before its capability.
-    completes: bool,
+    offered: BTreeSet<String>,
     discover: OnceLock<Arc<RawValue>>,
 }
 
@@ -38,9 +38,9 @@ impl Hello {
         Hello {
             info: Arc::from(made(&info)),
             instructions: Some(INSTRUCTIONS.to_owned()),
+            offered: named(&all()),
             modern: all(),
             legacy: all(),
-            completes: true,
             discover: OnceLock::new(),
         }
     }
@@ -52,12 +52,18 @@ impl Hello {
             Some(info) => info.clone(),
             None => made(&json!({"name": server, "version": "unknown"})),
         };
+        let carried = carried(&peer.capabilities);
+        let mut offered = named(&carried);
+        if !wire::era::at_least(&peer.version, "2025-03-26") {
+            // Completion was there before its capability.
+            offered.insert("completions".to_owned());
+        }
         Hello {
             info: Arc::from(info),
             instructions: peer.instructions.clone(),
-            modern: carried(&peer.capabilities),
-            legacy: carried(&peer.capabilities),
-            completes: !wire::era::at_least(&peer.version, "2025-03-26"),
+            offered,
+            modern: carried.clone(),
+            legacy: carried,
             discover: OnceLock::new(),
         }
     }
@@ -70,15 +76,24 @@ impl Hello {
             instructions: None,
             modern: nothing(),
             legacy: nothing(),
-            completes: false,
+            offered: BTreeSet::new(),
             discover: OnceLock::new(),
         }
     }
 
     pub fn offers(&self, capability: &str) -> bool {
-        let named = member(&self.modern, capability).is_some_and(|value| !is_null(value));
-        named || (capability == "completions" && self.completes)
+        self.offered.contains(capability)
     }
+}
+
+fn named(capabilities: &RawValue) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    each_member(capabilities, |key, value| {
+        if !is_null(value) {
+            names.insert(key.decoded().into_owned());
+        }
+    });
+    names
 }
 
 /// A server's capabilities without those we do not carry: tasks, of either

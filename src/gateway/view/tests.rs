@@ -1,14 +1,9 @@
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::fixture::{Servers, listed};
 use super::*;
-use crate::config::layers::{Source, SourceKind};
-use crate::fleet::catalog::{Catalog, Facts, Item};
-use crate::fleet::{ServerView, State};
-use crate::registry::Wanted;
-use crate::upstream::Peer;
-use crate::wire::result::Freshness;
 
 const MODERN: Reader<'_> = Reader {
     era: Era::Modern,
@@ -18,109 +13,6 @@ const LEGACY: Reader<'_> = Reader {
     era: Era::Legacy,
     version: "2025-11-25",
 };
-
-/// A fleet that nobody runs.
-#[derive(Default)]
-pub(crate) struct Servers(Snapshot);
-
-impl Servers {
-    pub fn add(mut self, name: &str, offer: Option<Arc<Offer>>) -> Servers {
-        let wanted = Wanted {
-            id: uuid::Uuid::new_v4(),
-            name: name.into(),
-            spec: Err(Arc::default()),
-            run: true,
-            generation: 1,
-            restarts: 0,
-            source: Source {
-                kind: SourceKind::Mcp,
-                path: ".mcp.json".into(),
-            },
-            shadows: Vec::new(),
-        };
-        let view = ServerView {
-            wanted: Arc::new(wanted),
-            state: State::Stopped,
-            since: SystemTime::now(),
-            settled: true,
-            settled_once: true,
-            catalog: Arc::default(),
-            offer,
-            process: None,
-            restarts: 0,
-            log: Arc::default(),
-        };
-        self.0.servers.insert(name.into(), Arc::new(view));
-        self.0.offers += 1;
-        self
-    }
-
-    pub fn snapshot(self) -> Arc<Snapshot> {
-        Arc::new(self.0)
-    }
-}
-
-/// What a server would have listed.
-pub(crate) struct Listed {
-    catalog: Catalog,
-    era: Era,
-    capabilities: &'static str,
-    stale: bool,
-}
-
-pub(crate) fn listed(era: Era) -> Listed {
-    Listed {
-        catalog: Catalog::default(),
-        era,
-        capabilities: r#"{"tools":{"listChanged":true},"resources":{},"prompts":{},"tasks":{},"extensions":{"io.modelcontextprotocol/tasks":{},"a/b":{}}}"#,
-        stale: false,
-    }
-}
-
-impl Listed {
-    pub fn with(mut self, kind: Kind, entries: &[Value]) -> Listed {
-        let item = |entry: &Value| {
-            let raw = serde_json::value::to_raw_value(entry).unwrap();
-            Item::new(kind, Arc::from(raw)).unwrap()
-        };
-        let facts = Facts {
-            freshness: Freshness {
-                ttl_ms: 5000,
-                public: true,
-            },
-            ..Facts::default()
-        };
-        self.catalog
-            .put(kind, entries.iter().map(item).collect(), facts);
-        self
-    }
-
-    pub fn tools(self, names: &[&str]) -> Listed {
-        let tools: Vec<Value> = names
-            .iter()
-            .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
-            .collect();
-        self.with(Kind::Tools, &tools)
-    }
-
-    pub fn capable(mut self, capabilities: &'static str) -> Listed {
-        self.capabilities = capabilities;
-        self
-    }
-
-    pub fn stale(mut self) -> Listed {
-        self.stale = true;
-        self
-    }
-
-    pub fn offer(self) -> Option<Arc<Offer>> {
-        Some(Arc::new(Offer {
-            catalog: Arc::new(self.catalog),
-            peer: Arc::new(Peer::for_tests(self.era, self.capabilities)),
-            stale: self.stale,
-        }))
-    }
-}
 
 fn everything() -> Scope {
     Scope::Everything { filter: None }
@@ -426,23 +318,30 @@ fn ten_thousand_tools_are_no_burden() {
     }
     let snapshot = servers.snapshot();
     let views = Views::default();
-    // The best of several: others use this machine too.
+    // The best of several, on the processor: others use this machine too.
     let once = || {
-        let start = Instant::now();
+        let start = processor_time();
         let view = View::new(&everything(), &snapshot);
         let page = view.list("tools/list", MODERN, None).unwrap();
         assert!(page.get().contains("nextCursor"));
-        start.elapsed()
+        processor_time() - start
     };
     let took = (0..10).map(|_| once()).min().unwrap();
     println!("10,000 tools took {took:?}");
     assert!(took < Duration::from_millis(200), "{took:?}");
     let view = views.get(&everything(), &snapshot);
-    let start = Instant::now();
+    let page = view.list("tools/list", MODERN, None).unwrap();
     for _ in 0..1000 {
         let again = views.get(&everything(), &snapshot);
         assert!(Arc::ptr_eq(&view, &again));
-        again.list("tools/list", MODERN, None).unwrap();
+        let again = again.list("tools/list", MODERN, None).unwrap();
+        assert!(Arc::ptr_eq(&page, &again));
     }
-    println!("a prepared list took {:?}", start.elapsed() / 1000);
+}
+
+/// How long this thread has been running.
+fn processor_time() -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let running = told.split(' ').next().unwrap();
+    Duration::from_nanos(running.parse().unwrap())
 }

@@ -1,0 +1,117 @@
+//! Fleets that nobody runs, for tests.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use crate::config::layers::{Source, SourceKind};
+use crate::fleet::catalog::{Catalog, Facts, Item, Kind};
+use crate::fleet::{Offer, ServerView, Snapshot, State};
+use crate::registry::Wanted;
+use crate::upstream::Peer;
+use crate::wire::Era;
+use crate::wire::result::Freshness;
+
+/// A fleet that nobody runs.
+#[derive(Default)]
+pub(crate) struct Servers(Snapshot);
+
+impl Servers {
+    pub fn add(mut self, name: &str, offer: Option<Arc<Offer>>) -> Servers {
+        let wanted = Wanted {
+            id: uuid::Uuid::new_v4(),
+            name: name.into(),
+            spec: Err(Arc::default()),
+            run: true,
+            generation: 1,
+            restarts: 0,
+            source: Source {
+                kind: SourceKind::Mcp,
+                path: ".mcp.json".into(),
+            },
+            shadows: Vec::new(),
+        };
+        let view = ServerView {
+            wanted: Arc::new(wanted),
+            state: State::Stopped,
+            since: SystemTime::now(),
+            settled: true,
+            settled_once: true,
+            catalog: Arc::default(),
+            offer,
+            process: None,
+            restarts: 0,
+            log: Arc::default(),
+        };
+        self.0.servers.insert(name.into(), Arc::new(view));
+        self.0.offers += 1;
+        self
+    }
+
+    pub fn snapshot(self) -> Arc<Snapshot> {
+        Arc::new(self.0)
+    }
+}
+
+/// What a server would have listed.
+pub(crate) struct Listed {
+    catalog: Catalog,
+    era: Era,
+    capabilities: &'static str,
+    stale: bool,
+}
+
+pub(crate) fn listed(era: Era) -> Listed {
+    Listed {
+        catalog: Catalog::default(),
+        era,
+        capabilities: r#"{"tools":{"listChanged":true},"resources":{},"prompts":{},"tasks":{},"extensions":{"io.modelcontextprotocol/tasks":{},"a/b":{}}}"#,
+        stale: false,
+    }
+}
+
+impl Listed {
+    pub fn with(mut self, kind: Kind, entries: &[Value]) -> Listed {
+        let item = |entry: &Value| {
+            let raw = serde_json::value::to_raw_value(entry).unwrap();
+            Item::new(kind, Arc::from(raw)).unwrap()
+        };
+        let facts = Facts {
+            freshness: Freshness {
+                ttl_ms: 5000,
+                public: true,
+            },
+            ..Facts::default()
+        };
+        self.catalog
+            .put(kind, entries.iter().map(item).collect(), facts);
+        self
+    }
+
+    pub fn tools(self, names: &[&str]) -> Listed {
+        let tools: Vec<Value> = names
+            .iter()
+            .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
+            .collect();
+        self.with(Kind::Tools, &tools)
+    }
+
+    pub fn capable(mut self, capabilities: &'static str) -> Listed {
+        self.capabilities = capabilities;
+        self
+    }
+
+    pub fn stale(mut self) -> Listed {
+        self.stale = true;
+        self
+    }
+
+    pub fn offer(self) -> Option<Arc<Offer>> {
+        Some(Arc::new(Offer {
+            catalog: Arc::new(self.catalog),
+            peer: Arc::new(Peer::for_tests(self.era, self.capabilities)),
+            stale: self.stale,
+        }))
+    }
+}
