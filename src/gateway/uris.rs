@@ -7,6 +7,11 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::wire::object::{is_object, map_elements, member, pick, set_member, text};
+use crate::wire::schema::mentions;
+
 const SCHEME: &str = "portway://";
 
 /// Whether a URI is the same on every endpoint.
@@ -54,4 +59,140 @@ fn decoded(text: &str) -> Option<String> {
         rest = after;
     }
     String::from_utf8(bytes).ok()
+}
+
+/// The authority of a URI that stays; those of one page belong together.
+pub fn authority(uri: &str) -> Option<&str> {
+    let rest = uri.strip_prefix("ui://")?;
+    rest.split(['/', '?', '#']).next()
+}
+
+/// A server's result with every URI in it as clients of all servers see it;
+/// all else as it was written.
+pub fn result<'a>(server: &str, method: &str, result: &'a RawValue) -> Cow<'a, RawValue> {
+    // Most results name no resource at all.
+    if !mentions(result, "uri") {
+        return Cow::Borrowed(result);
+    }
+    match method {
+        "tools/call" => inside(result, "content", |content| blocks(server, content)),
+        "prompts/get" => inside(result, "messages", |messages| {
+            map_elements(messages, |message| {
+                inside(message, "content", |content| blocks(server, content))
+            })
+        }),
+        "resources/read" => inside(result, "contents", |contents| {
+            map_elements(contents, |content| with_uri(server, content))
+        }),
+        _ => Cow::Borrowed(result),
+    }
+}
+
+/// An object with one member changed, if it does change.
+fn inside<'a>(
+    holder: &'a RawValue,
+    name: &str,
+    change: impl FnOnce(&'a RawValue) -> Cow<'a, RawValue>,
+) -> Cow<'a, RawValue> {
+    match member(holder, name).map(change) {
+        Some(Cow::Owned(changed)) => Cow::Owned(set_member(holder, name, &changed)),
+        _ => Cow::Borrowed(holder),
+    }
+}
+
+/// One content block, or a list of them.
+fn blocks<'a>(server: &str, content: &'a RawValue) -> Cow<'a, RawValue> {
+    if is_object(content) {
+        return block(server, content);
+    }
+    map_elements(content, |content| block(server, content))
+}
+
+fn block<'a>(server: &str, block: &'a RawValue) -> Cow<'a, RawValue> {
+    let [kind, resource] = pick(block, ["type", "resource"]);
+    match (kind.and_then(text).as_deref(), resource) {
+        (Some("resource_link"), _) => with_uri(server, block),
+        (Some("resource"), Some(_)) => {
+            inside(block, "resource", |resource| with_uri(server, resource))
+        }
+        _ => Cow::Borrowed(block),
+    }
+}
+
+fn with_uri<'a>(server: &str, holder: &'a RawValue) -> Cow<'a, RawValue> {
+    inside(holder, "uri", |written| match text(written) {
+        Some(uri) if !stays(&uri) => match to_raw_value(&shared(server, &uri)) {
+            Ok(uri) => Cow::Owned(uri),
+            Err(_) => Cow::Borrowed(written),
+        },
+        _ => Cow::Borrowed(written),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn i1_uris_in_results_are_those_of_the_endpoint() {
+        for (method, from, to) in [
+            (
+                "tools/call",
+                r#"{"content":[{"type":"text","text":"uri"}, {"x":1e5, "type":"resource_link","uri":"a:b","name":"n"},{"type":"resource","resource":{"uri":"a:c","text":"uri"}},{"type":"resource_link","uri":"ui://x"}],"structuredContent":{"uri":"a:b"}}"#,
+                r#"{"content":[{"type":"text","text":"uri"}, {"x":1e5,"type":"resource_link","uri":"portway://s%20s/a:b","name":"n"},{"type":"resource","resource":{"uri":"portway://s%20s/a:c","text":"uri"}},{"type":"resource_link","uri":"ui://x"}],"structuredContent":{"uri":"a:b"}}"#,
+            ),
+            (
+                "prompts/get",
+                r#"{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:c"}}}],"uri":"a:b"}"#,
+                r#"{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"portway://s%20s/a:c"}}}],"uri":"a:b"}"#,
+            ),
+            (
+                "resources/read",
+                r#"{"contents":[{"uri":"a:b","text":"t"},{"uri":"ui://p"}]}"#,
+                r#"{"contents":[{"uri":"portway://s%20s/a:b","text":"t"},{"uri":"ui://p"}]}"#,
+            ),
+            (
+                "completion/complete",
+                r#"{"uri":"a:b"}"#,
+                r#"{"uri":"a:b"}"#,
+            ),
+            ("tools/call", r#"{"content":"uri"}"#, r#"{"content":"uri"}"#),
+            ("tools/call", r#"["uri"]"#, r#"["uri"]"#),
+        ] {
+            let raw = RawValue::from_string(from.to_owned()).unwrap();
+            let mapped = result("s s", method, &raw);
+            assert_eq!(mapped.get(), to, "{method}");
+            assert_eq!(matches!(mapped, Cow::Borrowed(_)), from == to);
+        }
+    }
+
+    #[test]
+    fn what_nobody_made_is_nobodys() {
+        for uri in [
+            "",
+            "a:b",
+            "portway://",
+            "portway://s",
+            "portway://%2/x",
+            "portway://%ff/x",
+        ] {
+            assert_eq!(split(uri), None, "{uri}");
+        }
+        assert_eq!(split("portway://s/"), Some(("s".into(), "")));
+    }
+
+    proptest! {
+        #[test]
+        fn i1_uris_find_their_way_back(server in "\\PC{1,20}", uri in "\\PC{0,40}") {
+            let made = shared(&server, &uri);
+            if stays(&uri) {
+                prop_assert_eq!(made, uri.as_str());
+            } else {
+                prop_assert!(made.ends_with(&uri));
+                prop_assert_eq!(split(&made), Some((server, uri.as_str())));
+            }
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod list;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -110,6 +111,7 @@ impl Views {
         });
         // Scopes come from outside: those that show nothing are not kept.
         if view.fault.is_some() {
+            kept.remove(scope);
             return;
         }
         let newer = |kept: &Kept| kept.offers > snapshot.offers;
@@ -150,12 +152,24 @@ impl View {
             return Some((only.clone(), uri.to_owned()));
         }
         if uris::stays(uri) {
-            let server = self.verbatim.get(uri)?;
+            let server = self.verbatim.get(uri).or_else(|| self.related(uri))?;
             return Some((server.clone(), uri.to_owned()));
         }
         let (server, own) = uris::split(uri)?;
         let server = self.servers.get(&*server)?;
         Some((server.clone(), own.to_owned()))
+    }
+
+    /// The one server that has URIs of the same authority: pages refer to
+    /// others that no list shows.
+    fn related(&self, uri: &str) -> Option<&Arc<str>> {
+        let wanted = uris::authority(uri)?;
+        let mut owners = self.verbatim.iter();
+        let owners = owners
+            .by_ref()
+            .filter(|(known, _)| uris::authority(known) == Some(wanted));
+        let owners: BTreeSet<&Arc<str>> = owners.map(|(_, server)| server).collect();
+        owners.first().filter(|_| owners.len() == 1).copied()
     }
 
     /// A server's URI as this endpoint's clients know it.
@@ -171,14 +185,17 @@ impl View {
         self.hello.offers(capability)
     }
 
+    /// A server's result with its URIs as this endpoint's clients know them.
     pub fn result_to_client<'a>(
         &self,
         server: &str,
         method: &str,
         result: &'a RawValue,
-    ) -> std::borrow::Cow<'a, RawValue> {
-        let _ = (server, method);
-        std::borrow::Cow::Borrowed(result)
+    ) -> Cow<'a, RawValue> {
+        match self.only {
+            Some(_) => Cow::Borrowed(result),
+            None => uris::result(server, method, result),
+        }
     }
 
     /// The result of a list method, whole and spelled for its reader.

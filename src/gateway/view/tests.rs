@@ -192,6 +192,7 @@ fn i1_resources_of_all_servers_keep_their_way_back() {
         ("portway://c%20c/a:b", Some(("c c", "a:b"))),
         ("ui://app/x", Some(("b", "ui://app/x"))),
         ("ui://app/hidden", Some(("b", "ui://app/hidden"))),
+        ("ui://app/z?q", Some(("b", "ui://app/z?q"))),
         ("ui://other", None),
         ("portway://d/a:b", None),
         ("file:///x/y?z#f", None),
