@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::registry::{Desired, Wanted};
 use crate::upstream::{Call, CallEvent, Connection, Limits, Notification, UpstreamError};
+use crate::wire::Era;
 
 mod attempt;
 mod backoff;
@@ -296,6 +297,19 @@ impl Fleet {
     /// Tells of an update that reached us another way: on a listen.
     pub fn tell_update(&self, update: Update) {
         let _ = self.updates.send(Arc::new(update));
+    }
+
+    /// Tells a legacy server something on behalf of `slot`, if it has been
+    /// talking to it.
+    pub async fn tell(&self, server: &str, slot: &Slot, method: &str) {
+        let snapshot = self.snapshot();
+        let line = snapshot.find(server).and_then(|view| view.state.line());
+        let connection = line.and_then(|line| line.desk.existing(slot, &line.connection));
+        if let Some(connection) = connection
+            && connection.peer().era == Era::Legacy
+        {
+            let _ = connection.notify(method, None).await;
+        }
     }
 
     /// The connection that serves `slot`, and the limit of a call on it.

@@ -91,6 +91,14 @@ impl Desk {
         made.cloned()
     }
 
+    /// The connection that serves `slot` already, if one does.
+    pub(super) fn existing(&self, slot: &Slot, main: &Connection) -> Option<Connection> {
+        match self.key(slot, main.peer()) {
+            None => Some(main.clone()),
+            Some(key) => self.lock().get(&key)?.get().cloned(),
+        }
+    }
+
     /// Whether a client needs a connection of its own, and whose it is.
     fn key(&self, slot: &Slot, peer: &Peer) -> Option<Key> {
         let spec = &self.recipe.spec;

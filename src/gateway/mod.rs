@@ -328,8 +328,16 @@ impl Gateway {
 
     /// Takes a notification of a legacy client, cancellations aside.
     pub fn notification(&self, caller: &Caller, session: &Arc<Session>, method: &str) {
-        if method == "notifications/initialized" {
-            self.attach(caller, session);
+        match (method, &caller.scope) {
+            ("notifications/initialized", _) => self.attach(caller, session),
+            // Through the shared endpoint nobody knows whom it concerns.
+            ("notifications/roots/list_changed", Scope::Server(server)) => {
+                let (fleet, server) = (self.fleet.clone(), server.clone());
+                let slot = resolve::slot(caller, session);
+                let method = method.to_owned();
+                tokio::spawn(async move { fleet.tell(&server, &slot, &method).await });
+            }
+            _ => {}
         }
     }
 

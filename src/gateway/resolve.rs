@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::ability::{Abilities, everything};
 use super::errand::Job;
 use super::exchange::Errand;
+use super::session::Session;
 use super::view::View;
 use super::{Caller, Client, Incoming, Scope, text_param};
 use crate::fleet::Slot;
@@ -72,6 +73,15 @@ pub(super) fn resolve(
         client: client.clone(),
         view,
     })
+}
+
+/// On whose behalf a legacy session is served.
+pub(super) fn slot(caller: &Caller, session: &Session) -> Slot {
+    Slot {
+        principal: caller.principal.clone(),
+        session: Some(session.key()),
+        capabilities: Abilities::read(&session.capabilities).legacy(),
+    }
 }
 
 /// What a legacy server is told that its client can be asked. A modern
