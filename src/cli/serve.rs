@@ -23,12 +23,16 @@ use crate::upstream::printable;
 /// The table waits so long for slow servers.
 const TABLE_WAIT: Duration = Duration::from_secs(20);
 
+/// Characters of an error in the table; the API has it whole.
+const ROW_DETAIL: usize = 200;
+
 /// From arguments to exit code.
 pub fn main(options: Options, environment: BTreeMap<String, String>) -> ExitCode {
     let settings = match settings(options, &environment) {
         Ok(settings) => settings,
         Err(error) => {
-            complain(&error.to_string());
+            // It begins with the name of the setting, or with SPEC F1's words.
+            complain("", &format!("{error:#}"));
             return ExitCode::from(BAD_USE);
         }
     };
@@ -40,7 +44,7 @@ pub fn main(options: Options, environment: BTreeMap<String, String>) -> ExitCode
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("{error:#}"));
+            complain("portway: ", &format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -57,6 +61,8 @@ fn settings(options: Options, environment: &BTreeMap<String, String>) -> anyhow:
         .context("RUST_LOG: is not a log filter, such as info or portway=debug")?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // They would go to stderr, and a closed one would end us.
+        .log_internal_errors(false)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     match settings.log_format {
@@ -66,8 +72,8 @@ fn settings(options: Options, environment: &BTreeMap<String, String>) -> anyhow:
     Ok(settings)
 }
 
-fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "portway: {text}");
+fn complain(prefix: &str, text: &str) {
+    let _ = writeln!(std::io::stderr(), "{prefix}{text}");
 }
 
 /// Runs until a signal; a second one ends everything at once.
@@ -151,7 +157,9 @@ impl Greeting {
         let mut snapshots = fleet.watch();
         let settled = snapshots.wait_for(|_| app::unsettled(registry, fleet) == 0);
         let _ = tokio::time::timeout(TABLE_WAIT, settled).await;
-        say(&self.text(registry, fleet, token));
+        let text = self.text(registry, fleet, token);
+        // A pipe that nobody empties must hold up neither the work nor the end.
+        std::thread::spawn(move || say(&text));
     }
 
     fn text(&self, registry: &Registry, fleet: &Fleet, token: &str) -> String {
@@ -205,9 +213,18 @@ fn row(view: &ServerView) -> (&'static str, String) {
         Status::Connected => ("connected", view.catalog.tools.len().to_string()),
         Status::Connecting => ("connecting", String::new()),
         Status::Disconnected => ("disconnected", String::new()),
-        Status::Error => {
-            let error = view.state.error().unwrap_or_default();
-            ("error", printable(error.lines().next().unwrap_or_default()))
-        }
+        Status::Error => ("error", in_one_line(view.state.error().unwrap_or_default())),
     }
+}
+
+/// The end of an error is what the server itself said last.
+fn in_one_line(error: &str) -> String {
+    let line = printable(&error.replace('\n', " | "));
+    let length = line.chars().count();
+    if length <= ROW_DETAIL {
+        return line;
+    }
+    let part = |skip: usize| line.chars().skip(skip).take(ROW_DETAIL / 2);
+    let (start, end) = (part(0), part(length - ROW_DETAIL / 2));
+    start.chain(" … ".chars()).chain(end).collect()
 }

@@ -56,7 +56,7 @@ pub struct Setup {
 pub fn setup() -> Setup {
     Setup {
         dir: tempfile::tempdir().unwrap(),
-        args: Vec::new(),
+        args: vec!["--listen".into(), "127.0.0.1:0".into()],
         env: vec![("PORTWAY_ADMIN_TOKEN".into(), TOKEN.into())],
         nobody: false,
     }
@@ -100,10 +100,20 @@ impl Setup {
         self
     }
 
-    fn command(&self) -> Command {
+    /// Without the arguments that every test has.
+    pub fn quietly(mut self) -> Setup {
+        self.args.clear();
+        self
+    }
+
+    pub fn without(mut self, name: &str) -> Setup {
+        self.env.retain(|(known, _)| known != name);
+        self
+    }
+
+    pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_portway"));
         command
-            .args(["--listen", "127.0.0.1:0"])
             .args(&self.args)
             .current_dir(self.path())
             .env_clear()
@@ -180,14 +190,9 @@ impl Setup {
                 sink.lock().unwrap().push_str(&std::mem::take(&mut line));
             }
         });
-        App {
-            setup: self,
-            child,
-            url,
-            log,
-            said,
-            client: Client::builder(TokioExecutor::new()).build_http(),
-        }
+        let mut app = App::at(self, child, &url);
+        (app.log, app.said) = (log, said);
+        app
     }
 }
 
@@ -218,6 +223,18 @@ impl Answer {
 }
 
 impl App {
+    /// One whose output somebody else reads.
+    pub fn at(setup: Setup, child: Child, url: &str) -> App {
+        App {
+            setup,
+            child,
+            url: url.to_owned(),
+            log: Default::default(),
+            said: Default::default(),
+            client: Client::builder(TokioExecutor::new()).build_http(),
+        }
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.setup.path().join(name)
     }

@@ -23,6 +23,7 @@ mod d_tools;
 mod edge;
 mod g_rest;
 mod g_secrets;
+mod k_program;
 mod mcp_front;
 mod oracle;
 mod parity;
