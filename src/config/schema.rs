@@ -16,6 +16,11 @@ const REMOTE_WORDS: &[&str] = &[
     "remote",
 ];
 
+/// What no name has. By exclusion, because not every validator knows the
+/// letters of all languages: first, inside, last.
+const NAME: &str =
+    r"^[^\x00-/:-@\[-`{-\x7f]([^\x00-\x1f!-,/:-@\[-^`{-\x7f]{0,62}[^\x00-,/:-@\[-^`{-\x7f])?$";
+
 /// The whole schema.
 pub fn schema() -> Value {
     json!({
@@ -26,9 +31,7 @@ pub fn schema() -> Value {
             "mcpServers": {
                 "description": "The servers, by name.",
                 "type": "object",
-                "propertyNames": {
-                    "pattern": "^[\\p{L}\\p{N}]([\\p{L}\\p{N}_. -]{0,62}[\\p{L}\\p{N}_.-])?$"
-                },
+                "propertyNames": { "pattern": NAME },
                 "additionalProperties": { "$ref": "#/$defs/server" }
             }
         },
