@@ -16,6 +16,7 @@ mod a_update;
 mod app;
 mod b_edits;
 mod b_files;
+mod b_many;
 mod b_plan;
 mod b_reload;
 mod c_connections;
