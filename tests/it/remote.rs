@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{PATIENCE, example};
 
 /// A server program and where it listens.
-struct Remote {
-    url: String,
+pub struct Remote {
+    pub url: String,
     _child: Child,
 }
 
@@ -48,7 +48,7 @@ async fn start(program: &str, args: &[&str]) -> Remote {
     }
 }
 
-async fn fixture(args: &[&str]) -> Remote {
+pub async fn fixture(args: &[&str]) -> Remote {
     start("fixture", args).await
 }
 

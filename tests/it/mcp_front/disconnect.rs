@@ -1,1 +1,131 @@
+//! Hanging up: to a modern client it means *stop*, to a legacy one nothing.
 
+use serde_json::{Value, json};
+
+use super::{Legacy, X, call, has_begun, legacy, modern, portway, post, said, until};
+use crate::app::App;
+
+/// How often the fixture saw a call of `tool` given up.
+async fn given_up(client: &Legacy<'_>, tool: &str) -> usize {
+    let calls = client.cancelled().await;
+    calls.iter().filter(|call| call["name"] == tool).count()
+}
+
+async fn observer(app: &App) -> Legacy<'_> {
+    legacy(app, X, "2025-06-18", json!({})).await
+}
+
+#[tokio::test]
+async fn trap09_threat_f_a_modern_client_that_hangs_up_cancels() {
+    for era in ["legacy", "modern"] {
+        let app = portway(&["--era", era]).await;
+        let observer = observer(&app).await;
+        // Before anything was answered.
+        let body = super::modern_body(9, "tools/call", call("sleep", json!({"ms": 600_000})));
+        let waiting = post(&app, X, body)
+            .header("mcp-protocol-version", super::MODERN)
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", "sleep");
+        let hung_up = tokio::time::timeout(std::time::Duration::from_secs(3), waiting.send());
+        assert!(hung_up.await.is_err(), "it answers nothing");
+        until("the server is told", || async {
+            given_up(&observer, "sleep").await == 1
+        })
+        .await;
+
+        // In the middle of a stream.
+        let steps = json!({"name": "progress", "arguments": {"steps": 1_000_000, "ms": 20},
+            "_meta": {"progressToken": "t"}});
+        let mut talk = modern(&app, X, "tools/call", steps).send().await;
+        let (id, first) = talk.message().await.unwrap();
+        assert_eq!(first["method"], "notifications/progress");
+        assert_eq!(id, None, "modern streams cannot be resumed");
+        drop(talk);
+        until("the server is told", || async {
+            given_up(&observer, "progress").await == 1
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn trap09_a_legacy_client_that_hangs_up_does_not() {
+    for era in ["legacy", "modern"] {
+        let app = portway(&["--era", era]).await;
+        let observer = observer(&app).await;
+        let client = legacy(&app, X, "2025-06-18", json!({})).await;
+        let waiting = client.tool(1, "sleep", json!({"ms": 3000})).send();
+        let soon = std::time::Duration::from_millis(1000);
+        assert!(tokio::time::timeout(soon, waiting).await.is_err());
+        has_begun(&observer, 1).await;
+        // The next call comes through, and nothing was given up meanwhile.
+        let answer = client
+            .tool(2, "sleep", json!({"ms": 4000}))
+            .send()
+            .await
+            .answer()
+            .await;
+        assert_eq!(said(&answer), "slept 4000 ms");
+        assert_eq!(given_up(&observer, "sleep").await, 0);
+    }
+}
+
+#[tokio::test]
+async fn d4_a_legacy_client_cancels_by_saying_so() {
+    for era in ["legacy", "modern"] {
+        let app = portway(&["--era", era]).await;
+        let observer = observer(&app).await;
+        for version in ["2025-06-18", "2025-11-25"] {
+            let client = legacy(&app, X, version, json!({})).await;
+            let before = given_up(&observer, "sleep").await;
+            let call = client.tool("mine", "sleep", json!({"ms": 600_000}));
+            let cancel = async {
+                has_begun(&observer, before + 1).await;
+                // Not that one: ids have a type.
+                client
+                    .notify("notifications/cancelled", json!({"requestId": 1}))
+                    .await;
+                let params = json!({"requestId": "mine", "reason": "enough"});
+                client.notify("notifications/cancelled", params).await;
+            };
+            let (talk, ()) = tokio::join!(
+                async {
+                    let mut talk = call.send().await;
+                    while let Some((_, message)) = talk.message().await {
+                        assert!(message.get("result").is_none(), "{message}");
+                    }
+                    talk
+                },
+                cancel
+            );
+            assert!(talk.is_stream());
+            until("the server is told", || async {
+                given_up(&observer, "sleep").await == before + 1
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn d6_another_sessions_cancellation_is_its_own() {
+    let app = portway(&[]).await;
+    let one = legacy(&app, X, "2025-06-18", json!({})).await;
+    let other = legacy(&app, X, "2025-06-18", json!({})).await;
+    let slow = async {
+        let answer: Value = one
+            .tool(1, "sleep", json!({"ms": 2000}))
+            .send()
+            .await
+            .answer()
+            .await;
+        assert_eq!(said(&answer), "slept 2000 ms");
+    };
+    let rude = async {
+        has_begun(&other, 1).await;
+        other
+            .notify("notifications/cancelled", json!({"requestId": 1}))
+            .await;
+    };
+    tokio::join!(slow, rude);
+}

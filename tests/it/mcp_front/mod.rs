@@ -7,6 +7,7 @@ mod modern_traps;
 mod old_sse;
 mod sessions;
 mod streams;
+mod transport;
 mod traps;
 
 use bytes::{Buf, Bytes};
@@ -335,4 +336,18 @@ pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut()
         assert!(start.elapsed() < PATIENCE, "never: {what}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+}
+
+/// Waits until the server has seen so many calls.
+pub async fn has_begun(client: &Legacy<'_>, count: usize) {
+    until("the call reaches the server", || async {
+        let answer = client
+            .tool("n", "count", json!({}))
+            .send()
+            .await
+            .answer()
+            .await;
+        said(&answer).parse::<usize>().unwrap() >= count
+    })
+    .await;
 }
