@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::object;
 use crate::wire::result::Freshness;
+use crate::wire::{invisible, object};
 
 pub use gather::list;
 
@@ -33,6 +33,8 @@ pub struct Item {
     pub raw: Arc<RawValue>,
     /// Where in `raw` the key stands, as a JSON string.
     pub key_at: Range<usize>,
+    /// It has characters that a person cannot see.
+    pub hides: bool,
 }
 
 /// The key and its place follow from the text.
@@ -164,6 +166,7 @@ impl Item {
         Some(Item {
             key: key.into_owned(),
             key_at: object::place(&raw, written),
+            hides: invisible::hides(raw.get()),
             raw,
         })
     }

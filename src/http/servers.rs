@@ -12,6 +12,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::{StatusCode, header};
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::error::{ApiError, Code, FieldProblem};
@@ -162,12 +163,16 @@ async fn tools(
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let wanted = servers.find(&server)?;
     let catalog = servers.catalog(&wanted);
-    let with_key = |tool: &Item| {
-        let key = format!("{}:{}", wanted.name, tool.key);
-        match serde_json::value::to_raw_value(&key) {
-            Ok(key) => object::set_member(&tool.raw, "key", &key).into(),
-            Err(_) => tool.raw.clone(),
+    let with_key = |tool: &Item| -> Arc<RawValue> {
+        let mut shown = tool.raw.clone();
+        let key = json!(format!("{}:{}", wanted.name, tool.key));
+        let flags = json!(["invisible_chars"]);
+        for (name, value) in [("key", Some(key)), ("flags", tool.hides.then_some(flags))] {
+            if let Some(Ok(value)) = value.map(|value| serde_json::value::to_raw_value(&value)) {
+                shown = object::set_member(&shown, name, &value).into();
+            }
         }
+        shown
     };
     Ok(Json(catalog.tools.iter().map(with_key).collect()))
 }

@@ -9,6 +9,7 @@
 pub mod capability;
 pub mod era;
 pub mod header;
+pub mod invisible;
 pub mod message;
 pub mod meta;
 pub mod method;

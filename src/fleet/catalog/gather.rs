@@ -202,6 +202,9 @@ impl List {
         if self.items.len() >= ITEMS || self.bytes > BYTES {
             self.full = true;
         } else if self.keys.insert(item.key.clone()) {
+            if item.hides {
+                self.remark(format!("{:?} has characters that cannot be seen", item.key));
+            }
             self.items.push(item);
         } else {
             let key = item.key;
