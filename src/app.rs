@@ -99,6 +99,7 @@ impl App {
         let limits = EdgeLimits::from(&self.settings.limits);
         let gateway = Arc::new(Gateway::new(
             self.fleet.clone(),
+            self.registry.filters(),
             Sessions::new(self.seal.clone()),
             self.seal.clone(),
             stop.clone(),

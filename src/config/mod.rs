@@ -9,6 +9,7 @@ pub mod edit;
 pub mod environment;
 pub mod expand;
 mod fields;
+pub mod filters;
 pub mod layers;
 pub mod parse;
 pub mod problem;

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Scope;
+use crate::config::filters::Filters;
 use crate::fleet::catalog::{Catalog, Item};
 use crate::fleet::{CallError, Fleet, Snapshot, Update};
 use crate::upstream::{Call, CallEvent, Connection, UpstreamError};
@@ -72,8 +73,9 @@ pub(super) struct Following {
 
 impl Hub {
     /// Must be called inside the runtime: it starts to watch at once.
-    pub fn new(fleet: Fleet) -> Hub {
+    pub fn new(fleet: Fleet, filters: watch::Receiver<Arc<Filters>>) -> Hub {
         let (changes, _) = broadcast::channel(CHANGES);
+        tokio::spawn(watch_filters(filters, changes.clone()));
         tokio::spawn(watch_lists(fleet.clone(), changes.clone()));
         tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
         Hub(Arc::new(Inner {
@@ -282,6 +284,22 @@ async fn watch_lists(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
         if snapshots.changed().await.is_err() {
             return;
         }
+    }
+}
+
+/// A filter that was edited may show other tools, of any server.
+async fn watch_filters(
+    mut filters: watch::Receiver<Arc<Filters>>,
+    changes: broadcast::Sender<Arc<Change>>,
+) {
+    while filters.changed().await.is_ok() {
+        let _ = changes.send(Arc::new(Change::Lists {
+            // No server's own endpoint is filtered.
+            server: Arc::from(""),
+            tools: true,
+            resources: true,
+            prompts: true,
+        }));
     }
 }
 

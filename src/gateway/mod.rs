@@ -7,8 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::filters::Filters;
 use crate::fleet::Fleet;
 use crate::wire::meta::LogLevel;
 use crate::wire::object::{self, member};
@@ -18,6 +20,7 @@ mod ability;
 mod elicit;
 mod errand;
 mod exchange;
+mod filter;
 mod hub;
 mod legacy;
 mod listening;
@@ -155,14 +158,15 @@ impl Gateway {
     /// Must be called inside the runtime. Streams end when `closing` does.
     pub fn new(
         fleet: Fleet,
+        filters: watch::Receiver<Arc<Filters>>,
         sessions: Sessions,
         seal: Arc<Seal>,
         closing: CancellationToken,
     ) -> Gateway {
         Gateway {
-            hub: Hub::new(fleet.clone()),
+            hub: Hub::new(fleet.clone(), filters.clone()),
             fleet,
-            views: Arc::default(),
+            views: Arc::new(Views::new(filters)),
             sessions: Arc::new(sessions),
             feeds: Feeds::default(),
             parked: Parked::default(),

@@ -6,21 +6,23 @@ mod entry;
 #[cfg(test)]
 pub(super) mod fixture;
 mod hello;
+mod kept;
 mod list;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::{Scope, uris};
+use super::uris;
 use crate::fleet::catalog::Kind;
-use crate::fleet::{Offer, Snapshot};
 use crate::wire::header::ParamHeader;
 use crate::wire::{self, Era, RpcError, code};
+
+pub use kept::Views;
 
 use hello::Hello;
 use list::List;
@@ -58,83 +60,6 @@ pub struct Target {
 pub struct Reader<'a> {
     pub era: Era,
     pub version: &'a str,
-}
-
-/// The views in use.
-#[derive(Default)]
-pub struct Views {
-    /// A std mutex: held for a lookup, never while a view is made.
-    kept: Mutex<HashMap<Scope, Kept>>,
-}
-
-struct Kept {
-    /// The snapshot it was made of, or has been found to still hold for.
-    offers: u64,
-    /// What it shows, where that is one server.
-    offer: Option<Arc<Offer>>,
-    view: Arc<View>,
-}
-
-impl Views {
-    /// The view of a scope on what runs now; made anew only when a catalog
-    /// has changed.
-    pub fn get(&self, scope: &Scope, snapshot: &Arc<Snapshot>) -> Arc<View> {
-        let offer = offer_of(scope, snapshot);
-        if let Some(kept) = self.lock().get_mut(scope) {
-            // Of two that ask at once, one may come with an older snapshot.
-            if kept.offers >= snapshot.offers {
-                return kept.view.clone();
-            }
-            if let (Some(old), Some(new)) = (&kept.offer, &offer)
-                && Arc::ptr_eq(old, new)
-            {
-                kept.offers = snapshot.offers;
-                return kept.view.clone();
-            }
-        }
-        let view = Arc::new(View::new(scope, snapshot));
-        self.keep(scope, snapshot, offer, &view);
-        view
-    }
-
-    fn keep(
-        &self,
-        scope: &Scope,
-        snapshot: &Snapshot,
-        offer: Option<Arc<Offer>>,
-        view: &Arc<View>,
-    ) {
-        let mut kept = self.lock();
-        kept.retain(|scope, _| match scope {
-            Scope::Everything { .. } => true,
-            Scope::Server(server) => snapshot.find(server).is_some(),
-        });
-        // Scopes come from outside: those that show nothing are not kept.
-        if view.fault.is_some() {
-            kept.remove(scope);
-            return;
-        }
-        let newer = |kept: &Kept| kept.offers > snapshot.offers;
-        if !kept.get(scope).is_some_and(newer) {
-            let fresh = Kept {
-                offers: snapshot.offers,
-                offer,
-                view: view.clone(),
-            };
-            kept.insert(scope.clone(), fresh);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Scope, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn offer_of(scope: &Scope, snapshot: &Snapshot) -> Option<Arc<Offer>> {
-    match scope {
-        Scope::Everything { .. } => None,
-        Scope::Server(server) => snapshot.find(server)?.offer.clone(),
-    }
 }
 
 impl View {

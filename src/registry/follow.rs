@@ -1,6 +1,6 @@
 //! Following the files.
 //!
-//! By looking, not by being told: a stamp of three files five times a second
+//! By looking, not by being told: a stamp of a few files five times a second
 //! costs next to nothing, and it sees every way an editor saves, links that
 //! are switched, and mounts that send no events.
 

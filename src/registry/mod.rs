@@ -8,10 +8,12 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
+use crate::config::filters::Filters;
 use crate::config::{Problem, ServerName};
 use crate::store::{ServerRecord, Store, StoreError};
 
 mod changes;
+mod filters;
 mod follow;
 mod plan;
 mod report;
@@ -27,6 +29,8 @@ pub use report::{DefinitionReport, SourceReport};
 pub use rewrite::SourceError;
 pub use sources::{Files, Loaded};
 pub use wanted::Wanted;
+
+use filters::FilterFile;
 
 /// Everything that is defined, by name.
 pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
@@ -55,6 +59,7 @@ pub struct Registry {
     /// One edit at a time: each reads, writes and publishes as a whole.
     edits: Mutex<Edits>,
     desired: watch::Sender<Arc<Desired>>,
+    filters: watch::Sender<Arc<Filters>>,
     store: Arc<dyn Store>,
     files: Files,
 }
@@ -64,6 +69,7 @@ struct Edits {
     restarts: BTreeMap<Arc<str>, u64>,
     generation: u64,
     loaded: Arc<Loaded>,
+    filters: FilterFile,
     closed: bool,
 }
 
@@ -127,9 +133,11 @@ impl Registry {
                 restarts: BTreeMap::new(),
                 generation: 0,
                 loaded: Arc::default(),
+                filters: FilterFile::default(),
                 closed: false,
             }),
             desired: watch::Sender::new(Arc::default()),
+            filters: watch::Sender::new(Arc::default()),
             store,
             files,
         };
@@ -143,6 +151,11 @@ impl Registry {
 
     pub fn watch(&self) -> watch::Receiver<Arc<Desired>> {
         self.desired.subscribe()
+    }
+
+    /// The named filters, to follow every change.
+    pub fn filters(&self) -> watch::Receiver<Arc<Filters>> {
+        self.filters.subscribe()
     }
 
     /// By name or id.
@@ -165,6 +178,7 @@ impl Registry {
         let loaded = self.files.load(edits.loaded.clone()).await;
         tell::files(&loaded, &edits.loaded);
         edits.loaded = loaded;
+        self.refresh_filters(edits).await;
         let before = self.desired();
         let records = edits.due_records(&before);
         if !records.is_empty() {
@@ -177,6 +191,18 @@ impl Registry {
         self.publish(edits);
         tell::servers(&before, &self.desired());
         Ok(())
+    }
+
+    async fn refresh_filters(&self, edits: &mut Edits) {
+        let path = self.files.filters();
+        let file = edits.filters.reload(&path).await;
+        file.tell(&path, &edits.filters);
+        self.filters.send_if_modified(|filters| {
+            let changed = !Arc::ptr_eq(filters, &file.parsed);
+            *filters = file.parsed.clone();
+            changed
+        });
+        edits.filters = file;
     }
 
     /// Computes the wish list; what did not change keeps its value and its

@@ -71,7 +71,13 @@ impl Files {
 
     /// Everything that is read, whether it is there or not.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
-        self.all().into_iter().map(|(_, path)| path).collect()
+        let servers = self.all().into_iter().map(|(_, path)| path);
+        servers.chain([self.filters()]).collect()
+    }
+
+    /// Where named filters stand.
+    pub(super) fn filters(&self) -> PathBuf {
+        self.project.join(".portway.json")
     }
 
     fn all(&self) -> Vec<(SourceKind, PathBuf)> {

@@ -8,30 +8,43 @@ use super::entry::{self, Entry, Prepared};
 use super::hello::Hello;
 use super::list::List;
 use super::{Target, View};
+use crate::config::filters::{Filter, FilterError};
 use crate::fleet::catalog::{Item, Kind};
 use crate::fleet::{Offer, Snapshot};
-use crate::gateway::{Scope, naming, uris};
+use crate::gateway::{filter, naming, uris};
 use crate::wire::meta::{member, text};
 use crate::wire::result::Freshness;
 use crate::wire::{RpcError, code};
 
 impl View {
-    pub(super) fn new(scope: &Scope, snapshot: &Snapshot) -> View {
-        match scope {
-            Scope::Everything { .. } => everything(snapshot),
-            Scope::Server(server) => match snapshot.find(server) {
-                Some(view) => match &view.offer {
-                    Some(offer) => one(&view.wanted.name, offer),
-                    None => {
-                        let reason = view.state.error().map(|error| format!(": {error}"));
-                        let reason = reason.unwrap_or_default();
-                        nothing(
-                            server,
-                            format!("server {server:?} is not connected{reason}"),
-                        )
-                    }
-                },
-                None => nothing(server, format!("no server is called {server:?}")),
+    /// One server as it is.
+    pub(super) fn of_server(server: &Arc<str>, snapshot: &Snapshot) -> View {
+        let Some(view) = snapshot.find(server) else {
+            return nothing(server, format!("no server is called {server:?}"));
+        };
+        match &view.offer {
+            Some(offer) => one(&view.wanted.name, offer),
+            None => {
+                let reason = view.state.error().map(|error| format!(": {error}"));
+                let reason = reason.unwrap_or_default();
+                nothing(
+                    server,
+                    format!("server {server:?} is not connected{reason}"),
+                )
+            }
+        }
+    }
+
+    /// All servers, or what a filter lets through.
+    pub(super) fn of_all(
+        snapshot: &Snapshot,
+        filter: Result<Option<&Filter>, FilterError>,
+    ) -> View {
+        match filter {
+            Ok(filter) => everything(snapshot, filter),
+            Err(error) => View {
+                fault: Some(RpcError::new(code::INVALID_PARAMS, error.to_string())),
+                ..View::empty(None, Hello::ours())
             },
         }
     }
@@ -109,25 +122,38 @@ fn target(server: &Arc<str>, item: &Item, prepared: Option<&mut Prepared>) -> Ta
     }
 }
 
-type Offered<'a> = (&'a Arc<str>, &'a Offer);
+/// What one server offers to a view of many.
+#[derive(Clone, Copy)]
+struct Offered<'a> {
+    server: &'a Arc<str>,
+    offer: &'a Offer,
+    /// Whether anything of it is shown.
+    shown: bool,
+}
 
 /// All servers. Names are given over all of them, so that no filter changes
 /// one; then sorted, since that is the one order that no server can disturb.
-fn everything(snapshot: &Snapshot) -> View {
-    let mut offers: Vec<Offered<'_>> = Vec::new();
+fn everything(snapshot: &Snapshot, filter: Option<&Filter>) -> View {
+    let mut offers = Vec::new();
     for (server, view) in &snapshot.servers {
         if let Some(offer) = &view.offer {
-            offers.push((server, offer));
+            let shown = filter.is_none_or(|filter| filter::admits(filter, server));
+            offers.push(Offered {
+                server,
+                offer,
+                shown,
+            });
         }
     }
     let mut view = View::empty(None, Hello::ours());
-    view.servers = offers.iter().map(|(server, _)| (*server).clone()).collect();
+    let shown = || offers.iter().filter(|offered| offered.shown);
+    view.servers = shown().map(|offered| offered.server.clone()).collect();
     for kind in Kind::ALL {
-        let freshness = offers.iter().map(|(_, offer)| fresh(offer, kind));
+        let freshness = shown().map(|offered| fresh(offered.offer, kind));
         view.lists[kind as usize].freshness =
             freshness.reduce(Freshness::and).unwrap_or(Freshness::NONE);
     }
-    tools(&mut view, &offers);
+    tools(&mut view, &offers, filter);
     prompts(&mut view, &offers);
     for kind in [Kind::Resources, Kind::Templates] {
         resources(&mut view, &offers, kind);
@@ -137,35 +163,38 @@ fn everything(snapshot: &Snapshot) -> View {
 
 /// The entries of one kind with their names, by name.
 fn named<'a>(offers: &[Offered<'a>], kind: Kind) -> Vec<(String, Offered<'a>, &'a Item)> {
-    let items = offers.iter().flat_map(|(server, offer)| {
-        let items = offer.catalog.items(kind).iter();
-        items.map(move |item| ((*server, *offer), item))
+    let items = offers.iter().flat_map(|offered| {
+        let items = offered.offer.catalog.items(kind).iter();
+        items.map(move |item| (*offered, item))
     });
     let keys = items
         .clone()
-        .map(|((server, _), item)| (&**server, item.key.as_str()));
+        .map(|(offered, item)| (&**offered.server, item.key.as_str()));
     let names = naming::names(keys);
     let mut named: Vec<_> = names
         .into_iter()
         .zip(items)
         .filter_map(|(name, (offered, item))| Some((name?, offered, item)))
+        .filter(|(_, offered, _)| offered.shown)
         .collect();
     named.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     named
 }
 
-fn tools(view: &mut View, offers: &[Offered<'_>]) {
-    for (name, (server, offer), item) in named(offers, Kind::Tools) {
-        let raw = entry::renamed(item, &name);
+fn tools(view: &mut View, offers: &[Offered<'_>], filter: Option<&Filter>) {
+    for (name, Offered { server, offer, .. }, item) in named(offers, Kind::Tools) {
+        if filter.is_some_and(|filter| !filter::allows(filter, server, &item.key)) {
+            continue;
+        }
         if let Some(uri) = app_of(item) {
             view.verbatim.entry(uri).or_insert_with(|| server.clone());
         }
+        let raw = entry::renamed(item, &name);
         let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
         let target = target(server, item, Some(&mut prepared));
         view.tools.insert(name, target);
-        view.lists[Kind::Tools as usize]
-            .entries
-            .push(prepared.entry);
+        let list = &mut view.lists[Kind::Tools as usize];
+        list.entries.push(prepared.entry);
     }
 }
 
@@ -182,7 +211,7 @@ fn app_of(item: &Item) -> Option<String> {
 }
 
 fn prompts(view: &mut View, offers: &[Offered<'_>]) {
-    for (name, (server, offer), item) in named(offers, Kind::Prompts) {
+    for (name, Offered { server, offer, .. }, item) in named(offers, Kind::Prompts) {
         let entry = Entry::same(entry::renamed(item, &name), offer.stale);
         view.lists[Kind::Prompts as usize].entries.push(entry);
         view.prompts.insert(name, target(server, item, None));
@@ -191,7 +220,8 @@ fn prompts(view: &mut View, offers: &[Offered<'_>]) {
 
 /// In the order of servers, each in its own.
 fn resources(view: &mut View, offers: &[Offered<'_>], kind: Kind) {
-    for (server, offer) in offers {
+    let shown = offers.iter().filter(|offered| offered.shown);
+    for Offered { server, offer, .. } in shown {
         for item in offer.catalog.items(kind) {
             let uri = uris::shared(server, &item.key);
             if uris::stays(&uri) {

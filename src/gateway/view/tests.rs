@@ -1,9 +1,12 @@
+mod kept;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::fixture::{Servers, listed};
 use super::*;
+use crate::gateway::Scope;
 
 const MODERN: Reader<'_> = Reader {
     era: Era::Modern,
@@ -215,10 +218,7 @@ fn lists_of_a_server_that_is_away_are_marked() {
     };
     let away = Servers::default().add("s", offer(true)).snapshot();
     let here = Servers::default().add("s", offer(false)).snapshot();
-    let (away, here) = (
-        View::new(&everything(), &away),
-        View::new(&everything(), &here),
-    );
+    let (away, here) = (View::of_all(&away, Ok(None)), View::of_all(&here, Ok(None)));
     let tools = list(&away, Kind::Tools, MODERN);
     assert_eq!(
         tools["tools"][0]["_meta"],
@@ -233,37 +233,12 @@ fn lists_of_a_server_that_is_away_are_marked() {
 }
 
 #[test]
-fn a_view_is_made_anew_only_when_its_lists_changed() {
-    let views = Views::default();
-    let kept = listed(Era::Modern).tools(&["a"]).offer();
-    let first = Servers::default().add("s", kept.clone()).snapshot();
-    let (all, one) = (
-        views.get(&everything(), &first),
-        views.get(&only("s"), &first),
-    );
-    assert!(Arc::ptr_eq(&all, &views.get(&everything(), &first)));
-    let page = all.list("tools/list", MODERN, None).unwrap();
-    assert!(Arc::ptr_eq(
-        &page,
-        &all.list("tools/list", MODERN, None).unwrap()
-    ));
-    let second = Servers::default().add("s", kept).add("t", None).snapshot();
-    assert!(!Arc::ptr_eq(&all, &views.get(&everything(), &second)));
-    assert!(Arc::ptr_eq(&one, &views.get(&only("s"), &second)));
-    // Who comes late with an older snapshot does not turn time back.
-    assert!(Arc::ptr_eq(
-        &views.get(&everything(), &second),
-        &views.get(&everything(), &first)
-    ));
-}
-
-#[test]
 fn trap_20_cursors_fit_the_list_they_are_of() {
     let names: Vec<String> = (0..4500).map(|number| format!("t{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let view = |names: &[&str]| {
         let offer = listed(Era::Modern).tools(names).offer();
-        View::new(&only("s"), &Servers::default().add("s", offer).snapshot())
+        View::of_server(&"s".into(), &Servers::default().add("s", offer).snapshot())
     };
     let long = view(&names);
     let page = |view: &View, cursor: &Value| {
@@ -322,7 +297,7 @@ fn ten_thousand_tools_are_no_burden() {
     // The best of several, on the processor: others use this machine too.
     let once = || {
         let start = processor_time();
-        let view = View::new(&everything(), &snapshot);
+        let view = View::of_all(&snapshot, Ok(None));
         let page = view.list("tools/list", MODERN, None).unwrap();
         assert!(page.get().contains("nextCursor"));
         processor_time() - start

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::Principal;
 use super::error::ApiError;
+use crate::config::filters::FilterError;
 use crate::gateway::{Caller, Gateway, Scope};
 use crate::registry::{Registry, RegistryError};
 
@@ -86,6 +87,14 @@ struct Named {
     server: Option<String>,
 }
 
+fn refused(error: FilterError, asked: Option<&str>) -> ApiError {
+    match error {
+        FilterError::Unknown(_) if asked.is_some() => ApiError::not_found(error.to_string()),
+        // What stands in the file is wrong, not what was asked for.
+        _ => ApiError::conflict(error.to_string()),
+    }
+}
+
 /// A handler's argument: who asks, and through which endpoint. A server that
 /// does not exist is told in the shape of the REST API.
 impl<S: Send + Sync> FromRequestParts<S> for Caller
@@ -109,9 +118,14 @@ where
                 let wanted = found.ok_or(RegistryError::NotFound(server))?;
                 Scope::Server(wanted.name.clone())
             }
-            None => Scope::Everything {
-                filter: filter.map(Into::into),
-            },
+            None => {
+                let filters = Front::from_ref(state).registry.filters();
+                let known = filters.borrow().find(filter.as_deref()).map(drop);
+                known.map_err(|error| refused(error, filter.as_deref()))?;
+                Scope::Everything {
+                    filter: filter.map(Into::into),
+                }
+            }
         };
         Ok(Caller {
             principal: Arc::clone(principal),

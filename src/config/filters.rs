@@ -1,0 +1,304 @@
+//! `.portway.json`: named filters over tools (SPEC D7). Our own file, for
+//! other tools read `.mcp.json` too.
+//!
+//! A filter narrows what a client may do. So whatever is wrong with one makes
+//! it unusable, never wider.
+
+use std::collections::BTreeMap;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+
+use super::check::nearest;
+use super::fields::{Fields, quoted};
+use super::problem::Problem;
+use super::tree::{self, Places, kind_of, repeated};
+
+const FILTERS: &str = "filters";
+const DEFAULT: &str = "default";
+const OF_FILE: &[&str] = &["$schema", FILTERS, DEFAULT];
+const OF_FILTER: &[&str] = &["allow", "deny", "description"];
+const LONGEST_PATTERN: usize = 256;
+const MOST_PATTERNS: usize = 1000;
+
+/// What the file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filters {
+    pub named: BTreeMap<String, Result<Filter, Vec<Problem>>>,
+    /// The one in force where none is asked for.
+    pub default: Option<String>,
+    /// What is wrong with no filter in particular.
+    pub problems: Vec<Problem>,
+    /// The file is there and never could be read.
+    pub unreadable: Option<Problem>,
+}
+
+/// Globs over `server:tool`, with `*` and `?`. What is denied is so even if
+/// it is allowed; where nothing is allowed by name, all is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+}
+
+/// Why a filter cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    #[error("no filter is called {0:?}")]
+    Unknown(String),
+    #[error("filter {0:?} cannot be used: {1}")]
+    Broken(String, String),
+    #[error("the filters cannot be read: {0}")]
+    Unreadable(Problem),
+}
+
+impl Filters {
+    /// The filter asked for, or the default one; `None` where everything may
+    /// be seen.
+    pub fn find(&self, name: Option<&str>) -> Result<Option<&Filter>, FilterError> {
+        if let Some(problem) = &self.unreadable {
+            return Err(FilterError::Unreadable(problem.clone()));
+        }
+        let Some(name) = name.or(self.default.as_deref()) else {
+            return Ok(None);
+        };
+        match self.named.get(name) {
+            Some(Ok(filter)) => Ok(Some(filter)),
+            Some(Err(problems)) => {
+                let words: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                Err(FilterError::Broken(name.to_owned(), words.join("; ")))
+            }
+            None => Err(FilterError::Unknown(name.to_owned())),
+        }
+    }
+
+    /// Everything wrong with anything.
+    pub fn all_problems(&self) -> impl Iterator<Item = &Problem> {
+        let of_filters = self
+            .named
+            .values()
+            .filter_map(|filter| filter.as_ref().err());
+        self.problems.iter().chain(of_filters.flatten())
+    }
+}
+
+/// Reads the file. The error is for one that says nothing at all.
+pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
+    let text = tree::without_bom(text);
+    let root = tree::parse(text)?;
+    let places = Places::new(text);
+    let Value::Object(root) = &root else {
+        let message = format!("must be an object, not {}", kind_of(&root));
+        return Err(Problem::new("", message).at((1, 1)));
+    };
+    let mut fields = Fields {
+        object: root,
+        places: &places,
+        problems: Vec::new(),
+    };
+    if let Some((name, offset)) = repeated(root).first() {
+        return Err(Problem::new(*name, "is given twice; keep one").at(places.of(*offset)));
+    }
+    unknown(&mut fields, OF_FILE);
+    let named = match fields.get(FILTERS) {
+        None => BTreeMap::new(),
+        Some(Value::Object(section)) => filters(section, &places),
+        Some(other) => {
+            let message = format!("must be an object of filters, not {}", kind_of(other));
+            return Err(Problem::new(FILTERS, message).at(places.of(other.start())));
+        }
+    };
+    let default = match fields.get(DEFAULT) {
+        None => None,
+        Some(Value::StringLit(name)) => {
+            let name = name.value.to_string();
+            if !named.contains_key(&name) {
+                fields.missing(DEFAULT, &format!("no filter is called {}", quoted(&name)));
+            }
+            Some(name)
+        }
+        Some(other) => {
+            let message = format!("must be the name of a filter, not {}", kind_of(other));
+            return Err(Problem::new(DEFAULT, message).at(places.of(other.start())));
+        }
+    };
+    Ok(Filters {
+        named,
+        default,
+        problems: fields.problems,
+        unreadable: None,
+    })
+}
+
+fn filters(
+    section: &Object<'_>,
+    places: &Places<'_>,
+) -> BTreeMap<String, Result<Filter, Vec<Problem>>> {
+    let twice = repeated(section);
+    let mut named = BTreeMap::new();
+    for member in &section.properties {
+        let name = member.name.as_str();
+        let path = format!("{FILTERS}.{name}");
+        let whole = |message: String, offset| {
+            Err(vec![
+                Problem::new(path.clone(), message).at(places.of(offset)),
+            ])
+        };
+        let again = twice.iter().find(|(other, _)| *other == name);
+        let filter = match (&member.value, again) {
+            (_, Some((_, offset))) => whole("is given twice; keep one".into(), *offset),
+            (Value::Object(object), None) => filter(object, places, &path),
+            (other, None) => whole(
+                format!("must be an object, not {}", kind_of(other)),
+                other.start(),
+            ),
+        };
+        named.insert(name.to_owned(), filter);
+    }
+    named
+}
+
+fn filter(object: &Object<'_>, places: &Places<'_>, path: &str) -> Result<Filter, Vec<Problem>> {
+    let mut fields = Fields {
+        object,
+        places,
+        problems: Vec::new(),
+    };
+    for (name, offset) in repeated(object) {
+        fields.problem_at(name, "is given twice; keep one", offset);
+    }
+    unknown(&mut fields, OF_FILTER);
+    let filter = Filter {
+        allow: patterns(&mut fields, "allow"),
+        deny: patterns(&mut fields, "deny"),
+    };
+    if fields.problems.is_empty() {
+        return Ok(filter);
+    }
+    let inside = |problem: Problem| Problem {
+        field: format!("{path}.{}", problem.field),
+        ..problem
+    };
+    Err(fields.problems.into_iter().map(inside).collect())
+}
+
+fn patterns(fields: &mut Fields<'_, '_>, field: &str) -> Vec<String> {
+    let Some(value) = fields.get(field) else {
+        return Vec::new();
+    };
+    let patterns = fields.strings(field, value);
+    if patterns.len() > MOST_PATTERNS {
+        let message = format!("has more than {MOST_PATTERNS} patterns");
+        fields.problem_at(field, message, value.start());
+    }
+    for (at, pattern) in patterns.iter().enumerate() {
+        if let Err(message) = check(pattern) {
+            fields.problem_at(format!("{field}[{at}]"), message, value.start());
+        }
+    }
+    patterns
+}
+
+fn check(pattern: &str) -> Result<(), String> {
+    if pattern.len() > LONGEST_PATTERN {
+        return Err(format!("is longer than {LONGEST_PATTERN} bytes"));
+    }
+    if !pattern.contains([':', '*']) {
+        let pattern = quoted(pattern);
+        return Err(format!(
+            "{pattern} matches nothing; write server:tool, and * for any part of either"
+        ));
+    }
+    Ok(())
+}
+
+fn unknown(fields: &mut Fields<'_, '_>, known: &[&'static str]) {
+    for member in &fields.object.properties {
+        let name = member.name.as_str();
+        if known.contains(&name) {
+            continue;
+        }
+        let message = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("is not a known field; did you mean {near:?}?"),
+            None => "is not a known field; remove it".to_owned(),
+        };
+        fields.problem_at(name, message, member.start());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d7_filters_are_read_with_comments() {
+        let filters = parse_filters(
+            r#"{
+                // for the reviewers
+                "filters": {
+                    "read": {"allow": ["fs:*", "*:get_?"], "deny": ["*:delete*"]},
+                    "all": {},
+                },
+                "default": "read"
+            }"#,
+        )
+        .unwrap();
+        let read = filters.find(Some("read")).unwrap().unwrap();
+        assert_eq!(read.allow, ["fs:*", "*:get_?"]);
+        assert_eq!(read.deny, ["*:delete*"]);
+        assert_eq!(filters.find(None), filters.find(Some("read")));
+        assert_eq!(filters.find(Some("all")).unwrap(), Some(&Filter::default()));
+        assert_eq!(filters.all_problems().count(), 0);
+        let none = parse_filters("{}").unwrap();
+        assert_eq!(none.find(None), Ok(None));
+        assert_eq!(none.find(Some("x")), Err(FilterError::Unknown("x".into())));
+    }
+
+    #[test]
+    fn d7_what_is_wrong_with_a_filter_names_the_field_and_opens_nothing() {
+        for (text, field) in [
+            (r#"{"filters":{"a":{"alow":["x:y"]}}}"#, "filters.a.alow"),
+            (r#"{"filters":{"a":{"allow":"x:y"}}}"#, "filters.a.allow"),
+            (
+                r#"{"filters":{"a":{"allow":["x:y", 1]}}}"#,
+                "filters.a.allow[1]",
+            ),
+            (
+                r#"{"filters":{"a":{"deny":["x:y","fs"]}}}"#,
+                "filters.a.deny[1]",
+            ),
+            (
+                r#"{"filters":{"a":{"deny":[],"deny":["*"]}}}"#,
+                "filters.a.deny",
+            ),
+            (r#"{"filters":{"a":[]}}"#, "filters.a"),
+            (r#"{"filters":{"a":{},"a":{}}}"#, "filters.a"),
+        ] {
+            let filters = parse_filters(text).unwrap();
+            let problem = filters.all_problems().next().unwrap();
+            assert_eq!(problem.field, field, "{text}");
+            assert!(problem.line.is_some());
+            let found = filters.find(Some("a"));
+            assert!(matches!(found, Err(FilterError::Broken(..))), "{text}");
+        }
+        let dangling = parse_filters(r#"{"default":"x"}"#).unwrap();
+        assert!(dangling.find(None).is_err());
+        assert_eq!(dangling.all_problems().next().unwrap().field, "default");
+        let typo = parse_filters(r#"{"filter":{}}"#).unwrap();
+        assert!(typo.problems[0].message.contains("\"filters\""));
+    }
+
+    #[test]
+    fn d7_a_file_that_says_nothing_is_an_error() {
+        for text in [
+            "",
+            "[]",
+            "{",
+            r#"{"filters":[]}"#,
+            r#"{"default":1}"#,
+            r#"{"default":"a","default":"b"}"#,
+        ] {
+            assert!(parse_filters(text).is_err(), "{text}");
+        }
+    }
+}

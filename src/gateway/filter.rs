@@ -1,0 +1,184 @@
+//! Which tools a named filter lets through (SPEC D7): globs over
+//! `server:tool`, where deny wins and nothing allowed means everything.
+
+use crate::config::filters::Filter;
+
+/// Whether a filter lets a tool through.
+pub fn allows(filter: &Filter, server: &str, tool: &str) -> bool {
+    let key = format!("{server}:{tool}");
+    let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, &key));
+    (filter.allow.is_empty() || any(&filter.allow)) && !any(&filter.deny)
+}
+
+/// Whether it lets anything of a server through. Resources and prompts have
+/// no key a pattern could name, so they go with their server.
+pub fn admits(filter: &Filter, server: &str) -> bool {
+    let start = format!("{server}:");
+    let covered = |patterns: &[String]| patterns.iter().any(|pattern| covers(pattern, &start));
+    let open = |pattern: &String| touches(pattern, &start) && !filter.deny.contains(pattern);
+    (filter.allow.is_empty() || filter.allow.iter().any(open)) && !covered(&filter.deny)
+}
+
+/// Whether a glob matches a text. In time of their product at worst.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut rest = rests(pattern, text);
+    rest.any(|rest| rest.chars().all(|c| c == '*'))
+}
+
+/// Whether a glob matches anything that starts like this.
+fn touches(pattern: &str, start: &str) -> bool {
+    rests(pattern, start).next().is_some()
+}
+
+/// Whether a glob matches everything that starts like this and goes on.
+fn covers(pattern: &str, start: &str) -> bool {
+    let all = |rest: &str| {
+        rest.contains('*')
+            && rest.chars().all(|c| matches!(c, '*' | '?'))
+            && rest.matches('?').count() <= 1
+    };
+    rests(pattern, start).any(all)
+}
+
+/// What may be left of a pattern once it has taken in all of a text.
+fn rests<'p>(pattern: &'p str, text: &str) -> impl Iterator<Item = &'p str> {
+    let signs: Vec<(usize, char)> = pattern.char_indices().collect();
+    let mut alive = vec![false; signs.len() + 1];
+    alive[0] = true;
+    skip_stars(&signs, &mut alive);
+    for c in text.chars() {
+        let mut next = vec![false; signs.len() + 1];
+        for (at, (_, sign)) in signs.iter().enumerate() {
+            if !alive[at] {
+                continue;
+            }
+            match sign {
+                '*' => next[at] = true,
+                '?' => next[at + 1] = true,
+                sign if *sign == c => next[at + 1] = true,
+                _ => {}
+            }
+        }
+        alive = next;
+        skip_stars(&signs, &mut alive);
+    }
+    let start = move |at: usize| signs.get(at).map_or(pattern.len(), |(start, _)| *start);
+    let left = alive.into_iter().enumerate().filter(|(_, alive)| *alive);
+    left.map(move |(at, _)| &pattern[start(at)..])
+}
+
+/// A star may stand for nothing.
+fn skip_stars(signs: &[(usize, char)], alive: &mut [bool]) {
+    for (at, (_, sign)) in signs.iter().enumerate() {
+        if alive[at] && *sign == '*' {
+            alive[at + 1] = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn filter(allow: &[&str], deny: &[&str]) -> Filter {
+        let owned = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect();
+        Filter {
+            allow: owned(allow),
+            deny: owned(deny),
+        }
+    }
+
+    #[test]
+    fn d7_globs_match_whole_keys() {
+        for (pattern, text, fits) in [
+            ("fs:*", "fs:read", true),
+            ("fs:*", "fs:", true),
+            ("fs:*", "fsx:read", false),
+            ("*:delete*", "a:delete_all", true),
+            ("*:delete*", "a:undelete", false),
+            ("*delete*", "a:undelete", true),
+            ("?s:re??", "fs:read", true),
+            ("?s:re??", "fs:rea", false),
+            ("*", "a:b:c", true),
+            ("fs:read", "fs:read_file", false),
+            ("**a**", "ba", true),
+            ("", "", true),
+            ("文?:*", "文件:读", true),
+            ("fs:[ab]", "fs:a", false),
+        ] {
+            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn d7_deny_wins_and_nothing_allowed_is_everything() {
+        for (allow, deny, tool, open) in [
+            (&[][..], &[][..], "fs:x", true),
+            (&["fs:*"], &[], "gh:x", false),
+            (&["fs:*"], &["*:delete*"], "fs:read", true),
+            (&["fs:*"], &["*:delete*"], "fs:delete", false),
+            (&[], &["*:delete*"], "gh:delete", false),
+            (&["fs:read"], &["fs:read"], "fs:read", false),
+        ] {
+            let (server, name) = tool.split_once(':').unwrap();
+            assert_eq!(allows(&filter(allow, deny), server, name), open, "{tool}");
+        }
+    }
+
+    #[test]
+    fn d7_a_server_without_any_allowed_tool_is_hidden() {
+        for (allow, deny, admitted) in [
+            (&[][..], &[][..], true),
+            (&["fs:*"], &[], true),
+            (&["fs:read"], &[], true),
+            (&["gh:*"], &[], false),
+            (&["*:read"], &[], true),
+            (&["*read"], &[], true),
+            (&[], &["fs:*"], false),
+            (&[], &["*"], false),
+            (&[], &["f*"], false),
+            (&[], &["fs:*?"], false),
+            (&[], &["fs:??*"], true),
+            (&[], &["fs:delete*"], true),
+            (&["fs:read"], &["fs:read"], false),
+            (&["fs:*"], &["*:delete*"], true),
+        ] {
+            let admits = admits(&filter(allow, deny), "fs");
+            assert_eq!(admits, admitted, "{allow:?} {deny:?}");
+        }
+    }
+
+    proptest! {
+        /// A server that is hidden has no tool that is shown.
+        #[test]
+        fn d7_what_is_hidden_is_hidden_altogether(
+            allow in proptest::collection::vec("[ab:*?]{1,6}", 0..3),
+            deny in proptest::collection::vec("[ab:*?]{1,6}", 0..3),
+            server in "[ab]{1,3}",
+            tool in "[ab:]{1,4}",
+        ) {
+            let filter = Filter { allow, deny };
+            if allows(&filter, &server, &tool) {
+                prop_assert!(admits(&filter, &server));
+            }
+        }
+
+        #[test]
+        fn d7_globs_mean_what_a_plain_search_finds(pattern in "[ab:*?]{0,8}", text in "[ab:]{0,8}") {
+            fn plain(pattern: &[u8], text: &[u8]) -> bool {
+                match (pattern, text) {
+                    ([], []) => true,
+                    ([b'*', rest @ ..], _) => {
+                        plain(rest, text) || (!text.is_empty() && plain(pattern, &text[1..]))
+                    }
+                    ([b'?', rest @ ..], [_, after @ ..]) => plain(rest, after),
+                    ([sign, rest @ ..], [c, after @ ..]) => sign == c && plain(rest, after),
+                    _ => false,
+                }
+            }
+            prop_assert_eq!(matches(&pattern, &text), plain(pattern.as_bytes(), text.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The views in use, each kept until what it was made of has changed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::View;
+use crate::config::filters::Filters;
+use crate::fleet::{Offer, Snapshot};
+use crate::gateway::Scope;
+
+pub struct Views {
+    filters: watch::Receiver<Arc<Filters>>,
+    /// A std mutex: held for a lookup, never while a view is made.
+    kept: Mutex<HashMap<Scope, Kept>>,
+}
+
+struct Kept {
+    basis: Basis,
+    view: Arc<View>,
+}
+
+/// What a view is made of.
+struct Basis {
+    /// The snapshot's.
+    offers: u64,
+    part: Part,
+}
+
+enum Part {
+    /// All servers, narrowed by these.
+    All(Arc<Filters>),
+    /// One server, if it has anything to offer.
+    One(Option<Arc<Offer>>),
+}
+
+impl Basis {
+    fn of(scope: &Scope, snapshot: &Snapshot, filters: &Arc<Filters>) -> Basis {
+        let part = match scope {
+            Scope::Everything { .. } => Part::All(filters.clone()),
+            Scope::Server(server) => {
+                let view = snapshot.find(server);
+                Part::One(view.and_then(|view| view.offer.clone()))
+            }
+        };
+        Basis {
+            offers: snapshot.offers,
+            part,
+        }
+    }
+
+    /// Whether what was made of this is still true. Of two that ask at once,
+    /// one may come with an older snapshot and gets the newer view.
+    fn holds(&self, now: &Basis) -> bool {
+        match (&self.part, &now.part) {
+            (Part::All(old), Part::All(new)) => Arc::ptr_eq(old, new) && self.offers >= now.offers,
+            (Part::One(Some(old)), Part::One(Some(new))) => {
+                Arc::ptr_eq(old, new) || self.offers > now.offers
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Views {
+    pub fn new(filters: watch::Receiver<Arc<Filters>>) -> Views {
+        Views {
+            filters,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The view of a scope on what runs now; made anew only when a catalog or
+    /// the filters have changed.
+    pub fn get(&self, scope: &Scope, snapshot: &Arc<Snapshot>) -> Arc<View> {
+        let filters = self.filters.borrow().clone();
+        let basis = Basis::of(scope, snapshot, &filters);
+        if let Some(kept) = self.lock().get(scope)
+            && kept.basis.holds(&basis)
+        {
+            return kept.view.clone();
+        }
+        let view = Arc::new(match scope {
+            Scope::Server(server) => View::of_server(server, snapshot),
+            Scope::Everything { filter } => View::of_all(snapshot, filters.find(filter.as_deref())),
+        });
+        self.keep(
+            scope,
+            snapshot,
+            &filters,
+            Kept {
+                basis,
+                view: view.clone(),
+            },
+        );
+        view
+    }
+
+    fn keep(&self, scope: &Scope, snapshot: &Snapshot, filters: &Filters, fresh: Kept) {
+        let mut kept = self.lock();
+        kept.retain(|scope, _| match scope {
+            Scope::Everything { filter: None } => true,
+            Scope::Everything { filter: Some(name) } => filters.named.contains_key(&**name),
+            Scope::Server(server) => snapshot.find(server).is_some(),
+        });
+        // Scopes come from outside: those that show nothing are not kept.
+        if fresh.view.fault.is_some() {
+            kept.remove(scope);
+        } else if !kept
+            .get(scope)
+            .is_some_and(|kept| kept.basis.holds(&fresh.basis))
+        {
+            kept.insert(scope.clone(), fresh);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Scope, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Without any filter.
+impl Default for Views {
+    fn default() -> Views {
+        // Nobody will ever send: what is there first is read all the same.
+        Views::new(watch::channel(Arc::default()).1)
+    }
+}

@@ -1,0 +1,133 @@
+//! The file of named filters, followed like the others. What it said last
+//! stays in force while it cannot be read; if it never could be, nobody gets
+//! through what it may have forbidden.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::sources::read_file;
+use crate::config::Problem;
+use crate::config::filters::{Filters, parse_filters};
+
+/// The file, its last good content, and what is wrong with it now.
+#[derive(Clone, Default)]
+pub(super) struct FilterFile {
+    good: Option<Arc<[u8]>>,
+    pub parsed: Arc<Filters>,
+    problem: Option<Problem>,
+}
+
+impl FilterFile {
+    /// The file as it is now.
+    pub async fn reload(&self, path: &Path) -> FilterFile {
+        match read_file(path).await {
+            Ok(Some(bytes)) => self.judge(bytes),
+            // Mostly an editor at work; a person who means it empties it.
+            Ok(None) if self.good.is_some() => self.kept(Problem::new("", "is gone")),
+            // The same value, so that nobody takes it for a change.
+            Ok(None) if self.problem.is_none() => self.clone(),
+            Ok(None) => FilterFile::default(),
+            Err(error) => self.kept(Problem::new("", error.to_string())),
+        }
+    }
+
+    fn judge(&self, bytes: Vec<u8>) -> FilterFile {
+        if self.good.as_deref() == Some(&*bytes) {
+            return FilterFile {
+                problem: None,
+                ..self.clone()
+            };
+        }
+        let parsed = match std::str::from_utf8(&bytes) {
+            Ok(text) => parse_filters(text),
+            Err(_) => Err(Problem::new("", "is not UTF-8 text")),
+        };
+        match parsed {
+            Ok(parsed) => FilterFile {
+                good: Some(bytes.into()),
+                parsed: Arc::new(parsed),
+                problem: None,
+            },
+            Err(problem) => self.kept(problem),
+        }
+    }
+
+    fn kept(&self, problem: Problem) -> FilterFile {
+        let parsed = match &self.good {
+            Some(_) => self.parsed.clone(),
+            None if self.parsed.unreadable.as_ref() == Some(&problem) => self.parsed.clone(),
+            None => Arc::new(Filters {
+                unreadable: Some(problem.clone()),
+                ..Filters::default()
+            }),
+        };
+        FilterFile {
+            good: self.good.clone(),
+            parsed,
+            problem: Some(problem),
+        }
+    }
+
+    /// Logs what is new and wrong.
+    pub fn tell(&self, path: &Path, before: &FilterFile) {
+        let file = path.display();
+        match &self.problem {
+            Some(problem) if before.problem.as_ref() != Some(problem) => {
+                let stays = match self.good {
+                    Some(_) => "its last good state stays",
+                    None => "nothing is shown to clients of all servers",
+                };
+                tracing::error!(%file, "{file} cannot be used, {stays}: {problem}");
+            }
+            None if before.problem.is_some() => tracing::info!(%file, "{file} can be used again"),
+            _ => {}
+        }
+        if !Arc::ptr_eq(&self.parsed, &before.parsed) {
+            for problem in self.parsed.all_problems() {
+                tracing::error!(%file, "{file}: {problem}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn d7_a_file_that_breaks_keeps_its_last_good_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".portway.json");
+        let none = FilterFile::default().reload(&path).await;
+        assert_eq!(none.parsed.find(None), Ok(None));
+        assert!(Arc::ptr_eq(&none.parsed, &none.reload(&path).await.parsed));
+
+        std::fs::write(&path, "{").unwrap();
+        let broken = none.reload(&path).await;
+        assert!(broken.parsed.find(None).is_err());
+        assert!(Arc::ptr_eq(
+            &broken.parsed,
+            &broken.reload(&path).await.parsed
+        ));
+
+        std::fs::write(
+            &path,
+            r#"{"filters":{"a":{"allow":["x:*"]}},"default":"a"}"#,
+        )
+        .unwrap();
+        let good = broken.reload(&path).await;
+        let filter = good.parsed.find(None).unwrap().cloned();
+        assert!(filter.is_some());
+
+        for damage in [Some("{"), None] {
+            match damage {
+                Some(text) => std::fs::write(&path, text).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            let kept = good.reload(&path).await;
+            assert!(kept.problem.is_some());
+            assert_eq!(kept.parsed.find(None).unwrap().cloned(), filter);
+            assert!(Arc::ptr_eq(&kept.parsed, &good.parsed));
+        }
+    }
+}
