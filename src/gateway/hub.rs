@@ -57,13 +57,16 @@ impl Change {
     }
 }
 
+/// What is followed, by server and URI.
+type Followed = HashMap<(Arc<str>, String), Weak<Following>>;
+
 #[derive(Clone)]
 pub(super) struct Hub(Arc<Inner>);
 
 struct Inner {
     fleet: Fleet,
     changes: broadcast::Sender<Arc<Change>>,
-    followed: Mutex<HashMap<(Arc<str>, String), Weak<Following>>>,
+    followed: Mutex<Followed>,
 }
 
 /// One resource being followed; ends with its last holder.
@@ -89,7 +92,7 @@ impl Hub {
         self.0.changes.subscribe()
     }
 
-    fn followed(&self) -> MutexGuard<'_, HashMap<(Arc<str>, String), Weak<Following>>> {
+    fn followed(&self) -> MutexGuard<'_, Followed> {
         self.0
             .followed
             .lock()

@@ -39,9 +39,12 @@ pub(super) struct LegacyCall {
     exchange: Option<Exchange>,
     round: Option<Round>,
     rounds: u32,
-    waiting: FuturesUnordered<Pin<Box<dyn Future<Output = (Question, ClientAnswer)> + Send>>>,
+    waiting: FuturesUnordered<Awaited>,
     ready: VecDeque<Item>,
 }
+
+/// An answer of the client, still to come.
+type Awaited = Pin<Box<dyn Future<Output = (Question, ClientAnswer)> + Send>>;
 
 /// For whom the client was asked.
 enum Question {
