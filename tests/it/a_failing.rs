@@ -24,6 +24,7 @@ fn says(error: &str, parts: &[&str]) {
 async fn a5_a_command_that_cannot_run_says_why_and_is_not_retried() {
     let servers = json!({"mcpServers": {
         "missing": {"command": "no-such-command", "args": ["--flag"]},
+        "line": {"command": "npx -y some-server"},
         "folder": {"command": "/tmp"},
         "nowhere": {"command": fixture(), "cwd": "no/such/folder"},
         "unset": {"command": fixture(), "env": {"A": "${NOT_SET_ANYWHERE}"}},
@@ -33,6 +34,7 @@ async fn a5_a_command_that_cannot_run_says_why_and_is_not_retried() {
     let good = app.until_status("good", "connected").await;
     let error = failure(&app, "missing").await;
     says(&error, &["`no-such-command --flag`", "no program", "PATH"]);
+    says(&failure(&app, "line").await, &["no program", "\"args\""]);
     says(&failure(&app, "folder").await, &["`/tmp`", "cannot be run"]);
     let error = failure(&app, "nowhere").await;
     says(&error, &["no/such/folder", "No such file or directory"]);

@@ -11,7 +11,7 @@ use crate::upstream::shim::message::{Failure, Stage};
 
 #[derive(Debug, Error)]
 pub enum SpawnError {
-    #[error("no program {program:?} in {searched}")]
+    #[error("no program {program:?} in {searched}{}", hint(program))]
     NotFound { program: String, searched: String },
     #[error("{} cannot be run: {reason}", path.display())]
     NotExecutable { path: PathBuf, reason: String },
@@ -82,6 +82,14 @@ impl SpawnError {
                 }
             }
         }
+    }
+}
+
+/// A whole command line where only the program belongs.
+fn hint(program: &str) -> &'static str {
+    match program.contains(' ') {
+        true => "; arguments do not stand in \"command\" but in \"args\"",
+        false => "",
     }
 }
 
