@@ -115,3 +115,12 @@ fn tidy_no_vague_rooms() {
         assert!(!vague.contains(&stem), "{}: say what it is", path.display());
     }
 }
+
+#[test]
+fn tidy_the_readme_knows_every_setting() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    for (name, _) in portway::config::settings::VARIABLES {
+        assert!(readme.contains(&format!("`{name}`")), "{name} is missing");
+    }
+}
