@@ -12,6 +12,7 @@ use super::view::View;
 use super::{Caller, Client, Incoming, Scope, text_param};
 use crate::fleet::Slot;
 use crate::wire::object::{member, set_member};
+use crate::wire::result::error_to_modern;
 use crate::wire::{Era, RpcError, capability, code, meta};
 
 /// Where a request goes, and in which words.
@@ -29,11 +30,15 @@ pub(super) fn resolve(
     view: Arc<View>,
 ) -> Result<Job, RpcError> {
     let place = match incoming.method {
-        "tools/call" => named(caller, &view, incoming, Kind::Tool)?,
-        "prompts/get" => named(caller, &view, incoming, Kind::Prompt)?,
-        "resources/read" => resource(caller, &view, incoming)?,
-        _ => reference(caller, &view, incoming)?,
+        "tools/call" => named(caller, &view, incoming, Kind::Tool),
+        "prompts/get" => named(caller, &view, incoming, Kind::Prompt),
+        "resources/read" => resource(caller, &view, incoming),
+        _ => reference(caller, &view, incoming),
     };
+    let place = place.map_err(|error| match client.era {
+        Era::Modern => error_to_modern(error, None),
+        Era::Legacy => error,
+    })?;
     let abilities = Abilities::read(&client.capabilities);
     let modern_words = match client.era {
         Era::Modern => client.capabilities.clone(),

@@ -21,6 +21,7 @@ mod b_plan;
 mod b_reload;
 mod c_connections;
 mod conformance;
+mod d_catalog;
 mod d_tools;
 mod edge;
 mod g_rest;
