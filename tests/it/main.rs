@@ -24,6 +24,7 @@ mod conformance;
 mod d_catalog;
 mod d_tools;
 mod edge;
+mod fidelity;
 mod g_rest;
 mod g_secrets;
 mod k_program;
