@@ -14,6 +14,7 @@ mod a_shutdown;
 mod a_startup;
 mod a_update;
 mod app;
+mod b_calls;
 mod b_edits;
 mod b_files;
 mod b_many;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use portway::config::body::merge_patch;
+use portway::config::body::{merge_patch, parse_body};
 use portway::fleet::{self, CallError, Fleet, Publisher, Request, Surroundings};
-use portway::registry::{Basis, Files, Registry};
+use portway::registry::{self, Basis, Files, Registry};
 use portway::store::JsonStore;
 use portway::upstream::{self, Limits};
 use serde_json::{Value, json};
@@ -14,11 +14,11 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{PATIENCE, fixtures};
+use crate::app::{PATIENCE, fixture, fixtures};
 use crate::process::forest::shim;
 
 pub struct Rooms {
-    pub registry: Registry,
+    pub registry: Arc<Registry>,
     pub fleet: Fleet,
     dir: TempDir,
     stop: CancellationToken,
@@ -33,7 +33,8 @@ impl Rooms {
         std::fs::write(dir.path().join(".mcp.json"), file).unwrap();
         let store = JsonStore::open(&dir.path().join("data")).unwrap().store;
         let files = Files::new(dir.path().to_owned(), None);
-        let registry = Registry::open(files, Arc::new(store)).await.unwrap();
+        let registry = Registry::open(files, Arc::new(store)).await;
+        let registry = Arc::new(registry.unwrap());
         let (publisher, fleet) = Publisher::new();
         let stop = CancellationToken::new();
         let work = fleet::run(
@@ -53,6 +54,12 @@ impl Rooms {
             rooms.connected(name).await;
         }
         rooms
+    }
+
+    /// Takes over what is saved from now on.
+    pub fn follow(&self) {
+        let follower = registry::follow(self.registry.clone(), self.stop.clone());
+        tokio::spawn(follower);
     }
 
     pub fn path(&self, name: &str) -> std::path::PathBuf {
@@ -85,6 +92,14 @@ impl Rooms {
             .as_str()
             .unwrap_or_else(|| panic!("{answer:#}"))
             .to_owned())
+    }
+
+    /// Registers a fixture as POST does.
+    pub async fn create(&self, name: &str, args: &[&str]) {
+        let body = json!({"name": name, "command": fixture(), "args": args});
+        let body = parse_body(body.to_string().as_bytes()).unwrap();
+        let created = self.registry.create(body.name, body.spec, true).await;
+        created.unwrap();
     }
 
     /// Changes a definition as PATCH does; in force when this returns.
