@@ -20,6 +20,7 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
     let (what, server) = (&job.what, &job.errand.server);
     let text = match error {
         CallError::Upstream(UpstreamError::Rpc(error)) => {
+            let error = job.view.error_to_client(server, error);
             return Trouble::Error(relayed(error, job, peer));
         }
         CallError::Upstream(error @ UpstreamError::Timeout { .. }) => {

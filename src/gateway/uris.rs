@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::wire::RpcError;
 use crate::wire::object::{is_object, map_elements, member, pick, set_member, text};
 use crate::wire::schema::mentions;
 
@@ -86,6 +87,14 @@ pub fn result<'a>(server: &str, method: &str, result: &'a RawValue) -> Cow<'a, R
         }),
         _ => Cow::Borrowed(result),
     }
+}
+
+/// The data of a server's error: which resource was not found.
+pub fn error(server: &str, mut error: RpcError) -> RpcError {
+    if let Some(data) = error.data.take() {
+        error.data = Some(with_uri(server, &data).into_owned());
+    }
+    error
 }
 
 /// An object with one member changed, if it does change.
@@ -166,6 +175,23 @@ mod tests {
             assert_eq!(mapped.get(), to, "{method}");
             assert_eq!(matches!(mapped, Cow::Borrowed(_)), from == to);
         }
+    }
+
+    #[test]
+    fn i1_errors_name_the_uri_that_was_asked_for() {
+        for (from, to) in [
+            (
+                r#"{"uri":"a:b","x":1}"#,
+                r#"{"uri":"portway://s/a:b","x":1}"#,
+            ),
+            (r#"{"x":1}"#, r#"{"x":1}"#),
+            ("[]", "[]"),
+        ] {
+            let data = RawValue::from_string(from.to_owned()).unwrap();
+            let mapped = error("s", RpcError::new(-32002, "no").with_data(data));
+            assert_eq!(mapped.data.unwrap().get(), to);
+        }
+        assert!(error("s", RpcError::new(1, "")).data.is_none());
     }
 
     #[test]

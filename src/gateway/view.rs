@@ -123,6 +123,14 @@ impl View {
         }
     }
 
+    /// A server's error with the URI as this endpoint's clients know it.
+    pub fn error_to_client(&self, server: &str, error: RpcError) -> RpcError {
+        match self.only {
+            Some(_) => error,
+            None => uris::error(server, error),
+        }
+    }
+
     /// The result of a list method, whole and spelled for its reader.
     pub fn list(
         &self,

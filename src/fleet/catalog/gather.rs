@@ -231,3 +231,75 @@ fn rest(page: &RawValue, kind: Kind) -> Option<Box<RawValue>> {
     }
     (!object.is_empty()).then(|| wire::compact(&object.into_raw()).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    /// The list after these pages, and the cursor of the last.
+    fn gathered(era: Era, pages: &[&str]) -> (List, Option<String>) {
+        let mut list = List::new(Kind::Tools, era);
+        let mut cursor = None;
+        for (number, page) in pages.iter().enumerate() {
+            let page = raw(page);
+            list.judge(&page, number);
+            cursor = list.add(&page).unwrap();
+        }
+        (list, cursor)
+    }
+
+    #[test]
+    fn c3_pages_make_one_list_as_fresh_as_its_oldest_part() {
+        let pages = [
+            r#"{"tools":[{"name":"a"}],"nextCursor":"","ttlMs":9000,"cacheScope":"public","resultType":"complete","x":[1.0],"_meta":{"io.modelcontextprotocol/serverInfo":{},"k":1}}"#,
+            r#"{"tools":[ {"name":"b", "z":1e2} ],"ttlMs":500,"cacheScope":"public","y":1}"#,
+        ];
+        let (list, cursor) = gathered(Era::Modern, &pages);
+        assert_eq!(cursor, None);
+        let names: Vec<&str> = list.items.iter().map(|item| item.key.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(list.items[1].raw.get(), r#"{"name":"b", "z":1e2}"#);
+        assert_eq!(list.facts.freshness.ttl_ms, 500);
+        let rest = list.facts.rest.as_ref().unwrap().get();
+        assert_eq!(rest, r#"{"x":[1.0],"_meta":{"k":1}}"#);
+        // What a legacy server says of caching is not for anybody.
+        let (list, _) = gathered(Era::Legacy, &pages);
+        assert_eq!(list.facts.freshness, Freshness::NONE);
+        let (list, _) = gathered(Era::Modern, &[r#"{"tools":[],"resultType":"complete"}"#]);
+        assert!(list.facts.rest.is_none());
+    }
+
+    #[test]
+    fn threat_c4_odd_entries_are_left_out_and_told() {
+        let page = r#"{"tools":[{"name":"x","n":1},{"name":"x","n":2},{"name":""},{"n":1},7,{"name":"h\u200b"}]}"#;
+        let (list, _) = gathered(Era::Modern, &[page]);
+        assert_eq!(list.items.len(), 2);
+        assert_eq!(list.items[0].raw.get(), r#"{"name":"x","n":1}"#);
+        assert!(list.items[1].hides);
+        let told = list.remarks.join("\n");
+        for words in ["listed twice", "without \"name\"", "cannot be seen"] {
+            assert!(told.contains(words), "{told}");
+        }
+    }
+
+    #[test]
+    fn c4_what_is_no_list_is_an_error() {
+        for page in [
+            "[]",
+            "{}",
+            r#"{"tools":{}}"#,
+            r#"{"tools":[],"nextCursor":1}"#,
+        ] {
+            let mut list = List::new(Kind::Tools, Era::Modern);
+            assert!(list.add(&raw(page)).is_err(), "{page}");
+        }
+        let twice = r#"{"tools":[],"nextCursor":"a"}"#;
+        let (list, cursor) = gathered(Era::Modern, &[twice, twice]);
+        assert_eq!(cursor, None);
+        assert!(list.remarks[0].contains("repeats a cursor"));
+    }
+}
