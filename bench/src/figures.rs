@@ -5,19 +5,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
     pub calls: u64,
+    /// With those of the warm-up.
+    pub all_calls: u64,
     pub seconds: f64,
     /// Calls a second.
     pub rate: f64,
     /// Microseconds.
     pub median: f64,
     pub p99: f64,
+    /// Seconds on the CPU that the load itself took.
+    pub spent: f64,
     /// The size of an answer's body.
     pub bytes: usize,
 }
 
 impl Figures {
     /// `waits` are nanoseconds, in any order.
-    pub fn new(mut waits: Vec<u32>, seconds: f64, bytes: usize) -> Figures {
+    pub fn new(mut waits: Vec<u32>, seconds: f64, spent: f64, bytes: usize) -> Figures {
         waits.sort_unstable();
         let at = |share: f64| {
             let place = (waits.len() as f64 * share) as usize;
@@ -27,10 +31,12 @@ impl Figures {
         };
         Figures {
             calls: waits.len() as u64,
+            all_calls: waits.len() as u64,
             seconds,
             rate: waits.len() as f64 / seconds,
             median: at(0.5),
             p99: at(0.99),
+            spent,
             bytes,
         }
     }

@@ -113,7 +113,7 @@ fn get(address: &str, path: &str) -> anyhow::Result<u16> {
 /// An upstream over HTTP, on the core of the load.
 pub struct Upstream {
     pub address: SocketAddr,
-    _process: Process,
+    pub process: Process,
 }
 
 impl Upstream {
@@ -131,10 +131,7 @@ impl Upstream {
         ]);
         let process = Process::start(Core::Load, &program, Stdio::null())?;
         until_listening(address)?;
-        Ok(Upstream {
-            address,
-            _process: process,
-        })
+        Ok(Upstream { address, process })
     }
 
     pub fn url(&self) -> String {
@@ -276,12 +273,15 @@ impl Nginx {
     /// The process that does the work.
     pub fn worker(&self) -> anyhow::Result<u32> {
         let pid = self.process.pid();
-        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
-        let worker = children
-            .split_whitespace()
-            .next()
-            .context("nginx has no worker")?;
-        Ok(worker.parse()?)
+        let start = Instant::now();
+        loop {
+            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
+            if let Some(worker) = children.split_whitespace().next() {
+                return Ok(worker.parse()?);
+            }
+            ensure!(start.elapsed() < PATIENCE, "nginx has no worker");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use crate::Era;
 use crate::exchange::{self, find, whole};
 use crate::figures::Figures;
+use crate::lab::cpu;
 
 /// What a run may take beyond its time: one limit for all, since a timer for
 /// each answer would be measured too.
@@ -94,8 +95,10 @@ async fn measure(options: &Options) -> anyhow::Result<Figures> {
         return round(&mut clients, Until::Calls(calls)).await;
     }
     let time = Duration::try_from_secs_f64(options.seconds)?;
-    round(&mut clients, Until::Time(time / 5)).await?;
-    round(&mut clients, Until::Time(time)).await
+    let warmed = round(&mut clients, Until::Time(time / 5)).await?;
+    let mut figures = round(&mut clients, Until::Time(time)).await?;
+    figures.all_calls += warmed.calls;
+    Ok(figures)
 }
 
 #[derive(Clone, Copy)]
@@ -107,7 +110,7 @@ enum Until {
 async fn round(clients: &mut Vec<Client>, until: Until) -> anyhow::Result<Figures> {
     let local = tokio::task::LocalSet::new();
     let asked = Rc::new(Cell::new(0));
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), cpu(std::process::id()));
     let work = clients.drain(..).map(|mut client| {
         let asked = asked.clone();
         local.spawn_local(async move {
@@ -136,6 +139,7 @@ async fn round(clients: &mut Vec<Client>, until: Until) -> anyhow::Result<Figure
     });
     let done = done.await?;
     let seconds = start.elapsed().as_secs_f64();
+    let spent = cpu(std::process::id()) - before;
     let mut all = Vec::new();
     let mut bytes = 0;
     for (client, waits) in done {
@@ -143,7 +147,7 @@ async fn round(clients: &mut Vec<Client>, until: Until) -> anyhow::Result<Figure
         clients.push(client);
         all.extend(waits);
     }
-    Ok(Figures::new(all, seconds, bytes))
+    Ok(Figures::new(all, seconds, spent, bytes))
 }
 
 /// One connection, and one session on it where the era has sessions.

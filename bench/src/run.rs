@@ -40,8 +40,8 @@ struct Series {
     name: &'static str,
     /// What `load` is called with.
     args: Vec<String>,
-    /// Whose time on the CPU counts.
-    pid: Option<u32>,
+    gateway: Option<u32>,
+    upstream: Option<u32>,
 }
 
 impl Series {
@@ -58,7 +58,8 @@ impl Series {
         Series {
             name,
             args: args.map(ToOwned::to_owned).into(),
-            pid: None,
+            gateway: None,
+            upstream: None,
         }
     }
 
@@ -67,31 +68,50 @@ impl Series {
         self
     }
 
-    fn of(mut self, pid: u32) -> Series {
-        self.pid = Some(pid);
+    fn through(mut self, pid: u32) -> Series {
+        self.gateway = Some(pid);
+        self
+    }
+
+    fn to(mut self, upstream: &Upstream) -> Series {
+        self.upstream = Some(upstream.process.pid());
         self
     }
 
     fn run(&self, seconds: f64) -> anyhow::Result<Run> {
-        let before = self.pid.map(lab::cpu);
-        let seconds = seconds.to_string();
+        let spent = || {
+            let spent = |pid: Option<u32>| pid.map_or(0.0, lab::cpu);
+            (spent(self.gateway), spent(self.upstream))
+        };
+        let before = spent();
         let mut args = self.args.clone();
-        args.extend(["--seconds".to_owned(), seconds]);
+        args.extend(["--seconds".to_owned(), seconds.to_string()]);
         let figures = load(&args).with_context(|| self.name)?;
-        let spent = self
-            .pid
-            .map(lab::cpu)
-            .zip(before)
-            .map(|(now, before)| now - before);
-        Ok(Run { figures, spent })
+        let after = spent();
+        let calls = figures.all_calls as f64 / 1e6;
+        let own = figures.spent * 1e6 / figures.calls as f64;
+        Ok(Run {
+            gateway: (after.0 - before.0) / calls,
+            ends: own + (after.1 - before.1) / calls,
+            figures,
+        })
     }
 }
 
-/// One run of one series.
+/// One run of one series; times on the CPU are microseconds a call.
 pub struct Run {
     pub figures: Figures,
-    /// Seconds on the CPU, the warm-up's included.
-    spent: Option<f64>,
+    pub gateway: f64,
+    /// The load and the upstream, which share a core.
+    pub ends: f64,
+}
+
+impl Run {
+    /// Calls a second if the cores had nothing else to do: what a machine
+    /// that others use as well can tell.
+    pub fn capacity(&self) -> f64 {
+        1e6 / self.gateway.max(self.ends)
+    }
 }
 
 /// Runs the load on its core.
@@ -120,25 +140,14 @@ impl Results {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
 
-    pub fn median(&self, name: &str, value: impl Fn(&Figures) -> f64) -> f64 {
-        median(self.of(name).iter().map(|run| value(&run.figures)))
+    pub fn median(&self, name: &str, value: impl Fn(&Run) -> f64) -> f64 {
+        median(self.of(name).iter().map(value))
     }
 
     /// The middle of what `one` is to `other`, round by round.
-    pub fn compare(&self, one: &str, other: &str, with: impl Fn(&Figures, &Figures) -> f64) -> f64 {
+    pub fn compare(&self, one: &str, other: &str, with: impl Fn(&Run, &Run) -> f64) -> f64 {
         let pairs = self.of(one).iter().zip(self.of(other));
-        median(pairs.map(|(one, other)| with(&one.figures, &other.figures)))
-    }
-
-    pub fn ratio(&self, one: &str, other: &str) -> f64 {
-        self.compare(one, other, |one, other| one.rate / other.rate)
-    }
-
-    /// Microseconds on the gateway's CPU for one call. The warm-up is a fifth
-    /// of the run, and costs as much.
-    pub fn cpu(&self, name: &str) -> f64 {
-        let each = self.of(name).iter();
-        median(each.filter_map(|run| Some(run.spent? * 1e6 / (run.figures.calls as f64 * 1.2))))
+        median(pairs.map(|(one, other)| with(one, other)))
     }
 }
 
@@ -183,11 +192,13 @@ fn speeds(options: &Options) -> anyhow::Result<Results> {
             let series = &all[(at + round) % all.len()];
             let run = series.run(options.seconds)?;
             eprintln!(
-                "round {} {:16} {:8.0}/s  median {:6.1} us",
+                "round {} {:14} {:7.0}/s, could be {:7.0}/s; median {:6.1} us; gateway {:5.1} us",
                 round + 1,
                 series.name,
                 run.figures.rate,
-                run.figures.median
+                run.capacity(),
+                run.figures.median,
+                run.gateway
             );
             results.0.entry(series.name).or_default().push(run);
         }
@@ -207,29 +218,34 @@ fn calls(
         Series::new(name, &shared, era, connections)
             .with("tool", &format!("mcp_{server}_echo"))
             .with("token", TOKEN)
-            .of(portway.process.pid())
+            .through(portway.process.pid())
+            .to(if server == "modern" { modern } else { legacy })
     };
     let worker = nginx.worker()?;
     let proxied = |name, era, port: usize, connections| {
         let url = format!("http://{}/mcp", nginx.addresses[port]);
-        Series::new(name, &url, era, connections).of(worker)
+        let upstream = [modern, legacy][port];
+        Series::new(name, &url, era, connections)
+            .through(worker)
+            .to(upstream)
     };
     let alone = portway.url("/servers/modern/mcp");
     Ok(vec![
-        Series::new("direct modern", &modern.url(), Modern, MANY),
+        Series::new("direct modern", &modern.url(), Modern, MANY).to(modern),
         through("http modern", Modern, "modern", MANY),
         proxied("nginx modern", Modern, 0, MANY),
         through("stdio modern", Modern, "pipe", MANY),
         through("cross modern", Modern, "legacy", MANY),
-        Series::new("direct legacy", &legacy.url(), Legacy, MANY),
+        Series::new("direct legacy", &legacy.url(), Legacy, MANY).to(legacy),
         through("http legacy", Legacy, "legacy", MANY),
         proxied("nginx legacy", Legacy, 1, MANY),
         through("stdio legacy", Legacy, "old_pipe", MANY),
         through("cross legacy", Legacy, "modern", MANY),
         Series::new("alone modern", &alone, Modern, MANY)
             .with("token", TOKEN)
-            .of(portway.process.pid()),
-        Series::new("one direct", &modern.url(), Modern, 1),
+            .through(portway.process.pid())
+            .to(modern),
+        Series::new("one direct", &modern.url(), Modern, 1).to(modern),
         through("one http", Modern, "modern", 1),
         proxied("one nginx", Modern, 0, 1),
         through("one stdio", Modern, "pipe", 1),
@@ -243,7 +259,7 @@ fn lists(portway: &Portway) -> anyhow::Result<(Vec<Series>, Process)> {
         Series::new(name, &url, era, MANY)
             .with("what", "list")
             .with("token", TOKEN)
-            .of(portway.process.pid())
+            .through(portway.process.pid())
     };
     let modern = list("list modern", Era::Modern);
     let bytes = modern.run(0.1)?.figures.bytes;
@@ -251,6 +267,6 @@ fn lists(portway: &Portway) -> anyhow::Result<(Vec<Series>, Process)> {
     let url = format!("http://{address}/assets/list.json");
     let file = Series::new("list file", &url, Era::Modern, MANY)
         .with("what", "get")
-        .of(page.pid());
+        .through(page.pid());
     Ok((vec![modern, list("list legacy", Era::Legacy), file], page))
 }
