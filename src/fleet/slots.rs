@@ -82,8 +82,10 @@ impl Desk {
             }
             slots.entry(key.clone()).or_default().clone()
         };
+        // Boxed: connecting is rare and its future large, and this one is part
+        // of every call's.
         let made = cell
-            .get_or_try_init(|| self.make(&key, slot.capabilities.clone()))
+            .get_or_try_init(|| Box::pin(self.make(&key, slot.capabilities.clone())))
             .await;
         if made.is_err() {
             self.forget(&key, &cell);
