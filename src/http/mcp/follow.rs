@@ -74,10 +74,11 @@ impl Follow {
         self
     }
 
-    /// Shows the client at once that the stream is there.
-    pub(super) fn greet(mut self, version: &str) -> Follow {
+    /// Shows the client at once that the stream is there; what follows comes
+    /// after message `at`.
+    pub(super) fn greet(mut self, version: &str, at: u64) -> Follow {
         let stream = self.reader.stream().id();
-        let first = event_id(self.kind, stream, self.reader.position())
+        let first = event_id(self.kind, stream, at)
             .filter(|_| takes_priming(version))
             .map_or_else(comment, |id| priming(&id));
         self.queued.push_back(first);

@@ -81,7 +81,8 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
             None => return Ok(nothing_left()),
         },
     };
-    let mut follow = Follow::new(reader, kind).greet(session.version);
+    let at = reader.position();
+    let mut follow = Follow::new(reader, kind).greet(session.version, at);
     if kind == Kind::Own {
         post.front.gateway.attach(post.caller, &session);
         follow = follow.until(closing);

@@ -17,7 +17,7 @@ mod running;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
-use axum::extract::{FromRef, FromRequestParts, Path, Query};
+use axum::extract::{FromRequestParts, Path, Query};
 use axum::routing::{get, post};
 use http::request::Parts;
 use serde::Deserialize;
@@ -97,29 +97,26 @@ fn refused(error: FilterError, asked: Option<&str>) -> ApiError {
 
 /// A handler's argument: who asks, and through which endpoint. A server that
 /// does not exist is told in the shape of the REST API.
-impl<S: Send + Sync> FromRequestParts<S> for Caller
-where
-    Front: FromRef<S>,
-{
+impl FromRequestParts<Front> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Caller, ApiError> {
-        let principal = match Principal::from_request_parts(parts, state).await? {
+    async fn from_request_parts(parts: &mut Parts, front: &Front) -> Result<Caller, ApiError> {
+        let principal = match Principal::from_request_parts(parts, front).await? {
             Principal::Admin => &ADMIN,
         };
-        let bad = |_| ApiError::bad_request("the path or query cannot be read");
-        let Path(Named { server }) = Path::from_request_parts(parts, state)
+        let Path(Named { server }) = Path::from_request_parts(parts, front)
             .await
             .map_err(|_| ApiError::bad_request("the path cannot be read"))?;
-        let Query(Asked { filter }) = Query::try_from_uri(&parts.uri).map_err(bad)?;
+        let Query(Asked { filter }) = Query::try_from_uri(&parts.uri)
+            .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
         let scope = match server {
             Some(server) => {
-                let found = Front::from_ref(state).registry.find(&server);
+                let found = front.registry.find(&server);
                 let wanted = found.ok_or(RegistryError::NotFound(server))?;
                 Scope::Server(wanted.name.clone())
             }
             None => {
-                let filters = Front::from_ref(state).registry.filters();
+                let filters = front.registry.filters();
                 let known = filters.borrow().find(filter.as_deref()).map(drop);
                 known.map_err(|error| refused(error, filter.as_deref()))?;
                 Scope::Everything {

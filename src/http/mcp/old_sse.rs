@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::{Query, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -138,22 +137,24 @@ fn endpoint(caller: &Caller, id: &str) -> Bytes {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Place {
+struct Place {
     #[serde(rename = "sessionId")]
-    session: Option<String>,
+    session: String,
 }
 
 pub(super) async fn take(
     State(front): State<Front>,
     caller: Caller,
-    Query(place): Query<Place>,
-    body: Body,
+    request: HttpRequest,
 ) -> Response {
-    let id = place.session.unwrap_or_default();
-    let Some(pipe) = front.pipes.find(&caller, &id) else {
+    let place = Query::<Place>::try_from_uri(request.uri());
+    let pipe = place
+        .ok()
+        .and_then(|Query(place)| front.pipes.find(&caller, &place.session));
+    let Some(pipe) = pipe else {
         return ApiError::not_found("there is no such connection").into_response();
     };
-    let body = match read_body(body).await {
+    let body = match read_body(request.into_body()).await {
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };

@@ -114,7 +114,8 @@ impl Answers {
         session.announce(&stream);
         let mut follow = Follow::new(reader, Kind::Answer);
         if got.is_empty() || takes_priming(session.version) {
-            follow = follow.greet(session.version);
+            // A client that gets no further than this has seen nothing.
+            follow = follow.greet(session.version, 0);
         }
         for event in &got {
             follow = follow.again(event);
@@ -217,5 +218,57 @@ impl Drop for Unanswered {
             let reply = Reply::error(&self.id, &error);
             self.stream.answer(reply.body);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::config::Secret;
+    use crate::gateway::{Scope, Seal, Sessions, Source};
+
+    /// Says something, then panics.
+    struct Panics(bool);
+
+    #[async_trait]
+    impl Source for Panics {
+        async fn next(&mut self) -> Item {
+            assert!(!std::mem::replace(&mut self.0, true), "as told");
+            Item::Message("{}".into())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_answer() {
+        let secret = Secret::new("a secret of thirty-two characters");
+        let sessions = Sessions::new(Arc::new(Seal::new(&secret)));
+        let caller = Caller {
+            principal: "admin".into(),
+            scope: Scope::Everything { filter: None },
+        };
+        let nothing = RawValue::from_string("{}".to_owned()).unwrap();
+        let id = sessions.open(&caller, "2025-11-25", &nothing);
+        let session = sessions.find(&caller, &id).unwrap();
+        let stream = session.stream();
+        let mut reader = stream.read().unwrap();
+        let id = RawValue::from_string("7".to_owned()).unwrap();
+        let unanswered = Unanswered {
+            id: id.clone(),
+            stream,
+            armed: true,
+        };
+        let running = session.begin(&id).unwrap();
+        let exchange = Exchange::Streaming(Box::new(Panics(false)));
+        let task = tokio::spawn(pump(exchange, running, unanswered));
+        assert!(task.await.unwrap_err().is_panic());
+        assert!(!reader.next().await.unwrap().answer);
+        let answer = reader.next().await.unwrap();
+        let text = String::from_utf8(answer.message.to_vec()).unwrap();
+        assert!(answer.answer && text.contains(r#""id":7,"error":{"code":-32603"#));
     }
 }

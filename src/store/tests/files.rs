@@ -28,6 +28,21 @@ fn k1_the_admin_token_is_made_once_and_kept() {
 }
 
 #[test]
+fn k1_the_secret_of_sessions_is_made_once_and_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = session_secret(directory.path(), None).unwrap();
+    assert_eq!(made.expose().len(), 43);
+    assert!(session_secret(directory.path(), None).unwrap() == made);
+    assert!(admin_token(directory.path(), None).unwrap() != made);
+
+    let given = Secret::new("the same on every replica, and long enough");
+    assert!(session_secret(directory.path(), Some(&given)).unwrap() == given);
+
+    fs::write(directory.path().join("session_secret"), "short\n").unwrap();
+    assert!(session_secret(directory.path(), None).is_err());
+}
+
+#[test]
 fn the_instance_id_stays() {
     let directory = tempfile::tempdir().unwrap();
     let id = instance_id(directory.path()).unwrap();

@@ -136,6 +136,7 @@ async fn threat_d2_the_message_url_is_one_clients_own() {
     for place in [
         "/servers/x/messages".to_owned(),
         "/servers/x/messages?sessionId=".to_owned(),
+        format!("/servers/x/messages?sessionId={id}&sessionId={id}"),
         "/servers/x/messages?sessionId=AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
         // Another endpoint is another client.
         format!("/messages?sessionId={id}"),

@@ -96,6 +96,25 @@ async fn k4_resumption_keeps_the_answer() {
 }
 
 #[tokio::test]
+async fn k4_a_client_that_saw_only_the_first_id_misses_nothing() {
+    let app = portway(&[]).await;
+    let client = legacy(&app, X, "2025-11-25", json!({})).await;
+    // One whose stream begins with a message, one that begins in silence.
+    for pause in [0, 200] {
+        let mut talk = client
+            .request(5, "tools/call", steps(3, pause))
+            .send()
+            .await;
+        let primed = talk.event().await.unwrap();
+        assert!(primed.data.is_empty());
+        drop(talk);
+        let (seen, answer) = rest(client.resume(&primed.id.unwrap()).send().await).await;
+        assert_eq!(seen, [1, 2, 3]);
+        assert_eq!(said(&answer), "3 steps");
+    }
+}
+
+#[tokio::test]
 async fn k4_an_answer_given_while_nobody_listened_is_kept() {
     let app = portway(&[]).await;
     let client = legacy(&app, X, "2025-11-25", json!({})).await;
