@@ -2,6 +2,7 @@
 //! official SDKs that `make tools` installs. Their code judges ours.
 
 mod changes;
+mod clients;
 mod everything;
 mod npx;
 mod reference;

@@ -2,7 +2,7 @@
 // The same questions asked of a server directly and through Portway: the answers, what was
 // asked back, and what ran at the server must be the same.
 //
-//   run.mjs [--portway BINARY] [--only TEXT] [--show] [CELL...]
+//   run.mjs [--portway BINARY] [--only REGEX] [--show] [CELL...]
 //
 // A cell is CLIENT-UPSTREAM-TRANSPORT[-shared], such as modern-2025-stdio; `direct-modern`
 // and `direct-legacy` compare the server with itself. JSON summary on stdout.
@@ -108,7 +108,7 @@ function parse(name) {
 
 async function compare(cell) {
     const began = Date.now();
-    const all = [...LISTS, ...CALLS, ...ASKING, ...WATCHING].filter(([name]) => !options.only || name.includes(options.only));
+    const all = [...LISTS, ...CALLS, ...ASKING, ...WATCHING].filter(([name]) => !options.only || new RegExp(options.only).test(name));
     const expected = await reference(cell.client, all);
     const left = all.filter(([, , more]) => more?.unless?.(cell));
     const questions = all.filter(question => !left.includes(question));
