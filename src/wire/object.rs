@@ -2,6 +2,7 @@
 //! is inside them.
 
 mod edit;
+mod members;
 #[cfg(test)]
 mod tests;
 
@@ -10,10 +11,11 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::Deserializer as _;
-use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::de::{SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub use edit::{MAX_MEMBERS, Object};
+use members::Members;
 
 /// A member's name as it was written, quotes and escapes included.
 #[derive(Clone, Copy)]
@@ -32,7 +34,9 @@ impl<'a> Key<'a> {
     /// Compares after unescaping: `"\u006eame"` is `name` to every peer.
     pub fn is(self, name: &str) -> bool {
         let inner = self.inner();
-        inner == name || (inner.contains('\\') && self.decoded() == name)
+        // Escapes only ever make a name longer.
+        inner == name
+            || (inner.len() > name.len() && inner.contains('\\') && self.decoded() == name)
     }
 
     /// The name itself. A lone surrogate has none, its spelling stands in.
@@ -42,32 +46,21 @@ impl<'a> Key<'a> {
 }
 
 /// Calls `visit` for each member in order; false if `raw` is not an object.
-pub fn each_member<'a>(raw: &'a RawValue, visit: impl FnMut(Key<'a>, &'a RawValue)) -> bool {
-    each_member_of(raw.get(), visit)
-}
-
-fn each_member_of<'a>(json: &'a str, visit: impl FnMut(Key<'a>, &'a RawValue)) -> bool {
-    json.starts_with('{')
-        && serde_json::Deserializer::from_str(json)
-            .deserialize_map(EachMember(visit))
-            .is_ok()
-}
-
-struct EachMember<F>(F);
-
-impl<'a, F: FnMut(Key<'a>, &'a RawValue)> Visitor<'a> for EachMember<F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'a>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<&RawValue>()? {
-            (self.0)(Key(key.get()), map.next_value()?);
+pub fn each_member<'a>(raw: &'a RawValue, mut visit: impl FnMut(Key<'a>, &'a RawValue)) -> bool {
+    let Some(members) = Members::of(raw.get()) else {
+        return false;
+    };
+    for (key, value) in members {
+        if let Some(value) = part(value) {
+            visit(key, value);
         }
-        Ok(())
     }
+    true
+}
+
+/// A part of valid JSON that is a value of its own.
+fn part(json: &str) -> Option<&RawValue> {
+    serde_json::from_str(json).ok()
 }
 
 /// Several top-level members in one pass.
@@ -77,18 +70,16 @@ impl<'a, F: FnMut(Key<'a>, &'a RawValue)> Visitor<'a> for EachMember<F> {
 pub fn pick<'a, const N: usize>(raw: &'a RawValue, names: [&str; N]) -> [Option<&'a RawValue>; N] {
     let mut found = [None; N];
     let mut twice = [false; N];
-    each_member(raw, |key, value| {
-        let name = key.decoded();
-        if let Some(at) = names.iter().position(|wanted| *wanted == name) {
+    for (key, value) in Members::of(raw.get()).into_iter().flatten() {
+        if let Some(at) = names.iter().position(|wanted| key.is(wanted)) {
             twice[at] |= found[at].replace(value).is_some();
         }
-    });
-    for (value, twice) in found.iter_mut().zip(twice) {
-        if twice {
-            *value = None;
-        }
     }
-    found
+    let mut at = 0;
+    found.map(|value| {
+        at += 1;
+        value.filter(|_| !twice[at - 1]).and_then(part)
+    })
 }
 
 /// One top-level member; see [`pick`] for members written twice.

@@ -42,8 +42,43 @@ fn opens_at_most(bytes: &[u8], limit: usize) -> bool {
     })
 }
 
+/// The index of the first byte from `at` on that is not layout.
+pub(super) fn after_space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// The index just after the value that begins at `at`, in valid JSON.
+pub(super) fn after_value(bytes: &[u8], mut at: usize) -> usize {
+    let mut depth = 0usize;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = after_string(bytes, at + 1),
+            b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
+            b'}' | b']' => (at, depth) = (at + 1, depth.saturating_sub(1)),
+            // A number or a word; between other values only layout.
+            _ if depth == 0 => return at + scalar(&bytes[at..]),
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    bytes.len()
+}
+
+fn scalar(bytes: &[u8]) -> usize {
+    let ends = |b: &u8| matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+    bytes.iter().position(ends).unwrap_or(bytes.len())
+}
+
 /// The index just after the string whose opening quote lies before `at`.
-fn after_string(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn after_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'"' => return at + 1,

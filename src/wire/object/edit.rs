@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::value::RawValue;
 
-use super::{Key, each_member_of, quote, raw};
+use super::members::Members;
+use super::{Key, quote, raw};
 
 /// Most members of an object we edit. Those have a handful; a message made of
 /// nothing but members would cost many times its size to hold apart.
@@ -58,15 +59,13 @@ impl<'a> Object<'a> {
 
     fn read_json(json: &'a str) -> Option<Self> {
         let mut members = Vec::with_capacity(8);
-        let mut count = 0;
-        let is_object = each_member_of(json, |key, value| {
-            count += 1;
-            if count <= MAX_MEMBERS {
-                let value = Part::Json(Cow::Borrowed(value.get()));
-                members.push((Name::Written(key.0), value));
+        for (key, value) in Members::of(json)? {
+            if members.len() == MAX_MEMBERS {
+                return None;
             }
-        });
-        (is_object && count <= MAX_MEMBERS).then_some(Self { members })
+            members.push((Name::Written(key.0), Part::Json(Cow::Borrowed(value))));
+        }
+        Some(Self { members })
     }
 
     pub fn is_empty(&self) -> bool {

@@ -153,4 +153,43 @@ proptest! {
         let object = set_member(&json("{}"), &name, RawValue::TRUE);
         prop_assert!(member(&object, &name).is_some());
     }
+
+    /// Whatever is in them, and however they are laid out.
+    #[test]
+    fn members_are_walked_as_they_are_written(
+        members in prop::collection::vec((spaced(quoted()), spaced(value())), 0..8),
+    ) {
+        let texts: Vec<String> = members.iter().map(|(k, v)| format!("{k}:{v}")).collect();
+        let object = json(&format!("{{{}}}", texts.join(",")));
+        let mut found = Vec::new();
+        prop_assert!(each_member(&object, |key, value| found.push((key.written(), value.get()))));
+        let members: Vec<_> = members.iter().map(|(k, v)| (k.trim(), v.trim())).collect();
+        prop_assert_eq!(found, members);
+    }
+}
+
+fn quoted() -> impl Strategy<Value = String> {
+    r#""([a-z é{}\[\],:]|\\\\|\\"|\\u00e9){0,20}""#.prop_map(String::from)
+}
+
+fn value() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![quoted(), "-?[1-9]\\.[0-9]e[0-9]|[0-9]|true|null"];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        let inner = spaced(inner);
+        let array = prop::collection::vec(inner.clone(), 0..4);
+        let object = prop::collection::vec((spaced(quoted()), inner), 0..4);
+        prop_oneof![
+            array.prop_map(|all| format!("[{}]", all.join(","))),
+            object.prop_map(|all| {
+                let all: Vec<String> = all.iter().map(|(k, v)| format!("{k}:{v}")).collect();
+                format!("{{{}}}", all.join(","))
+            }),
+        ]
+    })
+}
+
+fn spaced(inner: impl Strategy<Value = String> + 'static) -> BoxedStrategy<String> {
+    ("[ \\t\\n]{0,2}", inner, "[ \\r\\n]{0,2}")
+        .prop_map(|(before, value, after)| before + &value + &after)
+        .boxed()
 }
