@@ -28,6 +28,8 @@ pub struct Slot {
     pub principal: Arc<str>,
     /// The legacy client's session, if it has one.
     pub session: Option<Arc<str>>,
+    /// Cancelled at that session's end.
+    pub ended: Option<CancellationToken>,
     /// What this client can be asked, in legacy words and canonical: clients
     /// that can be asked the same may share.
     pub capabilities: Arc<RawValue>,
@@ -85,7 +87,7 @@ impl Desk {
         // Boxed: connecting is rare and its future large, and this one is part
         // of every call's.
         let made = cell
-            .get_or_try_init(|| Box::pin(self.make(&key, slot.capabilities.clone())))
+            .get_or_try_init(|| Box::pin(self.make(&key, slot)))
             .await;
         if made.is_err() {
             self.forget(&key, &cell);
@@ -122,21 +124,30 @@ impl Desk {
         }
     }
 
-    async fn make(
-        self: &Arc<Self>,
-        key: &Key,
-        capabilities: Arc<RawValue>,
-    ) -> Result<Connection, UpstreamError> {
+    async fn make(self: &Arc<Self>, key: &Key, slot: &Slot) -> Result<Connection, UpstreamError> {
+        let capabilities = slot.capabilities.clone();
         let (link, connection) = self.recipe.connect(capabilities, None, &self.stop).await?;
         let desk = self.clone();
         let (key, held) = (key.clone(), connection.clone());
+        let ended = match self.recipe.spec.isolation {
+            Isolation::Session => slot.ended.clone().unwrap_or_default(),
+            // It serves other sessions too.
+            Isolation::Shared | Isolation::Principal => CancellationToken::new(),
+        };
         self.tasks
-            .spawn(async move { desk.hold(key, link, held).await });
+            .spawn(async move { desk.hold(key, link, held, ended).await });
         Ok(connection)
     }
 
-    /// Owns one connection until it is gone, idle, or the desk closes.
-    async fn hold(self: Arc<Self>, key: Key, mut link: Link, connection: Connection) {
+    /// Owns one connection until it is gone, idle, its session `ended`, or the
+    /// desk closes.
+    async fn hold(
+        self: Arc<Self>,
+        key: Key,
+        mut link: Link,
+        connection: Connection,
+        ended: CancellationToken,
+    ) {
         let gone = link.gone();
         tokio::pin!(gone);
         let mut used = Instant::now();
@@ -145,6 +156,7 @@ impl Desk {
             tokio::select! {
                 _ = &mut gone => break,
                 () = self.stop.cancelled() => break,
+                () = ended.cancelled() => break,
                 Some(said) = link.inbound.recv() => self.heard(said),
                 _ = looks.tick() => {
                     if connection.in_flight() > 0 {

@@ -63,6 +63,7 @@ pub(super) fn resolve(
             slot: Slot {
                 principal: caller.principal.clone(),
                 session: session.map(|session| session.key()),
+                ended: session.map(|session| session.ended().clone()),
                 capabilities: askable(client.era, abilities),
             },
             method: incoming.method.to_owned(),
@@ -85,6 +86,7 @@ pub(super) fn slot(caller: &Caller, session: &Session) -> Slot {
     Slot {
         principal: caller.principal.clone(),
         session: Some(session.key()),
+        ended: Some(session.ended().clone()),
         capabilities: Abilities::read(&session.capabilities).legacy(),
     }
 }

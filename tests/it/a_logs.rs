@@ -145,7 +145,7 @@ async fn a12_the_server_s_own_log_messages_are_kept() {
 }
 
 #[tokio::test]
-async fn a12_a_flood_of_stderr_is_bounded_and_stops_nobody() {
+async fn a12_trap28_a_flood_of_stderr_is_bounded_and_stops_nobody() {
     let app = setup()
         .mcp(fixtures(&[("one", &["--flood-stderr"]), ("two", &[])]))
         .start()

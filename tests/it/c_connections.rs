@@ -70,7 +70,7 @@ async fn c2_the_wrong_era_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn c2_odd_answers_to_the_probe_all_lead_to_a_connection() {
+async fn c2_trap05_odd_answers_to_the_probe_all_lead_to_a_connection() {
     let legacy = |flag: &'static str| vec!["--era", "legacy", flag];
     let odd = [
         ("exit", legacy("--exit-on-discover")),
@@ -100,7 +100,7 @@ async fn c2_odd_answers_to_the_probe_all_lead_to_a_connection() {
 }
 
 #[tokio::test]
-async fn c2_a_server_that_exits_on_the_probe_costs_one_spawn_and_is_remembered() {
+async fn c2_trap05_a_server_that_exits_on_the_probe_costs_one_spawn_and_is_remembered() {
     let args = &[
         "--era",
         "legacy",

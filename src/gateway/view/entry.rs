@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn trap_7_annotations_nobody_can_follow_are_taken_out() {
+    fn trap07_annotations_nobody_can_follow_are_taken_out() {
         let bad = raw(
             r#"{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}},"z":1}"#,
         );

@@ -233,7 +233,7 @@ fn lists_of_a_server_that_is_away_are_marked() {
 }
 
 #[test]
-fn trap_20_cursors_fit_the_list_they_are_of() {
+fn trap20_cursors_fit_the_list_they_are_of() {
     let names: Vec<String> = (0..4500).map(|number| format!("t{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let view = |names: &[&str]| {

@@ -110,7 +110,7 @@ fn modern_clients_get_the_stamps_their_era_demands() {
 }
 
 #[test]
-fn trap_8_legacy_clients_see_no_stamps() {
+fn trap08_legacy_clients_see_no_stamps() {
     let table = [
         ("ping", r#"{"resultType":"complete"}"#, "{}"),
         (
@@ -268,7 +268,7 @@ fn freshness_is_the_least_of_its_parts() {
 }
 
 #[test]
-fn trap_21_errors_speak_the_clients_era() {
+fn trap21_errors_speak_the_clients_era() {
     let show = |error: RpcError| {
         format!(
             "{} {error} {}",

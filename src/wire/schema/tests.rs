@@ -77,7 +77,7 @@ fn the_dialect_stays_at_the_root() {
 }
 
 #[test]
-fn trap_7_annotations_can_be_taken_out() {
+fn trap07_annotations_can_be_taken_out() {
     let table = [
         (r#"{"type":"object", "a":1}"#, r#"{"type":"object", "a":1}"#),
         (

@@ -18,7 +18,7 @@ fn kinds(step: Step) -> &'static [&'static str] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a3_every_step_ends_the_whole_tree() {
+async fn a3_trap28_every_step_ends_the_whole_tree() {
     for &step in ladder_here().await.works() {
         for kind in kinds(step) {
             let tree = Tree::new();

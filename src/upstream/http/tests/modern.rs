@@ -289,7 +289,7 @@ async fn d4_progress_restarts_the_limit() {
 }
 
 #[tokio::test]
-async fn c6_a_broken_modern_stream_is_lost_and_not_asked_again() {
+async fn c6_trap13_a_broken_modern_stream_is_lost_and_not_asked_again() {
     let server = modern(|asked| async move {
         match asked.tool() {
             "cut" => Say::events(&[

@@ -116,7 +116,7 @@ fn kind(error: &UpstreamError) -> &'static str {
 }
 
 #[tokio::test]
-async fn c2_outages_and_refusals_are_no_evidence_of_an_era() {
+async fn c2_trap03_outages_and_refusals_are_no_evidence_of_an_era() {
     let cases: &[(&str, Answer, Expected)] = &[
         ("401", |_| Say::Status(401), ("login", "wants a login")),
         (

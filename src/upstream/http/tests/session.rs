@@ -272,7 +272,7 @@ async fn c6_an_answer_is_picked_up_where_its_stream_broke() {
 }
 
 #[tokio::test]
-async fn c6_an_answer_that_cannot_be_picked_up_is_lost_and_nothing_runs_twice() {
+async fn c6_trap13_an_answer_that_cannot_be_picked_up_is_lost_and_nothing_runs_twice() {
     let server = legacy(|asked| async move {
         let started = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
         Some(match asked.tool() {

@@ -202,7 +202,7 @@ async fn c2_a_url_said_to_be_sse_may_be_streamable_http() {
 }
 
 #[tokio::test]
-async fn g3_messages_go_to_no_other_origin() {
+async fn g3_trap24_messages_go_to_no_other_origin() {
     for endpoint in [
         "http://evil.example/messages",
         "//evil.example/messages",

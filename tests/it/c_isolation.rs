@@ -1,0 +1,205 @@
+//! SPEC C7: who shares a process with whom, and whose question it is.
+
+use serde_json::{Value, json};
+
+use crate::app::{App, alive, eventually, fixture, setup};
+use crate::mcp_front::{Ask, Legacy, Talk, X, ask, call, has_begun, legacy, modern, portway, said};
+
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+async fn isolated(isolation: &str, era: &str) -> App {
+    // Its processes have the numbers that we see.
+    let server = json!({"command": fixture(), "args": ["--era", era],
+        "isolation": isolation, "containment": "group"});
+    let app = setup()
+        .mcp(json!({"mcpServers": {"x": server}}))
+        .start()
+        .await;
+    app.until_status("x", "connected").await;
+    app
+}
+
+async fn pid(ask: Ask<'_>) -> String {
+    said(&ask.send().await.answer().await).to_owned()
+}
+
+fn process<'a>(client: &'a Legacy<'_>) -> Ask<'a> {
+    client.tool(1, "pid", json!({}))
+}
+
+#[tokio::test]
+async fn c7_isolation_session_gives_each_session_a_process() {
+    for era in ["legacy", "modern"] {
+        let app = isolated("session", era).await;
+        let one = legacy(&app, X, "2025-11-25", json!({})).await;
+        let two = legacy(&app, X, "2025-11-25", json!({})).await;
+        let first = pid(process(&one)).await;
+        let second = pid(process(&two)).await;
+        assert_ne!(first, second, "{era}");
+        assert_eq!(pid(process(&one)).await, first);
+        assert_eq!(pid(process(&two)).await, second);
+        // At once, too: one process each and no more.
+        let before = app.children().len();
+        let many = (0..8).map(|_| pid(process(&one)));
+        let many = futures_util::future::join_all(many).await;
+        assert!(many.iter().all(|pid| *pid == first));
+        assert_eq!(app.children().len(), before);
+        // A client without a session shares with its principal's others.
+        let modern_pid = || pid(modern(&app, X, "tools/call", call("pid", json!({}))));
+        let third = modern_pid().await;
+        assert!(third != first && third != second);
+        assert_eq!(modern_pid().await, third);
+        // They end with their server.
+        app.act("x", "stop").await;
+        eventually("nothing of it is left", || app.children().is_empty()).await;
+    }
+}
+
+#[tokio::test]
+async fn c7_an_ended_session_takes_its_process_along() {
+    let app = isolated("session", "legacy").await;
+    let one = legacy(&app, X, "2025-11-25", json!({})).await;
+    let two = legacy(&app, X, "2025-11-25", json!({})).await;
+    let first = pid(one.tool(1, "pid", json!({}))).await;
+    let second = pid(two.tool(1, "pid", json!({}))).await;
+    let gone = ask(&app, "DELETE", X).header("mcp-session-id", &one.session);
+    assert_eq!(gone.send().await.status, 204);
+    eventually("its process ends with the session", || {
+        !alive(first.parse().unwrap())
+    })
+    .await;
+    assert_eq!(pid(two.tool(2, "pid", json!({}))).await, second);
+}
+
+#[tokio::test]
+async fn c7_isolation_principal_is_one_process_for_all_of_one_user() {
+    let app = isolated("principal", "legacy").await;
+    let one = legacy(&app, X, "2025-11-25", json!({})).await;
+    let two = legacy(&app, "/mcp", "2025-11-25", json!({})).await;
+    let first = pid(one.tool(1, "pid", json!({}))).await;
+    assert_eq!(pid(two.tool(1, "mcp_x_pid", json!({}))).await, first);
+    // Who can be asked other things is a client of its own to a legacy server.
+    let asked = legacy(&app, X, "2025-11-25", json!({"elicitation": {}})).await;
+    assert_ne!(pid(asked.tool(1, "pid", json!({}))).await, first);
+    app.delete("x").await;
+    eventually("nothing of it is left", || app.children().is_empty()).await;
+}
+
+fn able() -> Value {
+    json!({"elicitation": {}})
+}
+
+/// Sees a call with a message of its own to its end: true if it was asked,
+/// and every question was its own; false if the server was refused.
+async fn seen_through(client: &Legacy<'_>, id: u64, message: &str) -> bool {
+    let mut talk = client
+        .tool(id, "elicit", json!({"message": message}))
+        .send()
+        .await;
+    if !talk.is_stream() {
+        return was_answered(&talk.json().await, message);
+    }
+    while let Some((_, said)) = talk.message().await {
+        if said.get("method").is_none() {
+            return was_answered(&said, message);
+        }
+        assert_eq!(said["params"]["message"], message, "asked the wrong client");
+        let answer = json!({"action": "accept", "content": {"name": message}});
+        client.reply(&said["id"], answer).await;
+    }
+    panic!("no answer")
+}
+
+fn was_answered(answer: &Value, message: &str) -> bool {
+    let text = said(answer);
+    // How a question is refused that nobody can be asked.
+    let asked = !text.contains("cancel");
+    assert!(!asked || text.contains(message), "{answer}");
+    asked
+}
+
+/// The same for a modern client, which is asked in its result.
+async fn seen_through_modern(app: &App, message: &str) -> bool {
+    let mut params = call("elicit", json!({"message": message}));
+    params["_meta"] = json!({CAPABILITIES: able()});
+    let first = modern(app, X, "tools/call", params.clone()).send().await;
+    let first = first.answer().await["result"].take();
+    let Some(questions) = first["inputRequests"].as_object() else {
+        return was_answered(&json!({"result": first}), message);
+    };
+    for (key, question) in questions {
+        assert_eq!(
+            question["params"]["message"], message,
+            "asked the wrong client"
+        );
+        params["inputResponses"][key] = json!({"action": "accept", "content": {"name": message}});
+    }
+    params["requestState"] = first["requestState"].clone();
+    let last = modern(app, X, "tools/call", params).send().await;
+    was_answered(&last.answer().await, message)
+}
+
+#[tokio::test]
+async fn c7_trap12_two_clients_are_never_asked_for_each_other() {
+    let app = portway(&["--era", "legacy"]).await;
+    let one = legacy(&app, X, "2025-11-25", able()).await;
+    let two = legacy(&app, X, "2025-11-25", able()).await;
+    // Nobody knows yet that it asks: both, one or none may be refused, but
+    // none asked for the other.
+    tokio::join!(
+        seen_through(&one, 1, "for one"),
+        seen_through(&two, 1, "for two")
+    );
+    // From now on they come one after the other, and all are answered.
+    for id in 2..6 {
+        let all = tokio::join!(
+            seen_through(&one, id, "for one"),
+            seen_through(&two, id, "for two"),
+            seen_through_modern(&app, "for three"),
+        );
+        assert_eq!(all, (true, true, true));
+    }
+}
+
+#[tokio::test]
+async fn c7_trap12_what_two_calls_may_have_caused_is_refused() {
+    let app = portway(&["--era", "legacy"]).await;
+    let one = legacy(&app, X, "2025-11-25", able()).await;
+    let two = legacy(&app, X, "2025-11-25", able()).await;
+    let slow = async {
+        let mut talk: Talk = one.tool(1, "sleep", json!({"ms": 3000})).send().await;
+        let mut heard = Vec::new();
+        while let Some((_, message)) = talk.message().await {
+            heard.push(message);
+        }
+        heard
+    };
+    let asking = async {
+        has_begun(&two, 1).await;
+        seen_through(&two, 1, "for two").await
+    };
+    let (heard, asked) = tokio::join!(slow, asking);
+    assert!(!asked, "it could have been the other's question");
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert_eq!(said(&heard[0]), "slept 3000 ms");
+    // With nobody else there, it is clear whose it is.
+    assert!(seen_through(&two, 2, "for two").await);
+}
+
+#[tokio::test]
+async fn c7_trap12_a_server_that_asks_serves_others_in_between() {
+    let app = portway(&["--era", "legacy"]).await;
+    let one = legacy(&app, X, "2025-11-25", able()).await;
+    let two = legacy(&app, X, "2025-11-25", json!({})).await;
+    assert!(seen_through(&one, 1, "for one").await);
+    // A call that cannot be asked waits its turn, and is not mixed up.
+    let echo = |id: u64| {
+        let talk = two.tool(id, "echo", json!({"text": "hi"})).send();
+        async { said(&talk.await.answer().await).to_owned() }
+    };
+    for id in 2..5 {
+        let (asked, echoed) = tokio::join!(seen_through(&one, id, "for one"), echo(id));
+        assert!(asked);
+        assert_eq!(echoed, "hi");
+    }
+}
