@@ -66,11 +66,12 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             biased;
             () = supervisor.superseded() => Woken::Superseded,
             reason = &mut gone => Woken::Gone(reason),
-            said = live.link.inbound.recv(), if talks => Woken::Said(said),
-            () = next(&mut changes) => Woken::ListsChanged,
-            _ = ticks.tick(), if check.is_none() => Woken::CheckDue,
             checked = ready(&mut check) => Woken::Checked(checked),
             listed = ready(&mut listing) => Woken::Listed(listed),
+            _ = ticks.tick(), if check.is_none() => Woken::CheckDue,
+            () = next(&mut changes) => Woken::ListsChanged,
+            // Last: a server that never stops talking must not hide the rest.
+            said = live.link.inbound.recv(), if talks => Woken::Said(said),
         };
         match woken {
             Woken::Superseded => return Ended::Superseded(live),

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::pipe::has_room;
 use super::{Call, CallEvent, UpstreamError};
 
 pub(crate) type Answer = Result<Box<RawValue>, UpstreamError>;
@@ -122,7 +123,13 @@ impl Pending {
         if let Some(waiter) = self.lock().by_id.get(&id)
             && let Some(events) = &waiter.events
         {
-            let _ = events.try_send(event);
+            let fits = match &event {
+                CallEvent::Notification(note) => has_room(&note.method, events),
+                CallEvent::Request(_) => true,
+            };
+            if fits {
+                let _ = events.try_send(event);
+            }
         }
     }
 

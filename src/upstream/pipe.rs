@@ -152,6 +152,13 @@ impl Pipe {
 }
 
 /// The listen that a notification belongs to.
+/// Whether a queue takes a notification: its last places are for those that
+/// must not be lost in a flood of others.
+pub(crate) fn has_room<T>(method: &str, queue: &mpsc::Sender<T>) -> bool {
+    let kept_free = queue.max_capacity() / 4;
+    method.ends_with("/list_changed") || queue.capacity() > kept_free
+}
+
 fn subscription(params: Option<&RawValue>) -> Option<u64> {
     let id = meta::meta_member(params?, meta::SUBSCRIPTION_ID)?;
     id.get().parse().ok()
@@ -262,11 +269,12 @@ impl Receiver {
                 self.pending
                     .note(id, CallEvent::Notification(notification()));
             }
-            _ => {
-                // Full: the owner is far behind, and what it needs to know
-                // (that something changed) is already in its queue.
+            // Full: the owner is far behind. That a list changed is in its
+            // queue by then, in the part that nothing else may fill.
+            _ if has_room(method, &self.inbound) => {
                 let _ = self.inbound.try_send(Inbound::Notification(notification()));
             }
+            _ => {}
         }
     }
 

@@ -1,6 +1,8 @@
 //! Servers that flood, babble and never end a line: they cost themselves,
 //! nobody else, and Portway no memory.
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::a_startup::{ready, rss};
@@ -89,6 +91,38 @@ async fn e6_a_flood_of_notifications_is_survived() {
         untouched(&app, &good).await;
         assert_eq!(app.act("floods", "stop").await["state"], "stopped");
     }
+}
+
+#[tokio::test]
+async fn e6_a_changed_list_is_not_lost_in_a_flood() {
+    for era in ["legacy", "modern"] {
+        let args = &["--era", era, "--flood-notifications", "--toggle-on-usr1"];
+        let app = setup().mcp(fixtures(&[("one", args)])).start().await;
+        let before = app.until_status("one", "connected").await;
+        let tools = before["toolCount"].as_u64().unwrap();
+        for round in 1..6 {
+            kill(Pid::from_raw(pid(&before) as i32), Signal::SIGUSR1).unwrap();
+            let expected = tools + round % 2;
+            let after = app.until("one", |record| record["toolCount"] == expected);
+            assert_eq!(after.await["pid"], before["pid"], "{era}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn e6_a_server_that_floods_but_answers_nothing_is_found() {
+    let args = &["--era", "legacy", "--flood-notifications", "--stall=health"];
+    let app = setup()
+        .mcp(fixtures(&[("one", args)]))
+        .env("PORTWAY_HEALTH_INTERVAL", "200ms")
+        .env("PORTWAY_STOP_GRACE", "100ms")
+        .start()
+        .await;
+    let before = app.until_status("one", "connected").await;
+    app.until("one", |record| {
+        record["status"] == "connected" && record["pid"] != before["pid"]
+    })
+    .await;
 }
 
 #[tokio::test]
