@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use super::attempt::Live;
 use super::catalog::{self, Catalog};
 use super::listen;
-use super::supervisor::Supervisor;
+use super::supervisor::{FORGIVEN_AFTER, Supervisor};
 use crate::upstream::{Call, Connection, Inbound, LogStream, Notification, UpstreamError};
 use crate::wire::{Era, object};
 
@@ -40,6 +40,7 @@ enum Woken {
     CheckDue,
     Checked(Result<Box<RawValue>, UpstreamError>),
     Listed(Result<Box<Catalog>, UpstreamError>),
+    Forgiven,
 }
 
 /// Serves until the connection or the wish ends.
@@ -49,7 +50,8 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut changes = listen::follow(&live.line.connection);
     let gone = live.link.gone();
-    tokio::pin!(gone);
+    let forgiven = tokio::time::sleep(FORGIVEN_AFTER);
+    tokio::pin!(gone, forgiven);
     let mut check: Pending<Result<Box<RawValue>, UpstreamError>> = None;
     let mut listing: Pending<Result<Box<Catalog>, UpstreamError>> = None;
     let mut stale = false;
@@ -70,6 +72,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             listed = ready(&mut listing) => Woken::Listed(listed),
             _ = ticks.tick(), if check.is_none() => Woken::CheckDue,
             () = next(&mut changes) => Woken::ListsChanged,
+            () = &mut forgiven, if supervisor.restarts > 0 => Woken::Forgiven,
             // Last: a server that never stops talking must not hide the rest.
             said = live.link.inbound.recv(), if talks => Woken::Said(said),
         };
@@ -79,6 +82,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             Woken::Said(None) => talks = false,
             Woken::Said(Some(said)) => stale |= heard(supervisor, said),
             Woken::ListsChanged => stale = true,
+            Woken::Forgiven => supervisor.forgive(),
             Woken::CheckDue => {
                 check = Some(Box::pin(examine(live.line.connection.clone(), period)))
             }

@@ -19,7 +19,7 @@ use crate::registry::Wanted;
 use crate::upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError};
 
 /// Up for so long, a server's failures are forgiven.
-const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
+pub(super) const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
 pub(super) struct Supervisor {
     name: Arc<str>,
@@ -29,7 +29,7 @@ pub(super) struct Supervisor {
     starts: Arc<Semaphore>,
     log: Arc<LogRing>,
     memory: EraMemory,
-    restarts: u32,
+    pub(super) restarts: u32,
     /// The wish in force.
     wanted: Arc<Wanted>,
     told: Told,
@@ -330,6 +330,11 @@ impl Supervisor {
             }
             () = self.superseded() => false,
         }
+    }
+
+    pub(super) fn forgive(&mut self) {
+        self.restarts = 0;
+        self.repeat();
     }
 
     pub(super) fn timeout(&self) -> Duration {

@@ -8,7 +8,8 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::app::{App, PATIENCE, alive, fixture, fixtures, pid, setup};
+use crate::app::{App, PATIENCE, alive, eventually, fixture, fixtures, pid, setup};
+use crate::rooms::Rooms;
 
 /// When a fixture with `--instance-file starts` was started, in ms.
 fn starts(app: &App) -> Vec<u64> {
@@ -169,6 +170,26 @@ async fn a6_a_stop_while_it_waits_for_its_restart_is_obeyed() {
     let count = starts(&app).len();
     tokio::time::sleep(Duration::from_millis(700)).await;
     assert_eq!(starts(&app).len(), count);
+}
+
+#[tokio::test]
+async fn a6_a_minute_up_and_the_count_starts_anew() {
+    let rooms = Rooms::open(&[("one", &[])]).await;
+    let restarts = || rooms.fleet.snapshot().servers["one"].restarts;
+    for count in 1..=3 {
+        rooms.call("one", "crash", json!({})).await.unwrap_err();
+        eventually("it is restarted", || restarts() == count).await;
+        rooms.connected("one").await;
+    }
+    // One more would be one too many, but for the minute in between.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    eventually("forgiven", || restarts() == 0).await;
+    rooms.call("one", "crash", json!({})).await.unwrap_err();
+    eventually("it is restarted", || restarts() == 1).await;
+    rooms.connected("one").await;
+    rooms.close().await;
 }
 
 async fn found_and_restarted(era: &str, stall: &str) {
