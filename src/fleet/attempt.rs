@@ -29,20 +29,19 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Ends it and everything that was made beside it. With `drain`, calls in
-    /// flight may finish first, and new ones are refused.
-    pub async fn end(self, drain: Option<Duration>) {
-        let Live { link, line } = self;
-        if let Some(limit) = drain {
-            line.connection.close_gate();
-            let (_, _) = tokio::join!(
-                tokio::time::timeout(limit, line.connection.drained()),
-                line.desk.close(drain)
-            );
-        } else {
-            line.desk.close(None).await;
-        }
-        link.end().await;
+    /// Lets calls in flight finish, and refuses new ones.
+    pub async fn drain(&self, limit: Duration) {
+        self.line.connection.close_gate();
+        let (_, ()) = tokio::join!(
+            tokio::time::timeout(limit, self.line.connection.drained()),
+            self.line.desk.close(Some(limit))
+        );
+    }
+
+    /// Ends it and everything that was made beside it.
+    pub async fn end(self) {
+        self.line.desk.close(None).await;
+        self.link.end().await;
     }
 }
 

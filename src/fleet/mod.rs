@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::registry::{Desired, Wanted};
@@ -21,6 +22,7 @@ use crate::wire::Era;
 mod attempt;
 mod backoff;
 pub mod catalog;
+mod handover;
 mod listen;
 pub mod log;
 pub mod offer;
@@ -63,6 +65,8 @@ pub async fn run(
     stop: CancellationToken,
 ) {
     let starts = Arc::new(Semaphore::new(STARTS_AT_ONCE));
+    let going_down = stop.child_token();
+    let retired = TaskTracker::new();
     let mut wishes: HashMap<Arc<str>, Wish> = HashMap::new();
     let mut supervisors = JoinSet::new();
     loop {
@@ -95,6 +99,8 @@ pub async fn run(
                         publisher.clone(),
                         surroundings.clone(),
                         starts.clone(),
+                        going_down.clone(),
+                        retired.clone(),
                     );
                     supervisors.spawn(supervisor.run());
                 }
@@ -107,10 +113,13 @@ pub async fn run(
             Some(_) = supervisors.join_next(), if !supervisors.is_empty() => {}
         }
     }
+    going_down.cancel();
     for wish in wishes.values() {
         wish.sender.send_replace(None);
     }
     while supervisors.join_next().await.is_some() {}
+    retired.close();
+    retired.wait().await;
 }
 
 /// What one supervisor is told to do.

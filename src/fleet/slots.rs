@@ -48,8 +48,10 @@ pub struct Desk {
     publisher: Publisher,
     slots: Mutex<HashMap<Key, Arc<OnceCell<Connection>>>>,
     stop: CancellationToken,
-    /// Set with `stop` where calls in flight may finish.
+    /// Set before `stop` where calls in flight may finish,
     drain: Mutex<Option<Duration>>,
+    /// until this.
+    hurry: CancellationToken,
     tasks: TaskTracker,
 }
 
@@ -62,6 +64,7 @@ impl Desk {
             slots: Mutex::default(),
             stop: CancellationToken::new(),
             drain: Mutex::new(None),
+            hurry: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
     }
@@ -173,7 +176,11 @@ impl Desk {
         connection.close_gate();
         let drain = *self.drain.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(limit) = drain {
-            let _ = tokio::time::timeout(limit, connection.drained()).await;
+            let drained = tokio::time::timeout(limit, connection.drained());
+            tokio::select! {
+                _ = drained => {}
+                () = self.hurry.cancelled() => {}
+            }
         }
         link.end().await;
     }
@@ -185,9 +192,13 @@ impl Desk {
         }
     }
 
-    /// Ends all of them; with `drain`, calls in flight may finish first.
+    /// Ends all of them; with `drain`, calls in flight may finish first, as
+    /// long as it is not closed again without.
     pub(super) async fn close(&self, drain: Option<Duration>) {
-        *self.drain.lock().unwrap_or_else(PoisonError::into_inner) = drain;
+        match drain {
+            Some(_) => *self.drain.lock().unwrap_or_else(PoisonError::into_inner) = drain,
+            None => self.hurry.cancel(),
+        }
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;

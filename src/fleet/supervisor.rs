@@ -6,9 +6,11 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::attempt::{Attempt, EraMemory, Live, Recipe};
 use super::catalog::Catalog;
+use super::handover::Handover;
 use super::log::LogRing;
 use super::offer::{self, Offer};
 use super::serving::{Ended, serve};
@@ -23,15 +25,19 @@ pub(super) const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
 pub(super) struct Supervisor {
     name: Arc<str>,
-    wish: watch::Receiver<Option<Arc<Wanted>>>,
+    pub(super) wish: watch::Receiver<Option<Arc<Wanted>>>,
     publisher: Publisher,
     pub(super) surroundings: Arc<Surroundings>,
     starts: Arc<Semaphore>,
+    /// All of Portway ends: nothing is waited for any more.
+    pub(super) going_down: CancellationToken,
+    /// Connections that only finish their calls, of the whole fleet.
+    pub(super) retired: TaskTracker,
     log: Arc<LogRing>,
     memory: EraMemory,
     pub(super) restarts: u32,
     /// The wish in force.
-    wanted: Arc<Wanted>,
+    pub(super) wanted: Arc<Wanted>,
     told: Told,
 }
 
@@ -46,15 +52,6 @@ struct Told {
     process: Option<ProcessFacts>,
 }
 
-/// What a connection leaves behind for its successor.
-#[derive(Default)]
-struct Handover {
-    /// Calls wait for the successor instead of failing.
-    replacing: bool,
-    /// A remote connection that serves until its successor is up.
-    old: Option<Live>,
-}
-
 impl Supervisor {
     pub fn new(
         name: Arc<str>,
@@ -62,6 +59,8 @@ impl Supervisor {
         publisher: Publisher,
         surroundings: Arc<Surroundings>,
         starts: Arc<Semaphore>,
+        going_down: CancellationToken,
+        retired: TaskTracker,
     ) -> Supervisor {
         let wanted = wish.borrow_and_update().clone();
         Supervisor {
@@ -71,6 +70,8 @@ impl Supervisor {
             publisher,
             surroundings,
             starts,
+            going_down,
+            retired,
             log: Arc::default(),
             memory: EraMemory::default(),
             restarts: 0,
@@ -93,18 +94,18 @@ impl Supervisor {
                 Err(problems) => {
                     let error = crate::config::problem::in_lines(&problems).into();
                     self.tell(State::Failed { error }, true);
+                    self.retire(handover.old.take());
                     self.wait_for_change().await;
                 }
                 Ok(_) if !self.wanted.run => {
                     self.tell(State::Stopped, true);
+                    self.retire(handover.old.take());
                     self.wait_for_change().await;
                 }
                 Ok(spec) => handover = self.live(&spec, handover).await,
             }
         }
-        if let Some(old) = handover.old {
-            old.end(None).await;
-        }
+        self.retire(handover.old);
         self.publisher.remove(&self.name);
     }
 
@@ -158,9 +159,7 @@ impl Supervisor {
                 Some(Ok((live, catalog))) => {
                     let since = Instant::now();
                     self.came_up(&live, catalog);
-                    if let Some(old) = old {
-                        retire(old, self.timeout());
-                    }
+                    self.retire(old);
                     match serve(self, live).await {
                         Ended::Superseded(live) => return self.hand_over(live).await,
                         Ended::Gone(error, live) => {
@@ -172,9 +171,7 @@ impl Supervisor {
                     }
                 }
                 Some(Err(error)) => {
-                    if let Some(old) = old {
-                        old.end(None).await;
-                    }
+                    self.retire(old);
                     (error, None)
                 }
             };
@@ -218,7 +215,7 @@ impl Supervisor {
                     // Ended in order, so that its successor runs alone.
                     stop.cancel();
                     if let Ok((live, _)) = work.await {
-                        live.end(None).await;
+                        live.end().await;
                     }
                     None
                 }
@@ -243,46 +240,6 @@ impl Supervisor {
             "server {} is connected",
             self.name
         );
-    }
-
-    /// The wish changed while connected: what happens to the connection.
-    async fn hand_over(&mut self, live: Live) -> Handover {
-        let limit = self.timeout();
-        let next = self.wish.borrow().clone().filter(|next| next.run);
-        let Some(next) = next else {
-            live.line.connection.close_gate();
-            self.tell(State::Stopped, false);
-            live.end(None).await;
-            return Handover::default();
-        };
-        let remote = |wanted: &Wanted| {
-            wanted
-                .spec
-                .as_ref()
-                .is_ok_and(|spec| spec.transport() != TransportKind::Stdio)
-        };
-        let edited = next.restarts == self.wanted.restarts;
-        if edited && remote(&next) && remote(&self.wanted) {
-            return Handover {
-                replacing: true,
-                old: Some(live),
-            };
-        }
-        // Two copies of one process could fight over a lock or a port: new
-        // calls wait, and those in flight finish first unless a person asked
-        // for the restart.
-        live.line.connection.close_gate();
-        self.wanted = next;
-        let state = State::Connecting {
-            serving: None,
-            replacing: true,
-        };
-        self.tell(state, false);
-        live.end(edited.then_some(limit)).await;
-        Handover {
-            replacing: true,
-            old: None,
-        }
     }
 
     /// Tells of a failure, ends what was lost, and waits as long as the
@@ -350,7 +307,7 @@ impl Supervisor {
         self.log.push(stream, text);
     }
 
-    fn tell(&mut self, state: State, settled: bool) {
+    pub(super) fn tell(&mut self, state: State, settled: bool) {
         self.told.offer = offer::kept(self.told.offer.as_ref(), &self.told.state, &state);
         if state.connection().is_none() {
             self.told.catalog = Arc::default();
@@ -397,12 +354,6 @@ impl Supervisor {
 /// connected meanwhile, so this comes after the telling.
 async fn end(lost: Option<Live>) {
     if let Some(live) = lost {
-        live.end(None).await;
+        live.end().await;
     }
-}
-
-/// Lets a replaced remote connection finish its calls, then ends it.
-fn retire(old: Live, limit: Duration) {
-    old.line.connection.close_gate();
-    tokio::spawn(old.end(Some(limit)));
 }

@@ -17,6 +17,7 @@ mod app;
 mod b_calls;
 mod b_edits;
 mod b_files;
+mod b_handover;
 mod b_many;
 mod b_plan;
 mod b_reload;

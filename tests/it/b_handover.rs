@@ -1,0 +1,182 @@
+//! SPEC A8, B6: what becomes of calls in flight when their server changes,
+//! goes, or is stopped.
+
+use std::time::Duration;
+
+use portway::fleet::{CallError, Request, Status};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::app::{PATIENCE, eventually};
+use crate::remote;
+use crate::rooms::Rooms;
+
+/// Long enough for a change to meet it, far below what anyone waits.
+const SLOW: u64 = 900;
+
+async fn slow(rooms: &Rooms) -> Result<String, CallError> {
+    rooms.call("one", "sleep", json!({ "ms": SLOW })).await
+}
+
+/// Waits until the server has a call in flight.
+async fn busy(rooms: &Rooms) {
+    eventually("the call is in flight", || {
+        let snapshot = rooms.fleet.snapshot();
+        let connection = snapshot.servers["one"].state.connection().cloned();
+        connection.is_some_and(|connection| connection.in_flight() > 0)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn b6_calls_in_flight_finish_when_their_server_is_taken_out() {
+    let rooms = Rooms::open(&[("one", &[])]).await;
+    rooms.follow();
+    let edit = async {
+        busy(&rooms).await;
+        std::fs::write(rooms.path(".mcp.json"), r#"{"mcpServers": {}}"#).unwrap();
+        eventually("it is taken out", || rooms.registry.desired().is_empty()).await;
+        let start = Instant::now();
+        let late = rooms.call("one", "echo", json!({"text": "x"})).await;
+        assert!(start.elapsed() < Duration::from_secs(5), "{late:?}");
+        assert!(late.is_err(), "{late:?}");
+    };
+    let (answer, ()) = tokio::join!(slow(&rooms), edit);
+    assert_eq!(answer.unwrap(), format!("slept {SLOW} ms"));
+    rooms.fleet.removed("one", PATIENCE).await;
+    assert!(rooms.fleet.snapshot().servers.is_empty());
+    rooms.close().await;
+}
+
+#[tokio::test]
+async fn b6_calls_in_flight_finish_when_their_server_is_switched_off_or_broken() {
+    for edit in [r#""enabled": false"#, r#""timeout": "soon""#] {
+        let rooms = Rooms::open(&[("one", &[])]).await;
+        rooms.follow();
+        let change = async {
+            busy(&rooms).await;
+            let path = rooms.path(".mcp.json");
+            let text = std::fs::read_to_string(&path).unwrap();
+            let text = text.replace(r#""args":[]"#, &format!(r#""args":[],{edit}"#));
+            std::fs::write(&path, text).unwrap();
+        };
+        let (answer, ()) = tokio::join!(slow(&rooms), change);
+        assert_eq!(answer.unwrap(), format!("slept {SLOW} ms"), "{edit}");
+        let down = |view: &portway::fleet::ServerView| view.settled && !view.wanted.run;
+        let view = rooms.fleet.wait("one", down, PATIENCE).await.unwrap();
+        assert_ne!(view.state.status(), Status::Connected);
+        rooms.close().await;
+    }
+}
+
+/// The limit of a call starts anew with its progress, so it may be far longer
+/// than that of its server.
+#[tokio::test]
+async fn a8_a_call_that_reports_progress_finishes_on_the_old_process() {
+    let rooms = Rooms::open(&[("one", &["--exclusive", "lock"])]).await;
+    rooms.patch("one", json!({"timeout": 1500})).await;
+    let (events, mut progress) = tokio::sync::mpsc::channel(64);
+    let params = json!({"name": "progress", "arguments": {"steps": 16, "ms": 200}});
+    let params = serde_json::value::to_raw_value(&params).unwrap();
+    let call = rooms.fleet.request(
+        "one",
+        Request {
+            method: "tools/call",
+            params: Some(&params),
+            limit: None,
+            events: Some(events),
+        },
+    );
+    let edit = async {
+        progress.recv().await.expect("progress");
+        rooms.patch("one", json!({"env": {"MODE": "new"}})).await;
+    };
+    let (answer, ()) = tokio::join!(call, edit);
+    let answer = answer.unwrap();
+    assert!(answer.get().contains("16 steps"), "{answer}");
+    rooms.connected("one").await;
+    let mode = rooms.call("one", "env", json!({"name": "MODE"})).await;
+    assert_eq!(mode.unwrap(), "new");
+    assert_eq!(std::fs::read(rooms.path("lock")).unwrap(), b"");
+    rooms.close().await;
+}
+
+#[tokio::test]
+async fn a8_a_person_who_stops_or_restarts_waits_for_no_call() {
+    for restart in [false, true] {
+        let rooms = Rooms::open(&[("one", &[])]).await;
+        let hangs = rooms.call("one", "hang", json!({}));
+        let stop = async {
+            busy(&rooms).await;
+            // Now it waits for the call, which would take its 30 s.
+            rooms.patch("one", json!({"env": {"MODE": "new"}})).await;
+            let start = Instant::now();
+            let wish = match restart {
+                true => rooms.registry.restart("one").await,
+                false => rooms.registry.set_run("one", false).await,
+            };
+            let generation = wish.unwrap().generation;
+            let settled = |view: &portway::fleet::ServerView| {
+                view.settled && view.wanted.generation >= generation
+            };
+            let view = rooms.fleet.wait("one", settled, PATIENCE).await.unwrap();
+            let connected = view.state.status() == Status::Connected;
+            assert_eq!((view.settled, connected), (true, restart));
+            start.elapsed()
+        };
+        let (answer, took) = tokio::join!(hangs, stop);
+        answer.unwrap_err();
+        assert!(took < Duration::from_secs(15), "{took:?}");
+        rooms.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a8_portway_goes_down_without_waiting_for_a_hung_call() {
+    let rooms = Rooms::open(&[("one", &[])]).await;
+    let fleet = rooms.fleet.clone();
+    let params = json!({"name": "hang"}).to_string();
+    let hangs = tokio::spawn(async move {
+        let params = serde_json::value::RawValue::from_string(params).unwrap();
+        let request = Request {
+            method: "tools/call",
+            params: Some(&params),
+            limit: None,
+            events: None,
+        };
+        fleet.request("one", request).await.map(drop)
+    });
+    busy(&rooms).await;
+    let start = Instant::now();
+    rooms.close().await;
+    assert!(
+        start.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        start.elapsed()
+    );
+    hangs.await.unwrap().unwrap_err();
+}
+
+#[tokio::test]
+async fn a8_calls_of_a_remote_server_finish_whatever_it_is_changed_to() {
+    let server = remote::fixture(&["--http", "0"]).await;
+    for change in [
+        json!({"headers": {"X-A": "b"}}),
+        json!({"url": "http://127.0.0.1:9/mcp"}),
+        json!({"enabled": false}),
+    ] {
+        let rooms = Rooms::open(&[]).await;
+        let one = json!({"url": server.url.clone()});
+        let file = json!({"mcpServers": {"one": one}}).to_string();
+        std::fs::write(rooms.path(".mcp.json"), file).unwrap();
+        rooms.registry.reload().await.unwrap();
+        rooms.connected("one").await;
+        let edit = async {
+            busy(&rooms).await;
+            rooms.patch("one", change.clone()).await;
+        };
+        let (answer, ()) = tokio::join!(slow(&rooms), edit);
+        assert_eq!(answer.unwrap(), format!("slept {SLOW} ms"), "{change}");
+        rooms.close().await;
+    }
+}
