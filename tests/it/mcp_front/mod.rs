@@ -338,16 +338,14 @@ pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut()
     }
 }
 
-/// Waits until the server has seen so many calls.
-pub async fn has_begun(client: &Legacy<'_>, count: usize) {
-    until("the call reaches the server", || async {
-        let answer = client
-            .tool("n", "count", json!({}))
-            .send()
-            .await
-            .answer()
-            .await;
-        said(&answer).parse::<usize>().unwrap() >= count
-    })
-    .await;
+/// How many calls the fixture has seen, those of `count` aside.
+pub async fn calls(client: &Legacy<'_>) -> usize {
+    let answer = client.tool("n", "count", json!({})).send().await;
+    said(&answer.answer().await).parse().unwrap()
+}
+
+/// Waits until the fixture has seen more calls than `before`.
+pub async fn has_begun(client: &Legacy<'_>, before: usize) {
+    let more = || async { calls(client).await > before };
+    until("the call reaches the server", more).await;
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{X, call, legacy, modern, portway, said};
+use crate::app::{PATIENCE, fixtures, setup};
 
 #[tokio::test]
 async fn trap17_a_notification_goes_to_one_stream() {
@@ -69,7 +70,13 @@ async fn trap22_an_unknown_method_is_404_with_a_body() {
 
 #[tokio::test]
 async fn k4_a_listen_ends_with_its_answer_at_shutdown() {
-    let app = portway(&[]).await;
+    // Calls in flight would be given this long.
+    let app = setup()
+        .env("PORTWAY_DRAIN", "600s")
+        .mcp(fixtures(&[("x", &[])]))
+        .start()
+        .await;
+    app.until_status("x", "connected").await;
     let client = legacy(&app, X, "2025-11-25", json!({})).await;
     let mut own = client.listen().send().await;
     assert!(own.event().await.is_some());
@@ -90,7 +97,6 @@ async fn k4_a_listen_ends_with_its_answer_at_shutdown() {
         assert!(talk.event().await.is_none());
     }
     let crate::app::App { mut child, .. } = app;
-    // Well before the ten seconds that calls in flight are given.
-    let ended = tokio::time::timeout(std::time::Duration::from_secs(9), child.wait());
-    assert!(ended.await.expect("in time").unwrap().success());
+    let ended = tokio::time::timeout(PATIENCE, child.wait()).await;
+    assert!(ended.expect("no stream holds it up").unwrap().success());
 }

@@ -167,9 +167,9 @@ async fn k4_a_question_asked_while_nobody_listened_waits() {
 async fn k4_quiet_streams_are_kept_alive_and_not_cut() {
     // Limits of the edge that a stream outlives.
     let app = setup()
-        .env("PORTWAY_IDLE_TIMEOUT", "1s")
-        .env("PORTWAY_WRITE_TIMEOUT", "1s")
-        .env("PORTWAY_HEADER_TIMEOUT", "1s")
+        .env("PORTWAY_IDLE_TIMEOUT", "2s")
+        .env("PORTWAY_WRITE_TIMEOUT", "2s")
+        .env("PORTWAY_HEADER_TIMEOUT", "2s")
         .mcp(json!({"mcpServers": {"x": {"command": crate::app::fixture(), "timeout": 120_000}}}))
         .start()
         .await;
@@ -177,7 +177,7 @@ async fn k4_quiet_streams_are_kept_alive_and_not_cut() {
     let client = legacy(&app, X, "2025-11-25", json!({})).await;
     let mut own = client.listen().send().await;
     own.event().await.unwrap();
-    let slow = || json!({"ms": 17_000});
+    let slow = || json!({"ms": 25_000});
     let mut resumable = client.tool(1, "sleep", slow()).send().await;
     resumable.event().await.unwrap();
     let listen = json!({"notifications": {"toolsListChanged": true}});
@@ -202,7 +202,7 @@ async fn k4_quiet_streams_are_kept_alive_and_not_cut() {
         assert_eq!(talk.bytes().await.unwrap(), ":\n\n");
     }
     for talk in [resumable, modern, older] {
-        assert_eq!(said(&talk.answer().await), "slept 17000 ms");
+        assert_eq!(said(&talk.answer().await), "slept 25000 ms");
     }
     drop(
         client

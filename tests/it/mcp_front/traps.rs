@@ -183,7 +183,7 @@ async fn trap23_old_clients_get_no_empty_events() {
         assert!(!event.data.is_empty());
     }
     let client = legacy(&app, X, "2025-11-25", json!({})).await;
-    let mut talk = client.tool(1, "sleep", json!({"ms": 1000})).send().await;
+    let mut talk = client.tool(1, "sleep", json!({"ms": 4000})).send().await;
     let first = talk.event().await.unwrap();
     assert!(first.data.is_empty() && first.id.is_some() && first.retry.is_some());
     let second = talk.event().await.unwrap();
