@@ -65,9 +65,11 @@ impl State {
         self.kept.partition_point(|event| event.number <= after)
     }
 
-    fn waits(&self) -> bool {
+    /// Whether the reader is so far behind that nothing should be added.
+    fn waits(&self, shelf: &Shelf) -> bool {
         let unread = self.kept.len() - self.position(self.taken);
-        unread >= MAX_KEPT || (unread > 0 && self.bytes > MAX_BYTES)
+        let much = self.bytes > MAX_BYTES || shelf.is_full();
+        self.reader.is_some() && (unread >= MAX_KEPT || (unread > 0 && much))
     }
 
     fn drop_at(&mut self, at: usize) -> usize {
@@ -114,7 +116,7 @@ impl Stream {
             room.as_mut().enable();
             {
                 let mut state = self.state();
-                if state.reader.is_none() || !state.waits() {
+                if !state.waits(&self.shelf) {
                     self.add(&mut state, message, answer);
                     return;
                 }
@@ -131,7 +133,7 @@ impl Stream {
     /// Adds a message that may be lost: if a reader is behind it is this one.
     pub(super) fn put(&self, message: Bytes) {
         let mut state = self.state();
-        if state.reader.is_some() && state.waits() {
+        if state.waits(&self.shelf) {
             return;
         }
         let unread = state.position(state.taken);

@@ -194,6 +194,37 @@ async fn all_streams_together_are_bounded() {
     assert_eq!(sessions.load().1, 0, "all is given back");
 }
 
+#[tokio::test]
+async fn threat_f6_slow_readers_together_are_bounded_too() {
+    let sessions = sessions();
+    let session = live(&sessions);
+    let part = Bytes::from(vec![b'x'; 256 << 10]);
+    let mut open = Vec::new();
+    for _ in 0..200 {
+        let stream = session.stream();
+        open.push(stream.read().unwrap());
+        let part = part.clone();
+        tokio::spawn(async move {
+            for _ in 0..4 {
+                stream.push(part.clone(), false).await;
+            }
+            stream.close();
+        });
+    }
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+    let (_, bytes) = sessions.load();
+    assert!(bytes < 120 << 20, "{bytes}");
+    // Nobody is stuck: whoever reads gets everything.
+    for mut reader in open {
+        for number in 1..=4 {
+            assert_eq!(read(&mut reader).await.unwrap().0, number);
+        }
+        assert_eq!(read(&mut reader).await, None);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_finished_stream_is_kept_for_a_while() {
     let sessions = Arc::new(sessions());
