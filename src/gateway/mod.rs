@@ -17,6 +17,7 @@ use crate::wire::object::{self, member};
 use crate::wire::{self, Era, RpcError, code};
 
 mod ability;
+mod arrival;
 mod elicit;
 mod errand;
 mod exchange;
@@ -211,7 +212,11 @@ impl Gateway {
                 let job = resolve(caller, client, incoming, view)?;
                 self.start(job).await
             }
-            (Era::Modern, "server/discover") => Ok(done(&view.discover())),
+            (Era::Modern, "server/discover") => {
+                let view = self.arrived(caller, view).await;
+                view.offers(incoming.method)?;
+                Ok(done(&view.discover()))
+            }
             (Era::Modern, "subscriptions/listen") => {
                 let closing = self.closing.clone();
                 let (id, params) = (incoming.id, incoming.params);
@@ -219,7 +224,11 @@ impl Gateway {
                     Listening::open(&self.hub, caller, view, id, params, closing).await?;
                 Ok(Flow::Stream(Box::new(listening)))
             }
-            (Era::Legacy, "initialize") => Ok(done(&view.initialize(&client.version))),
+            (Era::Legacy, "initialize") => {
+                let view = self.arrived(caller, view).await;
+                view.offers(incoming.method)?;
+                Ok(done(&view.initialize(&client.version)))
+            }
             (Era::Legacy, "ping") => Ok(done(object::empty())),
             (Era::Legacy, "logging/setLevel") => {
                 set_level(client, incoming.params)?;

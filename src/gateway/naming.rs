@@ -33,6 +33,11 @@ pub fn name(server: &str, own: &str) -> String {
     suffixed(plain, server, own, SHORT)
 }
 
+/// How every name of a server's starts that was not cut.
+pub fn start(server: &str) -> String {
+    plain(server, "")
+}
+
 /// The names of many keys, in their order; all different. Only a key that
 /// should meet another in both hashes has none.
 pub fn names<'a>(keys: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<Option<String>> {

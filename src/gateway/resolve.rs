@@ -138,7 +138,10 @@ fn named(
                 Kind::Tool => "tool",
                 Kind::Prompt => "prompt",
             };
-            let text = format!("Unknown {kind}: {name}");
+            let mut text = format!("Unknown {kind}: {name}");
+            if let Some(server) = view.absent(&name) {
+                text = format!("{text}; server {server:?} is not connected");
+            }
             Err(RpcError::new(code::INVALID_PARAMS, text))
         }
     }

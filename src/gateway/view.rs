@@ -39,6 +39,8 @@ pub struct View {
     servers: BTreeSet<Arc<str>>,
     /// URIs that stay as they are, and whose they are.
     verbatim: HashMap<String, Arc<str>>,
+    /// How names of servers start that are defined and not there.
+    absent: Vec<(String, Arc<str>)>,
     /// Why there is nothing to show.
     fault: Option<RpcError>,
 }
@@ -69,6 +71,18 @@ impl View {
 
     pub fn prompt(&self, visible: &str) -> Option<&Target> {
         self.prompts.get(visible)
+    }
+
+    /// The server that a tool or prompt would be of, by the look of its name,
+    /// if that server is not there.
+    pub fn absent(&self, visible: &str) -> Option<&Arc<str>> {
+        let starts = |(start, _): &&(String, Arc<str>)| visible.starts_with(start.as_str());
+        self.absent.iter().find(starts).map(|(_, server)| server)
+    }
+
+    /// Whether there is nothing to show at all.
+    pub fn is_empty(&self) -> bool {
+        self.fault.is_some()
     }
 
     /// The server of a resource, and its URI there.

@@ -225,8 +225,28 @@ async fn d1_a_server_that_is_away_delays_no_list_and_its_tools_are_marked() {
     let record = app.server("gone").await;
     assert_eq!(record["toolCount"], 0, "{record:#}");
     app.act("gone", "stop").await;
+    let late = ask(&app, ALL, "tools/call", call("mcp_gone_echo", json!({}))).await;
+    let text = late["error"]["message"].as_str().unwrap();
+    assert!(text.contains("\"gone\" is not connected"), "{text}");
     until(&app, ALL, |names| {
         !names.is_empty() && names.iter().all(|name| name.starts_with("mcp_here_"))
     })
     .await;
+}
+
+#[tokio::test]
+async fn k4_a_client_that_comes_early_is_greeted_when_its_server_is_there() {
+    let slow = format!("sleep 1.5; exec {}", fixture());
+    let definition = json!({"mcpServers": {
+        "slow": {"command": "sh", "args": ["-c", slow]},
+        "bad": {"command": fixture(), "args": ["--exit", "3"]},
+    }});
+    let app = setup().mcp(definition).start().await;
+    let path = "/servers/slow/mcp";
+    let session = legacy(&app, path, "2025-11-25", json!({})).await;
+    let able = &session.hello["result"]["capabilities"];
+    assert!(able["tools"].is_object(), "{}", session.hello);
+    let greeting = ask(&app, "/servers/bad/mcp", "server/discover", json!({})).await;
+    let text = greeting["error"]["message"].as_str().unwrap();
+    assert!(text.contains("\"bad\" is not connected"), "{text}");
 }

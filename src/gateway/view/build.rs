@@ -58,6 +58,7 @@ impl View {
             prompts: HashMap::new(),
             servers: BTreeSet::new(),
             verbatim: HashMap::new(),
+            absent: Vec::new(),
             fault: None,
         }
     }
@@ -134,18 +135,20 @@ struct Offered<'a> {
 /// All servers. Names are given over all of them, so that no filter changes
 /// one; then sorted, since that is the one order that no server can disturb.
 fn everything(snapshot: &Snapshot, filter: Option<&Filter>) -> View {
+    let mut view = View::empty(None, Hello::ours());
     let mut offers = Vec::new();
-    for (server, view) in &snapshot.servers {
-        if let Some(offer) = &view.offer {
-            let shown = filter.is_none_or(|filter| filter::admits(filter, server));
-            offers.push(Offered {
+    for (server, its) in &snapshot.servers {
+        let shown = filter.is_none_or(|filter| filter::admits(filter, server));
+        match &its.offer {
+            Some(offer) => offers.push(Offered {
                 server,
                 offer,
                 shown,
-            });
+            }),
+            None if shown => view.absent.push((naming::start(server), server.clone())),
+            None => {}
         }
     }
-    let mut view = View::empty(None, Hello::ours());
     let shown = || offers.iter().filter(|offered| offered.shown);
     view.servers = shown().map(|offered| offered.server.clone()).collect();
     for kind in Kind::ALL {
@@ -153,11 +156,13 @@ fn everything(snapshot: &Snapshot, filter: Option<&Filter>) -> View {
         view.lists[kind as usize].freshness =
             freshness.reduce(Freshness::and).unwrap_or(Freshness::NONE);
     }
-    tools(&mut view, &offers, filter);
-    prompts(&mut view, &offers);
+    // Before the tools: who lists a page has more right to it than who
+    // mentions one.
     for kind in [Kind::Resources, Kind::Templates] {
         resources(&mut view, &offers, kind);
     }
+    tools(&mut view, &offers, filter);
+    prompts(&mut view, &offers);
     view
 }
 
@@ -171,6 +176,12 @@ fn named<'a>(offers: &[Offered<'a>], kind: Kind) -> Vec<(String, Offered<'a>, &'
         .clone()
         .map(|(offered, item)| (&**offered.server, item.key.as_str()));
     let names = naming::names(keys);
+    for (name, (offered, item)) in names.iter().zip(items.clone()) {
+        if name.is_none() {
+            let (server, own) = (offered.server, &item.key);
+            tracing::warn!(%server, "{own:?} of server {server} is left out: its name is taken");
+        }
+    }
     let mut named: Vec<_> = names
         .into_iter()
         .zip(items)
@@ -225,9 +236,10 @@ fn resources(view: &mut View, offers: &[Offered<'_>], kind: Kind) {
         for item in offer.catalog.items(kind) {
             let uri = uris::shared(server, &item.key);
             if uris::stays(&uri) {
-                // Two servers with one such URI: the first by name has it.
                 let owner = view.verbatim.entry(item.key.clone());
-                if owner.or_insert_with(|| (*server).clone()) != *server {
+                let owner = owner.or_insert_with(|| (*server).clone());
+                if owner != *server {
+                    tracing::warn!(%server, "{uri:?} of server {server} is hidden by that of {owner}");
                     continue;
                 }
             }

@@ -69,6 +69,11 @@ fn d1_all_tools_in_one_sorted_list_each_with_its_way_back() {
         assert_eq!((&*target.server, target.name.as_str()), (server, own));
     }
     assert!(view.tool("z").is_none());
+    assert_eq!(
+        view.absent("mcp_off_x").map(|server| &**server),
+        Some("off")
+    );
+    assert!(view.absent("mcp_offx").is_none() && view.absent("mcp_b_x").is_none());
     assert_eq!(tools["resultType"], "complete");
     assert_eq!(tools["cacheScope"], "private");
     assert_eq!(
