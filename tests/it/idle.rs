@@ -1,0 +1,143 @@
+//! What clients cost that are there and do nothing: legacy sessions between
+//! two calls, and open streams of `subscriptions/listen`.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::app::{App, PATIENCE, TOKEN, fixtures, setup};
+use crate::process::forest::rounds;
+
+/// Bytes that one idle session and one open listen may cost together: ten
+/// thousand of them, and Portway itself, stay below 100 MB.
+const EACH: u64 = 16 << 10;
+
+const META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+/// Each listen is an open file here and one there.
+fn count() -> u64 {
+    u64::from(rounds(400, 5_000))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d6_idle_clients_cost_little() {
+    let app = setup().mcp(fixtures(&[("x", &[])])).start().await;
+    app.until_status("x", "connected").await;
+    // What the first of a kind costs is not what each costs.
+    let mut open = some(&app, 20).await;
+    let before = resident(&app);
+    open.extend(some(&app, count()).await);
+    let after = resident(&app);
+    let grown = after.saturating_sub(before);
+    println!(
+        "{} sessions and {} listens: {} KiB each pair, {} KiB in all",
+        count(),
+        open.len(),
+        grown / count() / 1024,
+        after / 1024
+    );
+    assert!(
+        grown < count() * EACH,
+        "{} bytes for a session and a listen",
+        grown / count()
+    );
+    if rounds(0, 1) == 1 {
+        assert!(after < 100_000_000, "{after} bytes in all");
+    }
+    // They are alive: a change of the tools reaches the last of them.
+    let last = open.last_mut().unwrap();
+    toggle(&app).await;
+    let mut told = Vec::new();
+    let waiting = async {
+        while !contains(&told, b"tools/list_changed") {
+            assert!(last.read_buf(&mut told).await.unwrap() > 0, "it ended");
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect("a change is told");
+}
+
+/// So many sessions, which are left alone, and so many open listens.
+async fn some(app: &App, count: u64) -> Vec<TcpStream> {
+    let mut talk = connect(app).await;
+    let mut listens = Vec::new();
+    for number in 0..count {
+        let session = open_session(&mut talk, number).await;
+        assert!(!session.is_empty());
+        listens.push(listen(app).await);
+    }
+    listens
+}
+
+async fn connect(app: &App) -> TcpStream {
+    let address = app.url.strip_prefix("http://").unwrap();
+    TcpStream::connect(address).await.unwrap()
+}
+
+async fn open_session(talk: &mut TcpStream, number: u64) -> String {
+    let hello = format!(
+        r#"{{"jsonrpc":"2.0","id":{number},"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"idle","version":"1"}}}}}}"#
+    );
+    let head = exchange(talk, "", &hello, b"}").await;
+    let session = head
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "))
+        .unwrap_or_else(|| panic!("no session: {head}"))
+        .to_owned();
+    let with = format!("mcp-session-id: {session}\r\n");
+    let done = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    exchange(talk, &with, done, b"\r\n\r\n").await;
+    let ping = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"ping"}}"#);
+    exchange(talk, &with, &ping, b"}").await;
+    session
+}
+
+async fn listen(app: &App) -> TcpStream {
+    let mut talk = connect(app).await;
+    let headers = "mcp-protocol-version: 2026-07-28\r\nmcp-method: subscriptions/listen\r\n";
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},"_meta":{META}}}}}"#
+    );
+    let answer = exchange(&mut talk, headers, &body, b"acknowledged").await;
+    assert!(answer.contains("text/event-stream"), "{answer}");
+    talk
+}
+
+/// Adds a tool to the server, or takes it away.
+async fn toggle(app: &App) {
+    let headers = "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: mcp_x_toggle_tool\r\n";
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"mcp_x_toggle_tool","arguments":{{}},"_meta":{META}}}}}"#
+    );
+    exchange(&mut connect(app).await, headers, &body, b"added").await;
+}
+
+/// Sends a message and reads until the answer has come so far.
+async fn exchange(talk: &mut TcpStream, headers: &str, body: &str, until: &[u8]) -> String {
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\
+         content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+         {headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    talk.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let reading = async {
+        while !contains(&answer, until) {
+            assert!(talk.read_buf(&mut answer).await.unwrap() > 0, "it ended");
+        }
+    };
+    timeout(PATIENCE, reading).await.expect("an answer");
+    String::from_utf8(answer).unwrap()
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// The memory that Portway has, in bytes.
+fn resident(app: &App) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", app.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.unwrap().trim().trim_end_matches(" kB").parse::<u64>();
+    number.unwrap() * 1024
+}
