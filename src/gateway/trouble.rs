@@ -20,7 +20,11 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
     let (what, server) = (&job.what, &job.errand.server);
     let text = match error {
         CallError::Upstream(UpstreamError::Rpc(error)) => {
-            let error = job.view.error_to_client(server, error);
+            let error = match job.method() {
+                "resources/read" | "completion/complete" => job.view.error_to_client(server, error),
+                // What a tool or a prompt says of a failure is its own.
+                _ => error,
+            };
             return Trouble::Error(relayed(error, job, peer));
         }
         CallError::Upstream(error @ UpstreamError::Timeout { .. }) => {
