@@ -88,7 +88,7 @@ impl Setup {
     }
 
     /// Starts it without root's rights, in a directory of its own.
-    pub fn as_nobody(mut self) -> Setup {
+    pub fn for_nobody(mut self) -> Setup {
         self.nobody = nix::unistd::geteuid().is_root();
         if self.nobody {
             let give = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534));

@@ -314,7 +314,7 @@ async fn b3_a_file_that_may_not_be_read_keeps_its_last_good_state() {
         let server = json!({"command": fixture(), "enabled": false, "timeout": timeout});
         json!({"mcpServers": {"edited": server}})
     };
-    let app = setup().mcp(off(1)).as_nobody().start().await;
+    let app = setup().mcp(off(1)).for_nobody().start().await;
     let path = app.path(".mcp.json");
     in_force(&app, 1).await;
     mode(&path, 0o000);

@@ -2,7 +2,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test fails by panicking, and may talk"
+    clippy::type_complexity,
+    reason = "a test fails by panicking, may talk, and tables have the types they have"
 )]
 
 mod a_failing;
