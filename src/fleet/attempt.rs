@@ -1,6 +1,7 @@
 //! One attempt to bring a server up: expand, connect, shake hands, list.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -51,6 +52,8 @@ pub(super) struct Recipe {
     pub spec: Arc<ServerSpec>,
     pub surroundings: Arc<Surroundings>,
     pub log: Arc<LogRing>,
+    /// As in [`Options`]; outlives each connection.
+    pub asks: Arc<AtomicBool>,
 }
 
 impl Recipe {
@@ -94,6 +97,7 @@ impl Recipe {
             log,
             capabilities,
             redactor,
+            asks: self.asks.clone(),
         }
     }
 

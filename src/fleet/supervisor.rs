@@ -1,6 +1,7 @@
 //! The one owner of one server: makes its connection follow its wish.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Semaphore, watch};
@@ -35,6 +36,7 @@ pub(super) struct Supervisor {
     pub(super) retired: TaskTracker,
     log: Arc<LogRing>,
     memory: EraMemory,
+    asks: Arc<AtomicBool>,
     pub(super) restarts: u32,
     /// The wish in force.
     pub(super) wanted: Arc<Wanted>,
@@ -74,6 +76,7 @@ impl Supervisor {
             retired,
             log: Arc::default(),
             memory: EraMemory::default(),
+            asks: Arc::default(),
             restarts: 0,
             told: Told {
                 state: State::Stopped,
@@ -148,6 +151,7 @@ impl Supervisor {
         let mut failures = 0;
         self.restarts = 0;
         self.memory.forget();
+        self.asks = Arc::default();
         loop {
             let replacing = std::mem::take(&mut handover.replacing);
             let serving = handover.old.as_ref().map(|old| old.line.clone());
@@ -193,6 +197,7 @@ impl Supervisor {
             spec: spec.clone(),
             surroundings: self.surroundings.clone(),
             log: self.log.clone(),
+            asks: self.asks.clone(),
         };
         let (name, publisher, starts) = (
             self.name.clone(),

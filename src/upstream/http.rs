@@ -79,7 +79,7 @@ impl Http {
         let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
         let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
         let (gone_sender, gone) = watch::channel(None);
-        let (_, receiver) = Pipe::new(outbox, inbound_sender, options.log.clone());
+        let (_, receiver) = Pipe::new(outbox, inbound_sender, options);
         let shared = Shared {
             endpoint,
             limits: options.limits.clone(),

@@ -116,7 +116,7 @@ fn start(messages: Endpoint, events: Events, options: &Options) -> Link {
     let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
     let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
     let (gone_sender, gone) = watch::channel(None);
-    let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options.log.clone());
+    let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options);
     let stop = CancellationToken::new();
     let sender = Arc::new(Sender {
         endpoint: messages,

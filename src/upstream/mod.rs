@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -124,6 +124,9 @@ pub struct Options {
     pub capabilities: Arc<RawValue>,
     /// Takes known secrets out of what a server prints.
     pub redactor: Arc<Redactor>,
+    /// Whether the server, on any connection, was seen to ask its client
+    /// something during a call.
+    pub asks: Arc<AtomicBool>,
 }
 
 /// One request to a server.

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
 use super::peer::{Spelling, empty_object};
 use super::pending::{Answer, Pending, Ticket};
 use super::{
-    Call, CallEvent, Inbound, LogSink, LogStream, Notification, Outbox, ServerRequest,
+    Call, CallEvent, Inbound, LogSink, LogStream, Notification, Options, Outbox, ServerRequest,
     UpstreamError,
 };
 use crate::wire::{self, Message, Outcome, RpcError, meta, object};
@@ -36,7 +36,7 @@ pub(crate) struct Pipe {
 /// call. Nothing on a pipe says which call it asks for, so from then on calls
 /// go one at a time.
 struct Asks {
-    seen: AtomicBool,
+    seen: Arc<AtomicBool>,
     turn: Semaphore,
     /// Counts the calls that have waited long for theirs.
     crowded: watch::Sender<u64>,
@@ -53,10 +53,14 @@ pub(crate) struct Receiver {
 }
 
 impl Pipe {
-    pub fn new(outbox: Outbox, inbound: mpsc::Sender<Inbound>, log: LogSink) -> (Pipe, Receiver) {
+    pub fn new(
+        outbox: Outbox,
+        inbound: mpsc::Sender<Inbound>,
+        options: &Options,
+    ) -> (Pipe, Receiver) {
         let pending = Pending::new();
         let asks = Arc::new(Asks {
-            seen: AtomicBool::new(false),
+            seen: options.asks.clone(),
             turn: Semaphore::new(1),
             crowded: watch::Sender::new(0),
         });
@@ -64,7 +68,7 @@ impl Pipe {
             outbox: outbox.clone(),
             pending: pending.clone(),
             inbound,
-            log,
+            log: options.log.clone(),
             noise: AtomicU64::new(0),
             asks: asks.clone(),
         };

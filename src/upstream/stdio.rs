@@ -136,7 +136,7 @@ async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), Upstre
     let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
     let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
     let (gone_sender, gone) = watch::channel(None);
-    let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options.log.clone());
+    let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options);
     let stop = CancellationToken::new();
     let writer_stop = CancellationToken::new();
     let tail = Tail::default();
