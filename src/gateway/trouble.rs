@@ -25,7 +25,13 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
                 // What a tool or a prompt says of a failure is its own.
                 _ => error,
             };
-            return Trouble::Error(relayed(error, job, peer));
+            let lacking = error.code == code::MISSING_CAPABILITY;
+            let error = relayed(error, job, peer);
+            match lacking && job.client.era == Era::Legacy {
+                // A legacy server would have let its tool fail.
+                true => error.message,
+                false => return Trouble::Error(error),
+            }
         }
         CallError::Upstream(error @ UpstreamError::Timeout { .. }) => {
             format!("{what} of server {server}: {error}; the call was cancelled")
