@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::ability::{Abilities, everything};
+use super::ability::Abilities;
 use super::errand::Job;
 use super::exchange::Errand;
 use super::session::Session;
@@ -64,7 +64,7 @@ pub(super) fn resolve(
                 principal: caller.principal.clone(),
                 session: session.map(|session| session.key()),
                 ended: session.map(|session| session.ended().clone()),
-                capabilities: askable(client.era, abilities),
+                capabilities: abilities.legacy(),
             },
             method: incoming.method.to_owned(),
             params: place.params,
@@ -88,16 +88,6 @@ pub(super) fn slot(caller: &Caller, session: &Session) -> Slot {
         session: Some(session.key()),
         ended: Some(session.ended().clone()),
         capabilities: Abilities::read(&session.capabilities).legacy(),
-    }
-}
-
-/// What a legacy server is told that its client can be asked. A modern
-/// client's answer may depend on each request, and what it lacks it has to be
-/// told by us: so everything, and the rest is sorted out as it is asked.
-fn askable(era: Era, abilities: Abilities) -> Arc<RawValue> {
-    match era {
-        Era::Modern => everything(),
-        Era::Legacy => abilities.legacy(),
     }
 }
 
