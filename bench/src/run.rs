@@ -177,7 +177,7 @@ fn speeds(options: &Options) -> anyhow::Result<Results> {
         .http("legacy", &legacy)
         .http("thousand", &thousand)
         .stdio("pipe", Era::Modern)?
-        .stdio("old_pipe", Era::Legacy)?;
+        .stdio("oldpipe", Era::Legacy)?;
     let portway = Portway::start(&options.portway, servers, &[])?;
     let nginx = Nginx::start(&options.nginx, &[&modern, &legacy])?;
     let mut all = calls(&portway, &nginx, &modern, &legacy)?;
@@ -239,7 +239,7 @@ fn calls(
         Series::new("direct legacy", &legacy.url(), Legacy, MANY).to(legacy),
         through("http legacy", Legacy, "legacy", MANY),
         proxied("nginx legacy", Legacy, 1, MANY),
-        through("stdio legacy", Legacy, "old_pipe", MANY),
+        through("stdio legacy", Legacy, "oldpipe", MANY),
         through("cross legacy", Legacy, "modern", MANY),
         Series::new("alone modern", &alone, Modern, MANY)
             .with("token", TOKEN)
