@@ -19,29 +19,35 @@ use members::Members;
 
 /// A member's name as it was written, quotes and escapes included.
 #[derive(Clone, Copy)]
-pub struct Key<'a>(&'a str);
+pub struct Key<'a> {
+    written: &'a str,
+    escaped: bool,
+}
 
 impl<'a> Key<'a> {
     fn inner(self) -> &'a str {
-        &self.0[1..self.0.len() - 1]
+        &self.written[1..self.written.len() - 1]
     }
 
     /// The JSON string as it stood in the text.
     pub fn written(self) -> &'a str {
-        self.0
+        self.written
     }
 
     /// Compares after unescaping: `"\u006eame"` is `name` to every peer.
     pub fn is(self, name: &str) -> bool {
-        let inner = self.inner();
-        // Escapes only ever make a name longer.
-        inner == name
-            || (inner.len() > name.len() && inner.contains('\\') && self.decoded() == name)
+        match self.escaped {
+            false => self.inner() == name,
+            true => self.decoded() == name,
+        }
     }
 
     /// The name itself. A lone surrogate has none, its spelling stands in.
     pub fn decoded(self) -> Cow<'a, str> {
-        unquote(self.0).unwrap_or(Cow::Borrowed(self.inner()))
+        match self.escaped {
+            false => Cow::Borrowed(self.inner()),
+            true => unquote(self.written).unwrap_or(Cow::Borrowed(self.inner())),
+        }
     }
 }
 

@@ -77,16 +77,47 @@ fn scalar(bytes: &[u8]) -> usize {
     bytes.iter().position(ends).unwrap_or(bytes.len())
 }
 
-/// The index just after the string whose opening quote lies before `at`.
-pub(super) fn after_string(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1 + find_either(&bytes[at + 1..], b'"', b'\\').unwrap_or(bytes.len()),
+/// The index just after the string whose opening quote lies before `at`, and
+/// whether there is an escape in it. Strings are mostly short: eight bytes at
+/// a time.
+pub(super) fn string_end(bytes: &[u8], mut at: usize) -> (usize, bool) {
+    let mut escaped = false;
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let here = match rest.first_chunk() {
+            Some(eight) => match first_special(u64::from_le_bytes(*eight)) {
+                8 => {
+                    at += 8;
+                    continue;
+                }
+                place => place,
+            },
+            None => match rest.iter().position(|b| matches!(b, b'"' | b'\\')) {
+                Some(place) => place,
+                None => return (bytes.len(), escaped),
+            },
+        };
+        if rest[here] == b'"' {
+            return (at + here + 1, escaped);
         }
+        escaped = true;
+        at += here + 2;
     }
-    bytes.len()
+}
+
+/// The place of the first quote or backslash in eight bytes; 8 if none is.
+fn first_special(eight: u64) -> usize {
+    const ONES: u64 = u64::from_le_bytes([0x01; 8]);
+    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
+    // The top bit of each byte that is zero; above the first, perhaps others.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
+    let of = |byte: u8| eight ^ u64::from_le_bytes([byte; 8]);
+    let hits = zeros(of(b'"')) | zeros(of(b'\\'));
+    hits.trailing_zeros() as usize / 8
+}
+
+fn after_string(bytes: &[u8], at: usize) -> usize {
+    string_end(bytes, at).0
 }
 
 /// The first of two bytes, sixteen at a time.

@@ -19,8 +19,8 @@ pub struct Object<'a> {
 }
 
 enum Name<'a> {
-    /// As found, in quotes.
-    Written(&'a str),
+    /// As found.
+    Written(Key<'a>),
     /// As given.
     Plain(&'a str),
 }
@@ -28,14 +28,14 @@ enum Name<'a> {
 impl Name<'_> {
     fn is(&self, name: &str) -> bool {
         match self {
-            Self::Written(json) => Key(json).is(name),
+            Self::Written(key) => key.is(name),
             Self::Plain(text) => *text == name,
         }
     }
 
     fn decoded(&self) -> Cow<'_, str> {
         match self {
-            Self::Written(json) => Key(json).decoded(),
+            Self::Written(key) => key.decoded(),
             Self::Plain(text) => Cow::Borrowed(text),
         }
     }
@@ -63,7 +63,7 @@ impl<'a> Object<'a> {
             if members.len() == MAX_MEMBERS {
                 return None;
             }
-            members.push((Name::Written(key.0), Part::Json(Cow::Borrowed(value))));
+            members.push((Name::Written(key), Part::Json(Cow::Borrowed(value))));
         }
         Some(Self { members })
     }
@@ -164,7 +164,7 @@ impl<'a> Object<'a> {
                 out.push(',');
             }
             match name {
-                Name::Written(json) => out.push_str(json),
+                Name::Written(key) => out.push_str(key.written()),
                 Name::Plain(text) => push_text(text, &mut out),
             }
             out.push(':');
@@ -182,7 +182,7 @@ impl<'a> Object<'a> {
 /// A member, its colon and its comma.
 fn size((name, value): &(Name<'_>, Part<'_>)) -> usize {
     let name = match name {
-        Name::Written(json) => json.len(),
+        Name::Written(key) => key.written().len(),
         Name::Plain(text) => text.len() + 2,
     };
     let value = match value {

@@ -1,5 +1,5 @@
 use super::Key;
-use crate::wire::scan::{after_space, after_string, after_value};
+use crate::wire::scan::{after_space, after_value, string_end};
 
 /// Walks over the members of an object, values as they are written. The text
 /// must be valid JSON already, so that finding a member's end takes no parser.
@@ -27,11 +27,12 @@ impl<'a> Iterator for Members<'a> {
         if bytes.get(name) != Some(&b'"') {
             return None;
         }
-        let name_end = after_string(bytes, name + 1);
+        let (name_end, escaped) = string_end(bytes, name + 1);
         let colon = after_space(bytes, name_end);
         let value = after_space(bytes, colon + 1);
         self.at = after_value(bytes, value);
-        let key = Key(self.json.get(name..name_end)?);
+        let written = self.json.get(name..name_end)?;
+        let key = Key { written, escaped };
         Some((key, self.json.get(value..self.at)?))
     }
 }

@@ -34,4 +34,20 @@ proptest! {
         let slow = bytes.iter().position(|b| *b == one || *b == other);
         prop_assert_eq!(find_either(&bytes, one, other), slow);
     }
+
+    #[test]
+    fn strings_end_where_a_slow_look_says(text in r#"([a-z"]|\\\\|\\"|é){0,40}"#, at in 0usize..4) {
+        let bytes = text.as_bytes();
+        let at = at.min(bytes.len());
+        let (mut slow, mut escaped) = (at, false);
+        let end = loop {
+            match bytes.get(slow) {
+                Some(b'"') => break slow + 1,
+                Some(b'\\') => (slow, escaped) = (slow + 2, true),
+                Some(_) => slow += 1,
+                None => break bytes.len(),
+            }
+        };
+        prop_assert_eq!(string_end(bytes, at), (end, escaped));
+    }
 }
