@@ -1,0 +1,161 @@
+//! What is asked of a server, and what it says or asks meanwhile.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+
+use super::Outbox;
+use super::pending::Pause;
+use crate::wire::{self, RpcError};
+
+/// One request to a server.
+pub struct Call<'a> {
+    pub method: &'a str,
+    pub params: Option<&'a RawValue>,
+    /// Restarted by progress; `None` for a listen, which has no end.
+    pub limit: Option<Duration>,
+    /// Ask the server for progress; it arrives on `events`.
+    pub progress: bool,
+    /// What comes before the answer, in order; a full queue drops.
+    pub events: Option<mpsc::Sender<CallEvent>>,
+    /// What the caller can do for a modern server; `None`: what the
+    /// connection declares.
+    pub capabilities: Option<&'a RawValue>,
+    /// From which level on a modern server may log into this request.
+    pub log_level: Option<&'a str>,
+}
+
+impl<'a> Call<'a> {
+    pub fn new(method: &'a str, limit: Duration) -> Call<'a> {
+        Call {
+            method,
+            params: None,
+            limit: Some(limit),
+            progress: false,
+            events: None,
+            capabilities: None,
+            log_level: None,
+        }
+    }
+
+    /// Made for a client, who can be asked something; a listen is not.
+    pub(super) fn is_somebodys(&self) -> bool {
+        self.events.is_some() && self.limit.is_some()
+    }
+
+    pub fn params(mut self, params: Option<&'a RawValue>) -> Call<'a> {
+        self.params = params;
+        self
+    }
+}
+
+/// Something that belongs to one request and comes before its answer.
+#[derive(Debug)]
+pub enum CallEvent {
+    Notification(Notification),
+    Request(ServerRequest),
+}
+
+/// Something a server says that belongs to no request of ours.
+#[derive(Debug)]
+pub enum Inbound {
+    Notification(Notification),
+    Request(ServerRequest),
+}
+
+#[derive(Debug)]
+pub struct Notification {
+    pub method: String,
+    pub params: Option<Box<RawValue>>,
+}
+
+/// A request of a server to its client (legacy only). Unanswered, it is
+/// refused when dropped: a server must never wait for ever.
+pub struct ServerRequest {
+    pub method: String,
+    pub params: Option<Box<RawValue>>,
+    id: Box<RawValue>,
+    outbox: Option<Outbox>,
+    /// Holds the time of the call it belongs to.
+    pause: Option<Pause>,
+    /// Moves when others wait for the call to end.
+    crowded: Option<watch::Receiver<u64>>,
+}
+
+impl ServerRequest {
+    pub(crate) fn new(
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+        outbox: Outbox,
+    ) -> ServerRequest {
+        ServerRequest {
+            method: method.to_owned(),
+            params: params.map(ToOwned::to_owned),
+            id: id.to_owned(),
+            outbox: Some(outbox),
+            pause: None,
+            crowded: None,
+        }
+    }
+
+    pub(crate) fn crowd(&mut self, crowded: watch::Receiver<u64>) {
+        self.crowded = Some(crowded);
+    }
+
+    /// Resolves when others have waited long for the call it belongs to.
+    pub fn crowded(&self) -> impl Future<Output = ()> + Send + use<> {
+        let crowded = self.crowded.clone();
+        async move {
+            let waited = match crowded {
+                Some(mut crowded) => crowded.changed().await.is_ok(),
+                None => false,
+            };
+            if !waited {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    pub(crate) fn hold(&mut self, pause: Pause) {
+        self.pause = Some(pause);
+    }
+
+    pub fn answer(mut self, answer: Result<Box<RawValue>, RpcError>) {
+        self.send(answer);
+    }
+
+    fn send(&mut self, answer: Result<Box<RawValue>, RpcError>) {
+        let Some(outbox) = self.outbox.take() else {
+            return;
+        };
+        let bytes = match answer {
+            Ok(result) => wire::response(&self.id, &result),
+            Err(error) => wire::error(Some(&self.id), &error),
+        };
+        let _ = outbox.try_send(bytes.into());
+    }
+}
+
+impl Drop for ServerRequest {
+    fn drop(&mut self) {
+        // Never an answer in somebody's name: only that there is none.
+        let refusal = match self.method.as_str() {
+            "elicitation/create" => RawValue::from_string(r#"{"action":"cancel"}"#.into())
+                .map_err(|error| RpcError::new(wire::code::INTERNAL, error.to_string())),
+            "sampling/createMessage" => Err(RpcError::new(-1, "sampling was refused")),
+            method => {
+                let message = format!("{method} is not available from this client");
+                Err(RpcError::new(wire::code::METHOD_NOT_FOUND, message))
+            }
+        };
+        self.send(refusal);
+    }
+}
+
+impl std::fmt::Debug for ServerRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ServerRequest({})", self.method)
+    }
+}
