@@ -160,7 +160,8 @@ async fn c3_a_cursor_that_repeats_does_not_go_on_for_ever() {
     );
     let asked = std::fs::read_to_string(app.path("record")).unwrap();
     let pages = asked.matches("tools/list").count();
-    assert!(pages <= 3, "{pages} pages");
+    // Two at most each time it is listed, and again when it is followed.
+    assert!(pages <= 8, "{pages} pages");
     untouched(&app, &good).await;
 }
 
