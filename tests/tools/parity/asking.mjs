@@ -16,6 +16,9 @@ async function answering(one, answers, use) {
 const asked = (peer, name, args = {}, answers = {}, one = peer.one) =>
     answering(one, answers, async () => ({ result: await peer.call(name, args, {}, one), asked: [...one.asked] }));
 
+const toldOnce = ({ upstream, transport }) => upstream === '2025' && transport === 'stdio'
+    && 'one process serves all clients, and was told at its start what any of them could be asked';
+
 const ask = (name, args) => [name, peer => asked(peer, name, args)];
 const elicit = content => ({ elicit: () => ({ action: 'accept', content }) });
 const any = list => [...list].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
@@ -49,8 +52,8 @@ export const ASKING = [
         const { one } = peer;
         return answering(one, elicit({ context: 'rainy' }), async () => ({ result: await peer.prompt('test_input_required_result_prompt'), asked: [...one.asked] }));
     }],
-    ['only what it can be asked', peer => peer.with({ sampling: {} }, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one))],
-    ['nothing it can be asked', peer => peer.with({}, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one))],
+    ['only what it can be asked', peer => peer.with({ sampling: {} }, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one)), { unless: toldOnce }],
+    ['nothing it can be asked', peer => peer.with({}, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one)), { unless: toldOnce }],
     // A legacy client is told in the tool's result, whose words are each hop's own.
     ['a question it cannot be asked', peer => peer.with({ roots: {} }, async one => {
         const { result, asked: questions } = await asked(peer, 'test_missing_capability', {}, {}, one);
