@@ -175,7 +175,7 @@ async fn c7_trap12_what_two_calls_may_have_caused_is_refused() {
         heard
     };
     let asking = async {
-        has_begun(&two, 1).await;
+        has_begun(&two, 0).await;
         seen_through(&two, 1, "for two").await
     };
     let (heard, asked) = tokio::join!(slow, asking);

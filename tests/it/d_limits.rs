@@ -165,7 +165,7 @@ async fn d6_a_slow_tool_delays_nobody() {
         };
         let slow = futures_util::future::join_all((0..20).map(|_| hang()));
         let quick = async {
-            crate::mcp_front::has_begun(&client, 20).await;
+            crate::mcp_front::has_begun(&client, 19).await;
             for id in 0..20 {
                 let echo = json!({"text": id.to_string()});
                 let old = client.tool(id, "echo", echo.clone()).send().await;

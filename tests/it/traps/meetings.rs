@@ -74,7 +74,7 @@ async fn trap11_a_cancellation_ends_one_call_of_that_number() {
         let given_up = one.tool(9, "sleep", json!({"ms": 600_000})).send();
         let other = two.tool(9, "sleep", json!({"ms": 3000})).send();
         let cancel = async {
-            crate::mcp_front::has_begun(&two, 2).await;
+            crate::mcp_front::has_begun(&two, 1).await;
             let why = json!({"requestId": 9, "reason": "enough"});
             one.notify("notifications/cancelled", why).await;
             until("the server hears of it", || async {
