@@ -38,7 +38,7 @@ pub(super) fn for_legacy<'a>(
     }
     // 2025-06-18: one mode only, and choices as `enum` with `enumNames`.
     let mut question: Map<String, Value> = serde_json::from_str(params.get()).ok()?;
-    question.remove("mode");
+    question.shift_remove("mode");
     let fields = question
         .get_mut("requestedSchema")
         .and_then(|schema| schema.get_mut("properties"))
@@ -50,7 +50,7 @@ pub(super) fn for_legacy<'a>(
         }
         plain_choices(field);
         if field.get("type").is_none_or(|kind| kind != "boolean") {
-            field.remove("default");
+            field.shift_remove("default");
         }
     }
     let plain = serde_json::value::to_raw_value(&question).ok()?;
@@ -58,7 +58,7 @@ pub(super) fn for_legacy<'a>(
 }
 
 fn plain_choices(field: &mut Map<String, Value>) {
-    let Some(Value::Array(choices)) = field.remove("oneOf") else {
+    let Some(Value::Array(choices)) = field.shift_remove("oneOf") else {
         return;
     };
     let part = |name: &str| -> Vec<Value> {
