@@ -175,6 +175,18 @@ async fn a11_soak_sigkill_during_the_start_leaves_nothing() {
     report("SIGKILL at a random moment of the start", times);
 }
 
+#[tokio::test]
+async fn a11_an_ordinary_user_leaves_nothing_either() {
+    let start = || setup().mcp(unruly()).env("PORTWAY_STOP_GRACE", "100ms");
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        let mut app = start().for_nobody().start().await;
+        all_connected(&app).await;
+        app.signal(signal);
+        app.ended().await;
+        assert_nothing_left(&app.setup);
+    }
+}
+
 async fn beating(heart: &Path) {
     crate::app::eventually("the daemons run", || {
         std::fs::metadata(heart).is_ok_and(|file| file.len() > 200)
