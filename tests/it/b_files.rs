@@ -225,7 +225,7 @@ async fn b3_a_file_that_is_not_json_is_told_and_loaded_once_it_is() {
         error.contains("not JSON") && error.contains("line 4"),
         "{error}"
     );
-    assert!(app.log().contains("cannot be used"), "{}", app.log());
+    eventually("it is told", || app.log().contains("cannot be used")).await;
 
     std::fs::write(app.path(".mcp.json"), fixtures(&[("one", &[])]).to_string()).unwrap();
     eventually("it can be used", || app.log().contains("can be used again")).await;
@@ -363,9 +363,9 @@ async fn b4_the_layers_override_each_other_and_what_is_shadowed_is_said() {
         kode.display(),
         mcp.display()
     );
-    assert!(app.log().contains(&said), "{}", app.log());
+    eventually("the log says so", || app.log().contains(&said)).await;
     let said = format!("is shadowed by {} (its section", global.display());
-    assert!(app.log().contains(&said), "{}", app.log());
+    eventually("the log says so", || app.log().contains(&said)).await;
 }
 
 #[tokio::test]

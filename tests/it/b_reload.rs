@@ -179,7 +179,7 @@ async fn b6_added_connect_removed_close_changed_are_replaced_unchanged_do_not_no
         (&before[0]["pid"], &before[0]["since"])
     );
     let line = r#"added "added"; changed "changed"; removed "removed""#;
-    assert!(app.log().contains(line), "{}", app.log());
+    eventually("the log says so", || app.log().contains(line)).await;
 }
 
 #[tokio::test]
