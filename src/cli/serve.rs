@@ -22,6 +22,7 @@ use crate::upstream::printable;
 
 /// The table waits so long for slow servers.
 const TABLE_WAIT: Duration = Duration::from_secs(20);
+const TABLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Characters of an error in the table; the API has it whole.
 const ROW_DETAIL: usize = 200;
@@ -155,10 +156,16 @@ impl Greeting {
     /// Once the servers have settled: what runs, and where to go from here.
     async fn tell(&self, registry: &Arc<Registry>, fleet: &Fleet, token: &str) {
         let mut snapshots = fleet.watch();
-        let settled = snapshots.wait_for(|_| app::unsettled(registry, fleet) == 0);
+        let settled = async {
+            while app::unsettled(registry, fleet) > 0 && snapshots.changed().await.is_ok() {
+                // Not once for each of a thousand servers.
+                tokio::time::sleep(TABLE_PAUSE).await;
+            }
+        };
         let _ = tokio::time::timeout(TABLE_WAIT, settled).await;
         let text = self.text(registry, fleet, token);
-        // A pipe that nobody empties must hold up neither the work nor the end.
+        // Whoever started us may have read the first line and no more: then
+        // this waits for ever, and nothing may wait for it.
         std::thread::spawn(move || say(&text));
     }
 

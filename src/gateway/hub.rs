@@ -262,6 +262,9 @@ fn connection(snapshot: &Snapshot, server: &str) -> Option<Connection> {
     snapshot.servers.get(server)?.state.connection().cloned()
 }
 
+/// Nobody misses a list for so long.
+const SETTLE: Duration = Duration::from_millis(20);
+
 /// Tells of lists that are no longer what they were.
 async fn watch_lists(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
     let mut snapshots = fleet.watch();
@@ -284,9 +287,14 @@ async fn watch_lists(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
             }
         }
         known = now;
+        // Held no longer: who publishes next would have to copy it.
+        drop(snapshot);
         if snapshots.changed().await.is_err() {
             return;
         }
+        // What changes together is told together: many servers that start at
+        // once are not looked through once for each.
+        tokio::time::sleep(SETTLE).await;
     }
 }
 
