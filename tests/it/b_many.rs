@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
 use crate::app::{App, eventually, fixture, setup};
@@ -154,4 +155,44 @@ async fn b6_following_the_files_costs_nothing_while_nobody_saves() {
     let used = cpu(&app) - before;
     println!("idle: {used:?} of processor time in {seconds} s");
     assert!(used < Duration::from_millis(50) * seconds, "{used:?}");
+}
+
+/// Whoever starts Portway may read the line with the address and no more.
+#[tokio::test]
+async fn k2_a_stdout_that_is_not_read_holds_nothing_up() {
+    let servers: serde_json::Map<String, Value> = (0..3000)
+        .map(|n| (format!("a server with a long name {n:020}"), off("x", 7)))
+        .collect();
+    let dir = tempfile::tempdir().unwrap();
+    let file = json!({ "mcpServers": servers }).to_string();
+    std::fs::write(dir.path().join(".mcp.json"), file).unwrap();
+    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_portway"))
+        .args(["--listen", "127.0.0.1:0"])
+        .current_dir(dir.path())
+        .env_clear()
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut line = [0; 8];
+    stdout.read_exact(&mut line).await.unwrap();
+    assert_eq!(&line, b"portway ");
+    let pid = child.id().unwrap();
+    // The table is more than a pipe holds: somebody hangs in the write.
+    eventually("the pipe is full", || {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        let mut places = threads.flatten().map(|thread| thread.path().join("wchan"));
+        places.any(|place| {
+            std::fs::read_to_string(place)
+                .unwrap_or_default()
+                .contains("pipe_write")
+        })
+    })
+    .await;
+    let pid = nix::unistd::Pid::from_raw(pid as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    let ended = tokio::time::timeout(crate::app::PATIENCE, child.wait()).await;
+    assert!(ended.expect("it ends").unwrap().success());
 }
