@@ -87,6 +87,7 @@ impl Registry {
         let wanted = self.found(server)?;
         let renamed = match self.rewrite(&mut edits, &wanted, basis, &read).await {
             Ok(renamed) => renamed,
+            Err(UpdateError::Problems(problems)) => return Err(UpdateError::Problems(problems)),
             Err(error) => {
                 // Whatever stood in the way is seen by whoever looks next.
                 self.refresh(&mut edits).await?;
