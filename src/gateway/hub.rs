@@ -57,8 +57,10 @@ impl Change {
     }
 }
 
-/// What is followed, by server and URI.
-type Followed = HashMap<(Arc<str>, String), Weak<Following>>;
+/// What is followed, by server and URI. Two who come at once for the same
+/// must not both subscribe: the second waits for what the first gets.
+type Followed = HashMap<(Arc<str>, String), Arc<Place>>;
+type Place = tokio::sync::Mutex<Weak<Following>>;
 
 #[derive(Clone)]
 pub(super) struct Hub(Arc<Inner>);
@@ -101,19 +103,25 @@ impl Hub {
 
     /// Follows a resource of a server: returns once the server has agreed.
     pub async fn follow(&self, server: &Arc<str>, uri: &str) -> Result<Arc<Following>, RpcError> {
-        let key = (server.clone(), uri.to_owned());
-        {
+        let place = {
             let mut followed = self.followed();
-            if let Some(known) = followed.get(&key).and_then(Weak::upgrade) {
-                return Ok(known);
-            }
-            followed.retain(|_, known| known.strong_count() > 0);
+            // Those that are waited for, or still held by somebody, stay.
+            followed.retain(|_, place| {
+                let held = place.try_lock().map(|one| one.strong_count() > 0);
+                Arc::strong_count(place) > 1 || held.unwrap_or(true)
+            });
             if followed.len() >= FOLLOWED {
                 return Err(RpcError::new(
                     code::INTERNAL,
                     "too many resources are followed",
                 ));
             }
+            let key = (server.clone(), uri.to_owned());
+            followed.entry(key).or_default().clone()
+        };
+        let mut place = place.lock().await;
+        if let Some(known) = place.upgrade() {
+            return Ok(known);
         }
         let stop = CancellationToken::new();
         let (agreed, answer) = oneshot::channel();
@@ -132,7 +140,7 @@ impl Hub {
             Ok(Err(error)) => return Err(error),
             Err(_) => return Err(RpcError::new(code::INTERNAL, "the server is gone")),
         }
-        self.followed().insert(key, Arc::downgrade(&following));
+        *place = Arc::downgrade(&following);
         Ok(following)
     }
 }
