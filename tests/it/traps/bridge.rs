@@ -157,6 +157,12 @@ async fn trap15_what_a_client_lacks_is_refused_and_not_waited_for() {
             let talk = modern(app, X, "tools/call", call(tool, json!({})))
                 .send()
                 .await;
+            // Told at the handshake what its client lacks, a remote server
+            // says itself what it cannot do.
+            if http && era == "legacy" {
+                refused(talk).await;
+                continue;
+            }
             assert_eq!(talk.status, 400, "{era} {tool}");
             let answer = talk.json().await;
             assert_eq!(answer["error"]["code"], -32021, "{era}: {answer}");
@@ -167,7 +173,10 @@ async fn trap15_what_a_client_lacks_is_refused_and_not_waited_for() {
         let mut page = call("elicit", json!({"mode": "url"}));
         page["_meta"] = json!({CAPABILITIES: {"elicitation": {}}});
         let talk = modern(app, X, "tools/call", page).send().await;
-        assert_eq!(talk.verdict().await, (400, Some(-32021)), "{era}");
+        match http && era == "legacy" {
+            true => drop(refused(talk).await),
+            false => assert_eq!(talk.verdict().await, (400, Some(-32021)), "{era}"),
+        }
         let echo = client.tool(2, "echo", json!({"text": "hi"})).send().await;
         assert_eq!(said(&echo.answer().await), "hi");
     }
