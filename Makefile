@@ -4,7 +4,7 @@ CARGO ?= cargo
 PROJECT ?= examples/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check soak fmt tools console
+.PHONY: help run build test check soak bench fmt tools console
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -24,7 +24,11 @@ check: ## format, lints, and licences where cargo-deny is installed
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
 
 soak: tools ## the long runs, in release: process trees killed by the hundred
-	PORTWAY_SOAK=1 $(CARGO) test --release --locked --test it -- process:: npx:: --nocapture --test-threads=1
+	PORTWAY_SOAK=1 $(CARGO) test --release --locked --test it -- process:: npx:: soak b_edits:: mix_ups:: --nocapture --test-threads=1
+	PORTWAY_SOAK=1 $(CARGO) test --release --locked --lib -- store:: --nocapture --test-threads=1
+
+bench: build ## how fast it is: direct, through Portway and through nginx, side by side
+	$(CARGO) run --release --locked -p portway-bench -- run
 
 fmt: ## format the sources
 	$(CARGO) fmt
