@@ -30,6 +30,8 @@ const FOLLOWED: usize = 10_000;
 pub(super) enum Change {
     Lists {
         server: Arc<str>,
+        /// The version of what is offered that has it.
+        offers: u64,
         tools: bool,
         resources: bool,
         prompts: bool,
@@ -45,6 +47,15 @@ impl Change {
     pub fn server(&self) -> &Arc<str> {
         match self {
             Change::Lists { server, .. } | Change::Resource { server, .. } => server,
+        }
+    }
+
+    /// Whether it is new to somebody who came when `offers` was current: the
+    /// lists they get have what was before.
+    pub fn is_news(&self, since: u64) -> bool {
+        match self {
+            Change::Lists { offers, .. } => *offers > since,
+            Change::Resource { .. } => true,
         }
     }
 
@@ -90,8 +101,10 @@ impl Hub {
         }))
     }
 
-    pub fn changes(&self) -> broadcast::Receiver<Arc<Change>> {
-        self.0.changes.subscribe()
+    /// What changes from now on, and the version of the offers that is now.
+    pub fn changes(&self) -> (broadcast::Receiver<Arc<Change>>, u64) {
+        let changes = self.0.changes.subscribe();
+        (changes, self.0.fleet.snapshot().offers)
     }
 
     fn followed(&self) -> MutexGuard<'_, Followed> {
@@ -282,14 +295,14 @@ async fn watch_lists(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
         let mut now = HashMap::new();
         for (name, view) in &snapshot.servers {
             let listed = view.listed();
-            if let Some(change) = compare(name, known.get(name), Some(listed)) {
+            if let Some(change) = compare(name, known.get(name), Some(listed), snapshot.offers) {
                 let _ = changes.send(Arc::new(change));
             }
             now.insert(name.clone(), listed.clone());
         }
         for (name, old) in &known {
             if !now.contains_key(name)
-                && let Some(change) = compare(name, Some(old), None)
+                && let Some(change) = compare(name, Some(old), None, snapshot.offers)
             {
                 let _ = changes.send(Arc::new(change));
             }
@@ -315,6 +328,7 @@ async fn watch_filters(
         let _ = changes.send(Arc::new(Change::Lists {
             // No server's own endpoint is filtered.
             server: Arc::from(""),
+            offers: u64::MAX,
             tools: true,
             resources: true,
             prompts: true,
@@ -326,6 +340,7 @@ fn compare(
     name: &Arc<str>,
     old: Option<&Arc<Catalog>>,
     new: Option<&Arc<Catalog>>,
+    offers: u64,
 ) -> Option<Change> {
     if let (Some(old), Some(new)) = (old, new)
         && Arc::ptr_eq(old, new)
@@ -350,6 +365,7 @@ fn compare(
         differ(&old.resources, &new.resources) || differ(&old.templates, &new.templates);
     (tools || resources || prompts).then(|| Change::Lists {
         server: name.clone(),
+        offers,
         tools,
         resources,
         prompts,

@@ -72,6 +72,7 @@ pub(super) struct Listening {
     prompts: bool,
     followed: Vec<Followed>,
     changes: Receiver<Arc<Change>>,
+    since: u64,
     ready: Vec<Vec<u8>>,
     closing: CancellationToken,
 }
@@ -93,7 +94,7 @@ impl Listening {
             ));
         };
         // Before anything is agreed on: what changes from here on is told.
-        let changes = hub.changes();
+        let (changes, since) = hub.changes();
         let asks = |name: &str| member(wanted, name).is_some_and(|flag| flag.get() == "true");
         let mut uris = Vec::new();
         if let Some(list) = member(wanted, "resourceSubscriptions") {
@@ -116,6 +117,7 @@ impl Listening {
             view,
             followed,
             changes,
+            since,
             ready: Vec::new(),
             closing,
         };
@@ -159,7 +161,7 @@ impl Listening {
     }
 
     fn tell(&mut self, change: &Change) {
-        if !change.concerns(&self.scope) {
+        if !change.concerns(&self.scope) || !change.is_news(self.since) {
             return;
         }
         match change {
@@ -256,7 +258,8 @@ impl Feeds {
             feeds.insert(key, feed);
         }
         let (feeds, scope, view) = (self.clone(), caller.scope.clone(), view.clone());
-        let (session, mut changes) = (Arc::downgrade(session), hub.changes());
+        let session = Arc::downgrade(session);
+        let (mut changes, since) = hub.changes();
         tokio::spawn(async move {
             loop {
                 let change = tokio::time::timeout(LOOK, changes.recv()).await;
@@ -264,7 +267,7 @@ impl Feeds {
                     break;
                 };
                 match change {
-                    Ok(Ok(change)) if change.concerns(&scope) => {
+                    Ok(Ok(change)) if change.concerns(&scope) && change.is_news(since) => {
                         feeds.tell(key, &session, &view, &change);
                     }
                     Ok(Err(RecvError::Lagged(_))) => tell_lists(&session, true, true, true),
