@@ -83,6 +83,7 @@ async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Send
     let call = Call {
         method: "subscriptions/listen",
         params: Some(filter),
+        name: None,
         limit: None,
         progress: false,
         events: Some(events),

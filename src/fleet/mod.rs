@@ -284,6 +284,7 @@ impl Fleet {
             let call = Call {
                 method: request.method,
                 params: request.params,
+                name: None,
                 limit: Some(limit.saturating_sub(start.elapsed())),
                 progress: request.events.is_some(),
                 events: request.events.clone(),

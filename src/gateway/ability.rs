@@ -1,10 +1,10 @@
 //! What a client can be asked, as far as it matters to us.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::value::RawValue;
 
-use crate::wire::object::{is_null, member};
+use crate::wire::object::{empty, is_null, member, pick};
 
 /// The features of a client that a server may call upon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,11 +23,12 @@ impl Abilities {
         let has = |holder: &RawValue, name: &str| {
             member(holder, name).is_some_and(|value| !is_null(value))
         };
-        let sampling = member(capabilities, "sampling").filter(|value| !is_null(value));
-        let elicitation = member(capabilities, "elicitation").filter(|value| !is_null(value));
+        let [roots, sampling, elicitation] =
+            pick(capabilities, ["roots", "sampling", "elicitation"])
+                .map(|value| value.filter(|value| !is_null(value)));
         let url = elicitation.is_some_and(|modes| has(modes, "url"));
         Abilities {
-            roots: has(capabilities, "roots"),
+            roots: roots.is_some(),
             sampling: sampling.is_some(),
             sampling_tools: sampling.is_some_and(|sampling| has(sampling, "tools")),
             sampling_context: sampling.is_some_and(|sampling| has(sampling, "context")),
@@ -39,6 +40,9 @@ impl Abilities {
 
     /// The same for a legacy server's handshake, always spelled alike.
     pub fn legacy(self) -> Arc<RawValue> {
+        if self == Abilities::default() {
+            return nothing();
+        }
         let mut parts = Vec::new();
         let modes: Vec<_> = [(self.form, r#""form":{}"#), (self.url, r#""url":{}"#)]
             .into_iter()
@@ -93,15 +97,32 @@ pub(super) fn is_url(params: Option<&RawValue>) -> bool {
 
 /// Everything we can pass on to somebody: what a shared process is told.
 pub fn everything() -> Arc<RawValue> {
-    let all = Abilities {
-        roots: true,
-        sampling: true,
-        sampling_tools: true,
-        sampling_context: true,
-        form: true,
-        url: true,
-    };
-    all.legacy()
+    static EVERYTHING: LazyLock<Arc<RawValue>> = LazyLock::new(|| {
+        let all = Abilities {
+            roots: true,
+            sampling: true,
+            sampling_tools: true,
+            sampling_context: true,
+            form: true,
+            url: true,
+        };
+        all.legacy()
+    });
+    EVERYTHING.clone()
+}
+
+/// The capabilities of a client that can be asked nothing.
+pub fn nothing() -> Arc<RawValue> {
+    static NOTHING: LazyLock<Arc<RawValue>> = LazyLock::new(|| Arc::from(empty().to_owned()));
+    NOTHING.clone()
+}
+
+/// A client's capabilities, kept; most clients have none.
+pub fn kept(capabilities: &RawValue) -> Arc<RawValue> {
+    match capabilities.get() {
+        "{}" => nothing(),
+        _ => Arc::from(capabilities.to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) struct Job {
     /// The result was wrapped in the tool's schema for legacy clients.
     pub wrapped: bool,
     pub view: Arc<View>,
-    pub errand: Errand,
+    pub errand: Arc<Errand>,
 }
 
 impl Job {
@@ -117,7 +117,7 @@ impl Job {
                     .map(std::borrow::Cow::Owned)
             }
             (_, Era::Legacy) => {
-                to_legacy_result(self.method(), &mapped, &self.client.version, self.wrapped)
+                to_legacy_result(self.method(), &mapped, self.client.version, self.wrapped)
             }
             (Era::Modern, Era::Modern) => Ok(mapped.clone()),
         };

@@ -1,6 +1,7 @@
 //! One request to one server, told the same way whichever era the server is
 //! of: what it says meanwhile, what it asks, what it answers.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +17,15 @@ use crate::wire::meta::LogLevel;
 /// What may wait for a slow client before it is dropped.
 const EVENTS: usize = 256;
 
-/// A request as it goes to a server: its own names, nothing of the client's
-/// envelope.
+/// A request as it goes to a server, and how.
 #[derive(Clone)]
 pub(super) struct Errand {
     pub server: Arc<str>,
     pub slot: Slot,
-    pub method: String,
+    pub method: Cow<'static, str>,
     pub params: Option<Box<RawValue>>,
+    /// The name or URI it is about, where the params may say it otherwise.
+    pub name: Option<String>,
     /// The client's, in modern words: what a modern server is told.
     pub capabilities: Arc<RawValue>,
     pub log_level: Option<LogLevel>,
@@ -67,7 +69,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub fn start(fleet: &Fleet, errand: Errand) -> Exchange {
+    pub fn start(fleet: &Fleet, errand: Arc<Errand>) -> Exchange {
         let (sender, events) = mpsc::channel(EVENTS);
         let work = run(fleet.clone(), errand, sender);
         Exchange {
@@ -115,7 +117,7 @@ fn happening(event: CallEvent) -> Happening {
     }
 }
 
-async fn run(fleet: Fleet, errand: Errand, events: mpsc::Sender<CallEvent>) -> Answered {
+async fn run(fleet: Fleet, errand: Arc<Errand>, events: mpsc::Sender<CallEvent>) -> Answered {
     let start = tokio::time::Instant::now();
     loop {
         let lease = fleet.lease(&errand.server, &errand.slot, start, errand.limit);
@@ -135,6 +137,7 @@ async fn run(fleet: Fleet, errand: Errand, events: mpsc::Sender<CallEvent>) -> A
         let call = Call {
             method: &errand.method,
             params: errand.params.as_deref(),
+            name: errand.name.as_deref(),
             limit: Some(limit.saturating_sub(start.elapsed())),
             progress: errand.progress,
             events: Some(events.clone()),

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::elicit;
 use super::errand::Job;
-use super::exchange::{Answered, Exchange, Happening};
+use super::exchange::{Answered, Errand, Exchange, Happening};
 use super::members::Members;
 use super::parked::PATIENCE;
 use super::session::{ClientAnswer, Session};
@@ -99,7 +99,7 @@ impl LegacyCall {
         if self.job.abilities.lacks(&request.method, params).is_some() {
             return None;
         }
-        let version = &self.job.client.version;
+        let version = self.job.client.version;
         let spelled = elicit::for_legacy(&request.method, params, version, Era::Legacy)?;
         let spelled = spelled.map(std::borrow::Cow::into_owned);
         let method = request.method.clone();
@@ -173,7 +173,7 @@ impl LegacyCall {
             key,
             method: method.clone().into_owned(),
         };
-        let version = &self.job.client.version;
+        let version = self.job.client.version;
         let spelled = match self.job.abilities.lacks(&method, params) {
             Some(_) => None,
             None => elicit::for_legacy(&method, params, version, Era::Modern),
@@ -225,7 +225,7 @@ impl LegacyCall {
 
     /// The same request with this round's answers.
     fn call_again(&mut self, round: Round) {
-        let mut errand = self.job.errand.clone();
+        let mut errand = Errand::clone(&self.job.errand);
         let empty = crate::wire::object::empty();
         let params = errand.params.as_deref().unwrap_or(empty);
         let mut params = match round.responses.is_empty() {
@@ -236,7 +236,7 @@ impl LegacyCall {
             params = set_member(&params, "requestState", state);
         }
         errand.params = Some(params);
-        self.exchange = Some(Exchange::start(&self.fleet, errand));
+        self.exchange = Some(Exchange::start(&self.fleet, Arc::new(errand)));
     }
 
     fn fail(&self, reason: String) -> Item {

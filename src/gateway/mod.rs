@@ -38,7 +38,7 @@ mod trouble;
 mod uris;
 mod view;
 
-pub use ability::everything;
+pub use ability::{everything, kept};
 pub use seal::Seal;
 pub use session::{
     ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
@@ -53,7 +53,7 @@ use listening::{Feeds, Listening};
 use modern::ModernCall;
 use parked::{Parked, ParkedCall};
 use questions::Questions;
-use resolve::resolve;
+use resolve::{Asked, resolve};
 use state::{Kept, RequestState};
 
 /// What an endpoint shows.
@@ -79,7 +79,7 @@ pub struct Caller {
 #[derive(Clone)]
 pub struct Client {
     pub era: Era,
-    pub version: String,
+    pub version: &'static str,
     pub capabilities: Arc<RawValue>,
     pub log_level: Option<LogLevel>,
     /// Legacy clients only.
@@ -199,7 +199,7 @@ impl Gateway {
     ) -> Result<Flow, RpcError> {
         let reader = Reader {
             era: client.era,
-            version: &client.version,
+            version: client.version,
         };
         let done = |result: &RawValue| Flow::Reply(Reply::result(incoming.id, result));
         match (client.era, incoming.method) {
@@ -209,8 +209,9 @@ impl Gateway {
             }
             (_, "tools/call" | "prompts/get" | "resources/read" | "completion/complete") => {
                 view.offers(incoming.method)?;
-                let job = resolve(caller, client, incoming, view)?;
-                self.start(job).await
+                let asked = Asked::read(incoming.params);
+                let job = resolve(caller, client, incoming, asked, view)?;
+                self.start(job, asked)
             }
             (Era::Modern, "server/discover") => {
                 let view = self.arrived(caller, view).await;
@@ -227,7 +228,7 @@ impl Gateway {
             (Era::Legacy, "initialize") => {
                 let view = self.arrived(caller, view).await;
                 view.offers(incoming.method)?;
-                Ok(done(&view.initialize(&client.version)))
+                Ok(done(&view.initialize(client.version)))
             }
             (Era::Legacy, "ping") => Ok(done(object::empty())),
             (Era::Legacy, "logging/setLevel") => {
@@ -246,13 +247,20 @@ impl Gateway {
     }
 
     /// Sets a request going.
-    async fn start(&self, job: Job) -> Result<Flow, RpcError> {
+    fn start(&self, job: Job, asked: Asked<'_>) -> Result<Flow, RpcError> {
         if let Some(session) = job.client.session.clone() {
             let call = LegacyCall::new(job, self.fleet.clone(), session);
             return Ok(Flow::Stream(Box::new(call)));
         }
-        let mut call = ModernCall {
-            exchange: Exchange::nothing(),
+        let responses = asked.responses;
+        if responses.is_some_and(|all| !object::is_object(all)) {
+            let text = "inputResponses: must be an object";
+            return Err(RpcError::new(code::INVALID_PARAMS, text));
+        }
+        let returned = self.returned(&job, asked.state)?;
+        let errand = job.errand.clone();
+        let call = |exchange| ModernCall {
+            exchange,
             parked: self.parked.clone(),
             states: self.states.clone(),
             asked: Questions::new(),
@@ -262,37 +270,33 @@ impl Gateway {
             answered: None,
             job,
         };
-        let params = call.job.errand.params.clone();
-        let responses = params
-            .as_deref()
-            .and_then(|all| member(all, "inputResponses"));
-        if responses.is_some_and(|all| !object::is_object(all)) {
-            let text = "inputResponses: must be an object";
-            return Err(RpcError::new(code::INVALID_PARAMS, text));
-        }
-        match self.returned(&call.job)? {
+        let call = match returned {
             Some(parked) => {
-                call.exchange = parked.exchange;
+                let mut call = call(parked.exchange);
                 call.asked = parked.asked;
                 call.count = parked.count;
                 call.answer(responses);
+                call
             }
             None => {
+                let mut call = call(Exchange::start(&self.fleet, errand));
                 if let Some(responses) = responses {
                     let brought = &mut call.brought;
                     object::each_member(responses, |_, one| brought.push(one.to_owned()));
                 }
-                call.exchange = Exchange::start(&self.fleet, call.job.errand.clone());
+                call
             }
-        }
+        };
         Ok(Flow::Stream(Box::new(call)))
     }
 
     /// The call that a client comes back to, if it does. A state that is not
     /// ours belongs to a modern server.
-    fn returned(&self, job: &Job) -> Result<Option<ParkedCall>, RpcError> {
-        let params = job.errand.params.as_deref();
-        let state = params.and_then(|params| member(params, "requestState"));
+    fn returned(
+        &self,
+        job: &Job,
+        state: Option<&RawValue>,
+    ) -> Result<Option<ParkedCall>, RpcError> {
         let Some(state) = state else { return Ok(None) };
         let snapshot = self.fleet.snapshot();
         let server = snapshot.servers.get(&job.errand.server);
@@ -376,8 +380,11 @@ fn set_level(client: &Client, params: Option<&RawValue>) -> Result<(), RpcError>
 }
 
 pub(super) fn text_param(params: Option<&RawValue>, name: &str) -> Result<String, RpcError> {
-    params
-        .and_then(|params| member(params, name))
+    text_of(params.and_then(|params| member(params, name)), name)
+}
+
+fn text_of(value: Option<&RawValue>, name: &str) -> Result<String, RpcError> {
+    value
         .and_then(object::text)
         .map(|text| text.into_owned())
         .ok_or_else(|| RpcError::new(code::INVALID_PARAMS, format!("{name}: must be a string")))

@@ -1,5 +1,6 @@
 //! From what a client asks for to the server that has it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -9,17 +10,45 @@ use super::errand::Job;
 use super::exchange::Errand;
 use super::session::Session;
 use super::view::View;
-use super::{Caller, Client, Incoming, Scope, text_param};
+use super::{Caller, Client, Incoming, Scope, text_of, text_param};
 use crate::fleet::Slot;
-use crate::wire::object::{member, set_member};
+use crate::wire::object::{member, pick, set_member};
 use crate::wire::result::error_to_modern;
-use crate::wire::{Era, RpcError, capability, code, meta};
+use crate::wire::{Era, RpcError, capability, code, meta, method};
+
+/// What the params of a request say that matters here, found in one pass.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Asked<'a> {
+    name: Option<&'a RawValue>,
+    uri: Option<&'a RawValue>,
+    meta: Option<&'a RawValue>,
+    pub responses: Option<&'a RawValue>,
+    pub state: Option<&'a RawValue>,
+}
+
+impl<'a> Asked<'a> {
+    pub fn read(params: Option<&'a RawValue>) -> Asked<'a> {
+        let names = ["name", "uri", "_meta", "inputResponses", "requestState"];
+        let [name, uri, meta, responses, state] =
+            params.map_or([None; 5], |params| pick(params, names));
+        Asked {
+            name,
+            uri,
+            meta,
+            responses,
+            state,
+        }
+    }
+}
 
 /// Where a request goes, and in which words.
 struct Place {
     server: Arc<str>,
     params: Option<Box<RawValue>>,
+    /// As the client knows it.
     what: String,
+    /// As the server does.
+    there: Option<String>,
     wrapped: bool,
 }
 
@@ -27,12 +56,13 @@ pub(super) fn resolve(
     caller: &Caller,
     client: &Client,
     incoming: Incoming<'_>,
+    asked: Asked<'_>,
     view: Arc<View>,
 ) -> Result<Job, RpcError> {
     let place = match incoming.method {
-        "tools/call" => named(caller, &view, incoming, Kind::Tool),
-        "prompts/get" => named(caller, &view, incoming, Kind::Prompt),
-        "resources/read" => resource(caller, &view, incoming),
+        "tools/call" => named(caller, &view, asked, Kind::Tool),
+        "prompts/get" => named(caller, &view, asked, Kind::Prompt),
+        "resources/read" => resource(caller, &view, asked),
         _ => reference(caller, &view, incoming),
     };
     let place = place.map_err(|error| match client.era {
@@ -42,12 +72,15 @@ pub(super) fn resolve(
     let abilities = Abilities::read(&client.capabilities);
     let modern_words = match client.era {
         Era::Modern => client.capabilities.clone(),
-        Era::Legacy => Arc::from(capability::to_modern(&client.capabilities).into_owned()),
+        Era::Legacy => match capability::to_modern(&client.capabilities) {
+            Cow::Borrowed(_) => client.capabilities.clone(),
+            Cow::Owned(words) => Arc::from(words),
+        },
     };
     let session = client.session.as_ref();
-    let token = incoming
-        .params
-        .and_then(|params| meta::meta_member(params, meta::PROGRESS_TOKEN))
+    let token = asked
+        .meta
+        .and_then(|meta| member(meta, meta::PROGRESS_TOKEN))
         .map(ToOwned::to_owned);
     let log_level = match session {
         Some(session) => session.level(),
@@ -58,7 +91,7 @@ pub(super) fn resolve(
         id: incoming.id.to_owned(),
         what: place.what,
         wrapped: place.wrapped,
-        errand: Errand {
+        errand: Arc::new(Errand {
             server: place.server,
             slot: Slot {
                 principal: caller.principal.clone(),
@@ -66,14 +99,20 @@ pub(super) fn resolve(
                 ended: session.map(|session| session.ended().clone()),
                 capabilities: abilities.legacy(),
             },
-            method: incoming.method.to_owned(),
-            params: place.params,
+            method: match method::find(incoming.method) {
+                Some(known) => Cow::Borrowed(known.name),
+                None => Cow::Owned(incoming.method.to_owned()),
+            },
+            params: place
+                .params
+                .or_else(|| incoming.params.map(ToOwned::to_owned)),
+            name: place.there,
             capabilities: modern_words,
             log_level,
             hears_log: client.era == Era::Legacy,
             progress: token.is_some(),
             limit: None,
-        },
+        }),
         token,
         abilities,
         client: client.clone(),
@@ -97,21 +136,16 @@ enum Kind {
     Prompt,
 }
 
-fn named(
-    caller: &Caller,
-    view: &View,
-    incoming: Incoming<'_>,
-    kind: Kind,
-) -> Result<Place, RpcError> {
-    let name = text_param(incoming.params, "name")?;
+fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<Place, RpcError> {
+    let name = text_of(asked.name, "name")?;
     let target = match kind {
         Kind::Tool => view.tool(&name),
         Kind::Prompt => view.prompt(&name),
     };
-    let params = incoming.params.map(ToOwned::to_owned);
     match (target, &caller.scope) {
         (Some(target), _) => Ok(Place {
-            params: renamed(params, "name", &name, &target.name),
+            params: None,
+            there: Some(target.name.clone()),
             server: target.server.clone(),
             wrapped: target.wrapped,
             what: name,
@@ -119,7 +153,8 @@ fn named(
         // Some servers have more than they list; this is theirs to judge.
         (None, Scope::Server(server)) => Ok(Place {
             server: server.clone(),
-            params,
+            params: None,
+            there: None,
             what: name,
             wrapped: false,
         }),
@@ -137,12 +172,12 @@ fn named(
     }
 }
 
-fn resource(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Place, RpcError> {
-    let uri = text_param(incoming.params, "uri")?;
+fn resource(caller: &Caller, view: &View, asked: Asked<'_>) -> Result<Place, RpcError> {
+    let uri = text_of(asked.uri, "uri")?;
     let (server, there) = place_of(&caller.scope, view, &uri)?;
-    let params = incoming.params.map(ToOwned::to_owned);
     Ok(Place {
-        params: renamed(params, "uri", &uri, &there),
+        params: None,
+        there: Some(there),
         server,
         what: uri,
         wrapped: false,
@@ -216,6 +251,7 @@ fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Pla
         server,
         params: Some(params),
         what: here,
+        there: None,
         wrapped: false,
     })
 }

@@ -13,6 +13,9 @@ use crate::wire::{self, RpcError};
 pub struct Call<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
+    /// The name or URI it is about, as the server knows it; `None`: what the
+    /// params say.
+    pub name: Option<&'a str>,
     /// Restarted by progress; `None` for a listen, which has no end.
     pub limit: Option<Duration>,
     /// Ask the server for progress; it arrives on `events`.
@@ -31,12 +34,18 @@ impl<'a> Call<'a> {
         Call {
             method,
             params: None,
+            name: None,
             limit: Some(limit),
             progress: false,
             events: None,
             capabilities: None,
             log_level: None,
         }
+    }
+
+    /// The param that names what it is about, and how the server knows that.
+    pub(super) fn about(&self) -> Option<(&'static str, &'a str)> {
+        wire::method::name_param(self.method).zip(self.name)
     }
 
     /// Made for a client, who can be asked something; a listen is not.

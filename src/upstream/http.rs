@@ -20,7 +20,7 @@ use super::{
     Call, Connection, INBOUND_QUEUE, Inbound, Limits, Link, LogStream, Options, Transport,
     UpstreamError, poster,
 };
-use crate::wire::{self, Era};
+use crate::wire::Era;
 
 mod flight;
 mod legacy;
@@ -126,8 +126,7 @@ impl Http {
         let shared = &self.0;
         shared.alive()?;
         let id = shared.receiver.pending.next_id();
-        let params = spelling.params(&call, id)?;
-        let body = Bytes::from(wire::request(id, call.method, params.as_deref()));
+        let body = Bytes::from(spelling.request(&call, id)?);
         let mut ticket = shared.receiver.pending.expect(id, &call)?;
         let flight = Flight::new(shared, spelling.era, id, call.events);
         let mut cancel = CancelOnDrop {
@@ -142,7 +141,8 @@ impl Http {
                 Era::Modern => {
                     let outgoing = Outgoing {
                         method: call.method,
-                        params: params.as_deref(),
+                        params: call.params,
+                        name: call.name,
                         body,
                         begin: call.limit.is_none().then_some(shared.limits.connect),
                     };

@@ -1,6 +1,5 @@
 //! Who is at the other end, and how to spell requests for it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -87,14 +86,10 @@ impl Spelling {
         }
     }
 
-    /// Params as this peer wants them: one line, envelope added or removed.
-    pub fn params<'a>(
-        &self,
-        call: &Call<'a>,
-        id: u64,
-    ) -> Result<Option<Cow<'a, RawValue>>, UpstreamError> {
+    /// The request as this peer wants it: one line, envelope added or removed.
+    pub fn request(&self, call: &Call<'_>, id: u64) -> Result<Vec<u8>, UpstreamError> {
         let progress_token = call.progress.then_some(id);
-        let spelled = match self.era {
+        let params = match self.era {
             Era::Modern => {
                 let envelope = meta::Envelope {
                     version: &self.version,
@@ -102,12 +97,20 @@ impl Spelling {
                     capabilities: call.capabilities.unwrap_or(&self.capabilities),
                     log_level: call.log_level,
                 };
-                meta::to_modern_params(call.params, &envelope, progress_token)
-                    .map(|params| Some(Cow::Owned(params)))
+                meta::to_modern_params(call.params, &envelope, progress_token).map(Some)
             }
             Era::Legacy => meta::to_legacy_params(call.params, progress_token),
         };
-        spelled.map_err(|reason| UpstreamError::Protocol(format!("params: {reason}")))
+        let params =
+            params.map_err(|reason| UpstreamError::Protocol(format!("params: {reason}")))?;
+        Ok(match (params, call.about()) {
+            (Some(mut params), Some((member, text))) => {
+                params.say(member, text);
+                wire::request_with(id, call.method, &params)
+            }
+            (Some(params), None) => wire::request_with(id, call.method, &params),
+            (None, _) => wire::request(id, call.method, None),
+        })
     }
 }
 

@@ -97,8 +97,7 @@ impl Pipe {
             false => None,
         };
         let id = self.pending.next_id();
-        let params = spelling.params(&call, id)?;
-        let message = wire::request(id, call.method, params.as_deref());
+        let message = spelling.request(&call, id)?;
         let mut ticket = self.pending.expect(id, &call)?;
         let mut cancel = CancelOnDrop {
             outbox: &self.outbox,

@@ -17,7 +17,7 @@ pub fn to_modern(capabilities: &RawValue) -> Cow<'_, RawValue> {
     if let Some(mut roots) = object.open("roots").flatten()
         && roots.remove("listChanged")
     {
-        object.set_object("roots", &roots);
+        object.set_object("roots", roots);
         changed = true;
     }
     if object

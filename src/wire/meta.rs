@@ -37,11 +37,11 @@ pub struct Envelope<'a> {
 
 /// Params for a modern server. The envelope's keys and the progress token are
 /// ours: replaced where they stood, added at the end, or removed if not set.
-pub fn to_modern_params(
-    params: Option<&RawValue>,
-    envelope: &Envelope<'_>,
+pub fn to_modern_params<'a>(
+    params: Option<&'a RawValue>,
+    envelope: &Envelope<'a>,
     progress_token: Option<u64>,
-) -> Result<Box<RawValue>, Malformed> {
+) -> Result<Object<'a>, Malformed> {
     let (mut params, mut meta) = open(params)?;
     meta.set_text(PROTOCOL_VERSION, envelope.version);
     match envelope.client_info {
@@ -57,42 +57,37 @@ pub fn to_modern_params(
         Some(token) => meta.set_number(PROGRESS_TOKEN, token),
         None => _ = meta.remove(PROGRESS_TOKEN),
     }
-    params.set_object("_meta", &meta);
-    Ok(params.into_raw())
+    params.set_object("_meta", meta);
+    Ok(params)
 }
 
 /// Params for a legacy server: without the modern envelope and without the
 /// answers of a multi round-trip request, with our progress token or none.
-pub fn to_legacy_params<'a>(
-    params: Option<&'a RawValue>,
+pub fn to_legacy_params(
+    params: Option<&RawValue>,
     progress_token: Option<u64>,
-) -> Result<Option<Cow<'a, RawValue>>, Malformed> {
+) -> Result<Option<Object<'_>>, Malformed> {
     if params.is_none() && progress_token.is_none() {
         return Ok(None);
     }
-    let original = params;
-    let (mut params, mut meta) = open(original)?;
-    let mut changed = params.retain(|name| !ROUND_TRIP.contains(&name));
-    let mut stripped = meta.retain(|name| !name.starts_with(PREFIX));
+    let (mut params, mut meta) = open(params)?;
+    params.retain(|name| !ROUND_TRIP.contains(&name));
+    let mut changed = meta.retain(|name| !name.starts_with(PREFIX));
     match progress_token {
         Some(token) => {
             meta.set_number(PROGRESS_TOKEN, token);
-            stripped = true;
+            changed = true;
         }
-        None => stripped |= meta.remove(PROGRESS_TOKEN),
+        None => changed |= meta.remove(PROGRESS_TOKEN),
     }
-    if stripped {
-        changed = true;
+    if changed {
         if meta.is_empty() {
             params.remove("_meta");
         } else {
-            params.set_object("_meta", &meta);
+            params.set_object("_meta", meta);
         }
     }
-    Ok(match original {
-        Some(original) if !changed => Some(Cow::Borrowed(original)),
-        _ => Some(Cow::Owned(params.into_raw())),
-    })
+    Ok(Some(params))
 }
 
 /// The params and their `_meta`. Members written twice are refused: the

@@ -14,6 +14,7 @@ use serde::Deserializer as _;
 use serde::de::{SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+pub(super) use edit::push_text;
 pub use edit::{MAX_MEMBERS, Object};
 use members::Members;
 

@@ -115,7 +115,7 @@ pub fn to_modern_result(
     if let Some(info) = server_info {
         let mut meta = object.open("_meta").flatten().unwrap_or_default();
         meta.set(SERVER_INFO, info);
-        object.set_object("_meta", &meta);
+        object.set_object("_meta", meta);
     }
     Ok(object.into_raw())
 }
@@ -143,7 +143,7 @@ pub fn to_legacy_result<'a>(
         if meta.is_empty() {
             object.remove("_meta");
         } else {
-            object.set_object("_meta", &meta);
+            object.set_object("_meta", meta);
         }
     }
     match method {

@@ -226,7 +226,7 @@ fn rest(page: &RawValue, kind: Kind) -> Option<Box<RawValue>> {
         if meta.is_empty() {
             object.remove("_meta");
         } else {
-            object.set_object("_meta", &meta);
+            object.set_object("_meta", meta);
         }
     }
     (!object.is_empty()).then(|| wire::compact(&object.into_raw()).into_owned())

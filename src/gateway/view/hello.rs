@@ -106,7 +106,7 @@ fn carried(capabilities: &RawValue) -> Box<RawValue> {
     if let Some(mut extensions) = object.open("extensions").flatten()
         && extensions.remove(TASKS)
     {
-        object.set_object("extensions", &extensions);
+        object.set_object("extensions", extensions);
     }
     wire::compact(&object.into_raw()).into_owned()
 }

@@ -46,7 +46,7 @@ async fn initialize(post: Post<'_>, id: Id<'_>, params: Option<&RawValue>) -> Re
     let (gateway, caller) = (&post.front.gateway, post.caller);
     let client = Client {
         era: Era::Legacy,
-        version: version.to_owned(),
+        version,
         capabilities: capabilities.clone(),
         log_level: None,
         session: None,

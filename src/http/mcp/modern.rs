@@ -15,7 +15,7 @@ use super::exchange::Exchange;
 use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::{self, KEEP_ALIVE, comment, events, json};
 use super::request::Request;
-use crate::gateway::{Client, Item, Reply};
+use crate::gateway::{Client, Item, Reply, kept};
 use crate::wire::meta::{self, Inbound, member, text};
 use crate::wire::method::{self, Kind, Sender};
 use crate::wire::{Era, Id, MODERN, RpcError, code, header};
@@ -42,8 +42,8 @@ pub(super) async fn request(
     }
     let client = Client {
         era: Era::Modern,
-        version: envelope.version.into_owned(),
-        capabilities: envelope.capabilities.to_owned().into(),
+        version: MODERN,
+        capabilities: kept(envelope.capabilities),
         log_level: envelope.log_level,
         session: None,
     };

@@ -221,7 +221,7 @@ impl Pipe {
         let (version, capabilities) = agreed(request.params.as_deref());
         let client = Client {
             era: Era::Legacy,
-            version: version.to_owned(),
+            version,
             capabilities: capabilities.clone(),
             log_level: None,
             session: None,

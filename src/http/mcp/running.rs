@@ -168,7 +168,7 @@ pub(super) fn run<H: Send + 'static>(
     };
     let client = Client {
         era: Era::Legacy,
-        version: session.version.to_owned(),
+        version: session.version,
         capabilities: session.capabilities.clone(),
         log_level: session.level(),
         session: Some(session.clone()),

@@ -30,6 +30,8 @@ const PAGES: usize = 100;
 pub(super) struct Outgoing<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
+    /// Where the params do not say it as the server does.
+    pub name: Option<&'a str>,
     pub body: Bytes,
     /// How long the answer may take to begin, where nothing else limits it.
     pub begin: Option<Duration>,
@@ -99,11 +101,11 @@ impl Shared {
                 .map(|cursor| object::set_member(empty_object(), "cursor", cursor));
             let id = self.receiver.pending.next_id();
             let call = Call::new("tools/list", self.limits.connect).params(page.as_deref());
-            let params = spelling.params(&call, id)?;
             let outgoing = Outgoing {
                 method: "tools/list",
-                params: params.as_deref(),
-                body: wire::request(id, "tools/list", params.as_deref()).into(),
+                params: call.params,
+                name: None,
+                body: spelling.request(&call, id)?.into(),
                 begin: None,
             };
             let flight = Flight::new(self, Era::Modern, id, None);
@@ -120,13 +122,11 @@ impl Shared {
 
 /// What `Mcp-Name` repeats of the body, for the methods that have one.
 fn name_of<'a>(outgoing: &Outgoing<'a>) -> Option<Cow<'a, str>> {
-    let member = match outgoing.method {
-        "tools/call" | "prompts/get" => "name",
-        "resources/read" => "uri",
-        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
-        _ => return None,
-    };
-    object::text(object::member(outgoing.params?, member)?)
+    let member = wire::method::name_param(outgoing.method)?;
+    match outgoing.name {
+        Some(name) => Some(Cow::Borrowed(name)),
+        None => object::text(object::member(outgoing.params?, member)?),
+    }
 }
 
 fn plain(text: &str) -> Result<HeaderValue, Failure> {

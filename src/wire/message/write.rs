@@ -1,10 +1,11 @@
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde_json::value::RawValue;
 
 use super::RpcError;
-use crate::wire::object::{push_quoted, raw};
+use crate::wire::object::{Object, push_quoted, push_text, raw};
 use crate::wire::scan;
 
 // Envelopes are written compactly, on one line, without a line end: they fit
@@ -14,6 +15,24 @@ pub fn request(id: u64, method: &str, params: Option<&RawValue>) -> Vec<u8> {
     let mut out = start(method.len() + size(params));
     write!(out, r#""id":{id},"#).expect("writing into memory");
     finish_call(out, method, params)
+}
+
+/// A request whose params were edited: written once, straight from the edit.
+pub fn request_with(id: u64, method: &str, params: &Object<'_>) -> Vec<u8> {
+    let mut out = String::with_capacity(method.len() + params.size() + 80);
+    write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"#).expect("writing into memory");
+    push_text(method, &mut out);
+    out.push_str(r#","params":"#);
+    let at = out.len();
+    params.write(&mut out);
+    let mut out = out.into_bytes();
+    if !scan::is_one_line(&out[at..]) {
+        let laid_out = out.split_off(at);
+        scan::push_one_line(&laid_out, &mut out);
+    }
+    out.push(b'}');
+    debug_assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&out).is_ok());
+    out
 }
 
 pub fn notification(method: &str, params: Option<&RawValue>) -> Vec<u8> {

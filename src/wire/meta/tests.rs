@@ -16,13 +16,14 @@ fn modern(params: Option<&str>, token: Option<u64>) -> Result<String, Malformed>
         log_level: None,
     };
     let params = params.map(json);
-    to_modern_params(params.as_deref(), &envelope, token).map(|raw| raw.get().to_owned())
+    to_modern_params(params.as_deref(), &envelope, token)
+        .map(|params| params.into_raw().get().to_owned())
 }
 
 fn legacy(params: Option<&str>, token: Option<u64>) -> Result<Option<String>, Malformed> {
     let params = params.map(json);
     let rewritten = to_legacy_params(params.as_deref(), token)?;
-    Ok(rewritten.map(|raw| raw.get().to_owned()))
+    Ok(rewritten.map(|params| params.into_raw().get().to_owned()))
 }
 
 const ENVELOPE: &str = concat!(
@@ -77,7 +78,7 @@ fn a_level_is_passed_and_an_absent_client_info_removed() {
         r#""io.modelcontextprotocol/logLevel":"info"}}"#
     );
     let rewritten = to_modern_params(Some(&params), &envelope, None).unwrap();
-    assert_eq!(rewritten.get(), expected);
+    assert_eq!(rewritten.into_raw().get(), expected);
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn legacy_params_lose_what_only_modern_servers_know() {
         (None, None, None),
         (None, Some(4), Some(r#"{"_meta":{"progressToken":4}}"#)),
         (Some("{}"), None, Some("{}")),
-        (Some("{ }"), None, Some("{ }")),
+        (Some("{ }"), None, Some("{}")),
         (Some(r#"{"_meta":{}}"#), None, Some(r#"{"_meta":{}}"#)),
         (
             Some(r#"{"_meta":{"v":1}, "a" : 1}"#),
@@ -126,9 +127,6 @@ fn legacy_params_lose_what_only_modern_servers_know() {
             "{params:?}"
         );
     }
-    let untouched = json(r#"{"name":"t"}"#);
-    let rewritten = to_legacy_params(Some(&untouched), None).unwrap();
-    assert!(matches!(rewritten, Some(Cow::Borrowed(_))));
 }
 
 #[test]

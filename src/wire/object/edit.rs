@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::value::RawValue;
 
 use super::members::Members;
-use super::{Key, quote, raw};
+use super::{Key, quote, raw, unquote};
 
 /// Most members of an object we edit. Those have a handful; a message made of
 /// nothing but members would cost many times its size to hold apart.
@@ -45,6 +45,7 @@ enum Part<'a> {
     Json(Cow<'a, str>),
     Text(&'a str),
     Number(u64),
+    Object(Object<'a>),
 }
 
 impl<'a> Object<'a> {
@@ -113,8 +114,21 @@ impl<'a> Object<'a> {
         self.put(name, Part::Number(number));
     }
 
-    pub fn set_object(&mut self, name: &'a str, object: &Object<'_>) {
-        self.put(name, Part::Json(Cow::Owned(object.to_json())));
+    pub fn set_object(&mut self, name: &'a str, object: Object<'a>) {
+        self.put(name, Part::Object(object));
+    }
+
+    /// As [`Object::set_text`], but leaves alone what says the same already,
+    /// however it is spelled.
+    pub fn say(&mut self, name: &'a str, text: &'a str) {
+        let says = |value: &Part<'_>| match value {
+            Part::Json(json) => unquote(json).is_some_and(|said| said == text),
+            _ => false,
+        };
+        let said = self.members.iter().find(|(known, _)| known.is(name));
+        if !said.is_some_and(|(_, value)| says(value)) {
+            self.set_text(name, text);
+        }
     }
 
     /// As [`Object::set`]; `json` must be valid JSON.
@@ -156,8 +170,17 @@ impl<'a> Object<'a> {
 
     fn to_json(&self) -> String {
         // Exact but for escapes, so that boxing it later need not copy.
-        let size: usize = self.members.iter().map(size).sum();
-        let mut out = String::with_capacity((size + 1).max(2));
+        let mut out = String::with_capacity(self.size());
+        self.write(&mut out);
+        out
+    }
+
+    pub(in crate::wire) fn size(&self) -> usize {
+        let members: usize = self.members.iter().map(size).sum();
+        (members + 1).max(2)
+    }
+
+    pub(in crate::wire) fn write(&self, out: &mut String) {
         out.push('{');
         for (at, (name, value)) in self.members.iter().enumerate() {
             if at > 0 {
@@ -165,17 +188,17 @@ impl<'a> Object<'a> {
             }
             match name {
                 Name::Written(key) => out.push_str(key.written()),
-                Name::Plain(text) => push_text(text, &mut out),
+                Name::Plain(text) => push_text(text, out),
             }
             out.push(':');
             match value {
                 Part::Json(json) => out.push_str(json),
-                Part::Text(text) => push_text(text, &mut out),
+                Part::Text(text) => push_text(text, out),
                 Part::Number(number) => write!(out, "{number}").expect("writing into memory"),
+                Part::Object(object) => object.write(out),
             }
         }
         out.push('}');
-        out
     }
 }
 
@@ -189,11 +212,12 @@ fn size((name, value): &(Name<'_>, Part<'_>)) -> usize {
         Part::Json(json) => json.len(),
         Part::Text(text) => text.len() + 2,
         Part::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+        Part::Object(object) => object.size(),
     };
     name + value + 2
 }
 
-fn push_text(text: &str, out: &mut String) {
+pub(in crate::wire) fn push_text(text: &str, out: &mut String) {
     let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
     if !text.bytes().all(plain) {
         return out.push_str(&quote(text));

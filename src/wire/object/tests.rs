@@ -95,7 +95,7 @@ fn nested_objects_are_opened_apart() {
     let mut inner = object.open("o").flatten().unwrap();
     inner.set_number("b", 2);
     inner.set_text("c", "\"");
-    object.set_object("o", &inner);
+    object.set_object("o", inner);
     let expected = r#"{"o":{"a":1,"b":2,"c":"\""},"n":null,"s":"x"}"#;
     assert_eq!(object.into_raw().get(), expected);
 }
