@@ -92,7 +92,7 @@ fn legacy_params_lose_what_only_modern_servers_know() {
         (
             Some(r#"{"_meta":{"v":1}, "a" : 1}"#),
             None,
-            Some(r#"{"_meta":{"v":1}, "a" : 1}"#),
+            Some(r#"{"_meta":{"v":1},"a":1}"#),
         ),
         (
             Some(
