@@ -3,19 +3,14 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{self, HeaderMap};
-use http::{Method, Request, Response, Uri};
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{self, Builder};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use http::header::{self, HeaderValue};
+use http::{Method, Response, Uri};
 use indexmap::IndexMap;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use url::Url;
 
 use super::lines::quote;
@@ -23,31 +18,33 @@ use super::reply::Failure;
 use super::{Options, UpstreamError};
 use crate::config::Redactor;
 
+mod body;
+mod head;
 mod headers;
+mod shelf;
+mod socket;
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Node and uvicorn close what is idle for 5 s; a request sent just then is
-/// lost, and may not be sent again.
-const IDLE_LIMIT: Duration = Duration::from_secs(4);
-const IDLE_CONNECTIONS: usize = 32;
-/// Finds out that the other end of a quiet event stream is no more.
-const KEEPALIVE: Duration = Duration::from_secs(30);
+pub(crate) use body::{BodyError, Received};
+pub(crate) use head::Headers;
+use shelf::{Line, Shelf};
+use socket::Connector;
+
+/// A body up to this size is sent in one piece with its head.
+const COPIED: usize = 64 << 10;
+const READ: usize = 8 << 10;
 
 /// Where a server's messages go.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
-    client: Client,
+    connector: Connector,
+    shelf: Arc<Shelf>,
     url: Url,
     uri: Uri,
-    headers: HeaderMap,
+    /// What every request carries.
+    fixed: Headers,
+    has_login: bool,
     shown: String,
     redactor: Arc<Redactor>,
-}
-
-#[derive(Clone)]
-enum Client {
-    Plain(legacy::Client<HttpConnector, Full<Bytes>>),
-    Tls(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
 }
 
 impl Endpoint {
@@ -57,12 +54,21 @@ impl Endpoint {
         options: &Options,
     ) -> Result<Endpoint, UpstreamError> {
         let (address, uri) = address(url)?;
+        let connector = Connector::new(url.scheme() == "https").map_err(|reason| {
+            UpstreamError::Unreachable(format!("no HTTPS without trusted certificates: {reason}"))
+        })?;
+        let own = headers::fixed(url, headers, options);
+        let mut fixed = Headers::new();
+        fixed.add(&header::HOST, &host(&address)?);
+        fixed.add_all(&own);
         Ok(Endpoint {
-            client: Client::new(url)?,
+            connector,
+            shelf: Arc::default(),
             shown: options.redactor.redact(&shown(&address)).into_owned(),
             url: address,
             uri,
-            headers: headers::fixed(url, headers, options),
+            has_login: own.contains_key(header::AUTHORIZATION),
+            fixed,
             redactor: options.redactor.clone(),
         })
     }
@@ -89,36 +95,75 @@ impl Endpoint {
         })
     }
 
-    /// Sends one request; the answer's body is still to be read.
+    /// Sends one request; the answer's body is still to be read. Dropping
+    /// the future, or the answer, closes the connection.
     pub async fn send(
         &self,
         method: Method,
-        headers: HeaderMap,
+        headers: &Headers,
         body: Bytes,
-    ) -> Result<Response<Incoming>, Failure> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method;
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
-        for (name, value) in &headers {
-            request.headers_mut().insert(name, value.clone());
-        }
-        let response = match &self.client {
-            Client::Plain(client) => client.request(request).await,
-            Client::Tls(client) => client.request(request).await,
-        };
-        response.map_err(|error| {
-            let causes = self.quote(&causes(&error));
-            if error.is_connect() {
-                Failure::Unsent(format!("{self} could not be reached: {causes}"))
-            } else {
-                Failure::Broken(format!("{self}: {causes}"))
+    ) -> Result<Response<Received>, Failure> {
+        let line = match self.shelf.take() {
+            Some(line) => line,
+            None => {
+                // Boxed: it is rare, and large.
+                let socket = Box::pin(self.connector.connect(&self.uri)).await;
+                let socket = socket.map_err(|error| {
+                    let causes = self.quote(&causes(&*error));
+                    Failure::Unsent(format!("{self} could not be reached: {causes}"))
+                })?;
+                Line::new(socket)
             }
+        };
+        let answer = self.exchange(line, &method, headers, &body).await;
+        answer.map_err(|error| {
+            let causes = self.quote(&causes(&error));
+            Failure::Broken(format!("{self}: {causes}"))
         })
     }
 
+    async fn exchange(
+        &self,
+        mut line: Line,
+        method: &Method,
+        headers: &Headers,
+        body: &[u8],
+    ) -> io::Result<Response<Received>> {
+        let copied = if body.len() <= COPIED { body.len() } else { 0 };
+        let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
+        let request = head::request(method, path, [&self.fixed, headers], body, copied);
+        let sent = async {
+            line.socket.write_all(&request).await?;
+            line.socket.write_all(&body[copied..]).await?;
+            line.socket.flush().await
+        };
+        // A server that refuses the rest of a request may have said why.
+        let sent = sent.await;
+        loop {
+            let head = head::read(&mut line.buffer).map_err(io::Error::other)?;
+            if let Some(head) = head {
+                let keeps = head.keeps && sent.is_ok();
+                let shelf = keeps.then(|| self.shelf.clone());
+                let mut response = Response::new(Received::new(line, head.framing, shelf));
+                *response.status_mut() = head.status;
+                *response.headers_mut() = head.headers;
+                return Ok(response);
+            }
+            line.buffer.reserve(READ);
+            match line.socket.read_buf(&mut line.buffer).await {
+                Ok(1..) => {}
+                Ok(0) => {
+                    sent?;
+                    let closed = "connection closed before message completed";
+                    return Err(io::Error::other(closed));
+                }
+                Err(error) => return Err(sent.err().unwrap_or(error)),
+            }
+        }
+    }
+
     /// The host of a redirect's target, if it says one.
-    pub fn redirect_host(&self, response: &Response<Incoming>) -> Option<String> {
+    pub fn redirect_host(&self, response: &Response<Received>) -> Option<String> {
         let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
         let target = self.url.join(location).ok()?;
         let host = self.quote(target.host_str()?);
@@ -129,7 +174,7 @@ impl Endpoint {
     }
 
     pub fn has_login(&self) -> bool {
-        self.headers.contains_key(header::AUTHORIZATION)
+        self.has_login
     }
 
     /// A server's words as an error may carry them.
@@ -142,47 +187,6 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown)
     }
-}
-
-impl Client {
-    fn new(url: &Url) -> Result<Client, UpstreamError> {
-        let mut builder = legacy::Client::builder(TokioExecutor::new());
-        builder
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_LIMIT)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS);
-        Client::with(&builder, url)
-    }
-
-    fn with(builder: &Builder, url: &Url) -> Result<Client, UpstreamError> {
-        if url.scheme() != "https" {
-            return Ok(Client::Plain(builder.build(tcp())));
-        }
-        // Reading the system's certificates takes a while; they are the same
-        // for every server.
-        static TLS: OnceLock<Result<HttpsConnector<HttpConnector>, String>> = OnceLock::new();
-        let connector = TLS.get_or_init(|| {
-            let builder = HttpsConnectorBuilder::new()
-                .with_native_roots()
-                .map_err(|error| error.to_string())?;
-            Ok(builder.https_only().enable_http1().wrap_connector(tcp()))
-        });
-        match connector {
-            Ok(connector) => Ok(Client::Tls(builder.build(connector.clone()))),
-            Err(reason) => Err(UpstreamError::Unreachable(format!(
-                "no HTTPS without trusted certificates: {reason}"
-            ))),
-        }
-    }
-}
-
-fn tcp() -> HttpConnector {
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT_LIMIT));
-    connector.set_keepalive(Some(KEEPALIVE));
-    connector
 }
 
 /// The address without its login and fragment, which are not sent.
@@ -201,26 +205,33 @@ fn address(url: &Url) -> Result<(Url, Uri), UpstreamError> {
     }
 }
 
+/// What `Host` says: a port only where it is not the scheme's own.
+fn host(url: &Url) -> Result<HeaderValue, UpstreamError> {
+    let host = url.host_str().unwrap_or_default();
+    let host = match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    };
+    HeaderValue::try_from(host)
+        .map_err(|_| UpstreamError::Protocol(format!("{} has no host", shown(url))))
+}
+
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.into()
 }
 
-/// What went wrong, from the outside in; the client's own first layer only
-/// says that something did.
+/// What went wrong, from the outside in.
 fn causes(error: &dyn Error) -> String {
     let mut texts = Vec::new();
-    let mut next = error.source();
+    let mut next = Some(error);
     while let Some(cause) = next {
         let text = cause.to_string();
         if texts.last() != Some(&text) {
             texts.push(text);
         }
         next = cause.source();
-    }
-    if texts.is_empty() {
-        texts.push(error.to_string());
     }
     texts.join(": ")
 }

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 
 use super::UpstreamError;
+use super::client::Received;
 use super::reply::Failure;
 use crate::wire::sse::{Decoder, Event};
 
@@ -16,14 +15,14 @@ use crate::wire::sse::{Decoder, Event};
 const FINISH_LIMIT: Duration = Duration::from_millis(500);
 
 pub(crate) struct Events {
-    body: Incoming,
+    body: Received,
     decoder: Decoder,
     chunk: Bytes,
     from: String,
 }
 
 impl Events {
-    pub fn new(body: Incoming, limit: usize, from: String) -> Events {
+    pub fn new(body: Received, limit: usize, from: String) -> Events {
         Events {
             body,
             decoder: Decoder::new(limit),
@@ -49,12 +48,12 @@ impl Events {
                     }));
                 }
             }
-            match self.body.frame().await {
-                Some(Ok(frame)) => self.chunk = frame.into_data().unwrap_or_default(),
-                Some(Err(_)) => {
+            match self.body.piece().await {
+                Ok(Some(piece)) => self.chunk = piece,
+                Ok(None) => return Ok(None),
+                Err(_) => {
                     return Err(Failure::Broken(format!("{}: the stream broke", self.from)));
                 }
-                None => return Ok(None),
             }
         }
     }
@@ -62,10 +61,10 @@ impl Events {
     /// Nothing more is wanted: lets the stream end by itself, if it does so
     /// soon, instead of cutting the connection.
     pub fn finish(mut self) {
-        match self.body.frame().now_or_never() {
-            Some(None | Some(Err(_))) => {}
+        match self.body.piece().now_or_never() {
+            Some(Ok(None) | Err(_)) => {}
             _ => {
-                let rest = async move { while let Some(Ok(_)) = self.body.frame().await {} };
+                let rest = async move { while let Ok(Some(_)) = self.body.piece().await {} };
                 tokio::spawn(tokio::time::timeout(FINISH_LIMIT, rest));
             }
         }

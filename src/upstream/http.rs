@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{self, HeaderMap, HeaderValue};
+use http::header::{self, HeaderValue};
 use http::{HeaderName, Method};
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::client::Endpoint;
+use super::client::{Endpoint, Headers};
 use super::peer::{Peer, Spelling};
 use super::pending::Answer;
 use super::pipe::{CancelOnDrop, Pipe, Receiver};
@@ -189,19 +189,16 @@ impl Shared {
         (self.receiver.log)(LogStream::Portway, text);
     }
 
-    async fn post(&self, mut headers: HeaderMap, body: Bytes) -> Result<Replied, Failure> {
-        headers.insert(header::ACCEPT, HeaderValue::from_static(BOTH));
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
-        self.ask(Method::POST, headers, body).await
+    async fn post(&self, mut headers: Headers, body: Bytes) -> Result<Replied, Failure> {
+        headers.add(&header::ACCEPT, &BOTH);
+        headers.add(&header::CONTENT_TYPE, &JSON);
+        self.ask(Method::POST, &headers, body).await
     }
 
     async fn ask(
         &self,
         method: Method,
-        headers: HeaderMap,
+        headers: &Headers,
         body: Bytes,
     ) -> Result<Replied, Failure> {
         let response = self.endpoint.send(method, headers, body).await?;
@@ -212,7 +209,9 @@ impl Shared {
 }
 
 /// What a POST takes as its answer.
-const BOTH: &str = "application/json, text/event-stream";
+pub(super) const BOTH: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 struct Replied {
     reply: Reply,

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{self, HeaderMap, HeaderValue};
+use http::header::{self, HeaderValue};
 use http::{Method, StatusCode};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::client::Endpoint;
+use super::client::{Endpoint, Headers};
 use super::events::Events;
 use super::handshake;
+use super::http::{BOTH, JSON};
 use super::peer::Peer;
 use super::pipe::{Pipe, Receiver};
 use super::reply::{Failure, Reply};
@@ -77,13 +78,11 @@ async fn greet(transport: &Transport, options: &Options) -> Result<Peer, Upstrea
 }
 
 /// Opens the stream and waits for the address it begins with.
-async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<(Endpoint, Events), Failure> {
-    let mut headers = HeaderMap::new();
-    headers.insert(
-        header::ACCEPT,
-        HeaderValue::from_static("text/event-stream"),
-    );
-    let response = endpoint.send(Method::GET, headers, Bytes::new()).await?;
+async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<(Endpoint, Box<Events>), Failure> {
+    let mut headers = Headers::new();
+    let events = HeaderValue::from_static("text/event-stream");
+    headers.add(&header::ACCEPT, &events);
+    let response = endpoint.send(Method::GET, &headers, Bytes::new()).await?;
     let Reply::Stream(mut events) = endpoint.read(response, limits).await? else {
         return Err(Failure::Odd(format!("{endpoint} has no event stream")));
     };
@@ -112,7 +111,7 @@ async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<(Endpoint, Events)
     Ok((messages, events))
 }
 
-fn start(messages: Endpoint, events: Events, options: &Options) -> Link {
+fn start(messages: Endpoint, events: Box<Events>, options: &Options) -> Link {
     let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
     let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
     let (gone_sender, gone) = watch::channel(None);
@@ -138,7 +137,7 @@ fn start(messages: Endpoint, events: Events, options: &Options) -> Link {
 async fn keep(
     sender: Arc<Sender>,
     queue: mpsc::Receiver<Bytes>,
-    events: Events,
+    events: Box<Events>,
     receiver: Receiver,
     stop: CancellationToken,
     gone: watch::Sender<Option<UpstreamError>>,
@@ -159,7 +158,7 @@ async fn keep(
 }
 
 /// Reads messages until the stream ends; says why it did.
-async fn read(mut events: Events, receiver: &Receiver) -> UpstreamError {
+async fn read(mut events: Box<Events>, receiver: &Receiver) -> UpstreamError {
     loop {
         match events.next().await {
             Ok(Some(event)) if event.is_message() => {
@@ -201,14 +200,11 @@ impl Sender {
     }
 
     async fn send(&self, message: Bytes) -> Result<(), Failure> {
-        let mut headers = HeaderMap::new();
-        let both = HeaderValue::from_static("application/json, text/event-stream");
-        headers.insert(header::ACCEPT, both);
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
-        let response = self.endpoint.send(Method::POST, headers, message).await?;
+        let mut headers = Headers::new();
+        headers.add(&header::ACCEPT, &BOTH);
+        headers.add(&header::CONTENT_TYPE, &JSON);
+        let sent = self.endpoint.send(Method::POST, &headers, message);
+        let response = sent.await?;
         if response.status().is_success() {
             // "Accepted", in whatever words.
             return Ok(());

@@ -4,10 +4,8 @@
 use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use http::{Response, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
 
-use super::client::Endpoint;
+use super::client::{BodyError, Endpoint, Received};
 use super::events::Events;
 use super::{Limits, UpstreamError};
 use crate::wire::{self, Message, Outcome, RpcError, code};
@@ -17,7 +15,7 @@ const REFUSAL: usize = 256 << 10;
 
 pub(crate) enum Reply {
     Message(Bytes),
-    Stream(Events),
+    Stream(Box<Events>),
     /// Accepted, without a message.
     Nothing(StatusCode),
 }
@@ -126,7 +124,7 @@ impl Endpoint {
     /// Judges an answer by its head, and reads it unless it is a stream.
     pub async fn read(
         &self,
-        response: Response<Incoming>,
+        response: Response<Received>,
         limits: &Limits,
     ) -> Result<Reply, Failure> {
         let status = response.status();
@@ -148,7 +146,7 @@ impl Endpoint {
         let kind = kind(response.headers());
         if kind == "text/event-stream" {
             let events = Events::new(response.into_body(), limits.message, self.to_string());
-            return Ok(Reply::Stream(events));
+            return Ok(Reply::Stream(Box::new(events)));
         }
         let body = self.body(response.into_body(), limits.response).await?;
         if body.iter().all(u8::is_ascii_whitespace) {
@@ -164,12 +162,10 @@ impl Endpoint {
         )))
     }
 
-    async fn body(&self, body: Incoming, limit: usize) -> Result<Bytes, Failure> {
-        match Limited::new(body, limit).collect().await {
-            Ok(whole) => Ok(whole.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => {
-                Err(Failure::Other(UpstreamError::TooLarge { limit }))
-            }
+    async fn body(&self, body: Received, limit: usize) -> Result<Bytes, Failure> {
+        match body.whole(limit).await {
+            Ok(whole) => Ok(whole),
+            Err(BodyError::TooLarge) => Err(Failure::Other(UpstreamError::TooLarge { limit })),
             Err(error) => Err(Failure::Broken(format!(
                 "{self}: the answer broke off: {}",
                 self.quote(&error.to_string())
@@ -177,7 +173,7 @@ impl Endpoint {
         }
     }
 
-    fn moved(&self, response: &Response<Incoming>) -> Failure {
+    fn moved(&self, response: &Response<Received>) -> Failure {
         let status = response.status();
         let target = match self.redirect_host(response) {
             Some(host) => format!(" to {host}"),
@@ -189,7 +185,7 @@ impl Endpoint {
         ))
     }
 
-    async fn refusal(&self, response: Response<Incoming>) -> Failure {
+    async fn refusal(&self, response: Response<Received>) -> Failure {
         let status = response.status();
         // Its reason is welcome, not needed.
         let body = match coding(response.headers()) {

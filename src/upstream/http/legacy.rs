@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{HeaderMap, HeaderValue};
+use http::header::HeaderValue;
 
 use super::flight::Flight;
 use super::{Found, SESSION, Shared, VERSION};
+use crate::upstream::client::Headers;
 use crate::upstream::handshake;
 use crate::upstream::peer::Peer;
 use crate::upstream::reply::{Failure, Reply};
@@ -32,11 +33,11 @@ pub(super) struct Session {
 
 impl Session {
     /// What every message of this session carries.
-    pub fn headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::with_capacity(6);
-        headers.insert(VERSION, self.version.clone());
+    pub fn headers(&self) -> Headers {
+        let mut headers = Headers::new();
+        headers.add(&VERSION, &self.version);
         if let Some(id) = &self.id {
-            headers.insert(SESSION, id.clone());
+            headers.add(&SESSION, id);
         }
         headers
     }
@@ -103,7 +104,7 @@ impl Shared {
         let id = self.receiver.pending.next_id();
         let params = handshake::initialize_params(&self.capabilities)?;
         let body = wire::request(id, "initialize", Some(&params));
-        let replied = self.post(HeaderMap::new(), body.into()).await?;
+        let replied = self.post(Headers::new(), body.into()).await?;
         let flight = Flight::new(self, Era::Legacy, id, None);
         let found = match replied.reply {
             Reply::Stream(events) => self.follow(&flight, None, events).await?,
@@ -197,7 +198,8 @@ impl Shared {
 
     async fn part(&self, session: &Session) {
         if session.id.is_some() {
-            let delete = self.ask(Method::DELETE, session.headers(), Bytes::new());
+            let headers = session.headers();
+            let delete = self.ask(Method::DELETE, &headers, Bytes::new());
             // 405 where it cannot be ended is as good.
             let _ = tokio::time::timeout(GOODBYE_LIMIT, delete).await;
         }

@@ -83,7 +83,7 @@ async fn pause(about: Duration) {
     tokio::time::sleep(spread.min(LONGEST_PAUSE)).await;
 }
 
-async fn drain(shared: &Shared, mut events: Events, place: &mut Place) {
+async fn drain(shared: &Shared, mut events: Box<Events>, place: &mut Place) {
     loop {
         match events.next().await {
             Ok(Some(event)) => {

@@ -7,12 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::HeaderName;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::flight::Flight;
 use super::{Found, Shared, VERSION};
+use crate::upstream::client::Headers;
 use crate::upstream::peer::{Spelling, empty_object};
 use crate::upstream::reply::{Failure, Reply};
 use crate::upstream::{Call, LogStream, UpstreamError};
@@ -69,10 +70,10 @@ impl Shared {
         outgoing: &Outgoing<'_>,
     ) -> Found {
         let mut headers = self.tools.headers_of(outgoing)?;
-        headers.insert(VERSION, plain(&spelling.version)?);
-        headers.insert(METHOD, plain(outgoing.method)?);
+        plain(&mut headers, &VERSION, &spelling.version)?;
+        plain(&mut headers, &METHOD, outgoing.method)?;
         if let Some(name) = name_of(outgoing) {
-            headers.insert(NAME, plain(&header::encode_value(&name))?);
+            plain(&mut headers, &NAME, &header::encode_value(&name))?;
         }
         let post = self.post(headers, outgoing.body.clone());
         let replied = match outgoing.begin {
@@ -129,9 +130,11 @@ fn name_of<'a>(outgoing: &Outgoing<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-fn plain(text: &str) -> Result<HeaderValue, Failure> {
-    HeaderValue::from_str(text)
-        .map_err(|_| UpstreamError::Protocol("a value no header can carry".into()).into())
+fn plain(headers: &mut Headers, name: &HeaderName, text: &str) -> Result<(), Failure> {
+    match headers.add_text(name, text) {
+        true => Ok(()),
+        false => Err(UpstreamError::Protocol("a value no header can carry".into()).into()),
+    }
 }
 
 /// Which arguments of which tools go into headers, learnt from the lists that
@@ -186,8 +189,8 @@ impl ToolHeaders {
         }
     }
 
-    fn headers_of(&self, outgoing: &Outgoing<'_>) -> Result<HeaderMap, Failure> {
-        let mut map = HeaderMap::with_capacity(10);
+    fn headers_of(&self, outgoing: &Outgoing<'_>) -> Result<Headers, Failure> {
+        let mut map = Headers::new();
         let (Some(name), Some(params), "tools/call") =
             (name_of(outgoing), outgoing.params, outgoing.method)
         else {
@@ -200,7 +203,7 @@ impl ToolHeaders {
         };
         for (name, value) in values {
             if let Ok(name) = HeaderName::try_from(name) {
-                map.insert(name, plain(&value)?);
+                plain(&mut map, &name, &value)?;
             }
         }
         Ok(map)

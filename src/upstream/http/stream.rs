@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method};
 
 use super::flight::Flight;
 use super::legacy::Session;
@@ -10,6 +10,8 @@ use super::{Found, Shared};
 use crate::upstream::events::Events;
 use crate::upstream::reply::{Failure, Reply};
 use crate::wire::sse::Event;
+
+const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How often in a row a stream may fail to be picked up again.
 const ATTEMPTS: u32 = 5;
@@ -55,7 +57,7 @@ impl Shared {
         &self,
         flight: &Flight<'_>,
         session: Option<&Session>,
-        mut events: Events,
+        mut events: Box<Events>,
     ) -> Found {
         let mut place = Place::default();
         loop {
@@ -84,7 +86,7 @@ impl Shared {
         session: &Session,
         place: &Place,
         reason: String,
-    ) -> Result<Events, Failure> {
+    ) -> Result<Box<Events>, Failure> {
         let Some(last_id) = &place.last_id else {
             return Err(Failure::Broken(reason));
         };
@@ -109,13 +111,13 @@ impl Shared {
     ) -> Result<Reply, Failure> {
         let mut headers = session.headers();
         let events = HeaderValue::from_static("text/event-stream");
-        headers.insert(http::header::ACCEPT, events);
+        headers.add(&http::header::ACCEPT, &events);
         if let Some(last_id) = last_id {
-            headers.insert("last-event-id", last_id.clone());
+            headers.add(&LAST_ID, last_id);
         }
         let limit = self.limits.connect;
-        match tokio::time::timeout(limit, self.ask(Method::GET, headers, Default::default())).await
-        {
+        let asked = self.ask(Method::GET, &headers, Default::default());
+        match tokio::time::timeout(limit, asked).await {
             Ok(replied) => Ok(replied?.reply),
             Err(_) => Err(Failure::Broken(format!(
                 "{}: no answer to GET",
