@@ -104,10 +104,10 @@ impl App {
             self.seal.clone(),
             stop.clone(),
         ));
-        let router = self.router(address, &gateway, &stop);
+        let site = self.site(address, &gateway, &stop);
         let sessions = gateway.sessions.clone();
         let tended = tokio::spawn(async move { sessions.tend().await });
-        http::serve(listener, router, limits, stop).await;
+        http::serve(listener, site, limits, stop).await;
         tended.abort();
         self.registry.close().await;
         self.fleet_stop.cancel();
@@ -117,12 +117,12 @@ impl App {
         Ok(())
     }
 
-    fn router(
+    fn site(
         &self,
         address: SocketAddr,
         gateway: &Arc<Gateway>,
         closing: &CancellationToken,
-    ) -> axum::Router {
+    ) -> http::Site {
         let settings = &self.settings;
         let access = match settings.no_auth {
             true => Access::Open,
@@ -141,10 +141,11 @@ impl App {
         let front = http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone());
         let api = servers
             .merge(http::files::router(self.registry.clone()))
-            .merge(http::mcp::router(front));
+            .merge(http::mcp::router(front.clone()));
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         let unsettled = Arc::new(move || unsettled(&registry, &fleet));
-        http::router(guard, unsettled, api)
+        let router = http::router(guard.clone(), unsettled, api);
+        http::Site::new(router, guard, front)
     }
 }
 

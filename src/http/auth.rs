@@ -197,7 +197,7 @@ fn session_cookie(headers: &HeaderMap) -> Option<&str> {
         .find_map(|(name, value)| (name == COOKIE).then_some(value))
 }
 
-fn refused() -> ApiError {
+pub(super) fn refused() -> ApiError {
     ApiError::unauthorized("this needs the admin token, as `Authorization: Bearer <token>`")
 }
 

@@ -3,11 +3,10 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::response::{IntoResponse, Response};
 use http::Request;
 use hyper::body::Incoming;
@@ -17,11 +16,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::Service;
 use tracing::{debug, info, warn};
 
 use super::error::{ApiError, Code};
 use super::framing::{Fault, HeadLimits};
+use super::site::Site;
 use super::slots::{Slot, Slots};
 use super::stream::{ClientStream, REFUSED_PATH, Refusal};
 use crate::config::settings::Limits;
@@ -101,16 +100,22 @@ pub struct Peer {
     pub local: SocketAddr,
 }
 
-/// Serves `app` until `shutdown`; then takes no more connections, lets
+impl Peer {
+    pub(super) fn local_ip(&self) -> IpAddr {
+        self.local.ip().to_canonical()
+    }
+}
+
+/// Serves `site` until `shutdown`; then takes no more connections, lets
 /// requests in flight finish within `limits.drain`, and cuts the rest.
 pub async fn serve(
     listener: TcpListener,
-    app: Router,
+    site: impl Into<Site>,
     limits: EdgeLimits,
     shutdown: CancellationToken,
 ) {
     let edge = Edge {
-        app,
+        site: Arc::new(site.into()),
         slots: Slots::new(limits.connections, limits.connections_per_ip),
         limits: Arc::new(limits),
         shutdown,
@@ -134,7 +139,7 @@ pub async fn serve(
 }
 
 struct Edge {
-    app: Router,
+    site: Arc<Site>,
     limits: Arc<EdgeLimits>,
     slots: Arc<Slots>,
     shutdown: CancellationToken,
@@ -188,9 +193,9 @@ impl Edge {
 
     fn spawn(&self, socket: TcpStream, peer: Peer, slot: Slot) {
         let (stream, refusal) = ClientStream::new(socket, self.limits.clone());
-        let app = self.app.clone();
+        let site = self.site.clone();
         let service =
-            service_fn(move |request| answer(app.clone(), request, peer, refusal.clone()));
+            service_fn(move |request| answer(site.clone(), request, peer, refusal.clone()));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.idle)
@@ -218,8 +223,8 @@ impl Edge {
 }
 
 async fn answer(
-    mut app: Router,
-    mut request: Request<Incoming>,
+    site: Arc<Site>,
+    request: Request<Incoming>,
     peer: Peer,
     refusal: Refusal,
 ) -> Result<Response, Infallible> {
@@ -230,8 +235,7 @@ async fn answer(
         debug!(remote = %peer.remote, %fault, "request refused");
         return Ok(ApiError::from(*fault).into_response());
     }
-    request.extensions_mut().insert(peer);
-    app.call(request).await
+    site.answer(request, peer).await
 }
 
 fn belongs_to_one_connection(error: &io::Error) -> bool {

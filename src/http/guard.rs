@@ -3,6 +3,7 @@
 //! it is handled, and a handler that panics costs one answer, not the process.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +13,12 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use http_body_util::Limited;
-use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, error};
 
-use super::auth::{self, Access};
+use super::auth::{self, Access, Principal};
 use super::edge::Peer;
 use super::error::{ApiError, Cause, Code};
 use super::hosts::HostPolicy;
@@ -56,51 +56,45 @@ impl Guard {
         &self.access
     }
 
-    fn admit(&self, request: Request) -> Result<Admitted, ApiError> {
-        let local = request
-            .extensions()
-            .get::<Peer>()
-            .map(|peer| peer.local.ip().to_canonical());
-        self.hosts.check(request.uri(), request.headers(), local)?;
-        let length = self.check_body(&request)?;
-        let matched = request
-            .extensions()
-            .get::<MatchedPath>()
-            .map(MatchedPath::as_str);
-        let public = auth::is_public(request.method(), matched);
+    /// Whether a request may come in, and who asks.
+    pub(super) fn pass(&self, knock: &Knock<'_>) -> Result<Passed, ApiError> {
+        let Knock {
+            method,
+            headers,
+            matched,
+            ..
+        } = *knock;
+        self.hosts.check(knock.uri, headers, knock.local)?;
+        self.check_body(knock)?;
+        let public = auth::is_public(method, matched);
         let principal = if public {
             None
         } else {
             let endpoint = matched.is_some_and(mcp::is_endpoint);
-            let (method, headers) = (request.method(), request.headers());
             Some(self.access.principal(method, headers, endpoint)?)
         };
-        let room = self.make_room(length)?;
-        let mut request = match length {
-            // The framing keeps a client to the length it announced.
-            Length::None | Length::Known(_) => request,
-            Length::Unknown => request.map(|body| Body::new(Limited::new(body, self.max_body))),
-        };
-        if let Some(principal) = principal {
-            request.extensions_mut().insert(principal);
-        }
-        Ok(Admitted {
-            request,
+        Ok(Passed {
+            principal,
             public,
-            _room: room,
+            _room: self.make_room(knock.length)?,
         })
     }
 
-    fn check_body(&self, request: &Request) -> Result<Length, ApiError> {
-        let length = Length::of(request.body());
-        if length == Length::None {
-            return Ok(length);
+    fn check_body(&self, knock: &Knock<'_>) -> Result<(), ApiError> {
+        if knock.length == Length::None {
+            return Ok(());
         }
-        check_content(request.headers())?;
-        match length {
+        check_content(knock.headers)?;
+        match knock.length {
             Length::Known(bytes) if bytes > self.max_body as u64 => Err(json::too_large()),
-            _ => Ok(length),
+            _ => Ok(()),
         }
+    }
+
+    /// A body that does not say how long it is. The framing keeps the others
+    /// to the length they announced.
+    pub(super) fn bound<B>(&self, body: B) -> Limited<B> {
+        Limited::new(body, self.max_body)
     }
 
     fn make_room(&self, length: Length) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
@@ -119,22 +113,36 @@ impl Guard {
     }
 }
 
-struct Admitted {
-    request: Request,
-    public: bool,
+/// What the guard looks at.
+pub(super) struct Knock<'a> {
+    pub method: &'a Method,
+    pub uri: &'a Uri,
+    pub headers: &'a HeaderMap,
+    pub length: Length,
+    /// Where the connection came in.
+    pub local: Option<IpAddr>,
+    /// The path as the router spells it, if it has it.
+    pub matched: Option<&'a str>,
+}
+
+/// A request that may be handled.
+pub(super) struct Passed {
+    /// None where none is asked for.
+    pub principal: Option<Principal>,
+    pub public: bool,
     /// Freed when the request has been handled.
     _room: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Length {
+pub(super) enum Length {
     None,
     Known(u64),
     Unknown,
 }
 
 impl Length {
-    fn of(body: &Body) -> Length {
+    pub(super) fn of(body: &impl hyper::body::Body) -> Length {
         match body.size_hint().exact() {
             _ if body.is_end_stream() => Length::None,
             Some(bytes) => Length::Known(bytes),
@@ -146,37 +154,36 @@ impl Length {
 /// The middleware around the whole router.
 pub(super) async fn guard(
     State(guard): State<Arc<Guard>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    let started = Instant::now();
-    let seen = Seen::of(&request);
-    let response = match guard.admit(request) {
-        Ok(Admitted {
-            request,
-            public,
-            _room,
-        }) => {
-            let mut response = run(request, next).await;
-            set_headers(response.headers_mut(), public);
-            response
-        }
-        Err(error) => {
-            let mut response = error.into_response();
-            set_headers(response.headers_mut(), false);
-            response
-        }
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let peer = request.extensions().get::<Peer>();
+    let length = Length::of(request.body());
+    let passed = guard.pass(&Knock {
+        method: request.method(),
+        uri: request.uri(),
+        headers: request.headers(),
+        length,
+        local: peer.map(Peer::local_ip),
+        matched: matched.as_ref().map(MatchedPath::as_str),
+    });
+    let path = match matched {
+        Some(matched) => SeenPath::Matched(matched),
+        None => SeenPath::Other(redact_path(request.uri().path()).into_owned()),
     };
-    seen.log(&response, started.elapsed());
-    response
-}
-
-async fn run(request: Request, next: Next) -> Response {
-    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
-        Ok(response) => response,
-        // What it panicked with stays with the panic hook: it may hold data.
-        Err(_) => ApiError::internal("the handler panicked").into_response(),
+    let seen = Seen::new(request.method(), path);
+    let passed = match passed {
+        Ok(passed) => passed,
+        Err(error) => return seen.refused(error),
+    };
+    if let Some(principal) = &passed.principal {
+        request.extensions_mut().insert(principal.clone());
     }
+    if length == Length::Unknown {
+        request = request.map(|body| Body::new(guard.bound(body)));
+    }
+    seen.handled(passed.public, next.run(request)).await
 }
 
 fn check_content(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -222,27 +229,58 @@ fn set_headers(headers: &mut HeaderMap, public: bool) {
 }
 
 /// What the log may know of a request.
-struct Seen {
+pub(super) struct Seen {
     method: Method,
-    path: Result<MatchedPath, String>,
+    path: SeenPath,
+    started: Instant,
+}
+
+pub(super) enum SeenPath {
+    Matched(MatchedPath),
+    Known(&'static str),
+    Other(String),
 }
 
 impl Seen {
-    fn of(request: &Request) -> Seen {
-        let matched = request.extensions().get::<MatchedPath>().cloned();
-        let path = matched.ok_or_else(|| redact_path(request.uri().path()).into_owned());
+    pub(super) fn new(method: &Method, path: SeenPath) -> Seen {
         Seen {
-            method: request.method().clone(),
+            method: method.clone(),
             path,
+            started: Instant::now(),
         }
+    }
+
+    pub(super) fn refused(&self, error: ApiError) -> Response {
+        self.dressed(error.into_response(), false)
+    }
+
+    /// What comes of a request that was let in.
+    pub(super) async fn handled(
+        &self,
+        public: bool,
+        work: impl Future<Output = Response>,
+    ) -> Response {
+        let response = match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(response) => response,
+            // What it panicked with stays with the panic hook: it may hold data.
+            Err(_) => ApiError::internal("the handler panicked").into_response(),
+        };
+        self.dressed(response, public)
+    }
+
+    fn dressed(&self, mut response: Response, public: bool) -> Response {
+        set_headers(response.headers_mut(), public);
+        self.log(&response, self.started.elapsed());
+        response
     }
 
     fn log(&self, response: &Response, took: Duration) {
         let method = &self.method;
-        let path = self
-            .path
-            .as_ref()
-            .map_or_else(String::as_str, MatchedPath::as_str);
+        let path = match &self.path {
+            SeenPath::Matched(path) => path.as_str(),
+            SeenPath::Known(path) => path,
+            SeenPath::Other(path) => path,
+        };
         let status = response.status().as_u16();
         match response.extensions().get::<Cause>() {
             Some(cause) if response.status().is_server_error() => {

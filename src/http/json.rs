@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::io;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use http_body_util::LengthLimitError;
+use http_body_util::{BodyExt, LengthLimitError};
 use serde::de::DeserializeOwned;
 
 use super::error::{ApiError, Code, FieldProblem};
@@ -28,10 +28,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 }
 
 /// The whole body. The guard has bounded it.
-pub async fn read_body(body: Body) -> Result<Bytes, ApiError> {
-    axum::body::to_bytes(body, usize::MAX)
-        .await
-        .map_err(|error| unreadable(&error))
+pub async fn read_body<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: hyper::body::Body<Data = Bytes, Error: Into<axum::BoxError>>,
+{
+    match body.collect().await {
+        Ok(whole) => Ok(whole.to_bytes()),
+        Err(error) => Err(unreadable(&*error.into())),
+    }
 }
 
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {

@@ -16,6 +16,7 @@ pub mod json;
 pub mod mcp;
 mod record;
 pub mod servers;
+mod site;
 mod slots;
 mod stream;
 
@@ -32,6 +33,7 @@ pub use error::{ApiError, Code, FieldProblem};
 pub use guard::Guard;
 pub use hosts::HostPolicy;
 pub use json::Json;
+pub use site::Site;
 
 /// How many enabled servers have not settled once since the start.
 pub type Unsettled = Arc<dyn Fn() -> usize + Send + Sync>;

@@ -17,13 +17,16 @@ mod running;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Path, Query};
+use axum::response::Response;
 use axum::routing::{get, post};
 use http::request::Parts;
+use http::{HeaderMap, Uri};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::auth::Principal;
+use super::auth::{self, Principal};
 use super::error::ApiError;
 use crate::config::filters::FilterError;
 use crate::gateway::{Caller, Gateway, Scope};
@@ -70,6 +73,81 @@ pub fn router(front: Front) -> Router {
         .with_state(front)
 }
 
+/// Which endpoint a message is for.
+pub(super) enum Place {
+    Everything,
+    /// By its name or id.
+    Server(String),
+}
+
+impl Place {
+    /// That of an address which needs no decoding.
+    pub(super) fn plain(uri: &Uri) -> Option<Place> {
+        let path = uri.path();
+        if uri.query().is_some() || path.contains('%') {
+            return None;
+        }
+        if path == EVERYTHING {
+            return Some(Place::Everything);
+        }
+        let server = path.strip_prefix("/servers/")?.strip_suffix("/mcp")?;
+        let single = !server.is_empty() && !server.contains('/');
+        single.then(|| Place::Server(server.to_owned()))
+    }
+
+    /// As the router spells it.
+    pub(super) fn path(&self) -> &'static str {
+        match self {
+            Place::Everything => EVERYTHING,
+            Place::Server(_) => SERVER,
+        }
+    }
+}
+
+impl Front {
+    /// Who asks, and what they may see there. A server that does not exist is
+    /// told in the shape of the REST API.
+    pub(super) fn caller(
+        &self,
+        principal: Option<&Principal>,
+        place: Place,
+        filter: Option<String>,
+    ) -> Result<Caller, ApiError> {
+        let principal = match principal.ok_or_else(auth::refused)? {
+            Principal::Admin => &ADMIN,
+        };
+        let scope = match place {
+            Place::Server(server) => {
+                let found = self.registry.find(&server);
+                let wanted = found.ok_or(RegistryError::NotFound(server))?;
+                Scope::Server(wanted.name.clone())
+            }
+            Place::Everything => {
+                let filters = self.registry.filters();
+                let known = filters.borrow().find(filter.as_deref()).map(drop);
+                known.map_err(|error| refused(error, filter.as_deref()))?;
+                Scope::Everything {
+                    filter: filter.map(Into::into),
+                }
+            }
+        };
+        Ok(Caller {
+            principal: Arc::clone(principal),
+            scope,
+        })
+    }
+
+    /// Answers a message; `body` brings it.
+    pub(super) async fn post(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        body: impl Future<Output = Result<Bytes, ApiError>>,
+    ) -> Response {
+        post::answer(self, caller, headers, body).await
+    }
+}
+
 /// Whether a path, as the router spells it, is an MCP endpoint.
 pub(super) fn is_endpoint(matched: &str) -> bool {
     matches!(matched, EVERYTHING | "/sse" | "/messages") || matched.starts_with("/servers/")
@@ -95,38 +173,21 @@ fn refused(error: FilterError, asked: Option<&str>) -> ApiError {
     }
 }
 
-/// A handler's argument: who asks, and through which endpoint. A server that
-/// does not exist is told in the shape of the REST API.
+/// A handler's argument: who asks, and through which endpoint.
 impl FromRequestParts<Front> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, front: &Front) -> Result<Caller, ApiError> {
-        let principal = match Principal::from_request_parts(parts, front).await? {
-            Principal::Admin => &ADMIN,
-        };
+        let principal = Principal::from_request_parts(parts, front).await?;
         let Path(Named { server }) = Path::from_request_parts(parts, front)
             .await
             .map_err(|_| ApiError::bad_request("the path cannot be read"))?;
         let Query(Asked { filter }) = Query::try_from_uri(&parts.uri)
             .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
-        let scope = match server {
-            Some(server) => {
-                let found = front.registry.find(&server);
-                let wanted = found.ok_or(RegistryError::NotFound(server))?;
-                Scope::Server(wanted.name.clone())
-            }
-            None => {
-                let filters = front.registry.filters();
-                let known = filters.borrow().find(filter.as_deref()).map(drop);
-                known.map_err(|error| refused(error, filter.as_deref()))?;
-                Scope::Everything {
-                    filter: filter.map(Into::into),
-                }
-            }
+        let place = match server {
+            Some(server) => Place::Server(server),
+            None => Place::Everything,
         };
-        Ok(Caller {
-            principal: Arc::clone(principal),
-            scope,
-        })
+        front.caller(Some(&principal), place, filter)
     }
 }

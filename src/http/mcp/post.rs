@@ -1,6 +1,7 @@
 //! What a client posts: which era it is of, and who takes it from there. The
 //! body alone decides the era; the headers are held against it.
 
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
@@ -20,18 +21,27 @@ pub(super) const VERSION: &str = "mcp-protocol-version";
 
 pub(super) async fn post(State(front): State<Front>, caller: Caller, request: Request) -> Response {
     let (Parts { headers, .. }, body) = request.into_parts();
-    let accept = Accept::of(&headers);
+    answer(&front, &caller, &headers, read_body(body)).await
+}
+
+pub(super) async fn answer(
+    front: &Front,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: impl Future<Output = Result<Bytes, ApiError>>,
+) -> Response {
+    let accept = Accept::of(headers);
     if !accept.json && !accept.events {
         return not_acceptable().into_response();
     }
-    let body = match read_body(body).await {
+    let body = match body.await {
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };
     let post = Post {
-        front: &front,
-        caller: &caller,
-        headers: &headers,
+        front,
+        caller,
+        headers,
         accept,
     };
     let answer = if is_batch(&body) {

@@ -1,0 +1,92 @@
+//! Everything that is served. Messages to the MCP endpoints, which are nearly
+//! all there is, go a shorter way than through the router: past the same
+//! guard, to the same handler.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use http::{Method, Request};
+use hyper::body::Incoming;
+use tower::Service;
+
+use super::edge::Peer;
+use super::guard::{Guard, Knock, Length, Seen, SeenPath};
+use super::json::read_body;
+use super::mcp::{Front, Place};
+
+pub struct Site {
+    router: Router,
+    mcp: Option<(Arc<Guard>, Front)>,
+}
+
+/// Without a short way.
+impl From<Router> for Site {
+    fn from(router: Router) -> Site {
+        Site { router, mcp: None }
+    }
+}
+
+impl Site {
+    /// `front` is what the router has at the MCP endpoints, behind `guard`.
+    pub fn new(router: Router, guard: Arc<Guard>, front: Front) -> Site {
+        Site {
+            router,
+            mcp: Some((guard, front)),
+        }
+    }
+
+    pub(super) async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        peer: Peer,
+    ) -> Result<Response, Infallible> {
+        if let Some((guard, front)) = &self.mcp
+            && request.method() == Method::POST
+            && let Some(place) = Place::plain(request.uri())
+        {
+            return Ok(post(guard, front, place, request, peer).await);
+        }
+        request.extensions_mut().insert(peer);
+        self.router.clone().call(request).await
+    }
+}
+
+async fn post(
+    guard: &Guard,
+    front: &Front,
+    place: Place,
+    request: Request<Incoming>,
+    peer: Peer,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let length = Length::of(&body);
+    let seen = Seen::new(&parts.method, SeenPath::Known(place.path()));
+    let passed = guard.pass(&Knock {
+        method: &parts.method,
+        uri: &parts.uri,
+        headers: &parts.headers,
+        length,
+        local: Some(peer.local_ip()),
+        matched: Some(place.path()),
+    });
+    let passed = match passed {
+        Ok(passed) => passed,
+        Err(error) => return seen.refused(error),
+    };
+    let work = async {
+        let caller = match front.caller(passed.principal.as_ref(), place, None) {
+            Ok(caller) => caller,
+            Err(error) => return error.into_response(),
+        };
+        let body = async {
+            match length {
+                Length::Unknown => read_body(guard.bound(body)).await,
+                Length::None | Length::Known(_) => read_body(body).await,
+            }
+        };
+        front.post(&caller, &parts.headers, body).await
+    };
+    seen.handled(passed.public, work).await
+}
