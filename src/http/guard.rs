@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -183,7 +184,8 @@ pub(super) async fn guard(
     if length == Length::Unknown {
         request = request.map(|body| Body::new(guard.bound(body)));
     }
-    seen.handled(passed.public, next.run(request)).await
+    let work = pin!(next.run(request));
+    seen.handled(passed.public, work).await
 }
 
 fn check_content(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -258,7 +260,7 @@ impl Seen {
     pub(super) async fn handled(
         &self,
         public: bool,
-        work: impl Future<Output = Response>,
+        work: Pin<&mut impl Future<Output = Response>>,
     ) -> Response {
         let response = match AssertUnwindSafe(work).catch_unwind().await {
             Ok(response) => response,

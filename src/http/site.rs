@@ -3,6 +3,7 @@
 //! guard, to the same handler.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Router;
@@ -46,7 +47,8 @@ impl Site {
             && request.method() == Method::POST
             && let Some(place) = Place::plain(request.uri())
         {
-            return Ok(post(guard, front, place, request, peer).await);
+            // Boxed, so that it is moved once and not at every level.
+            return Ok(Box::pin(post(guard, front, place, request, peer)).await);
         }
         request.extensions_mut().insert(peer);
         self.router.clone().call(request).await
@@ -75,7 +77,7 @@ async fn post(
         Ok(passed) => passed,
         Err(error) => return seen.refused(error),
     };
-    let work = async {
+    let work = pin!(async {
         let caller = match front.caller(passed.principal.as_ref(), place, None) {
             Ok(caller) => caller,
             Err(error) => return error.into_response(),
@@ -87,6 +89,6 @@ async fn post(
             }
         };
         front.post(&caller, &parts.headers, body).await
-    };
+    });
     seen.handled(passed.public, work).await
 }

@@ -136,7 +136,8 @@ impl Http {
             // Modern: closing the stream says it.
             armed: spelling.era == Era::Legacy,
         };
-        let work = async {
+        // Boxed, so that it is moved once and not at every level.
+        let work = Box::pin(async {
             match spelling.era {
                 Era::Modern => {
                     let outgoing = Outgoing {
@@ -150,7 +151,7 @@ impl Http {
                 }
                 Era::Legacy => shared.legacy(&flight, body).await,
             }
-        };
+        });
         let outcome = tokio::select! {
             biased;
             outcome = work => outcome,

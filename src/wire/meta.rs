@@ -135,7 +135,19 @@ pub struct Inbound<'a> {
 
 /// Reads `params._meta`; fails if it, or its progress token, is unusable.
 pub fn read_envelope(params: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
-    let meta = params.and_then(|params| member(params, "_meta"));
+    read_with(params, "_meta").map(|(envelope, _)| envelope)
+}
+
+/// As [`read_envelope`], and one more of the params on the way.
+pub fn read_with<'a>(
+    params: Option<&'a RawValue>,
+    name: &str,
+) -> Result<(RequestMeta<'a>, Option<&'a RawValue>), Malformed> {
+    let [meta, other] = params.map_or([None; 2], |params| pick(params, ["_meta", name]));
+    Ok((read_meta(meta)?, other))
+}
+
+fn read_meta(meta: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
     let Some(meta) = meta.filter(|raw| !is_null(raw)) else {
         return Ok(RequestMeta::default());
     };

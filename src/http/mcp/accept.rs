@@ -1,5 +1,6 @@
 //! What a client can read, and headers that must not be there twice.
 
+use http::header::AsHeaderName;
 use http::{HeaderMap, header};
 
 /// The forms of an answer that the client takes.
@@ -58,7 +59,10 @@ fn is_refusal(part: &[u8]) -> bool {
 pub(super) struct Unclear;
 
 /// A header's one value, without the space around it.
-pub(super) fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Unclear> {
+pub(super) fn single(
+    headers: &HeaderMap,
+    name: impl AsHeaderName,
+) -> Result<Option<&str>, Unclear> {
     let mut lines = headers.get_all(name).iter();
     let (first, second) = (lines.next(), lines.next());
     match (first, second) {

@@ -39,7 +39,7 @@ pub(super) async fn delete(
     caller: Caller,
     headers: HeaderMap,
 ) -> Response {
-    let id = match single(&headers, SESSION) {
+    let id = match single(&headers, &SESSION) {
         Ok(None) => return no_session(),
         Ok(Some(id)) => id,
         // Two ids name no session that we know.

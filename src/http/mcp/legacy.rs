@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 
 use super::accept::single;
@@ -18,7 +18,7 @@ use crate::wire::message::{Fault, parse_batch};
 use crate::wire::meta::{self, member, text};
 use crate::wire::{Era, Id, Message, Outcome, RpcError, code, era};
 
-pub(super) const SESSION: &str = "mcp-session-id";
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The only revision with batches.
 pub(super) const BATCHES: &str = "2025-03-26";
 /// What the official servers say.
@@ -90,7 +90,7 @@ pub(super) fn session(post: Post<'_>) -> Result<Arc<Session>, Refusal> {
             "header Mcp-Session-Id is missing; open a session with `initialize`",
         )
     };
-    let id = single(post.headers, SESSION)
+    let id = single(post.headers, &SESSION)
         .map_err(|_| missing())?
         .ok_or_else(missing)?;
     let sessions = &post.front.gateway.sessions;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use http::StatusCode;
+use http::{HeaderName, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
@@ -16,26 +16,39 @@ use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::{self, KEEP_ALIVE, comment, events, json};
 use super::request::Request;
 use crate::gateway::{Client, Item, Reply, kept};
-use crate::wire::meta::{self, Inbound, member, text};
+use crate::wire::meta::{Inbound, member, text};
 use crate::wire::method::{self, Kind, Sender};
 use crate::wire::{Era, Id, MODERN, RpcError, code, header};
 
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LISTEN: &str = "subscriptions/listen";
+
+/// What a request says.
+pub(super) struct Asked<'a> {
+    pub method: &'a str,
+    pub params: Option<&'a RawValue>,
+    /// The param that says what it is about, where the method has one.
+    pub named: Option<&'a RawValue>,
+    pub envelope: Inbound<'a>,
+}
 
 pub(super) async fn request(
     post: Post<'_>,
     id: Id<'_>,
-    method: &str,
-    params: Option<&RawValue>,
-    envelope: Inbound<'_>,
+    asked: Asked<'_>,
 ) -> Result<Response, Refusal> {
-    version(post, &envelope)?;
-    names(post, method, params)?;
+    version(post, &asked.envelope)?;
+    names(post, &asked)?;
+    let Asked {
+        method,
+        params,
+        named,
+        envelope,
+    } = asked;
     known(method)?;
     if method == "tools/call" {
-        arguments(post, params)?;
+        arguments(post, named, params)?;
     }
     if method == LISTEN && !post.accept.events {
         return Ok(not_acceptable().into_response());
@@ -59,7 +72,7 @@ pub(super) async fn request(
 
 fn version(post: Post<'_>, envelope: &Inbound<'_>) -> Result<(), Refusal> {
     let asked = envelope.version.as_ref();
-    match single(post.headers, VERSION) {
+    match single(post.headers, &VERSION) {
         Ok(Some(named)) if named == asked => {}
         Ok(None) => return Err(mismatch("header MCP-Protocol-Version is missing")),
         _ => {
@@ -81,18 +94,18 @@ fn version(post: Post<'_>, envelope: &Inbound<'_>) -> Result<(), Refusal> {
 }
 
 /// `Mcp-Method` and `Mcp-Name` say what the body says.
-fn names(post: Post<'_>, method: &str, params: Option<&RawValue>) -> Result<(), Refusal> {
-    match single(post.headers, METHOD) {
+fn names(post: Post<'_>, asked: &Asked<'_>) -> Result<(), Refusal> {
+    let method = asked.method;
+    match single(post.headers, &METHOD) {
         Ok(Some(named)) if named == method => {}
         Ok(None) => return Err(mismatch("header Mcp-Method is missing")),
         _ => return Err(mismatch("header Mcp-Method does not match the body")),
     }
-    let Some(param) = method::name_param(method) else {
+    if method::name_param(method).is_none() {
         return Ok(());
-    };
-    let value = params.and_then(|params| member(params, param));
-    let named = single(post.headers, NAME);
-    match (named, value) {
+    }
+    let named = single(post.headers, &NAME);
+    match (named, asked.named) {
         (Ok(None), None) => Ok(()),
         (Ok(None), Some(_)) => Err(mismatch("header Mcp-Name is missing")),
         (Ok(Some(named)), Some(value)) if header::matches(named, value) == Ok(true) => Ok(()),
@@ -118,18 +131,21 @@ fn known(method: &str) -> Result<(), Refusal> {
 }
 
 /// `Mcp-Param-*` headers say what the arguments say.
-fn arguments(post: Post<'_>, params: Option<&RawValue>) -> Result<(), Refusal> {
-    let [name, arguments] = params.map_or([None; 2], |params| {
-        meta::pick(params, ["name", "arguments"])
-    });
-    let Some(name) = name.and_then(text) else {
+fn arguments(
+    post: Post<'_>,
+    named: Option<&RawValue>,
+    params: Option<&RawValue>,
+) -> Result<(), Refusal> {
+    let Some(name) = named.and_then(text) else {
         return Ok(());
     };
     let gateway = &post.front.gateway;
     let view = gateway.view(post.caller);
-    let Some(tool) = view.tool(&name) else {
+    let tool = view.tool(&name);
+    let Some(tool) = tool.filter(|tool| !tool.headers.is_empty()) else {
         return Ok(());
     };
+    let arguments = params.and_then(|params| member(params, "arguments"));
     let mut unclear = None;
     let found = header::check_params(&tool.headers, arguments, |name| {
         single(post.headers, name).unwrap_or_else(|_| {

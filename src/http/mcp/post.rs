@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::value::RawValue;
 
 use super::accept::{Accept, Unclear, single};
@@ -15,9 +15,9 @@ use crate::gateway::Caller;
 use crate::http::error::{ApiError, Code};
 use crate::http::json::read_body;
 use crate::wire::message::{Fault, Malformed, is_batch};
-use crate::wire::{self, Era, Message, RpcError, code, era, meta};
+use crate::wire::{self, Era, Message, RpcError, code, era, meta, method};
 
-pub(super) const VERSION: &str = "mcp-protocol-version";
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 pub(super) async fn post(State(front): State<Front>, caller: Caller, request: Request) -> Response {
     let (Parts { headers, .. }, body) = request.into_parts();
@@ -72,12 +72,18 @@ impl<'a> Post<'a> {
         match message {
             Message::Request { id, method, params } => {
                 let refused = |refusal: Refusal| refusal.of(id.raw());
-                let envelope = meta::read_envelope(params).map_err(|e| refused(e.into()))?;
+                let name = method::name_param(&method).unwrap_or("_meta");
+                let read = meta::read_with(params, name).map_err(|e| refused(e.into()));
+                let (envelope, named) = read?;
                 if envelope.is_modern() || says_modern {
                     let envelope = envelope.require().map_err(|e| refused(e.into()))?;
-                    return modern::request(self, id, &method, params, envelope)
-                        .await
-                        .map_err(refused);
+                    let asked = modern::Asked {
+                        method: &method,
+                        params,
+                        named,
+                        envelope,
+                    };
+                    return modern::request(self, id, asked).await.map_err(refused);
                 }
                 self.known_version().map_err(refused)?;
                 legacy::request(self, id, &method, params)
@@ -95,7 +101,7 @@ impl<'a> Post<'a> {
     }
 
     fn named_version(&self) -> Result<Option<&'a str>, Unclear> {
-        single(self.headers, VERSION)
+        single(self.headers, &VERSION)
     }
 
     /// A legacy client may leave the version out; it may not make one up.

@@ -61,7 +61,7 @@ impl Shared {
     pub async fn legacy(self: &Arc<Self>, flight: &Flight<'_>, body: Bytes) -> Found {
         let (reply, session) = self.post_in_session(body).await?;
         match reply {
-            Reply::Stream(events) => self.follow(flight, Some(&session), events).await,
+            Reply::Stream(events) => Box::pin(self.follow(flight, Some(&session), events)).await,
             other => flight.only(other),
         }
     }
@@ -85,8 +85,8 @@ impl Shared {
         let first = self.post(session.headers(), body.clone()).await;
         match first {
             Err(failure) if session.lost(&failure) => {
-                let session = self.renew(&session).await?;
-                let again = self.post(session.headers(), body).await?;
+                let session = Box::pin(self.renew(&session)).await?;
+                let again = Box::pin(self.post(session.headers(), body)).await?;
                 Ok((again.reply, session))
             }
             other => Ok((other?.reply, session)),

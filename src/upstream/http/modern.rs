@@ -56,11 +56,11 @@ impl Shared {
         // Refused before it ran, most likely for headers that follow a schema
         // we have not seen: worth one look and one more try.
         let before = self.tools.headers_of(&outgoing)?;
-        self.learn_again(spelling).await?;
+        Box::pin(self.learn_again(spelling)).await?;
         if self.tools.headers_of(&outgoing)? == before {
             return found;
         }
-        self.modern_once(spelling, flight, &outgoing).await
+        Box::pin(self.modern_once(spelling, flight, &outgoing)).await
     }
 
     async fn modern_once(
@@ -83,7 +83,7 @@ impl Shared {
                 .map_err(|_| UpstreamError::Timeout { limit })??,
         };
         let found = match replied.reply {
-            Reply::Stream(events) => self.follow(flight, None, events).await?,
+            Reply::Stream(events) => Box::pin(self.follow(flight, None, events)).await?,
             other => flight.only(other)?,
         };
         if outgoing.method == "tools/list" {
