@@ -68,9 +68,11 @@ impl Change {
     }
 }
 
-/// What is followed, by server and URI. Two who come at once for the same
-/// must not both subscribe: the second waits for what the first gets.
+/// What is followed, by server and URI.
 type Followed = HashMap<(Arc<str>, String), Arc<Place>>;
+
+/// Who follows one resource. Locked while a subscription is made or ended, so
+/// that the server hears of them one after the other.
 type Place = tokio::sync::Mutex<Weak<Following>>;
 
 #[derive(Clone)]
@@ -116,24 +118,9 @@ impl Hub {
 
     /// Follows a resource of a server: returns once the server has agreed.
     pub async fn follow(&self, server: &Arc<str>, uri: &str) -> Result<Arc<Following>, RpcError> {
-        let place = {
-            let mut followed = self.followed();
-            // Those that are waited for, or still held by somebody, stay.
-            followed.retain(|_, place| {
-                let held = place.try_lock().map(|one| one.strong_count() > 0);
-                Arc::strong_count(place) > 1 || held.unwrap_or(true)
-            });
-            if followed.len() >= FOLLOWED {
-                return Err(RpcError::new(
-                    code::INTERNAL,
-                    "too many resources are followed",
-                ));
-            }
-            let key = (server.clone(), uri.to_owned());
-            followed.entry(key).or_default().clone()
-        };
-        let mut place = place.lock().await;
-        if let Some(known) = place.upgrade() {
+        let place = self.place(server, uri)?;
+        let mut followed = place.lock().await;
+        if let Some(known) = followed.upgrade() {
             return Ok(known);
         }
         let stop = CancellationToken::new();
@@ -143,6 +130,7 @@ impl Hub {
             server: server.clone(),
             uri: uri.to_owned(),
             stop: stop.clone(),
+            place: place.clone(),
         };
         tokio::spawn(keeper.run(agreed));
         let following = Arc::new(Following {
@@ -153,8 +141,23 @@ impl Hub {
             Ok(Err(error)) => return Err(error),
             Err(_) => return Err(RpcError::new(code::INTERNAL, "the server is gone")),
         }
-        *place = Arc::downgrade(&following);
+        *followed = Arc::downgrade(&following);
         Ok(following)
+    }
+
+    fn place(&self, server: &Arc<str>, uri: &str) -> Result<Arc<Place>, RpcError> {
+        let key = (server.clone(), uri.to_owned());
+        let mut followed = self.followed();
+        if let Some(place) = followed.get(&key) {
+            return Ok(place.clone());
+        }
+        // Held by whoever keeps or waits for a subscription.
+        followed.retain(|_, place| Arc::strong_count(place) > 1);
+        if followed.len() >= FOLLOWED {
+            let text = "too many resources are followed";
+            return Err(RpcError::new(code::INTERNAL, text));
+        }
+        Ok(followed.entry(key).or_default().clone())
     }
 }
 
@@ -164,6 +167,7 @@ struct Keeper {
     server: Arc<str>,
     uri: String,
     stop: CancellationToken,
+    place: Arc<Place>,
 }
 
 impl Keeper {
@@ -200,7 +204,12 @@ impl Keeper {
                 () = self.stop.cancelled() => break,
             }
         }
-        if let Some(connection) = served.filter(|served| served.peer().era == Era::Legacy) {
+        let followed = self.place.lock().await;
+        // Somebody else may have subscribed since; that one subscription is theirs now.
+        let legacy = |served: &Connection| served.peer().era == Era::Legacy;
+        if followed.strong_count() == 0
+            && let Some(connection) = served.filter(legacy)
+        {
             let params = self.params();
             let call = Call::new("resources/unsubscribe", LIMIT).params(params.as_deref());
             let _ = connection.background(call).await;
