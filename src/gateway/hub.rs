@@ -21,6 +21,8 @@ use crate::wire::object::{member, text};
 use crate::wire::{Era, RpcError, code};
 
 const LIMIT: Duration = Duration::from_secs(10);
+/// Before a subscription that ended, or failed, is made again.
+const AGAIN: Duration = Duration::from_secs(2);
 const CHANGES: usize = 1024;
 /// Resources followed at once, by everybody together.
 const FOLLOWED: usize = 10_000;
@@ -174,21 +176,21 @@ impl Keeper {
     async fn run(self, agreed: oneshot::Sender<Result<(), RpcError>>) {
         let mut agreed = Some(agreed);
         let mut snapshots = self.fleet.watch();
-        let mut served: Option<Connection> = None;
+        let mut served: Option<Subscribed> = None;
         loop {
             let current = connection(&snapshots.borrow_and_update(), &self.server);
             match (&current, &served) {
-                (Some(current), Some(served)) if current.same(served) => {}
+                (Some(current), Some(served)) if current.same(&served.connection) => {}
                 (Some(current), _) => {
                     let outcome = self.subscribe(current).await;
-                    let failed = outcome.is_err();
-                    if let Some(agreed) = agreed.take() {
-                        let _ = agreed.send(outcome);
-                        if failed {
-                            return;
+                    match (outcome, agreed.take()) {
+                        (Err(error), Some(agreed)) => return drop(agreed.send(Err(error))),
+                        (Err(_), None) => served = None,
+                        (Ok(subscribed), first) => {
+                            served = Some(subscribed);
+                            first.map(|agreed| agreed.send(Ok(())));
                         }
                     }
-                    served = (!failed).then(|| current.clone());
                 }
                 (None, _) => {
                     if let Some(agreed) = agreed.take() {
@@ -201,14 +203,16 @@ impl Keeper {
             }
             tokio::select! {
                 changed = snapshots.changed() => if changed.is_err() { return },
+                () = over(served.as_ref()), if current.is_some() => served = None,
                 () = self.stop.cancelled() => break,
             }
         }
         let followed = self.place.lock().await;
         // Somebody else may have subscribed since; that one subscription is theirs now.
-        let legacy = |served: &Connection| served.peer().era == Era::Legacy;
+        let connection = served.map(|served| served.connection);
+        let legacy = |connection: &Connection| connection.peer().era == Era::Legacy;
         if followed.strong_count() == 0
-            && let Some(connection) = served.filter(legacy)
+            && let Some(connection) = connection.filter(legacy)
         {
             let params = self.params();
             let call = Call::new("resources/unsubscribe", LIMIT).params(params.as_deref());
@@ -220,20 +224,26 @@ impl Keeper {
         serde_json::value::to_raw_value(&serde_json::json!({ "uri": self.uri })).ok()
     }
 
-    async fn subscribe(&self, connection: &Connection) -> Result<(), RpcError> {
+    async fn subscribe(&self, connection: &Connection) -> Result<Subscribed, RpcError> {
+        let ended = CancellationToken::new();
         match connection.peer().era {
             Era::Legacy => {
                 let params = self.params();
                 let call = Call::new("resources/subscribe", LIMIT).params(params.as_deref());
-                connection.background(call).await.map(drop).map_err(refusal)
+                connection.background(call).await.map_err(refusal)?;
             }
-            Era::Modern => self.listen(connection.clone()).await,
+            Era::Modern => {
+                let end = ended.clone().drop_guard();
+                self.listen(connection.clone(), end).await?;
+            }
         }
+        let connection = connection.clone();
+        Ok(Subscribed { connection, ended })
     }
 
     /// A listen of its own, in a task that ends with the following or the
-    /// connection. Returns once it is acknowledged.
-    async fn listen(&self, connection: Connection) -> Result<(), RpcError> {
+    /// connection. Returns once it is acknowledged; drops `end` at its end.
+    async fn listen(&self, connection: Connection, end: DropGuard) -> Result<(), RpcError> {
         let (events, mut queue) = tokio::sync::mpsc::channel(64);
         let filter = serde_json::json!({"notifications": {"resourceSubscriptions": [self.uri]}});
         let filter = serde_json::value::to_raw_value(&filter)
@@ -241,6 +251,7 @@ impl Keeper {
         let (acknowledged, answer) = oneshot::channel();
         let (stop, fleet, server) = (self.stop.clone(), self.fleet.clone(), self.server.clone());
         tokio::spawn(async move {
+            let _end = end;
             let call = Call {
                 limit: None,
                 events: Some(events),
@@ -279,6 +290,21 @@ impl Keeper {
             )),
         }
     }
+}
+
+/// A subscription in force, and whether it still is: a listen may end although
+/// its connection goes on.
+struct Subscribed {
+    connection: Connection,
+    ended: CancellationToken,
+}
+
+/// Waits until a subscription has to be made again.
+async fn over(served: Option<&Subscribed>) {
+    if let Some(served) = served {
+        served.ended.cancelled().await;
+    }
+    tokio::time::sleep(AGAIN).await;
 }
 
 fn refusal(error: UpstreamError) -> RpcError {
