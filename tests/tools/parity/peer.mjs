@@ -39,7 +39,16 @@ export async function connect(url, era, capabilities = EVERYTHING) {
             one.told.push({ method, ...rest });
         });
     }
-    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    // A legacy client opens its own stream some time after it has connected, and is told
+    // nothing before that.
+    let open = era !== 'legacy';
+    const fetching = async (address, init) => {
+        const response = await fetch(address, init);
+        open ||= init?.method === 'GET';
+        return response;
+    };
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { fetch: fetching }));
+    await until('the stream of its own opens', () => open, 20_000);
     // So that a modern client knows which arguments go into headers.
     await client.listTools();
     return one;

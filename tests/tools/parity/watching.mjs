@@ -43,6 +43,29 @@ async function comesAndGoes(peer, { filter, tool, kind, has, use }) {
     });
 }
 
+/** Two clients watch one resource from the same moment on; what each is told when it
+ *  changes. `before` may have the first one stop. */
+async function watchedByTwo(peer, before) {
+    const uri = peer.names.uri(WATCHED);
+    const watch = async one => {
+        if (!peer.modern) {
+            await one.client.subscribeResource({ uri });
+            return () => one.client.unsubscribeResource({ uri });
+        }
+        const subscription = await one.client.listen({ resourceSubscriptions: [uri] });
+        return () => subscription.close();
+    };
+    return peer.with({}, first => peer.with({}, async second => {
+        const [stopFirst, stopSecond] = await Promise.all([watch(first), watch(second)]);
+        await before(stopFirst);
+        await peer.call('test_touch_watched_resource');
+        await peer.toldOf('resources/updated', 1, second);
+        await pause(300);
+        await stopSecond();
+        return [first, second].map(({ told }) => told.filter(({ method }) => method === 'notifications/resources/updated'));
+    }));
+}
+
 export const WATCHING = [
     ['a tool that comes and goes', peer => comesAndGoes(peer, {
         filter: 'toolsListChanged',
@@ -93,22 +116,6 @@ export const WATCHING = [
         });
         return [...peer.one.told];
     }],
-    ['two that watch', async peer => {
-        if (peer.modern) {
-            const uri = peer.names.uri(WATCHED);
-            const watch = () => peer.with({}, async one => {
-                const subscription = await one.client.listen({ resourceSubscriptions: [uri] });
-                await ready();
-                const told = await peer.toldOf('resources/updated', 1, one);
-                await subscription.close();
-                return told;
-            });
-            let waiting = 2;
-            const ready = async () => {
-                if (--waiting === 0) await peer.call('test_touch_watched_resource');
-            };
-            return Promise.all([watch(), watch()]);
-        }
-        return 'in the modern era';
-    }]
+    ['two that watch', async peer => watchedByTwo(peer, async () => {})],
+    ['one that stops beside another', async peer => watchedByTwo(peer, stopFirst => stopFirst())]
 ];
