@@ -16,12 +16,13 @@ use crate::fleet::{self, Fleet, Publisher, Surroundings};
 use crate::gateway::{self, Gateway, Seal, Sessions};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy};
 use crate::registry::{self, Files, Registry};
-use crate::store::{self, JsonStore};
+use crate::store::{self, JsonStore, Store};
 use crate::upstream::{self, containment, process};
 
 /// The rooms, plugged together and running.
 pub struct App {
     pub registry: Arc<Registry>,
+    pub store: Arc<dyn Store>,
     pub fleet: Fleet,
     pub admin_token: Secret,
     seal: Arc<Seal>,
@@ -54,7 +55,8 @@ impl App {
 
         let home = environment.get("HOME").map(Into::into);
         let files = Files::new(settings.project.clone(), home);
-        let registry = Arc::new(Registry::open(files, Arc::new(opened.store)).await?);
+        let store: Arc<dyn Store> = Arc::new(opened.store);
+        let registry = Arc::new(Registry::open(files, store.clone()).await?);
         let surroundings = Arc::new(Surroundings {
             project: settings.project.clone(),
             variables: environment.clone().into_iter().collect(),
@@ -83,6 +85,7 @@ impl App {
         tokio::spawn(registry::follow(registry.clone(), fleet_stop.clone()));
         Ok(App {
             registry,
+            store,
             fleet,
             admin_token,
             seal: Arc::new(Seal::new(&secret)),

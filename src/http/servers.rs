@@ -309,6 +309,10 @@ impl From<StoreError> for ApiError {
             StoreErrorKind::Full => ApiError::new(Code::StorageFull, error.to_string()),
             StoreErrorKind::Unavailable(_) => ApiError::unavailable(error.to_string()),
             StoreErrorKind::Conflict { .. } => ApiError::conflict(error.to_string()),
+            StoreErrorKind::NoSuchTool(_) => ApiError::not_found(error.to_string()),
+            StoreErrorKind::SameName(_) | StoreErrorKind::OnceReused => {
+                ApiError::new(Code::ValidationError, error.to_string())
+            }
             _ => ApiError::internal(error),
         }
     }

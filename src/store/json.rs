@@ -2,23 +2,23 @@
 //! takes all writes that wait, applies them to a copy, saves once, and only
 //! then shows the copy and answers: a failed save has changed nothing.
 
-use std::collections::HashMap;
+mod answers;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
-use uuid::Uuid;
+use tokio::sync::{broadcast, oneshot};
 
 use super::lock::{DirectoryLock, make_directory};
+use super::records::{Entry, EntryId};
+use super::rules::Ruling;
 use super::snapshot::SnapshotFile;
-use super::{ServerRecord, Store, StoreError, StoreErrorKind};
-use crate::config::ServerName;
+use super::state::{State, Step};
+use super::{Directory, Grant, StoreChange, StoreError, StoreErrorKind};
 
 /// Writes that may wait for the disk at a time.
 const QUEUE: usize = 1024;
@@ -29,27 +29,21 @@ const WRITE_LIMIT: Duration = Duration::from_secs(30);
 /// How long the backup may stay behind.
 const BACKUP_AFTER: Duration = Duration::from_secs(1);
 
-/// All there is. Collections are shared until written to, so that a copy
-/// costs nothing but what changes.
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct State {
-    servers: Arc<IndexMap<Uuid, ServerRecord>>,
-}
+/// Changes that others may not have heard of yet.
+const CHANGES: usize = 4096;
 
-impl State {
-    /// Nothing was written to; says no more than that.
-    fn untouched_since(&self, before: &State) -> bool {
-        Arc::ptr_eq(&self.servers, &before.servers)
-    }
-}
+/// Looks at the state and returns what it comes to; how to answer once that
+/// is saved, or has failed to be, is part of it.
+type Job = Box<dyn FnOnce(&State) -> (Vec<Step>, Answer) + Send>;
+type Answer = Box<dyn FnOnce(Result<Replaced, StoreErrorKind>) + Send>;
 
-/// Changes the copy and returns how to answer once it is saved, or has
-/// failed to be.
-type Job = Box<dyn FnOnce(&mut State) -> Answer + Send>;
-type Answer = Box<dyn FnOnce(Result<(), StoreErrorKind>) + Send>;
+/// The grants that a save has put out of force.
+type Replaced = Arc<Vec<Arc<Grant>>>;
 
 pub struct JsonStore {
     state: Arc<Mutex<State>>,
+    grants: Arc<Directory>,
+    changes: broadcast::Sender<StoreChange>,
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
     directory: PathBuf,
@@ -72,17 +66,23 @@ impl JsonStore {
     fn try_open(directory: &Path) -> Result<Opened, StoreErrorKind> {
         make_directory(directory)?;
         let lock = DirectoryLock::take(directory)?;
-        let file = SnapshotFile::new(directory, "mcp_servers.json");
+        let file = SnapshotFile::new(directory, "mcp_instances.json");
         let loaded = file.load::<State>()?;
         let state = loaded.data.unwrap_or_default();
         if loaded.recovered {
             file.save(&state)?;
         }
+        let grants = Arc::new(Directory::default());
+        let entries = state.entries.keys();
+        grants.replace(entries.map(|id| (*id, state.grant(*id))).collect());
         let state = Arc::new(Mutex::new(state));
         let (jobs, queue) = sync_channel(QUEUE);
+        let (changes, _) = broadcast::channel(CHANGES);
         let writer = Writer {
             file,
             state: state.clone(),
+            grants: grants.clone(),
+            changes: changes.clone(),
             backup: None,
         };
         let writer = std::thread::Builder::new()
@@ -92,6 +92,8 @@ impl JsonStore {
         Ok(Opened {
             store: JsonStore {
                 state,
+                grants,
+                changes,
                 jobs: Some(jobs),
                 writer: Some(writer),
                 directory: directory.to_owned(),
@@ -106,24 +108,38 @@ impl JsonStore {
         &self.directory
     }
 
+    /// With the moment of its last use, which memory knows first.
+    fn used(&self, entry: &Entry) -> Entry {
+        let mut entry = entry.clone();
+        let grant = self.grants.of_entry(entry.id);
+        let used = grant.and_then(|grant| grant.last_used());
+        entry.key.last_used_at = used.max(entry.key.last_used_at);
+        entry
+    }
+
     fn state(&self) -> State {
         lock(&self.state).clone()
     }
 
-    /// Runs a change. It must check before it touches: what it returns as an
-    /// error must have changed nothing.
+    /// Runs a change. When it is answered, nothing passes any more on the
+    /// strength of what it took away.
     async fn write<T: Send + 'static>(
         &self,
         operation: &'static str,
-        change: impl FnOnce(&mut State) -> Result<T, StoreErrorKind> + Send + 'static,
+        rule: impl FnOnce(&State) -> Ruling<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answered) = oneshot::channel();
         let job: Job = Box::new(move |state| {
-            let outcome = change(state);
-            Box::new(move |saved| {
+            let (outcome, steps) = match rule(state) {
+                Ok((value, steps)) => (Ok(value), steps),
+                Err(kind) => (Err(kind), Vec::new()),
+            };
+            let answer: Answer = Box::new(move |saved| {
+                let outcome = outcome.and_then(|value| saved.map(|old| (value, old)));
                 // The caller may have gone; the write stays.
-                let _ = reply.send(outcome.and_then(|value| saved.map(|()| value)));
-            })
+                let _ = reply.send(outcome);
+            });
+            (steps, answer)
         });
         let fail = |reason: &str| StoreErrorKind::Unavailable(reason.to_owned()).during(operation);
         let jobs = self
@@ -134,11 +150,14 @@ impl JsonStore {
             TrySendError::Full(_) => fail("too many writes wait for the disk"),
             TrySendError::Disconnected(_) => fail("the store is closed"),
         })?;
-        match tokio::time::timeout(WRITE_LIMIT, answered).await {
+        let outcome = match tokio::time::timeout(WRITE_LIMIT, answered).await {
             Ok(Ok(outcome)) => outcome.map_err(|kind| kind.during(operation)),
             Ok(Err(_)) => Err(fail("the store is closed")),
             Err(_) => Err(fail("the disk does not answer")),
-        }
+        };
+        let (value, replaced) = outcome?;
+        Directory::settle(&replaced).await;
+        Ok(value)
     }
 }
 
@@ -160,6 +179,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 struct Writer {
     file: SnapshotFile,
     state: Arc<Mutex<State>>,
+    grants: Arc<Directory>,
+    changes: broadcast::Sender<StoreChange>,
     /// The latest snapshot, until the backup has it too.
     backup: Option<(Vec<u8>, Instant)>,
 }
@@ -182,12 +203,19 @@ impl Writer {
 
     /// One save for all.
     fn save(&mut self, jobs: impl Iterator<Item = Job>) {
-        let before = lock(&self.state).clone();
-        let mut state = before.clone();
-        let answers: Vec<Answer> = jobs.map(|job| job(&mut state)).collect();
-        let saved = match state.untouched_since(&before) {
-            true => Ok(()),
-            false => self.save_state(state),
+        let mut state = lock(&self.state).clone();
+        let (mut steps, mut answers) = (Vec::new(), Vec::new());
+        for job in jobs {
+            let (its, answer) = job(&state);
+            for step in &its {
+                state.apply(step);
+            }
+            steps.extend(its);
+            answers.push(answer);
+        }
+        let saved = match steps.is_empty() {
+            true => Ok(Replaced::default()),
+            false => self.save_state(state).map(|()| self.publish(&steps)),
         };
         for answer in answers {
             answer(saved.clone());
@@ -203,6 +231,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Puts in force what has been saved.
+    fn publish(&self, steps: &[Step]) -> Replaced {
+        let state = lock(&self.state).clone();
+        let touched: BTreeSet<EntryId> =
+            steps.iter().flat_map(|step| state.touched(step)).collect();
+        let grants = touched.iter().map(|id| (*id, state.grant(*id)));
+        let replaced = self.grants.replace(grants.collect());
+        for id in touched {
+            // Nobody may be listening.
+            let _ = self.changes.send(StoreChange::Entry(id));
+        }
+        let _ = self.changes.send(StoreChange::Records);
+        Arc::new(replaced)
+    }
+
     fn back_up(&mut self) {
         let Some((bytes, _)) = self.backup.take() else {
             return;
@@ -210,49 +253,5 @@ impl Writer {
         if let Err(error) = self.file.save_backup(&bytes) {
             tracing::warn!("the backup of the store could not be written: {error}");
         }
-    }
-}
-
-#[async_trait]
-impl Store for JsonStore {
-    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
-        Ok(self.state().servers.values().cloned().collect())
-    }
-
-    async fn put_servers(&self, records: &[ServerRecord]) -> Result<(), StoreError> {
-        let records = records.to_vec();
-        self.write("save the server", move |state| {
-            let mut owners: HashMap<ServerName, Uuid> = state
-                .servers
-                .values()
-                .map(|record| (record.name.clone(), record.id))
-                .collect();
-            for record in &records {
-                let owner = owners.entry(record.name.clone()).or_insert(record.id);
-                if *owner != record.id {
-                    let constraint = "the server's name";
-                    return Err(StoreErrorKind::Conflict { constraint });
-                }
-            }
-            let servers = Arc::make_mut(&mut state.servers);
-            servers.extend(records.into_iter().map(|record| (record.id, record)));
-            Ok(())
-        })
-        .await
-    }
-
-    async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError> {
-        let name = name.clone();
-        self.write("remove the server", move |state| {
-            let id = state
-                .servers
-                .values()
-                .find(|r| r.name == name)
-                .map(|r| r.id);
-            let Some(id) = id else { return Ok(false) };
-            Arc::make_mut(&mut state.servers).shift_remove(&id);
-            Ok(true)
-        })
-        .await
     }
 }

@@ -7,23 +7,36 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::config::ServerName;
 
+mod contract;
+mod digest;
 mod file;
+mod grant;
 mod json;
 mod key;
 mod lock;
+mod records;
 mod replace;
+mod rules;
 mod snapshot;
+mod state;
 mod time;
 mod writers;
 
+pub use contract::{Granted, Store, StoreChange};
+pub use digest::{ApiKey, KeyDigest};
+pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, session_secret};
+pub use records::{
+    Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance, InstanceChange, Key,
+    Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool, ONCE_MILLIS, Once, Page,
+    ToolChange, ToolId, ToolRecord, Whose,
+};
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use time::Timestamp;
 
@@ -48,24 +61,6 @@ impl ServerRecord {
             created_at: Timestamp::now(),
         }
     }
-}
-
-/// A write that was answered is durable; a read sees every answered write.
-#[async_trait]
-pub trait Store: Send + Sync {
-    /// All server records, oldest first.
-    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError>;
-
-    /// Makes each record, or replaces the one with its id; all or none. Names
-    /// are unique.
-    async fn put_servers(&self, records: &[ServerRecord]) -> Result<(), StoreError>;
-
-    async fn put_server(&self, record: &ServerRecord) -> Result<(), StoreError> {
-        self.put_servers(std::slice::from_ref(record)).await
-    }
-
-    /// Whether there was one.
-    async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError>;
 }
 
 /// What could not be done, in words, and why. Cheap to clone: one failed
@@ -95,6 +90,15 @@ pub enum StoreErrorKind {
     /// A rule of the data forbids it.
     #[error("{constraint} is taken")]
     Conflict { constraint: &'static str },
+    /// Not there, or not of that owner.
+    #[error("there is no tool {0}")]
+    NoSuchTool(ToolId),
+    /// Two tools of one entry.
+    #[error("two bound tools are called {0:?}")]
+    SameName(String),
+    /// Something else was asked for with the same `Idempotency-Key`.
+    #[error("this Idempotency-Key came with another request before")]
+    OnceReused,
     /// What is on disk cannot be used, and it is not ours to throw away.
     #[error("{0}")]
     Corrupt(String),

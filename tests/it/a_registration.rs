@@ -76,7 +76,7 @@ impl Trace {
         Trace {
             listed: app.list().await,
             file: std::fs::read(app.path(".mcp.json")).unwrap(),
-            store: std::fs::read(app.path("data/mcp_servers.json")).ok(),
+            store: std::fs::read(app.path("data/mcp_instances.json")).ok(),
         }
     }
 }
@@ -249,14 +249,14 @@ async fn a1_g3_what_is_no_json_object_is_400_and_leaves_no_trace() {
 #[tokio::test]
 async fn a1_a_file_that_cannot_be_edited_leaves_no_trace() {
     let app = setup().file(".mcp.json", "{ not json").start().await;
-    let store = std::fs::read(app.path("data/mcp_servers.json")).ok();
+    let store = std::fs::read(app.path("data/mcp_instances.json")).ok();
     let body = json!({"name": "one", "command": fixture()});
     let error = app.post("/api/mcp/servers", body.clone()).await.expect(409);
     let message = error["error"]["message"].as_str().unwrap();
     assert!(message.contains(".mcp.json"), "{message}");
     assert!(app.list().await.is_empty());
     assert_eq!(std::fs::read(app.path(".mcp.json")).unwrap(), b"{ not json");
-    let after = std::fs::read_to_string(app.path("data/mcp_servers.json")).unwrap_or_default();
+    let after = std::fs::read_to_string(app.path("data/mcp_instances.json")).unwrap_or_default();
     assert!(!after.contains("\"one\""), "{after} after {store:?}");
 
     // Mended, the same request goes through.

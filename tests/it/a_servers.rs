@@ -153,7 +153,7 @@ async fn a9_delete_stops_and_removes_everywhere() {
         .map(|one| one["name"].clone())
         .collect();
     assert_eq!(names, ["two"]);
-    for file in [".mcp.json", "data/mcp_servers.json"] {
+    for file in [".mcp.json", "data/mcp_instances.json"] {
         let text = std::fs::read_to_string(app.path(file)).unwrap();
         assert!(
             !text.contains("\"one\"") && !text.contains(id),

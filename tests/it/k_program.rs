@@ -90,7 +90,7 @@ async fn k1_files_are_where_the_settings_say() {
     let project = elsewhere.path().to_str().unwrap();
     let app = setup().arg("--project").arg(project).start().await;
     app.until_status("one", "connected").await;
-    assert!(elsewhere.path().join("data/mcp_servers.json").exists());
+    assert!(elsewhere.path().join("data/mcp_instances.json").exists());
     // Servers run there too.
     assert!(elsewhere.path().join("starts").exists());
     app.stop().await;

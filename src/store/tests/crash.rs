@@ -229,8 +229,8 @@ fn h2_files_are_private_whatever_the_umask() {
             "admin_token",
             "instance_id",
             "lock",
-            "mcp_servers.json",
-            "mcp_servers.json.bak"
+            "mcp_instances.json",
+            "mcp_instances.json.bak"
         ]
     );
 }

@@ -2,8 +2,8 @@ use std::fs;
 
 use super::*;
 
-const FILE: &str = "mcp_servers.json";
-const BACKUP: &str = "mcp_servers.json.bak";
+const FILE: &str = "mcp_instances.json";
+const BACKUP: &str = "mcp_instances.json.bak";
 
 /// A directory with three records, and the same three in the backup.
 async fn prepared() -> tempfile::TempDir {
@@ -151,7 +151,7 @@ async fn f6_a_file_of_a_newer_portway_is_left_alone() {
 #[tokio::test]
 async fn f6_what_a_crash_left_is_swept() {
     let directory = prepared().await;
-    let stray = directory.path().join(".mcp_servers.json.portway-abc");
+    let stray = directory.path().join(".mcp_instances.json.portway-abc");
     fs::write(&stray, b"half").unwrap();
     let others = directory.path().join("notes.txt");
     fs::write(&others, b"mine").unwrap();

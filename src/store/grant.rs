@@ -1,0 +1,213 @@
+//! What a key opens, ready for the hot path: one immutable value per entry,
+//! replaced as a whole when anything about the entry changes.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::{Bound, Entry, EntryId, Exposes, KeyDigest, Timestamp};
+
+/// An enabled entry and all that it gives.
+#[derive(Debug)]
+pub struct Grant {
+    pub entry: EntryId,
+    pub owner: Arc<str>,
+    /// `entry:12`
+    pub principal: Arc<str>,
+    pub name: Arc<str>,
+    pub digest: KeyDigest,
+    pub expires_at: Option<Timestamp>,
+    /// The enabled bindings, by name.
+    pub tools: Vec<GrantedTool>,
+    pub exposes: Exposes,
+    pub gate: Gate,
+    /// Milliseconds since 1970; zero for never.
+    used: AtomicU64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantedTool {
+    pub name: String,
+    pub description: Option<String>,
+    pub server: String,
+    pub tool: String,
+}
+
+impl Grant {
+    /// `None` for an entry that is switched off.
+    pub fn new(entry: &Entry, bound: &[Bound]) -> Option<Grant> {
+        if !entry.enabled {
+            return None;
+        }
+        let enabled = bound.iter().filter(|bound| bound.binding.enabled);
+        let mut tools: Vec<GrantedTool> = enabled
+            .map(|Bound { tool, .. }| GrantedTool {
+                name: tool.name.clone(),
+                description: tool.description.clone(),
+                server: tool.server.clone(),
+                tool: tool.tool.clone(),
+            })
+            .collect();
+        tools.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        let used = entry.key.last_used_at.map_or(0, Timestamp::as_millis);
+        Some(Grant {
+            entry: entry.id,
+            owner: entry.owner.clone(),
+            principal: format!("entry:{}", entry.id).into(),
+            name: entry.name.as_str().into(),
+            digest: entry.key.digest,
+            expires_at: entry.key.expires_at,
+            tools,
+            exposes: entry.exposes.clone(),
+            gate: Gate::default(),
+            used: AtomicU64::new(used),
+        })
+    }
+
+    pub fn tool(&self, name: &str) -> Option<&GrantedTool> {
+        let found = self
+            .tools
+            .binary_search_by(|tool| tool.name.as_str().cmp(name));
+        found.ok().map(|at| &self.tools[at])
+    }
+
+    pub fn expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    pub fn touch(&self, now: Timestamp) {
+        self.used.fetch_max(now.as_millis(), Ordering::Relaxed);
+    }
+
+    pub fn last_used(&self) -> Option<Timestamp> {
+        let used = self.used.load(Ordering::Relaxed);
+        (used > 0).then(|| Timestamp::from_millis(used))
+    }
+}
+
+/// Lets calls through until it is closed. Closing waits for those that are
+/// just passing, so that nothing gets through afterwards.
+#[derive(Debug, Default)]
+pub struct Gate {
+    /// Those passing, times two; the lowest bit says closed.
+    passing: AtomicUsize,
+    empty: Notify,
+}
+
+const CLOSED: usize = 1;
+const ONE: usize = 2;
+
+impl Gate {
+    /// Whether it is open; who got in must leave.
+    pub fn enter(&self) -> bool {
+        let before = self.passing.fetch_add(ONE, Ordering::AcqRel);
+        if before & CLOSED == 0 {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    pub fn leave(&self) {
+        let before = self.passing.fetch_sub(ONE, Ordering::AcqRel);
+        if before == ONE | CLOSED {
+            self.empty.notify_waiters();
+        }
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.passing.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Nobody enters from now on.
+    pub fn close(&self) {
+        self.passing.fetch_or(CLOSED, Ordering::AcqRel);
+    }
+
+    /// Waits until those who were passing when it closed have left; whether
+    /// they have, within the limit.
+    pub async fn emptied(&self, limit: Duration) -> bool {
+        let waiting = async {
+            loop {
+                let mut empty = std::pin::pin!(self.empty.notified());
+                empty.as_mut().enable();
+                if self.passing.load(Ordering::Acquire) < ONE {
+                    return;
+                }
+                empty.await;
+            }
+        };
+        tokio::time::timeout(limit, waiting).await.is_ok()
+    }
+}
+
+/// All grants by key. A std lock, held for a lookup or a swap.
+#[derive(Debug, Default)]
+pub struct Directory {
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    by_key: HashMap<KeyDigest, Arc<Grant>>,
+    by_entry: HashMap<EntryId, Arc<Grant>>,
+}
+
+/// How long a change waits for calls that are just on their way out.
+const PASSING: Duration = Duration::from_secs(2);
+
+impl Directory {
+    /// What a key opens now. Unknown, switched off and expired are the same.
+    pub fn find(&self, key: &KeyDigest) -> Option<Arc<Grant>> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let grant = inner.by_key.get(key)?;
+        // The map has found it by its hash; this compares in constant time.
+        let good = grant.digest.matches(key) && !grant.expired(Timestamp::now());
+        good.then(|| grant.clone())
+    }
+
+    pub fn of_entry(&self, entry: EntryId) -> Option<Arc<Grant>> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        inner.by_entry.get(&entry).cloned()
+    }
+
+    pub fn all(&self) -> Vec<Arc<Grant>> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        inner.by_entry.values().cloned().collect()
+    }
+
+    /// Puts new grants in the place of old ones; `None` takes one away. What
+    /// was handed out before does not let anything through any more: the old
+    /// grants come back, for [`Directory::settle`].
+    pub fn replace(&self, changed: Vec<(EntryId, Option<Grant>)>) -> Vec<Arc<Grant>> {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let mut old = Vec::new();
+        for (entry, grant) in changed {
+            if let Some(before) = inner.by_entry.remove(&entry) {
+                inner.by_key.remove(&before.digest);
+                before.gate.close();
+                if let (Some(used), Some(grant)) = (before.last_used(), &grant) {
+                    grant.touch(used);
+                }
+                old.push(before);
+            }
+            if let Some(grant) = grant.map(Arc::new) {
+                inner.by_key.insert(grant.digest, grant.clone());
+                inner.by_entry.insert(entry, grant);
+            }
+        }
+        old
+    }
+
+    /// Waits until nothing passes on the strength of what has been replaced.
+    pub async fn settle(old: &[Arc<Grant>]) {
+        for grant in old {
+            if !grant.gate.emptied(PASSING).await {
+                tracing::warn!(entry = %grant.entry, "calls are still being sent after a change");
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The contract, by the rules and from memory.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+
+use super::super::records::*;
+use super::super::{
+    Grant, Granted, KeyDigest, ServerRecord, Store, StoreChange, StoreError, rules,
+};
+use super::JsonStore;
+use crate::config::ServerName;
+
+fn copied<A, B>(listed: Listed<A>, copy: impl FnMut(A) -> B) -> Listed<B> {
+    Listed {
+        items: listed.items.into_iter().map(copy).collect(),
+        total: listed.total,
+    }
+}
+
+fn page<T>(all: impl Iterator<Item = T>, page: Page) -> Listed<T> {
+    let (mut items, mut total) = (Vec::new(), 0);
+    for item in all {
+        if total >= page.skip && (items.len() as u64) < page.limit {
+            items.push(item);
+        }
+        total += 1;
+    }
+    Listed { items, total }
+}
+
+#[async_trait]
+impl Store for JsonStore {
+    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
+        Ok(self.state().servers.values().cloned().collect())
+    }
+
+    async fn put_servers(&self, records: &[ServerRecord]) -> Result<(), StoreError> {
+        let records = records.to_vec();
+        self.write("save the server", move |state| {
+            rules::put_servers(state, records)
+        })
+        .await
+    }
+
+    async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError> {
+        let name = name.clone();
+        self.write("remove the server", move |state| {
+            rules::delete_server(state, &name)
+        })
+        .await
+    }
+
+    async fn create_tool(
+        &self,
+        new: NewTool,
+        once: Option<Once>,
+    ) -> Result<Created<ToolRecord>, StoreError> {
+        self.write("create the tool", move |state| {
+            rules::create_tool(state, new, once)
+        })
+        .await
+    }
+
+    async fn tool(&self, whose: &Whose, id: ToolId) -> Result<Option<ToolRecord>, StoreError> {
+        Ok(self
+            .state()
+            .tool(whose, id)
+            .map(|tool| ToolRecord::clone(tool)))
+    }
+
+    async fn tools(&self, whose: &Whose, asked: Page) -> Result<Listed<ToolRecord>, StoreError> {
+        let state = self.state();
+        let all = state
+            .tools
+            .values()
+            .filter(|tool| whose.includes(&tool.owner));
+        Ok(copied(page(all, asked), |tool| ToolRecord::clone(tool)))
+    }
+
+    async fn update_tool(
+        &self,
+        whose: &Whose,
+        id: ToolId,
+        change: ToolChange,
+    ) -> Result<Option<ToolRecord>, StoreError> {
+        let whose = whose.clone();
+        self.write("change the tool", move |state| {
+            rules::update_tool(state, &whose, id, change)
+        })
+        .await
+    }
+
+    async fn delete_tool(&self, whose: &Whose, id: ToolId) -> Result<bool, StoreError> {
+        let whose = whose.clone();
+        self.write("delete the tool", move |state| {
+            rules::delete_tool(state, &whose, id)
+        })
+        .await
+    }
+
+    async fn create_entry(
+        &self,
+        new: NewEntry,
+        once: Option<Once>,
+    ) -> Result<Created<Entry>, StoreError> {
+        self.write("create MCP instance", move |state| {
+            rules::create_entry(state, new, once)
+        })
+        .await
+    }
+
+    async fn entry(&self, whose: &Whose, id: EntryId) -> Result<Option<Entry>, StoreError> {
+        let state = self.state();
+        Ok(state.held(whose, id).map(|held| self.used(&held.entry)))
+    }
+
+    async fn entries(&self, whose: &Whose, asked: Page) -> Result<Listed<Entry>, StoreError> {
+        let state = self.state();
+        let all = state
+            .entries
+            .values()
+            .filter(|held| whose.includes(&held.entry.owner));
+        Ok(copied(page(all, asked), |held| self.used(&held.entry)))
+    }
+
+    async fn update_entry(
+        &self,
+        whose: &Whose,
+        id: EntryId,
+        change: EntryChange,
+    ) -> Result<Option<Entry>, StoreError> {
+        let whose = whose.clone();
+        self.write("change MCP instance", move |state| {
+            rules::update_entry(state, &whose, id, change)
+        })
+        .await
+    }
+
+    async fn replace_key(
+        &self,
+        whose: &Whose,
+        id: EntryId,
+        key: NewKey,
+    ) -> Result<Option<Entry>, StoreError> {
+        let whose = whose.clone();
+        self.write("rotate the key", move |state| {
+            rules::replace_key(state, &whose, id, key)
+        })
+        .await
+    }
+
+    async fn delete_entry(&self, whose: &Whose, id: EntryId) -> Result<bool, StoreError> {
+        let whose = whose.clone();
+        self.write("delete MCP instance", move |state| {
+            rules::delete_entry(state, &whose, id)
+        })
+        .await
+    }
+
+    async fn bindings(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+    ) -> Result<Option<Vec<Bound>>, StoreError> {
+        let state = self.state();
+        Ok(state.held(whose, entry).map(|held| state.bound(held)))
+    }
+
+    async fn bind(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+        bindings: &[NewBinding],
+    ) -> Result<Option<Vec<Bound>>, StoreError> {
+        let (whose, bindings) = (whose.clone(), bindings.to_vec());
+        self.write("bind the tools", move |state| {
+            rules::bind(state, &whose, entry, &bindings)
+        })
+        .await
+    }
+
+    async fn update_binding(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+        binding: NewBinding,
+    ) -> Result<Option<Bound>, StoreError> {
+        let whose = whose.clone();
+        self.write("change the binding", move |state| {
+            rules::update_binding(state, &whose, entry, binding)
+        })
+        .await
+    }
+
+    async fn unbind(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+        tool: ToolId,
+    ) -> Result<bool, StoreError> {
+        let whose = whose.clone();
+        self.write("remove the binding", move |state| {
+            rules::unbind(state, &whose, entry, tool)
+        })
+        .await
+    }
+
+    async fn create_instance(
+        &self,
+        new: NewInstance,
+        once: Option<Once>,
+    ) -> Result<Created<Instance>, StoreError> {
+        self.write("create MCP instance", move |state| {
+            rules::create_instance(state, new, once)
+        })
+        .await
+    }
+
+    async fn instance(
+        &self,
+        whose: &Whose,
+        key: &KeyDigest,
+    ) -> Result<Option<Instance>, StoreError> {
+        let state = self.state();
+        Ok(state
+            .instance(whose, key)
+            .map(|instance| Instance::clone(instance)))
+    }
+
+    async fn instances(&self, whose: &Whose, asked: Page) -> Result<Listed<Instance>, StoreError> {
+        let state = self.state();
+        let all = state
+            .instances
+            .values()
+            .filter(|instance| whose.includes(&instance.owner));
+        Ok(copied(page(all, asked), |instance| {
+            Instance::clone(instance)
+        }))
+    }
+
+    async fn update_instance(
+        &self,
+        whose: &Whose,
+        key: &KeyDigest,
+        change: InstanceChange,
+    ) -> Result<Option<Instance>, StoreError> {
+        let (whose, key) = (whose.clone(), *key);
+        self.write("change MCP instance", move |state| {
+            rules::update_instance(state, &whose, &key, change)
+        })
+        .await
+    }
+
+    async fn delete_instance(&self, whose: &Whose, key: &KeyDigest) -> Result<bool, StoreError> {
+        let (whose, key) = (whose.clone(), *key);
+        self.write("delete MCP instance", move |state| {
+            rules::delete_instance(state, &whose, &key)
+        })
+        .await
+    }
+
+    async fn migrate_instances(&self) -> Result<Vec<Migrated>, StoreError> {
+        self.write("migrate MCP instances", rules::migrate).await
+    }
+
+    fn grant(&self, key: &KeyDigest) -> Granted {
+        match self.grants.find(key) {
+            Some(grant) => Granted::Yes(grant),
+            None => Granted::No,
+        }
+    }
+
+    async fn ask(&self, key: &KeyDigest) -> Result<Option<Arc<Grant>>, StoreError> {
+        Ok(self.grants.find(key))
+    }
+
+    fn grant_of(&self, entry: EntryId) -> Option<Arc<Grant>> {
+        self.grants.of_entry(entry)
+    }
+
+    fn changes(&self) -> broadcast::Receiver<StoreChange> {
+        self.changes.subscribe()
+    }
+}

@@ -1,0 +1,96 @@
+//! Old records become entries with the same key.
+
+use std::sync::Arc;
+
+use super::super::Timestamp;
+use super::super::records::*;
+use super::super::state::{Held, State, Step};
+use super::Ruling;
+
+impl Instance {
+    /// The tools it was registered with that can be had from a server: those
+    /// written as `server:tool` under `register_tools`.
+    pub fn registered(&self) -> Vec<(&str, &str)> {
+        let listed = self.extra.get("register_tools").and_then(|v| v.as_array());
+        let texts = listed.into_iter().flatten().filter_map(|one| one.as_str());
+        let pairs = texts.filter_map(|text| text.split_once(':'));
+        let mut pairs: Vec<_> = pairs
+            .filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
+            .collect();
+        pairs.dedup();
+        pairs
+    }
+}
+
+pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<Migrated>> {
+    let mut state = state.clone();
+    let mut steps = Vec::new();
+    let mut all = Vec::new();
+    for instance in Arc::clone(&state.instances).values() {
+        let mut made = Vec::new();
+        let migrated = one(&state, instance, &mut made);
+        for step in &made {
+            state.apply(step);
+        }
+        steps.append(&mut made);
+        all.push(migrated);
+    }
+    Ok((all, steps))
+}
+
+fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> Migrated {
+    let now = Timestamp::now();
+    let id = EntryId(state.last.entry + 1);
+    let (mut bindings, mut names) = (Vec::new(), Vec::new());
+    let mut last = state.last.tool;
+    for (server, tool) in instance.registered() {
+        let known = state.tools.values().find(|record| {
+            record.owner == instance.owner && record.server == server && record.tool == tool
+        });
+        let name = known.map_or(tool, |record| &record.name);
+        // Two of one name cannot be in one entry; the first has it.
+        if names.contains(&name.to_owned()) {
+            continue;
+        }
+        names.push(name.to_owned());
+        let id = known.map(|record| record.id).unwrap_or_else(|| {
+            last += 1;
+            let record = ToolRecord {
+                id: ToolId(last),
+                owner: instance.owner.clone(),
+                name: tool.to_owned(),
+                description: None,
+                server: server.to_owned(),
+                tool: tool.to_owned(),
+                created_at: now,
+                updated_at: now,
+            };
+            steps.push(Step::Tool(Arc::new(record)));
+            ToolId(last)
+        });
+        bindings.push(Binding {
+            tool: id,
+            enabled: true,
+            created_at: now,
+        });
+    }
+    let tools = bindings.len();
+    let entry = Entry {
+        id,
+        owner: instance.owner.clone(),
+        name: instance.name.clone(),
+        enabled: instance.enabled,
+        key: instance.key.clone(),
+        exposes: Exposes::default(),
+        created_at: instance.created_at,
+        updated_at: now,
+    };
+    steps.push(Step::Entry(Arc::new(Held { entry, bindings })));
+    steps.push(Step::NoInstance(instance.id));
+    Migrated {
+        instance: instance.id,
+        entry: id,
+        name: instance.name.clone(),
+        tools,
+    }
+}
