@@ -102,6 +102,7 @@ impl App {
         let limits = EdgeLimits::from(&self.settings.limits);
         let gateway = Arc::new(Gateway::new(
             self.fleet.clone(),
+            self.store.clone(),
             self.registry.filters(),
             Sessions::new(self.seal.clone()),
             self.seal.clone(),

@@ -66,6 +66,7 @@ impl Change {
         match scope {
             Scope::Everything { .. } => true,
             Scope::Server(name) => name == self.server(),
+            Scope::Entry(_) => true,
         }
     }
 }

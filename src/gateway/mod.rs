@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::filters::Filters;
 use crate::fleet::Fleet;
+use crate::store::Store;
 use crate::wire::meta::LogLevel;
 use crate::wire::object::{self, member};
 use crate::wire::{self, Era, RpcError, code};
@@ -31,6 +32,7 @@ mod naming;
 mod parked;
 mod questions;
 mod resolve;
+mod scope;
 mod seal;
 mod session;
 mod state;
@@ -39,6 +41,7 @@ mod uris;
 mod view;
 
 pub use ability::{everything, kept};
+pub use scope::{Caller, EntryScope, Scope};
 pub use seal::Seal;
 pub use session::{
     ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
@@ -55,24 +58,6 @@ use parked::{Parked, ParkedCall};
 use questions::Questions;
 use resolve::{Asked, resolve};
 use state::{Kept, RequestState};
-
-/// What an endpoint shows.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// All servers together, names made unique; narrowed by a named filter.
-    Everything { filter: Option<Arc<str>> },
-    /// One server as it is.
-    Server(Arc<str>),
-}
-
-/// Who asks, and through which endpoint.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    /// Opaque and stable: `admin`, `entry:12`. Nothing of one principal is
-    /// ever shown to another.
-    pub principal: Arc<str>,
-    pub scope: Scope,
-}
 
 /// The client of one request: modern ones say all this in the request, legacy
 /// ones once, when they open their session.
@@ -148,6 +133,7 @@ pub struct Gateway {
     pub fleet: Fleet,
     pub views: Arc<Views>,
     pub sessions: Arc<Sessions>,
+    store: Arc<dyn Store>,
     hub: Hub,
     feeds: Feeds,
     parked: Parked,
@@ -159,6 +145,7 @@ impl Gateway {
     /// Must be called inside the runtime. Streams end when `closing` does.
     pub fn new(
         fleet: Fleet,
+        store: Arc<dyn Store>,
         filters: watch::Receiver<Arc<Filters>>,
         sessions: Sessions,
         seal: Arc<Seal>,
@@ -167,6 +154,7 @@ impl Gateway {
         Gateway {
             hub: Hub::new(fleet.clone(), filters.clone()),
             fleet,
+            store,
             views: Arc::new(Views::new(filters)),
             sessions: Arc::new(sessions),
             feeds: Feeds::default(),

@@ -158,14 +158,18 @@ fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<P
             what: name,
             wrapped: false,
         }),
-        (None, Scope::Everything { .. }) => {
-            let kind = match kind {
+        (None, Scope::Everything { .. } | Scope::Entry(_)) => {
+            let word = match kind {
                 Kind::Tool => "tool",
                 Kind::Prompt => "prompt",
             };
-            let mut text = format!("Unknown {kind}: {name}");
+            let mut text = format!("Unknown {word}: {name}");
             if let Some(server) = view.absent(&name) {
                 text = format!("{text}; server {server:?} is not connected");
+            }
+            let granted = caller.scope.grant().and_then(|grant| grant.tool(&name));
+            if matches!(kind, Kind::Tool) && granted.is_some() {
+                text = format!("{text}; it is not available now");
             }
             Err(RpcError::new(code::INVALID_PARAMS, text))
         }
@@ -196,7 +200,7 @@ pub(super) fn place_of(
     }
     match scope {
         Scope::Server(server) => Ok((server.clone(), uri.to_owned())),
-        Scope::Everything { .. } => {
+        Scope::Everything { .. } | Scope::Entry(_) => {
             let text = format!("Resource not found: {uri}");
             let mut error = RpcError::new(code::RESOURCE_NOT_FOUND, text);
             let data = serde_json::json!({ "uri": uri });

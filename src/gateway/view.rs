@@ -5,6 +5,7 @@ mod build;
 mod entry;
 #[cfg(test)]
 pub(super) mod fixture;
+mod granted;
 mod hello;
 mod kept;
 mod list;

@@ -246,6 +246,8 @@ fn owner(caller: &Caller) -> String {
         Scope::Everything { filter: None } => ("all", ""),
         Scope::Everything { filter: Some(name) } => ("filter", &**name),
         Scope::Server(name) => ("server", &**name),
+        // Its principal says which.
+        Scope::Entry(_) => ("entry", ""),
     };
     format!("{kind}\0{name}\0{}", caller.principal)
 }

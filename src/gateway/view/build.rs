@@ -49,7 +49,7 @@ impl View {
         }
     }
 
-    fn empty(only: Option<Arc<str>>, hello: Hello) -> View {
+    pub(super) fn empty(only: Option<Arc<str>>, hello: Hello) -> View {
         View {
             lists: Kind::ALL.map(|kind| List::new(kind, hello.info.clone())),
             only,
@@ -103,7 +103,7 @@ fn one(server: &Arc<str>, offer: &Offer) -> View {
     view
 }
 
-fn fresh(offer: &Offer, kind: Kind) -> Freshness {
+pub(super) fn fresh(offer: &Offer, kind: Kind) -> Freshness {
     match offer.stale {
         true => Freshness::NONE,
         false => offer.catalog.facts(kind).freshness,
@@ -125,11 +125,11 @@ fn target(server: &Arc<str>, item: &Item, prepared: Option<&mut Prepared>) -> Ta
 
 /// What one server offers to a view of many.
 #[derive(Clone, Copy)]
-struct Offered<'a> {
-    server: &'a Arc<str>,
-    offer: &'a Offer,
+pub(super) struct Offered<'a> {
+    pub server: &'a Arc<str>,
+    pub offer: &'a Offer,
     /// Whether anything of it is shown.
-    shown: bool,
+    pub shown: bool,
 }
 
 /// All servers. Names are given over all of them, so that no filter changes
@@ -210,7 +210,7 @@ fn tools(view: &mut View, offers: &[Offered<'_>], filter: Option<&Filter>) {
 }
 
 /// The page of a tool that has one (MCP Apps), which need not be listed.
-fn app_of(item: &Item) -> Option<String> {
+pub(super) fn app_of(item: &Item) -> Option<String> {
     if !item.raw.get().contains("ui://") {
         return None;
     }
@@ -221,7 +221,7 @@ fn app_of(item: &Item) -> Option<String> {
     uris::stays(&uri).then(|| uri.into_owned())
 }
 
-fn prompts(view: &mut View, offers: &[Offered<'_>]) {
+pub(super) fn prompts(view: &mut View, offers: &[Offered<'_>]) {
     for (name, Offered { server, offer, .. }, item) in named(offers, Kind::Prompts) {
         let entry = Entry::same(entry::renamed(item, &name), offer.stale);
         view.lists[Kind::Prompts as usize].entries.push(entry);
@@ -230,7 +230,7 @@ fn prompts(view: &mut View, offers: &[Offered<'_>]) {
 }
 
 /// In the order of servers, each in its own.
-fn resources(view: &mut View, offers: &[Offered<'_>], kind: Kind) {
+pub(super) fn resources(view: &mut View, offers: &[Offered<'_>], kind: Kind) {
     let shown = offers.iter().filter(|offered| offered.shown);
     for Offered { server, offer, .. } in shown {
         for item in offer.catalog.items(kind) {

@@ -9,6 +9,9 @@ use crate::config::layers::{Source, SourceKind};
 use crate::fleet::catalog::{Catalog, Facts, Item, Kind};
 use crate::fleet::{Offer, ServerView, Snapshot, State};
 use crate::registry::Wanted;
+use crate::store::{
+    ApiKey, Binding, Bound, Entry, EntryId, Exposes, Grant, Key, Timestamp, ToolId, ToolRecord,
+};
 use crate::upstream::Peer;
 use crate::wire::Era;
 use crate::wire::result::Freshness;
@@ -114,4 +117,48 @@ impl Listed {
             stale: self.stale,
         }))
     }
+}
+
+/// A grant of an entry with these tools: name, server, tool.
+pub(crate) fn grant(entry: i64, tools: &[(&str, &str, &str)], exposes: Exposes) -> Arc<Grant> {
+    let now = Timestamp::now();
+    let bound = tools.iter().enumerate().map(|(number, tool)| Bound {
+        binding: Binding {
+            tool: ToolId(number as i64),
+            enabled: true,
+            created_at: now,
+        },
+        tool: ToolRecord {
+            id: ToolId(number as i64),
+            owner: "ann".into(),
+            name: tool.0.into(),
+            description: None,
+            server: tool.1.into(),
+            tool: tool.2.into(),
+            created_at: now,
+            updated_at: now,
+        },
+    });
+    grant_of(entry, &bound.collect::<Vec<_>>(), exposes)
+}
+
+pub(crate) fn grant_of(entry: i64, bound: &[Bound], exposes: Exposes) -> Arc<Grant> {
+    let now = Timestamp::now();
+    let entry = Entry {
+        id: EntryId(entry),
+        owner: "ann".into(),
+        name: format!("entry {entry}"),
+        enabled: true,
+        key: Key {
+            digest: ApiKey::random().unwrap().digest(),
+            hint: "abcd".into(),
+            created_at: now,
+            expires_at: None,
+            last_used_at: None,
+        },
+        exposes,
+        created_at: now,
+        updated_at: now,
+    };
+    Arc::new(Grant::new(&entry, bound).unwrap())
 }

@@ -9,6 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::View;
 use crate::fleet::Offer;
+use crate::store::Exposes;
 use crate::wire::meta::SERVER_INFO;
 use crate::wire::method::TASKS;
 use crate::wire::object::{Object, each_member, is_null};
@@ -33,14 +34,34 @@ pub(super) struct Hello {
 impl Hello {
     /// For many servers together.
     pub fn ours() -> Hello {
+        let all = RawValue::from_string(ALL.to_owned()).expect("a literal");
+        Hello::portways(&all, Some(INSTRUCTIONS.to_owned()))
+    }
+
+    /// For an entry. Without any resource that is listed there is still
+    /// something to read: what a tool's result links to.
+    pub fn of_entry(exposes: &Exposes) -> Hello {
+        let mut all = json!({"tools": {"listChanged": true}, "resources": {}, "logging": {}});
+        if !exposes.resources.is_empty() {
+            all["resources"] = json!({"listChanged": true, "subscribe": true});
+        }
+        if !exposes.prompts.is_empty() {
+            all["prompts"] = json!({"listChanged": true});
+        }
+        if *exposes != Exposes::default() {
+            all["completions"] = json!({});
+        }
+        Hello::portways(&made(&all), None)
+    }
+
+    fn portways(capabilities: &RawValue, instructions: Option<String>) -> Hello {
         let info = json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")});
-        let all = || RawValue::from_string(ALL.to_owned()).expect("a literal");
         Hello {
             info: Arc::from(made(&info)),
-            instructions: Some(INSTRUCTIONS.to_owned()),
-            offered: named(&all()),
-            modern: all(),
-            legacy: all(),
+            instructions,
+            offered: named(capabilities),
+            modern: capabilities.to_owned(),
+            legacy: capabilities.to_owned(),
             discover: OnceLock::new(),
         }
     }

@@ -9,6 +9,7 @@ use super::View;
 use crate::config::filters::Filters;
 use crate::fleet::{Offer, Snapshot};
 use crate::gateway::Scope;
+use crate::store::Grant;
 
 pub struct Views {
     filters: watch::Receiver<Arc<Filters>>,
@@ -33,6 +34,8 @@ enum Part {
     All(Arc<Filters>),
     /// One server, if it has anything to offer.
     One(Option<Arc<Offer>>),
+    /// An entry as it was.
+    Entry(Arc<Grant>),
 }
 
 impl Basis {
@@ -43,6 +46,7 @@ impl Basis {
                 let view = snapshot.find(server);
                 Part::One(view.and_then(|view| view.offer.clone()))
             }
+            Scope::Entry(entry) => Part::Entry(entry.grant().clone()),
         };
         Basis {
             offers: snapshot.offers,
@@ -57,6 +61,9 @@ impl Basis {
             (Part::All(old), Part::All(new)) => Arc::ptr_eq(old, new) && self.offers >= now.offers,
             (Part::One(Some(old)), Part::One(Some(new))) => {
                 Arc::ptr_eq(old, new) || self.offers > now.offers
+            }
+            (Part::Entry(old), Part::Entry(new)) => {
+                Arc::ptr_eq(old, new) && self.offers >= now.offers
             }
             _ => false,
         }
@@ -84,6 +91,7 @@ impl Views {
         let view = Arc::new(match scope {
             Scope::Server(server) => View::of_server(server, snapshot),
             Scope::Everything { filter } => View::of_all(snapshot, filters.find(filter.as_deref())),
+            Scope::Entry(entry) => View::of_entry(entry.grant(), snapshot),
         });
         self.keep(
             scope,
@@ -103,6 +111,7 @@ impl Views {
             Scope::Everything { filter: None } => true,
             Scope::Everything { filter: Some(name) } => filters.named.contains_key(&**name),
             Scope::Server(server) => snapshot.find(server).is_some(),
+            Scope::Entry(entry) => !entry.grant().gate.is_closed(),
         });
         // Scopes come from outside: those that show nothing are not kept.
         if fresh.view.fault.is_some() {

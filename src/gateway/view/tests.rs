@@ -1,3 +1,4 @@
+mod granted;
 mod kept;
 
 use std::time::Duration;

@@ -128,6 +128,7 @@ fn endpoint(caller: &Caller, id: &str) -> Bytes {
             }
             "/messages".to_owned()
         }
+        Scope::Entry(_) => "/messages".to_owned(),
     };
     let query = query.append_pair("sessionId", id).finish();
     let mut out = Vec::new();
