@@ -19,12 +19,13 @@ use http_body_util::Limited;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, error};
 
-use super::auth::{self, Access, Principal};
+use super::auth::{self, Access};
 use super::edge::Peer;
 use super::error::{ApiError, Cause, Code};
 use super::hosts::HostPolicy;
 use super::json;
 use super::mcp;
+use super::principal::Principal;
 
 /// What all request bodies together may take; beyond it new ones are told to
 /// come back.
@@ -72,7 +73,9 @@ impl Guard {
             None
         } else {
             let endpoint = matched.is_some_and(mcp::is_endpoint);
-            Some(self.access.principal(method, headers, endpoint)?)
+            let principal = self.access.principal(method, headers, endpoint)?;
+            principal.may_ask(matched)?;
+            Some(principal)
         };
         Ok(Passed {
             principal,

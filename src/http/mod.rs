@@ -14,6 +14,7 @@ pub mod guard;
 pub mod hosts;
 pub mod json;
 pub mod mcp;
+mod principal;
 mod record;
 pub mod servers;
 mod site;
@@ -27,12 +28,13 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::routing::get;
 use serde::Serialize;
 
-pub use auth::{Access, AdminToken, Principal};
+pub use auth::{Access, AdminToken};
 pub use edge::{EdgeLimits, serve};
 pub use error::{ApiError, Code, FieldProblem};
 pub use guard::Guard;
 pub use hosts::HostPolicy;
 pub use json::Json;
+pub use principal::Principal;
 pub use site::Site;
 
 /// How many enabled servers have not settled once since the start.

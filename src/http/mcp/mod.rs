@@ -14,7 +14,7 @@ mod reply;
 mod request;
 mod running;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -26,8 +26,9 @@ use http::{HeaderMap, Uri};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::auth::{self, Principal};
+use super::auth;
 use super::error::ApiError;
+use super::principal::Principal;
 use crate::config::filters::FilterError;
 use crate::gateway::{Caller, Gateway, Scope};
 use crate::registry::{Registry, RegistryError};
@@ -113,9 +114,7 @@ impl Front {
         place: Place,
         filter: Option<String>,
     ) -> Result<Caller, ApiError> {
-        let principal = match principal.ok_or_else(auth::refused)? {
-            Principal::Admin => &ADMIN,
-        };
+        let principal = principal.ok_or_else(auth::refused)?.name();
         let scope = match place {
             Place::Server(server) => {
                 let found = self.registry.find(&server);
@@ -131,10 +130,7 @@ impl Front {
                 }
             }
         };
-        Ok(Caller {
-            principal: Arc::clone(principal),
-            scope,
-        })
+        Ok(Caller { principal, scope })
     }
 
     /// Answers a message; `body` brings it.
@@ -150,10 +146,13 @@ impl Front {
 
 /// Whether a path, as the router spells it, is an MCP endpoint.
 pub(super) fn is_endpoint(matched: &str) -> bool {
-    matches!(matched, EVERYTHING | "/sse" | "/messages") || matched.starts_with("/servers/")
+    is_shared(matched) || matched.starts_with("/servers/")
 }
 
-static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| "admin".into());
+/// Whether it is the endpoint that shows each what is theirs.
+pub(super) fn is_shared(matched: &str) -> bool {
+    matches!(matched, EVERYTHING | "/sse" | "/messages")
+}
 
 #[derive(Deserialize)]
 struct Asked {

@@ -1,0 +1,116 @@
+//! Whom a request speaks for, and where they may go.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+
+use super::auth;
+use super::error::ApiError;
+use super::mcp;
+use crate::store::{Grant, Whose};
+
+/// There is no default: it exists only where a credential was checked, or
+/// where `--no-auth` says that none is asked.
+#[derive(Clone, Debug)]
+pub enum Principal {
+    /// May do everything.
+    Admin,
+    /// Has records of their own, and sees no others.
+    User(Arc<str>),
+    /// Holds the key of an entry, and may speak MCP with it.
+    Entry(Arc<Grant>),
+}
+
+static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| "admin".into());
+
+impl Principal {
+    /// The records they may see and touch.
+    pub fn whose(&self) -> Result<Whose, ApiError> {
+        match self {
+            Principal::Admin => Ok(Whose::Everybodys),
+            Principal::User(user) => Ok(Whose::Only(user.clone())),
+            Principal::Entry(_) => Err(not_here()),
+        }
+    }
+
+    /// The owner of what they make.
+    pub fn owner(&self) -> Arc<str> {
+        match self {
+            Principal::Admin => ADMIN.clone(),
+            Principal::User(user) => user.clone(),
+            Principal::Entry(grant) => grant.owner.clone(),
+        }
+    }
+
+    /// Opaque and stable, as the gateway tells callers apart.
+    pub(super) fn name(&self) -> Arc<str> {
+        match self {
+            Principal::Admin => ADMIN.clone(),
+            Principal::User(user) => user.clone(),
+            Principal::Entry(grant) => grant.principal.clone(),
+        }
+    }
+
+    /// Whether a path, as the router spells it, is theirs to ask. The guard
+    /// asks this for every request; handlers need not.
+    pub(super) fn may_ask(&self, matched: Option<&str>) -> Result<(), ApiError> {
+        let may = match self {
+            Principal::Admin => true,
+            Principal::User(_) => matched.is_some_and(|path| path.starts_with(RECORDS)),
+            Principal::Entry(_) => matched.is_some_and(mcp::is_shared),
+        };
+        if may { Ok(()) } else { Err(not_here()) }
+    }
+}
+
+/// What users may ask begins with it.
+const RECORDS: &str = "/api/v1/";
+
+fn not_here() -> ApiError {
+    ApiError::forbidden("this credential is not for this path")
+}
+
+/// A handler's argument. The guard has set it; a route that slipped past the
+/// guard is refused, not served.
+impl<S: Sync> FromRequestParts<S> for Principal {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Principal, ApiError> {
+        parts.extensions.get().cloned().ok_or_else(auth::refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::error::Code;
+
+    #[test]
+    fn e8_each_goes_where_they_may() {
+        let user = Principal::User("u".into());
+        let table = [
+            ("/api/v1/tools", true),
+            ("/api/v1/mcp_v2/{id}", true),
+            ("/api/mcp/servers", false),
+            ("/mcp", false),
+            ("/sse", false),
+            ("/servers/{server}/mcp", false),
+        ];
+        for (path, may) in table {
+            assert_eq!(user.may_ask(Some(path)).is_ok(), may, "{path}");
+            assert!(Principal::Admin.may_ask(Some(path)).is_ok());
+        }
+        let refused = user.may_ask(None).unwrap_err();
+        assert_eq!(refused.code(), Code::Forbidden);
+    }
+
+    #[test]
+    fn e2_a_user_has_only_their_own() {
+        let user = Principal::User("u".into());
+        assert_eq!(user.whose().unwrap(), Whose::Only("u".into()));
+        assert_eq!(&*user.owner(), "u");
+        assert_eq!(Principal::Admin.whose().unwrap(), Whose::Everybodys);
+        assert_eq!(&*Principal::Admin.owner(), "admin");
+    }
+}
