@@ -298,6 +298,7 @@ impl From<SourceError> for ApiError {
         let text = error.to_string();
         match error {
             SourceError::Gone { .. } => ApiError::not_found(text),
+            SourceError::Store(error) => error.into(),
             _ => ApiError::conflict(text),
         }
     }

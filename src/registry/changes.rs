@@ -60,9 +60,9 @@ impl Registry {
         spec: &ServerSpec,
         edits: &Edits,
     ) -> Result<(), RegistryError> {
-        let source = self.files.mcp();
+        let source = self.files.for_new();
         for _ in 0..TRIES {
-            let mut draft = self.files.draft(&source, &edits.loaded).await?;
+            let mut draft = self.draft(&source, edits).await?;
             if draft.has(name.as_str())? {
                 return Err(RegistryError::NameTaken(name.to_string()));
             }
@@ -108,7 +108,7 @@ impl Registry {
         read: &impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
     ) -> Result<Option<ServerName>, UpdateError> {
         for _ in 0..TRIES {
-            let mut draft = self.files.draft(&wanted.source, &edits.loaded).await?;
+            let mut draft = self.draft(&wanted.source, edits).await?;
             let renamed = self.amend(&mut draft, wanted, basis, read)?;
             let saved = match &renamed {
                 Some(name) => self.save_renamed(edits, wanted, name, draft).await?,
@@ -199,13 +199,18 @@ impl Registry {
 
     async fn take_out(&self, wanted: &Wanted, edits: &Edits) -> Result<(), RegistryError> {
         for _ in 0..TRIES {
-            let mut draft = self.files.draft(&wanted.source, &edits.loaded).await?;
+            let mut draft = self.draft(&wanted.source, edits).await?;
             draft.remove(&wanted.name)?;
             if draft.save().await? {
                 return Ok(());
             }
         }
         Err(busy(&wanted.source))
+    }
+
+    async fn draft(&self, source: &Source, edits: &Edits) -> Result<Draft<'_>, SourceError> {
+        let store = &*self.store;
+        self.files.draft(source, &edits.loaded, store).await
     }
 
     /// Start or stop. What is so already stays as it is.

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Registry;
+use crate::store::StoreChange;
 
 const PERIOD: Duration = Duration::from_millis(200);
 /// A file that is being written is left alone until it rests,
@@ -22,12 +24,42 @@ const RESTS: usize = 8;
 /// look alike there. So each change is read once more when it is this old.
 const COARSE: Duration = Duration::from_millis(2500);
 
+/// Before the store is asked again; it tells of its coming back too.
+const AGAIN: [Duration; 3] = [
+    Duration::from_millis(300),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+];
+
 /// Reloads the registry whenever a file has changed, until `stop`.
 pub async fn follow(registry: Arc<Registry>, stop: CancellationToken) {
     let mut follower = Follower::default();
     tokio::select! {
         () = follower.run(&registry) => {}
+        () = follow_store(&registry) => {}
         () = stop.cancelled() => {}
+    }
+}
+
+/// Takes over what other replicas change in the store.
+async fn follow_store(registry: &Registry) {
+    let mut changes = registry.store.changes();
+    loop {
+        match changes.recv().await {
+            Ok(StoreChange::Servers | StoreChange::Everything) | Err(RecvError::Lagged(_)) => {}
+            Ok(StoreChange::Entry(_) | StoreChange::Records) => continue,
+            // The store is gone: there is nothing to follow any more.
+            Err(RecvError::Closed) => return std::future::pending().await,
+        }
+        // What came meanwhile is read along.
+        changes = changes.resubscribe();
+        for wait in AGAIN {
+            match registry.sync().await {
+                Ok(()) => break,
+                Err(error) => tracing::warn!("changed servers could not be taken over: {error}"),
+            }
+            tokio::time::sleep(wait).await;
+        }
     }
 }
 

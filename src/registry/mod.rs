@@ -10,9 +10,10 @@ use uuid::Uuid;
 
 use crate::config::filters::Filters;
 use crate::config::{Problem, ServerName};
-use crate::store::{ServerRecord, Store, StoreError};
+use crate::store::{ServerRecord, Store, StoreError, StoreErrorKind};
 
 mod changes;
+mod database;
 mod filters;
 mod follow;
 mod plan;
@@ -101,6 +102,13 @@ impl Edits {
         due
     }
 
+    fn know(&mut self, records: Vec<ServerRecord>) {
+        let named = records
+            .into_iter()
+            .map(|record| (record.name.to_string(), record));
+        self.records.extend(named);
+    }
+
     fn defines(&self, name: &str) -> bool {
         self.loaded.merged.contains_key(name)
     }
@@ -118,7 +126,8 @@ fn forget_run(record: &ServerRecord) -> Option<ServerRecord> {
 impl Registry {
     /// Reads the files and the store. A file that cannot be used costs its
     /// own servers, never the start.
-    pub async fn open(files: Files, store: Arc<dyn Store>) -> Result<Registry, StoreError> {
+    pub async fn open(mut files: Files, store: Arc<dyn Store>) -> Result<Registry, StoreError> {
+        files.database = store.definitions().await?.is_some();
         let mut records = BTreeMap::new();
         for mut record in store.servers().await? {
             // A start by hand lasts as long as the process; a stop is kept.
@@ -175,22 +184,58 @@ impl Registry {
     }
 
     async fn refresh(&self, edits: &mut Edits) -> Result<(), StoreError> {
-        let loaded = self.files.load(edits.loaded.clone()).await;
+        let mut loaded = self.files.load(edits.loaded.clone()).await;
+        if self.files.database {
+            let more = database::add(&self.files, &*self.store, &loaded, &edits.loaded).await;
+            loaded = more.map_or(loaded, Arc::new);
+        }
         tell::files(&loaded, &edits.loaded);
         edits.loaded = loaded;
         self.refresh_filters(edits).await;
         let before = self.desired();
         let records = edits.due_records(&before);
         if !records.is_empty() {
-            self.store.put_servers(&records).await?;
-            let named = records
-                .into_iter()
-                .map(|record| (record.name.to_string(), record));
-            edits.records.extend(named);
+            self.remember(edits, records).await?;
         }
         self.publish(edits);
         tell::servers(&before, &self.desired());
         Ok(())
+    }
+
+    async fn remember(
+        &self,
+        edits: &mut Edits,
+        records: Vec<ServerRecord>,
+    ) -> Result<(), StoreError> {
+        let written = self.store.put_servers(&records).await;
+        match written {
+            Ok(()) => edits.know(records),
+            // Another replica has met the same name first: its id holds.
+            Err(StoreError {
+                kind: StoreErrorKind::Conflict { .. },
+                ..
+            }) => {
+                edits.know(self.store.servers().await?);
+                let unknown = |record: &ServerRecord| {
+                    let known = edits.records.get(record.name.as_str());
+                    known.is_none_or(|known| known.id == record.id)
+                };
+                let left: Vec<_> = records.into_iter().filter(unknown).collect();
+                self.store.put_servers(&left).await?;
+                edits.know(left);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Takes over what others have changed in the store.
+    pub(super) async fn sync(&self) -> Result<(), StoreError> {
+        let mut edits = self.edits.lock().await;
+        let records = self.store.servers().await?;
+        edits.records.clear();
+        edits.know(records);
+        self.refresh(&mut edits).await
     }
 
     async fn refresh_filters(&self, edits: &mut Edits) {

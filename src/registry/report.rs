@@ -67,7 +67,7 @@ impl Files {
         let source = loaded
             .merged
             .get(name)
-            .map_or_else(|| self.mcp(), |e| e.source.clone());
+            .map_or_else(|| self.for_new(), |e| e.source.clone());
         if let Some(problem) = loaded.problem(&source) {
             return Err(SourceError::Unusable {
                 path: source.path,

@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::database;
 use super::sources::{Files, Loaded, dialect, read_file};
 use crate::config::edit::{self, EditError};
 use crate::config::layers::{self, Source, SourceKind};
 use crate::config::{Definition, Problem, ServerSpec, parse_file};
-use crate::store::{self, ReplaceError};
+use crate::store::{self, ReplaceError, Store, StoreError};
 
 /// A file we make may hold secrets.
 const NEW_FILE_MODE: u32 = 0o600;
@@ -30,6 +31,9 @@ pub enum SourceError {
     Gone { path: PathBuf },
     #[error("{} defines a server called {name:?} already", path.display())]
     Taken { path: PathBuf, name: String },
+    /// The database, for what is defined there.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// A file as it is now, to be changed and put back.
@@ -39,16 +43,27 @@ pub(super) struct Draft<'f> {
     /// What is on disk; `None` where there is no file.
     found: Option<Vec<u8>>,
     pub text: String,
+    /// Where the database is meant.
+    store: Option<&'f dyn Store>,
 }
 
 impl Files {
     /// The file of a source, as it is at this moment. One in the middle of a
     /// save is waited for.
-    pub(super) async fn draft(
-        &self,
+    pub(super) async fn draft<'f>(
+        &'f self,
         source: &Source,
         loaded: &Loaded,
-    ) -> Result<Draft<'_>, SourceError> {
+        store: &'f dyn Store,
+    ) -> Result<Draft<'f>, SourceError> {
+        if source.kind == SourceKind::Database {
+            let found = database::document(store).await?.unwrap_or_default();
+            return Ok(Draft {
+                found: Some(found.clone().into_bytes()),
+                store: Some(store),
+                ..self.draft_of(source, found)
+            });
+        }
         let state = loaded.files.get(&source.path);
         let good = state.map(|state| &*state.good).unwrap_or_default();
         let mut waits = TRIES;
@@ -83,6 +98,7 @@ impl Files {
             source: source.clone(),
             found: None,
             text,
+            store: None,
         }
     }
 }
@@ -164,10 +180,20 @@ impl Draft<'_> {
             source,
             found,
             text,
+            store,
             ..
         } = self;
         if found.as_deref() == Some(text.as_bytes()) {
             return Ok(true);
+        }
+        if let Some(store) = store {
+            let found = String::from_utf8(found.unwrap_or_default());
+            let found = found.map_err(|error| unusable(&source, error))?;
+            return match database::save(store, &found, &text).await {
+                Ok(saved) => Ok(saved),
+                Err(database::SaveError::Store(error)) => Err(error.into()),
+                Err(error) => Err(unusable(&source, error)),
+            };
         }
         let target = source.path.clone();
         let write =

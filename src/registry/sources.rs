@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::database;
 use crate::config::layers::{self, Effective, Layer, Source, SourceKind};
 use crate::config::{Dialect, Parsed, Problem, parse_file};
 use crate::store::{self, ReadError};
@@ -20,6 +21,8 @@ pub struct Files {
     mcp: PathBuf,
     /// Where `~/.kode.json` is, for those who have a home.
     home: Option<PathBuf>,
+    /// What is made over the API goes to the database.
+    pub(super) database: bool,
 }
 
 /// What the files said last.
@@ -47,7 +50,12 @@ impl Files {
             _ => home,
         });
         let mcp = project.join(".mcp.json");
-        Files { project, mcp, home }
+        Files {
+            project,
+            mcp,
+            home,
+            database: false,
+        }
     }
 
     /// The same with another file in the place of `.mcp.json`.
@@ -62,6 +70,14 @@ impl Files {
         Source {
             kind: SourceKind::Mcp,
             path: self.mcp.clone(),
+        }
+    }
+
+    /// Where a definition goes that is made over the API.
+    pub fn for_new(&self) -> Source {
+        match self.database {
+            true => database::source(),
+            false => self.mcp(),
         }
     }
 
@@ -123,8 +139,12 @@ impl Files {
             SourceKind::KodeGlobalProject => SourceKind::KodeGlobal,
             kind => kind,
         };
+        let state = judge(kind, bytes.into(), loaded.files.get(&source.path));
+        self.with_state(loaded, source, state)
+    }
+
+    pub(super) fn with_state(&self, loaded: &Loaded, source: &Source, state: FileState) -> Loaded {
         let mut files = loaded.files.clone();
-        let state = judge(kind, bytes.into(), files.get(&source.path));
         files.insert(source.path.clone(), state);
         self.merge(files)
     }
@@ -161,7 +181,7 @@ impl Loaded {
 
 pub(super) fn dialect(kind: SourceKind) -> Dialect {
     match kind {
-        SourceKind::Mcp => Dialect::Mcp,
+        SourceKind::Mcp | SourceKind::Database => Dialect::Mcp,
         _ => Dialect::Kode,
     }
 }

@@ -1,5 +1,6 @@
 //! What every store does, and does alike.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -34,6 +35,14 @@ pub enum StoreChange {
     Everything,
 }
 
+/// One definition that changes; `None` is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionChange {
+    pub name: String,
+    pub found: Option<String>,
+    pub new: Option<String>,
+}
+
 /// A write that was answered is durable; a read sees every answered write.
 /// Something missing is no error: `None`, or `false`.
 #[async_trait]
@@ -51,6 +60,18 @@ pub trait Store: Send + Sync {
 
     /// Whether there was one.
     async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError>;
+
+    /// The servers defined in the store itself, each as the JSON of its
+    /// definition, by name; `None` where definitions stand in files alone.
+    async fn definitions(&self) -> Result<Option<BTreeMap<String, String>>, StoreError> {
+        Ok(None)
+    }
+
+    /// Changes definitions, all or none. False, and nothing is changed, if
+    /// one is not what was found any more.
+    async fn define(&self, changes: &[DefinitionChange]) -> Result<bool, StoreError> {
+        Ok(changes.is_empty())
+    }
 
     async fn create_tool(
         &self,

@@ -27,7 +27,7 @@ mod state;
 mod time;
 mod writers;
 
-pub use contract::{Granted, Store, StoreChange};
+pub use contract::{DefinitionChange, Granted, Store, StoreChange};
 pub use digest::{ApiKey, KeyDigest};
 pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
