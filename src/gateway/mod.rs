@@ -36,6 +36,7 @@ mod scope;
 mod seal;
 mod session;
 mod state;
+mod text;
 mod trouble;
 mod uris;
 mod view;
@@ -46,6 +47,7 @@ pub use seal::Seal;
 pub use session::{
     ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
 };
+pub use text::Text;
 pub use view::{Reader, View, Views};
 
 use errand::Job;
@@ -82,7 +84,7 @@ pub struct Incoming<'a> {
 /// A whole JSON-RPC response, spelled for its client.
 #[derive(Debug)]
 pub struct Reply {
-    pub body: Bytes,
+    pub body: Text,
     /// The code where it is an error: some have an HTTP status of their own.
     pub error: Option<i64>,
 }
@@ -91,6 +93,14 @@ impl Reply {
     pub fn result(id: &RawValue, result: &RawValue) -> Reply {
         Reply {
             body: wire::response(id, result).into(),
+            error: None,
+        }
+    }
+
+    /// `result` is on one line already; it is not copied.
+    fn prepared(id: &RawValue, result: Arc<RawValue>) -> Reply {
+        Reply {
+            body: Text::around(wire::response_start(id), result),
             error: None,
         }
     }
@@ -193,7 +203,7 @@ impl Gateway {
         match (client.era, incoming.method) {
             (_, "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list") => {
                 let list = view.list(incoming.method, reader, incoming.params)?;
-                Ok(done(&list))
+                Ok(Flow::Reply(Reply::prepared(incoming.id, list)))
             }
             (_, "tools/call" | "prompts/get" | "resources/read" | "completion/complete") => {
                 view.offers(incoming.method)?;

@@ -29,7 +29,7 @@ pub use error::{RpcError, code};
 pub use fault::{Fault, Malformed};
 use fields::Fields;
 pub use id::{BadId, Id};
-pub use write::{compact, error, notification, request, request_with, response};
+pub use write::{compact, error, notification, request, request_with, response, response_start};
 
 /// Deepest nesting of arrays and objects in one message.
 pub const MAX_DEPTH: usize = 64;

@@ -22,5 +22,5 @@ pub mod sse;
 pub use era::{Era, LEGACY, MODERN};
 pub use message::{
     Id, Malformed, Message, Outcome, RpcError, code, compact, error, notification, parse,
-    parse_upstream, request, request_with, response,
+    parse_upstream, request, request_with, response, response_start,
 };

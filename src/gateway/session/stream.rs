@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::shelf::Shelf;
 use crate::gateway::seal::random;
+use crate::gateway::text::Text;
 
 /// Most messages and bytes one stream keeps, answers aside.
 const MAX_KEPT: usize = 256;
@@ -49,14 +50,14 @@ struct State {
 #[derive(Clone, Debug)]
 pub struct Event {
     pub number: u64,
-    pub message: Bytes,
+    pub message: Text,
     /// An answer to the client, which is never dropped for want of room.
     pub answer: bool,
 }
 
 impl Event {
     fn cost(&self) -> usize {
-        self.message.len() + OVERHEAD
+        self.message.size() + OVERHEAD
     }
 }
 
@@ -110,7 +111,8 @@ impl Stream {
 
     /// Adds a message that must not be lost while somebody reads; waits for a
     /// reader that is behind. Nobody there: the oldest go.
-    pub async fn push(&self, message: Bytes, answer: bool) {
+    pub async fn push(&self, message: impl Into<Text>, answer: bool) {
+        let message = message.into();
         loop {
             let mut room = pin!(self.room.notified());
             room.as_mut().enable();
@@ -126,8 +128,8 @@ impl Stream {
     }
 
     /// Adds an answer at once, however far behind the reader is.
-    pub fn answer(&self, message: Bytes) {
-        self.add(&mut self.state(), message, true);
+    pub fn answer(&self, message: impl Into<Text>) {
+        self.add(&mut self.state(), message.into(), true);
     }
 
     /// Adds a message that may be lost: if a reader is behind it is this one.
@@ -140,10 +142,10 @@ impl Stream {
         if is_level(&message) && state.kept.range(unread..).any(|old| old.message == message) {
             return;
         }
-        self.add(&mut state, message, false);
+        self.add(&mut state, message.into(), false);
     }
 
-    fn add(&self, state: &mut State, message: Bytes, answer: bool) {
+    fn add(&self, state: &mut State, message: Text, answer: bool) {
         if state.closed {
             return;
         }

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::entry::Entry;
 use crate::fleet::catalog::Kind;
+use crate::wire::message::compact;
 use crate::wire::meta::{SERVER_INFO, set_meta_member};
 use crate::wire::object::{each_member, is_null, member, text};
 use crate::wire::result::Freshness;
@@ -81,7 +82,9 @@ impl List {
                 next: (number < last).then(|| self.cursor(number + 1)),
             };
             let raw = serde_json::value::to_raw_value(&page);
-            Arc::from(raw.expect("raw values serialise into memory"))
+            let raw = raw.expect("raw values serialise into memory");
+            // Once and for all who read it.
+            Arc::from(compact(&raw).into_owned())
         };
         chunks.into_iter().enumerate().map(page).collect()
     }

@@ -61,7 +61,10 @@ async fn initialize(post: Post<'_>, id: Id<'_>, params: Option<&RawValue>) -> Re
     let opened = reply.error.is_none();
     let mut response = match post.accept.json {
         true => json(StatusCode::OK, reply.body),
-        false => events(futures_util::stream::iter([message(None, &reply.body)])),
+        false => events(futures_util::stream::iter([message(
+            None,
+            &reply.body.whole(),
+        )])),
     };
     if opened {
         let session = gateway.sessions.open(caller, version, &capabilities);

@@ -231,7 +231,7 @@ impl Flowing {
             Item::Message(message) => reply::message(None, &message),
             Item::Last(reply) => {
                 self.exchange = None;
-                reply::message(None, &reply.body)
+                reply::message(None, &reply.body.whole())
             }
         })
     }

@@ -1,12 +1,18 @@
 //! Answers as HTTP: one JSON text, or a stream of events.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use hyper::body::{Frame, SizeHint};
 use serde_json::value::RawValue;
-use std::time::Duration;
 
+use crate::gateway::Text;
 use crate::wire::{self, RpcError, sse};
 
 /// A quiet stream says so often that it is alive: well within what proxies
@@ -17,9 +23,50 @@ const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// What a client waits before it comes back to a stream, in milliseconds.
 const RETRY: u64 = 1000;
 
-pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+pub(super) fn json(status: StatusCode, text: impl Into<Text>) -> Response {
     let kind = HeaderValue::from_static("application/json");
-    (status, [(header::CONTENT_TYPE, kind)], body.into()).into_response()
+    (status, [(header::CONTENT_TYPE, kind)], body(text.into())).into_response()
+}
+
+/// One write takes all pieces of it, and none is copied.
+fn body(text: Text) -> Body {
+    let left = text.size() as u64;
+    let mut pieces = text.pieces();
+    match (pieces.len(), pieces.next()) {
+        (1, Some(only)) => Body::from(only),
+        (_, first) => Body::new(Pieces {
+            pieces: first.into_iter().chain(pieces),
+            left,
+        }),
+    }
+}
+
+struct Pieces<P> {
+    pieces: P,
+    /// In bytes.
+    left: u64,
+}
+
+impl<P: Iterator<Item = Bytes> + Unpin> hyper::body::Body for Pieces<P> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.pieces.next();
+        self.left -= next.as_ref().map_or(0, Bytes::len) as u64;
+        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
 }
 
 /// A notification or an answer was taken.
@@ -38,7 +85,7 @@ where
     S: futures_util::Stream<Item = Bytes> + Send + 'static,
 {
     use futures_util::StreamExt;
-    let body = Body::from_stream(stream.map(Ok::<_, std::convert::Infallible>));
+    let body = Body::from_stream(stream.map(Ok::<_, Infallible>));
     let fixed = HeaderValue::from_static;
     let headers = [
         (header::CONTENT_TYPE, fixed("text/event-stream")),

@@ -1,11 +1,14 @@
 //! The requests of a legacy client while they run. A client that hangs up has
-//! not cancelled: each runs in a task of its own, and what it has to say goes
-//! to a stream that the client can come back to.
+//! not cancelled: what runs for it goes on by itself, and what that has to say
+//! goes to a stream that the client can come back to.
 
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
+use futures_util::FutureExt;
 use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
@@ -29,6 +32,7 @@ pub(super) struct Answers {
     stream: Arc<Stream>,
     ending: Arc<Ending>,
     expected: usize,
+    attended: Attended,
 }
 
 impl Answers {
@@ -43,6 +47,7 @@ impl Answers {
             stream,
             ending: Arc::new(ending),
             expected: 0,
+            attended: Attended(None),
         }
     }
 
@@ -52,15 +57,11 @@ impl Answers {
         caller: &Caller,
         request: Request,
     ) -> Result<(), Refusal> {
+        let (session, stream) = (&self.session, &self.stream);
         let ending = self.ending.clone();
-        run(
-            gateway,
-            caller,
-            &self.session,
-            request,
-            &self.stream,
-            ending,
-        )?;
+        let work = work(gateway, caller, session, request, stream, ending)?;
+        // Those before it, in a batch, go on by themselves.
+        self.attended = Attended(Some(work));
         self.expected += 1;
         Ok(())
     }
@@ -72,8 +73,9 @@ impl Answers {
             stream,
             ending,
             expected,
+            mut attended,
         } = self;
-        // From here on the tasks alone hold the stream open.
+        // From here on what runs alone holds the stream open.
         drop(ending);
         let Some(mut reader) = stream.read() else {
             return accepted();
@@ -85,9 +87,18 @@ impl Answers {
         let deadline = Instant::now() + patience;
         let mut got = Vec::new();
         loop {
+            let next = async {
+                loop {
+                    tokio::select! {
+                        biased;
+                        event = reader.next() => return event,
+                        () = attended.end() => {}
+                    }
+                }
+            };
             let next = match accept.events {
-                true => timeout_at(deadline, reader.next()).await,
-                false => Ok(reader.next().await),
+                true => timeout_at(deadline, next).await,
+                false => Ok(next.await),
             };
             match next {
                 Ok(Some(event)) if event.answer => {
@@ -97,7 +108,7 @@ impl Answers {
                     }
                 }
                 // Nowhere else could the client get it.
-                Ok(Some(event)) if !accept.events => session.tell(event.message),
+                Ok(Some(event)) if !accept.events => session.tell(event.message.into_bytes()),
                 Ok(Some(event)) => {
                     got.push(event);
                     break;
@@ -133,13 +144,42 @@ fn whole(mut answers: Vec<Event>, batch: bool) -> Response {
         if at > 0 {
             body.push(b',');
         }
-        body.extend_from_slice(&answer.message);
+        body.extend_from_slice(&answer.message.whole());
     }
     body.push(b']');
     json(StatusCode::OK, body)
 }
 
-/// The last of the tasks that write to a stream closes it.
+/// What runs for a request, with no end but its own.
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Work driven by whoever waits for it, so that an answer that comes soon
+/// needs no task. Left before its end, it goes on in one of its own.
+struct Attended(Option<Work>);
+
+impl Attended {
+    /// Cancel-safe. Comes once.
+    async fn end(&mut self) {
+        match &mut self.0 {
+            Some(work) => work.await,
+            None => std::future::pending().await,
+        }
+        self.0 = None;
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        // Without a runtime everything ends.
+        if let Some(work) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(work);
+        }
+    }
+}
+
+/// The last of those who write to a stream closes it.
 pub(super) struct Ending {
     session: Arc<Session>,
     stream: Arc<Stream>,
@@ -162,6 +202,19 @@ pub(super) fn run<H: Send + 'static>(
     stream: &Arc<Stream>,
     hold: H,
 ) -> Result<(), Refusal> {
+    let work = work(gateway, caller, session, request, stream, hold)?;
+    tokio::spawn(work);
+    Ok(())
+}
+
+fn work<H: Send + 'static>(
+    gateway: &Arc<Gateway>,
+    caller: &Caller,
+    session: &Arc<Session>,
+    request: Request,
+    stream: &Arc<Stream>,
+    hold: H,
+) -> Result<Work, Refusal> {
     let Some(running) = session.begin(&request.id) else {
         let busy = RpcError::new(code::INTERNAL, "too many requests run in this session");
         return Err(Refusal::with(StatusCode::TOO_MANY_REQUESTS, busy));
@@ -179,11 +232,12 @@ pub(super) fn run<H: Send + 'static>(
         armed: true,
     };
     let exchange = Exchange::new(gateway.clone(), caller.clone(), client, request);
-    tokio::spawn(async move {
+    let work = async move {
         let _hold = hold;
         pump(exchange, running, unanswered).await;
-    });
-    Ok(())
+    };
+    // A panic has been answered where it happened.
+    Ok(Box::pin(AssertUnwindSafe(work).catch_unwind().map(drop)))
 }
 
 async fn pump(mut exchange: Exchange, running: Running, mut unanswered: Unanswered) {
@@ -268,7 +322,7 @@ mod tests {
         assert!(task.await.unwrap_err().is_panic());
         assert!(!reader.next().await.unwrap().answer);
         let answer = reader.next().await.unwrap();
-        let text = String::from_utf8(answer.message.to_vec()).unwrap();
+        let text = String::from_utf8(answer.message.whole().into_owned()).unwrap();
         assert!(answer.answer && text.contains(r#""id":7,"error":{"code":-32603"#));
     }
 }

@@ -40,12 +40,22 @@ pub fn notification(method: &str, params: Option<&RawValue>) -> Vec<u8> {
 }
 
 pub fn response(id: &RawValue, result: &RawValue) -> Vec<u8> {
-    let mut out = start(size(Some(id)) + size(Some(result)));
+    let mut out = open_response(id, size(Some(result)));
+    scan::push_one_line(result.get().as_bytes(), &mut out);
+    out.push(b'}');
+    out
+}
+
+/// A response up to its result; the result and a brace complete it.
+pub fn response_start(id: &RawValue) -> Vec<u8> {
+    open_response(id, 0)
+}
+
+fn open_response(id: &RawValue, result: usize) -> Vec<u8> {
+    let mut out = start(size(Some(id)) + result);
     out.extend_from_slice(br#""id":"#);
     scan::push_one_line(id.get().as_bytes(), &mut out);
     out.extend_from_slice(br#","result":"#);
-    scan::push_one_line(result.get().as_bytes(), &mut out);
-    out.push(b'}');
     out
 }
 

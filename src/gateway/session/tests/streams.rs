@@ -9,7 +9,7 @@ fn text(number: usize) -> Bytes {
 async fn read(reader: &mut StreamReader) -> Option<(u64, String)> {
     let limit = Duration::from_secs(30);
     let event = tokio::time::timeout(limit, reader.next()).await.unwrap()?;
-    let message = String::from_utf8(event.message.to_vec()).unwrap();
+    let message = String::from_utf8(event.message.whole().into_owned()).unwrap();
     Some((event.number, message))
 }
 
