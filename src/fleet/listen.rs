@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use crate::upstream::{Call, CallEvent, Connection};
+use crate::upstream::{Call, CallEvent, Connection, event_queue};
 use crate::wire::Era;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -79,7 +79,7 @@ fn filter(connection: &Connection) -> Option<Box<RawValue>> {
 
 /// One listen, until it ends. True if anything was heard.
 async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Sender<()>) -> bool {
-    let (events, mut queue) = mpsc::channel(16);
+    let (events, mut queue) = event_queue(16);
     let call = Call {
         method: "subscriptions/listen",
         params: Some(filter),

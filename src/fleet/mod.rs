@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::registry::{Desired, Wanted};
-use crate::upstream::{Call, CallEvent, Connection, Limits, Notification, UpstreamError};
+use crate::upstream::{Call, Connection, EventSender, Limits, Notification, UpstreamError};
 use crate::wire::Era;
 
 mod attempt;
@@ -387,5 +387,5 @@ pub struct Request<'a> {
     pub params: Option<&'a RawValue>,
     /// `None`: the server's own.
     pub limit: Option<Duration>,
-    pub events: Option<tokio::sync::mpsc::Sender<CallEvent>>,
+    pub events: Option<EventSender>,
 }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 
 use crate::fleet::{CallError, Fleet, Slot};
-use crate::upstream::{Call, CallEvent, Notification, Peer, ServerRequest, UpstreamError};
+use crate::upstream::{
+    Call, CallEvent, EventReceiver, EventSender, Notification, Peer, ServerRequest, UpstreamError,
+    event_queue,
+};
 use crate::wire::Era;
 use crate::wire::meta::LogLevel;
 
@@ -63,14 +65,14 @@ pub(super) struct Answered {
 
 /// Dropping it gives the request up; the server is told.
 pub(super) struct Exchange {
-    events: mpsc::Receiver<CallEvent>,
+    events: EventReceiver,
     work: Pin<Box<dyn Future<Output = Answered> + Send>>,
     answered: Option<Answered>,
 }
 
 impl Exchange {
     pub fn start(fleet: &Fleet, errand: Arc<Errand>) -> Exchange {
-        let (sender, events) = mpsc::channel(EVENTS);
+        let (sender, events) = event_queue(EVENTS);
         let work = run(fleet.clone(), errand, sender);
         Exchange {
             events,
@@ -81,7 +83,7 @@ impl Exchange {
 
     /// One that never comes to anything: a place to keep a real one.
     pub fn nothing() -> Exchange {
-        let (_, events) = mpsc::channel(1);
+        let (_, events) = event_queue(1);
         Exchange {
             events,
             work: Box::pin(std::future::pending()),
@@ -94,7 +96,7 @@ impl Exchange {
         loop {
             // What was said before the answer comes before the answer.
             if self.answered.is_some() {
-                if let Ok(event) = self.events.try_recv() {
+                if let Some(event) = self.events.try_recv() {
                     return happening(event);
                 }
                 if let Some(answered) = self.answered.take() {
@@ -117,7 +119,7 @@ fn happening(event: CallEvent) -> Happening {
     }
 }
 
-async fn run(fleet: Fleet, errand: Arc<Errand>, events: mpsc::Sender<CallEvent>) -> Answered {
+async fn run(fleet: Fleet, errand: Arc<Errand>, events: EventSender) -> Answered {
     let start = tokio::time::Instant::now();
     loop {
         let lease = fleet.lease(&errand.server, &errand.slot, start, errand.limit);

@@ -16,7 +16,7 @@ use super::Scope;
 use crate::config::filters::Filters;
 use crate::fleet::catalog::{Catalog, Item};
 use crate::fleet::{CallError, Fleet, Snapshot, Update};
-use crate::upstream::{Call, CallEvent, Connection, UpstreamError};
+use crate::upstream::{Call, CallEvent, Connection, UpstreamError, event_queue};
 use crate::wire::object::{member, text};
 use crate::wire::{Era, RpcError, code};
 
@@ -245,7 +245,7 @@ impl Keeper {
     /// A listen of its own, in a task that ends with the following or the
     /// connection. Returns once it is acknowledged; drops `end` at its end.
     async fn listen(&self, connection: Connection, end: DropGuard) -> Result<(), RpcError> {
-        let (events, mut queue) = tokio::sync::mpsc::channel(64);
+        let (events, mut queue) = event_queue(64);
         let filter = serde_json::json!({"notifications": {"resourceSubscriptions": [self.uri]}});
         let filter = serde_json::value::to_raw_value(&filter)
             .map_err(|error| RpcError::new(code::INTERNAL, error.to_string()))?;

@@ -12,7 +12,7 @@ use super::session::Session;
 use super::view::View;
 use super::{Caller, Client, Incoming, Scope, text_of, text_param};
 use crate::fleet::Slot;
-use crate::wire::object::{member, pick, set_member};
+use crate::wire::object::{find, member, part, set_member};
 use crate::wire::result::error_to_modern;
 use crate::wire::{Era, RpcError, capability, code, meta, method};
 
@@ -21,7 +21,7 @@ use crate::wire::{Era, RpcError, capability, code, meta, method};
 pub(super) struct Asked<'a> {
     name: Option<&'a RawValue>,
     uri: Option<&'a RawValue>,
-    meta: Option<&'a RawValue>,
+    token: Option<&'a RawValue>,
     pub responses: Option<&'a RawValue>,
     pub state: Option<&'a RawValue>,
 }
@@ -29,12 +29,15 @@ pub(super) struct Asked<'a> {
 impl<'a> Asked<'a> {
     pub fn read(params: Option<&'a RawValue>) -> Asked<'a> {
         let names = ["name", "uri", "_meta", "inputResponses", "requestState"];
-        let [name, uri, meta, responses, state] =
-            params.map_or([None; 5], |params| pick(params, names));
+        let found = params.map_or([None; 5], |params| find(params.get(), names));
+        let [name, uri, meta, responses, state] = found;
+        let [token] = meta.map_or([None], |json| find(json, [meta::PROGRESS_TOKEN]));
+        let [name, uri, responses, state] =
+            [name, uri, responses, state].map(|json| json.and_then(part));
         Asked {
             name,
             uri,
-            meta,
+            token: token.and_then(part),
             responses,
             state,
         }
@@ -78,10 +81,7 @@ pub(super) fn resolve(
         },
     };
     let session = client.session.as_ref();
-    let token = asked
-        .meta
-        .and_then(|meta| member(meta, meta::PROGRESS_TOKEN))
-        .map(ToOwned::to_owned);
+    let token = asked.token.map(ToOwned::to_owned);
     let log_level = match session {
         Some(session) => session.level(),
         None => client.log_level,

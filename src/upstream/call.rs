@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
-use super::Outbox;
 use super::pending::Pause;
+use super::{EventSender, Outbox};
 use crate::wire::{self, RpcError};
 
 /// One request to a server.
@@ -21,7 +21,7 @@ pub struct Call<'a> {
     /// Ask the server for progress; it arrives on `events`.
     pub progress: bool,
     /// What comes before the answer, in order; a full queue drops.
-    pub events: Option<mpsc::Sender<CallEvent>>,
+    pub events: Option<EventSender>,
     /// What the caller can do for a modern server; `None`: what the
     /// connection declares.
     pub capabilities: Option<&'a RawValue>,

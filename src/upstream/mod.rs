@@ -37,6 +37,7 @@ mod pipe;
 mod poster;
 pub mod process;
 mod procfs;
+mod queue;
 mod reply;
 pub mod shim;
 mod stdio;
@@ -45,6 +46,7 @@ mod unread;
 pub use call::{Call, CallEvent, Inbound, Notification, ServerRequest};
 pub use error::UpstreamError;
 pub use peer::Peer;
+pub use queue::{EventReceiver, EventSender, event_queue};
 
 use self::http::Http;
 pub(crate) use lines::printable;

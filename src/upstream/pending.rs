@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-use super::pipe::has_room;
-use super::{Call, CallEvent, UpstreamError};
+use super::{Call, CallEvent, EventSender, UpstreamError};
 
 pub(crate) type Answer = Result<Box<RawValue>, UpstreamError>;
 
@@ -36,7 +35,7 @@ struct Waiters {
 
 struct Waiter {
     answer: oneshot::Sender<Answer>,
-    events: Option<mpsc::Sender<CallEvent>>,
+    events: Option<EventSender>,
     /// Somebody's call, and not a request of the connection's owner.
     call: bool,
     beat: Arc<Heartbeat>,
@@ -113,7 +112,7 @@ impl Pending {
             request.hold(waiter.beat.pause());
         }
         if let Some(events) = &waiter.events {
-            let _ = events.try_send(event);
+            events.offer(event);
         }
         true
     }
@@ -123,13 +122,7 @@ impl Pending {
         if let Some(waiter) = self.lock().by_id.get(&id)
             && let Some(events) = &waiter.events
         {
-            let fits = match &event {
-                CallEvent::Notification(note) => has_room(&note.method, events),
-                CallEvent::Request(_) => true,
-            };
-            if fits {
-                let _ = events.try_send(event);
-            }
+            events.offer_note(event);
         }
     }
 

@@ -157,9 +157,12 @@ impl Pipe {
 /// The listen that a notification belongs to.
 /// Whether a queue takes a notification: its last places are for those that
 /// must not be lost in a flood of others.
-pub(crate) fn has_room<T>(method: &str, queue: &mpsc::Sender<T>) -> bool {
-    let kept_free = queue.max_capacity() / 4;
-    method.ends_with("/list_changed") || queue.capacity() > kept_free
+fn has_room<T>(method: &str, queue: &mpsc::Sender<T>) -> bool {
+    must_not_be_lost(method) || queue.capacity() > queue.max_capacity() / 4
+}
+
+pub(super) fn must_not_be_lost(method: &str) -> bool {
+    method.ends_with("/list_changed")
 }
 
 fn subscription(params: Option<&RawValue>) -> Option<u64> {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::message::{Fault, Id, Malformed};
-use super::object::{Object, is_null, is_object, raw};
+use super::object::{Object, find, inner_member, is_null, is_object, part, raw};
 pub use super::object::{member, pick, remove_members, set_member, text};
 pub use level::{LogLevel, NotALevel};
 
@@ -143,15 +143,15 @@ pub fn read_with<'a>(
     params: Option<&'a RawValue>,
     name: &str,
 ) -> Result<(RequestMeta<'a>, Option<&'a RawValue>), Malformed> {
-    let [meta, other] = params.map_or([None; 2], |params| pick(params, ["_meta", name]));
-    Ok((read_meta(meta)?, other))
+    let [meta, other] = params.map_or([None; 2], |params| find(params.get(), ["_meta", name]));
+    Ok((read_meta(meta)?, other.and_then(part)))
 }
 
-fn read_meta(meta: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
-    let Some(meta) = meta.filter(|raw| !is_null(raw)) else {
+fn read_meta(meta: Option<&str>) -> Result<RequestMeta<'_>, Malformed> {
+    let Some(meta) = meta.filter(|json| *json != "null") else {
         return Ok(RequestMeta::default());
     };
-    if !is_object(meta) {
+    if !meta.starts_with('{') {
         return Err(Fault::Meta.into());
     }
     let [
@@ -160,7 +160,7 @@ fn read_meta(meta: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
         client_info,
         log_level,
         progress_token,
-    ] = pick(
+    ] = find(
         meta,
         [
             PROTOCOL_VERSION,
@@ -169,7 +169,8 @@ fn read_meta(meta: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
             LOG_LEVEL,
             PROGRESS_TOKEN,
         ],
-    );
+    )
+    .map(|found| found.and_then(part));
     let progress_token = progress_token.filter(|raw| !is_null(raw));
     if progress_token.is_some_and(|raw| Id::new(raw).is_err()) {
         return Err(Fault::BadMeta(PROGRESS_TOKEN).into());
@@ -252,7 +253,7 @@ pub fn retoken(params: &RawValue, token: &RawValue) -> Box<RawValue> {
 
 /// One key of `_meta`, of params or of a result.
 pub fn meta_member<'a>(holder: &'a RawValue, key: &str) -> Option<&'a RawValue> {
-    member(member(holder, "_meta")?, key)
+    inner_member(holder, "_meta", key)
 }
 
 /// Sets one key of `_meta`, which is made if need be.

@@ -66,7 +66,7 @@ pub fn each_member<'a>(raw: &'a RawValue, mut visit: impl FnMut(Key<'a>, &'a Raw
 }
 
 /// A part of valid JSON that is a value of its own.
-fn part(json: &str) -> Option<&RawValue> {
+pub fn part(json: &str) -> Option<&RawValue> {
     serde_json::from_str(json).ok()
 }
 
@@ -75,9 +75,15 @@ fn part(json: &str) -> Option<&RawValue> {
 /// A member written twice counts as absent: peers disagree on which one
 /// holds, so neither may decide anything here.
 pub fn pick<'a, const N: usize>(raw: &'a RawValue, names: [&str; N]) -> [Option<&'a RawValue>; N] {
+    find(raw.get(), names).map(|found| found.and_then(part))
+}
+
+/// As [`pick`], as text: what is only looked into need not be parsed first.
+/// `json` must be valid.
+pub fn find<'a, const N: usize>(json: &'a str, names: [&str; N]) -> [Option<&'a str>; N] {
     let mut found = [None; N];
     let mut twice = [false; N];
-    for (key, value) in Members::of(raw.get()).into_iter().flatten() {
+    for (key, value) in Members::of(json).into_iter().flatten() {
         if let Some(at) = names.iter().position(|wanted| key.is(wanted)) {
             twice[at] |= found[at].replace(value).is_some();
         }
@@ -85,8 +91,15 @@ pub fn pick<'a, const N: usize>(raw: &'a RawValue, names: [&str; N]) -> [Option<
     let mut at = 0;
     found.map(|value| {
         at += 1;
-        value.filter(|_| !twice[at - 1]).and_then(part)
+        value.filter(|_| !twice[at - 1])
     })
+}
+
+/// One member of a member; see [`pick`] for members written twice.
+pub fn inner_member<'a>(raw: &'a RawValue, outer: &str, inner: &str) -> Option<&'a RawValue> {
+    let [outer] = find(raw.get(), [outer]);
+    let [inner] = find(outer?, [inner]);
+    inner.and_then(part)
 }
 
 /// One top-level member; see [`pick`] for members written twice.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use portway::fleet::{CallError, Request, Status};
+use portway::upstream::event_queue;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -75,7 +76,7 @@ async fn b6_calls_in_flight_finish_when_their_server_is_switched_off_or_broken()
 async fn a8_a_call_that_reports_progress_finishes_on_the_old_process() {
     let rooms = Rooms::open(&[("one", &["--exclusive", "lock"])]).await;
     rooms.patch("one", json!({"timeout": 1500})).await;
-    let (events, mut progress) = tokio::sync::mpsc::channel(64);
+    let (events, mut progress) = event_queue(64);
     let params = json!({"name": "progress", "arguments": {"steps": 16, "ms": 200}});
     let params = serde_json::value::to_raw_value(&params).unwrap();
     let call = rooms.fleet.request(

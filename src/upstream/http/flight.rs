@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use http::StatusCode;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 
 use super::{Found, Shared};
 use crate::upstream::peer::empty_object;
 use crate::upstream::reply::{Failure, Reply};
-use crate::upstream::{CallEvent, Inbound, LogStream, Notification, ServerRequest};
+use crate::upstream::{CallEvent, EventSender, Inbound, LogStream, Notification, ServerRequest};
 use crate::wire::{self, Era, Message, Outcome, message, meta};
 
 /// So many messages on one stream that do not belong there, and it is given
@@ -20,17 +19,12 @@ pub(super) struct Flight<'a> {
     shared: &'a Shared,
     era: Era,
     id: u64,
-    events: Option<mpsc::Sender<CallEvent>>,
+    events: Option<EventSender>,
     violations: AtomicU32,
 }
 
 impl<'a> Flight<'a> {
-    pub fn new(
-        shared: &'a Shared,
-        era: Era,
-        id: u64,
-        events: Option<mpsc::Sender<CallEvent>>,
-    ) -> Flight<'a> {
+    pub fn new(shared: &'a Shared, era: Era, id: u64, events: Option<EventSender>) -> Flight<'a> {
         Flight {
             shared,
             era,
@@ -115,7 +109,7 @@ impl<'a> Flight<'a> {
         let of_this_call = self.era == Era::Modern || method == "notifications/message";
         match &self.events {
             Some(events) if of_this_call => {
-                let _ = events.try_send(CallEvent::Notification(notification));
+                events.offer(CallEvent::Notification(notification));
             }
             _ => {
                 let _ = receiver

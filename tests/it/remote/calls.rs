@@ -1,8 +1,7 @@
 use std::time::Duration;
 
-use portway::upstream::{Call, CallEvent, Inbound, UpstreamError};
+use portway::upstream::{Call, CallEvent, Inbound, UpstreamError, event_queue};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use super::{call, call_within, connect, fixture, say};
 use crate::app::PATIENCE;
@@ -99,7 +98,7 @@ async fn progress(args: &[&str]) {
     let (link, connection) = server.connect().await;
     let params = json!({"name": "progress", "arguments": {"steps": 8, "ms": 400}});
     let params = serde_json::value::to_raw_value(&params).unwrap();
-    let (events, mut heard) = mpsc::channel(32);
+    let (events, mut heard) = event_queue(32);
     let mut call = Call::new("tools/call", Duration::from_secs(2)).params(Some(&params));
     call.progress = true;
     call.events = Some(events);

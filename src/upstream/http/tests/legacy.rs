@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::server::{Asked, Say, Server, event, event_with_id};
 use super::{PATIENCE, call, call_within, connect, next_notification, raw, text_result, until};
-use crate::upstream::{Call, CallEvent, Inbound, UpstreamError};
+use crate::upstream::{Call, CallEvent, Inbound, UpstreamError, event_queue};
 
 /// A legacy server with one session; `script` answers what is its own.
 pub async fn legacy<F>(script: impl Fn(Asked) -> F + Clone + Send + Sync + 'static) -> Server
@@ -167,7 +167,7 @@ async fn c1_requests_of_the_server_go_to_the_call_they_came_with() {
     .await;
     let (mut link, connection) = connect(&server).await;
     let params = raw(json!({"name": "x"}));
-    let (sender, mut events) = mpsc::channel(8);
+    let (sender, mut events) = event_queue(8);
     let mut asking = Call::new("tools/call", PATIENCE).params(Some(&params));
     asking.events = Some(sender);
     connection.request(asking).await.unwrap();
@@ -295,7 +295,7 @@ async fn c1_progress_on_the_servers_own_stream_finds_its_call() {
     .await;
     let (link, connection) = connect(&server).await;
     until("the stream is open", || server.count("GET") == 1).await;
-    let (events, mut heard) = mpsc::channel(8);
+    let (events, mut heard) = event_queue(8);
     let params = raw(json!({"name": "x"}));
     let mut asking = Call::new("tools/call", PATIENCE).params(Some(&params));
     asking.progress = true;

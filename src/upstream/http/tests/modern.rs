@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 
 use super::server::{Asked, Say, Server, event};
 use super::{PATIENCE, call, call_within, connect, raw, text_result, until};
-use crate::upstream::{Call, CallEvent, UpstreamError};
+use crate::upstream::{Call, CallEvent, UpstreamError, event_queue};
 
 /// A modern server; `script` answers all but the discovery.
 async fn modern<F>(script: impl Fn(Asked) -> F + Clone + Send + Sync + 'static) -> Server
@@ -162,7 +162,7 @@ async fn c1_progress_comes_in_order_before_the_answer() {
     })
     .await;
     let (mut link, connection) = connect(&server).await;
-    let (sender, mut events) = mpsc::channel(8);
+    let (sender, mut events) = event_queue(8);
     let params = raw(json!({"name": "x"}));
     let mut call = Call::new("tools/call", PATIENCE).params(Some(&params));
     call.progress = true;
@@ -195,7 +195,7 @@ async fn c3_a_listen_hears_until_it_is_dropped() {
     })
     .await;
     let (link, connection) = connect(&server).await;
-    let (sender, mut events) = mpsc::channel(8);
+    let (sender, mut events) = event_queue(8);
     let params = raw(json!({"notifications": {"toolsListChanged": true}}));
     let mut listen = Call::new("subscriptions/listen", PATIENCE).params(Some(&params));
     listen.limit = None;
