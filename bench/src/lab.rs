@@ -118,17 +118,25 @@ pub struct Upstream {
 
 impl Upstream {
     pub fn start(era: Era, tools: usize) -> anyhow::Result<Upstream> {
+        Upstream::with(era, &["--tools", &tools.to_string()])
+    }
+
+    /// One whose calls take so many microseconds of work.
+    pub fn working(era: Era, work: f64) -> anyhow::Result<Upstream> {
+        Upstream::with(era, &["--work", &work.to_string()])
+    }
+
+    fn with(era: Era, options: &[&str]) -> anyhow::Result<Upstream> {
         let address = free_address()?;
-        let program = words(&[
+        let mut program = words(&[
             &me()?,
             "upstream",
             "--listen",
             &address.to_string(),
             "--era",
             era.as_str(),
-            "--tools",
-            &tools.to_string(),
         ]);
+        program.extend(words(options));
         let process = Process::start(Core::Load, &program, Stdio::null())?;
         until_listening(address)?;
         Ok(Upstream { address, process })

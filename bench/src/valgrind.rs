@@ -15,6 +15,7 @@ const MANY: u64 = 2500;
 
 pub struct Count {
     pub name: &'static str,
+    pub same_era: bool,
     pub instructions: f64,
     pub allocations: f64,
 }
@@ -35,6 +36,7 @@ pub fn counts(portway: &Path) -> anyhow::Result<Vec<Count>> {
         };
         let count = Count {
             name,
+            same_era: era.as_str() == server,
             instructions: per_call(instructions)?,
             allocations: per_call(allocations)?,
         };

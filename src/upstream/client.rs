@@ -132,6 +132,9 @@ impl Endpoint {
         let copied = if body.len() <= COPIED { body.len() } else { 0 };
         let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
         let request = head::request(method, path, [&self.fixed, headers], body, copied);
+        // Requests that come together go out together: the server is woken
+        // once for all of them, which costs more than to send one.
+        tokio::task::yield_now().await;
         let sent = async {
             line.socket.write_all(&request).await?;
             line.socket.write_all(&body[copied..]).await?;

@@ -1,6 +1,8 @@
 //! What an HTTP answer is: a message, a stream of messages, nothing, or one
 //! of the many ways to fail.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use http::{Response, StatusCode};
@@ -143,12 +145,13 @@ impl Endpoint {
         if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
             return Ok(Reply::Nothing(status));
         }
-        let kind = kind(response.headers());
+        let (head, body) = response.into_parts();
+        let kind = kind(&head.headers);
         if kind == "text/event-stream" {
-            let events = Events::new(response.into_body(), limits.message, self.to_string());
+            let events = Events::new(body, limits.message, self.to_string());
             return Ok(Reply::Stream(Box::new(events)));
         }
-        let body = self.body(response.into_body(), limits.response).await?;
+        let body = self.body(body, limits.response).await?;
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Reply::Nothing(status));
         }
@@ -236,13 +239,16 @@ impl Endpoint {
 }
 
 /// The media type without its parameters; empty if there is none.
-fn kind(headers: &HeaderMap) -> String {
+fn kind(headers: &HeaderMap) -> Cow<'_, str> {
     let value = headers.get(header::CONTENT_TYPE);
     let text = value
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    let essence = text.split(';').next().unwrap_or_default();
-    essence.trim().to_ascii_lowercase()
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    match essence.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(essence.to_ascii_lowercase()),
+        false => Cow::Borrowed(essence),
+    }
 }
 
 /// A content coding other than none at all.

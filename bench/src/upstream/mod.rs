@@ -6,6 +6,7 @@ pub mod stdio;
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Deserialize;
@@ -24,6 +25,9 @@ pub struct Options {
     /// How many tools to list; all of them echo.
     #[arg(long, default_value_t = 1)]
     tools: usize,
+    /// Microseconds of work that each call takes beyond its answer.
+    #[arg(long, default_value_t = 0.0)]
+    work: f64,
 }
 
 const VERSION_KEY: &[u8] = b"io.modelcontextprotocol/protocolVersion";
@@ -55,6 +59,7 @@ struct Arguments<'a> {
 pub struct Answers {
     era: Era,
     tools: String,
+    work: Duration,
 }
 
 impl Answers {
@@ -63,6 +68,7 @@ impl Answers {
         Answers {
             era: options.era,
             tools: format!(r#""tools":[{tools}]"#),
+            work: Duration::from_secs_f64(options.work.max(0.0) / 1e6),
         }
     }
 
@@ -80,7 +86,10 @@ impl Answers {
         let params = request.params.map_or("{}", RawValue::get);
         write!(out, r#"{{"jsonrpc":"2.0","id":{id},"#)?;
         match (method, self.era) {
-            ("tools/call", era) => call(params, era, out),
+            ("tools/call", era) => {
+                spin(self.work);
+                call(params, era, out)
+            }
             ("tools/list", Era::Legacy) => write!(out, r#""result":{{{}}}}}"#, self.tools),
             ("tools/list", Era::Modern) => write!(
                 out,
@@ -101,6 +110,17 @@ impl Answers {
                 r#""error":{{"code":-32601,"message":"no such method"}}}}"#
             ),
         }
+    }
+}
+
+/// Keeps the core busy, as a server that does something would.
+fn spin(time: Duration) {
+    if time.is_zero() {
+        return;
+    }
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
     }
 }
 
