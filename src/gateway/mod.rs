@@ -181,11 +181,54 @@ impl Gateway {
 
     /// Answers one request.
     pub async fn dispatch(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> Flow {
+        if let Some(flow) = self.at_once(caller, client, incoming) {
+            return flow;
+        }
         let view = self.view(caller);
         match self.route(caller, client, incoming, view).await {
             Ok(flow) => flow,
             Err(error) => Flow::Reply(Reply::error(incoming.id, &error)),
         }
+    }
+
+    /// As [`Gateway::dispatch`], for requests that can be answered, or set
+    /// going, without waiting: nearly all there are. `None` for the others.
+    pub fn at_once(
+        &self,
+        caller: &Caller,
+        client: &Client,
+        incoming: Incoming<'_>,
+    ) -> Option<Flow> {
+        let flow = match incoming.method {
+            "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+                let reader = Reader {
+                    era: client.era,
+                    version: client.version,
+                };
+                let list = self
+                    .view(caller)
+                    .list(incoming.method, reader, incoming.params);
+                list.map(|list| Flow::Reply(Reply::prepared(incoming.id, list)))
+            }
+            "tools/call" | "prompts/get" | "resources/read" | "completion/complete" => {
+                self.call(caller, client, incoming)
+            }
+            _ => return None,
+        };
+        Some(flow.unwrap_or_else(|error| Flow::Reply(Reply::error(incoming.id, &error))))
+    }
+
+    fn call(
+        &self,
+        caller: &Caller,
+        client: &Client,
+        incoming: Incoming<'_>,
+    ) -> Result<Flow, RpcError> {
+        let view = self.view(caller);
+        view.offers(incoming.method)?;
+        let asked = Asked::read(incoming.params);
+        let job = resolve(caller, client, incoming, asked, view)?;
+        self.start(job, asked)
     }
 
     async fn route(
@@ -195,22 +238,8 @@ impl Gateway {
         incoming: Incoming<'_>,
         view: Arc<View>,
     ) -> Result<Flow, RpcError> {
-        let reader = Reader {
-            era: client.era,
-            version: client.version,
-        };
         let done = |result: &RawValue| Flow::Reply(Reply::result(incoming.id, result));
         match (client.era, incoming.method) {
-            (_, "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list") => {
-                let list = view.list(incoming.method, reader, incoming.params)?;
-                Ok(Flow::Reply(Reply::prepared(incoming.id, list)))
-            }
-            (_, "tools/call" | "prompts/get" | "resources/read" | "completion/complete") => {
-                view.offers(incoming.method)?;
-                let asked = Asked::read(incoming.params);
-                let job = resolve(caller, client, incoming, asked, view)?;
-                self.start(job, asked)
-            }
             (Era::Modern, "server/discover") => {
                 let view = self.arrived(caller, view).await;
                 view.offers(incoming.method)?;

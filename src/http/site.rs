@@ -90,5 +90,8 @@ async fn post(
         };
         front.post(&caller, &parts.headers, body).await
     });
-    seen.handled(passed.public, work).await
+    let response = seen.handled(passed.public, work).await;
+    // As above: answers that come together go out together.
+    tokio::task::yield_now().await;
+    response
 }

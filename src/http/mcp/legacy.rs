@@ -13,7 +13,7 @@ use super::post::{Post, Refusal};
 use super::reply::{accepted, events, json, message};
 use super::request::Request;
 use super::running::Answers;
-use crate::gateway::{Caller, Client, Gateway, Item, NoSession, Session};
+use crate::gateway::{Caller, Client, Gateway, Incoming, Item, NoSession, Session};
 use crate::wire::message::{Fault, parse_batch};
 use crate::wire::meta::{self, member, text};
 use crate::wire::{Era, Id, Message, Outcome, RpcError, code, era};
@@ -34,9 +34,13 @@ pub(super) async fn request(
         return Ok(initialize(post, id, params).await);
     }
     let session = session(post)?;
-    let request = Request::new(id, method, params);
+    let incoming = Incoming {
+        id: id.raw(),
+        method,
+        params,
+    };
     let mut answers = Answers::new(&session);
-    answers.run(&post.front.gateway, post.caller, request)?;
+    answers.run(&post.front.gateway, post.caller, incoming)?;
     Ok(answers.response(post.accept, false).await)
 }
 
@@ -51,8 +55,12 @@ async fn initialize(post: Post<'_>, id: Id<'_>, params: Option<&RawValue>) -> Re
         log_level: None,
         session: None,
     };
-    let request = Request::new(id, "initialize", params);
-    let mut exchange = Exchange::new(gateway.clone(), caller.clone(), client, request);
+    let incoming = Incoming {
+        id: id.raw(),
+        method: "initialize",
+        params,
+    };
+    let mut exchange = Exchange::new(gateway, caller, client, incoming);
     let reply = loop {
         if let Item::Last(reply) = exchange.next().await {
             break reply;
@@ -175,7 +183,7 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, Refus
     }
     let mut answers = Answers::new(&session);
     for request in requests {
-        answers.run(&post.front.gateway, post.caller, request)?;
+        answers.run(&post.front.gateway, post.caller, request.incoming())?;
     }
     Ok(answers.response(post.accept, true).await)
 }
@@ -192,7 +200,11 @@ pub(super) fn sort<'a>(
                 if method == "initialize" || meta::read_envelope(params)?.is_modern() {
                     return Err(Fault::Batch.into());
                 }
-                requests.push(Request::new(id, &method, params));
+                requests.push(Request::of(Incoming {
+                    id: id.raw(),
+                    method: &method,
+                    params,
+                }));
             }
             message => told.push(message),
         }

@@ -14,8 +14,7 @@ use super::accept::single;
 use super::exchange::Exchange;
 use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::{self, KEEP_ALIVE, comment, events, json};
-use super::request::Request;
-use crate::gateway::{Client, Item, Reply, kept};
+use crate::gateway::{Client, Incoming, Item, Reply, kept};
 use crate::wire::meta::{Inbound, member, text};
 use crate::wire::method::{self, Kind, Sender};
 use crate::wire::{Era, Id, MODERN, RpcError, code, header};
@@ -60,13 +59,12 @@ pub(super) async fn request(
         log_level: envelope.log_level,
         session: None,
     };
-    let request = Request::new(id, method, params);
-    let exchange = Exchange::new(
-        post.front.gateway.clone(),
-        post.caller.clone(),
-        client,
-        request,
-    );
+    let incoming = Incoming {
+        id: id.raw(),
+        method,
+        params,
+    };
+    let exchange = Exchange::new(&post.front.gateway, post.caller, client, incoming);
     Ok(answer(post, exchange).await)
 }
 

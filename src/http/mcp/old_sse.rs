@@ -23,7 +23,7 @@ use super::post::{Refusal, not_acceptable};
 use super::reply::accepted;
 use super::request::Request;
 use super::running;
-use crate::gateway::{Caller, Client, Item, Reply, Scope, Session, Stream};
+use crate::gateway::{Caller, Client, Incoming, Item, Reply, Scope, Session, Stream};
 use crate::http::error::ApiError;
 use crate::http::json::read_body;
 use crate::wire::message::{Fault, is_batch, parse_batch};
@@ -186,7 +186,11 @@ impl Pipe {
                     let error = "this transport is not one of the modern revisions";
                     return Err(Refusal::new(code::INVALID_REQUEST, error).of(id.raw()));
                 }
-                let request = Request::new(id, &method, params);
+                let request = Request::of(Incoming {
+                    id: id.raw(),
+                    method: &method,
+                    params,
+                });
                 match self.session.get() {
                     Some(session) => self.run(front, session, request),
                     None => self.first(front, request),
@@ -206,7 +210,7 @@ impl Pipe {
             &front.gateway,
             &self.caller,
             session,
-            request,
+            request.incoming(),
             &self.stream,
             (),
         )
@@ -228,7 +232,7 @@ impl Pipe {
             session: None,
         };
         let gateway = front.gateway.clone();
-        let exchange = Exchange::new(gateway.clone(), self.caller.clone(), client, request);
+        let exchange = Exchange::new(&gateway, &self.caller, client, request.incoming());
         let pipe = self.clone();
         tokio::spawn(async move {
             let reply = last(exchange).await;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::gateway::Incoming;
-use crate::wire::{Id, method};
+use crate::wire::method;
 
 pub(super) struct Request {
     pub id: Box<RawValue>,
@@ -14,14 +14,14 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn new(id: Id<'_>, method: &str, params: Option<&RawValue>) -> Request {
+    pub(super) fn of(incoming: Incoming<'_>) -> Request {
         Request {
-            id: id.raw().to_owned(),
-            method: match method::find(method) {
+            id: incoming.id.to_owned(),
+            method: match method::find(incoming.method) {
                 Some(known) => Cow::Borrowed(known.name),
-                None => Cow::Owned(method.to_owned()),
+                None => Cow::Owned(incoming.method.to_owned()),
             },
-            params: params.map(ToOwned::to_owned),
+            params: incoming.params.map(ToOwned::to_owned),
         }
     }
 

@@ -18,8 +18,9 @@ use super::exchange::Exchange;
 use super::follow::{Follow, Kind, takes_priming};
 use super::post::Refusal;
 use super::reply::{KEEP_ALIVE, accepted, events, json};
-use super::request::Request;
-use crate::gateway::{Caller, Client, Event, Gateway, Item, Reply, Running, Session, Stream};
+use crate::gateway::{
+    Caller, Client, Event, Gateway, Incoming, Item, Reply, Running, Session, Stream,
+};
 use crate::wire::{Era, RpcError, code};
 
 /// A client that can come back to its answer is told how, soon: until then a
@@ -55,11 +56,11 @@ impl Answers {
         &mut self,
         gateway: &Arc<Gateway>,
         caller: &Caller,
-        request: Request,
+        incoming: Incoming<'_>,
     ) -> Result<(), Refusal> {
         let (session, stream) = (&self.session, &self.stream);
         let ending = self.ending.clone();
-        let work = work(gateway, caller, session, request, stream, ending)?;
+        let work = work(gateway, caller, session, incoming, stream, ending)?;
         // Those before it, in a batch, go on by themselves.
         self.attended = Attended(Some(work));
         self.expected += 1;
@@ -198,11 +199,11 @@ pub(super) fn run<H: Send + 'static>(
     gateway: &Arc<Gateway>,
     caller: &Caller,
     session: &Arc<Session>,
-    request: Request,
+    incoming: Incoming<'_>,
     stream: &Arc<Stream>,
     hold: H,
 ) -> Result<(), Refusal> {
-    let work = work(gateway, caller, session, request, stream, hold)?;
+    let work = work(gateway, caller, session, incoming, stream, hold)?;
     tokio::spawn(work);
     Ok(())
 }
@@ -211,11 +212,11 @@ fn work<H: Send + 'static>(
     gateway: &Arc<Gateway>,
     caller: &Caller,
     session: &Arc<Session>,
-    request: Request,
+    incoming: Incoming<'_>,
     stream: &Arc<Stream>,
     hold: H,
 ) -> Result<Work, Refusal> {
-    let Some(running) = session.begin(&request.id) else {
+    let Some(running) = session.begin(incoming.id) else {
         let busy = RpcError::new(code::INTERNAL, "too many requests run in this session");
         return Err(Refusal::with(StatusCode::TOO_MANY_REQUESTS, busy));
     };
@@ -227,11 +228,11 @@ fn work<H: Send + 'static>(
         session: Some(session.clone()),
     };
     let unanswered = Unanswered {
-        id: request.id.clone(),
+        id: incoming.id.to_owned(),
         stream: stream.clone(),
         armed: true,
     };
-    let exchange = Exchange::new(gateway.clone(), caller.clone(), client, request);
+    let exchange = Exchange::new(gateway, caller, client, incoming);
     let work = async move {
         let _hold = hold;
         pump(exchange, running, unanswered).await;
