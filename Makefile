@@ -28,7 +28,7 @@ soak: tools ## the long runs, in release: process trees killed by the hundred
 	PORTWAY_SOAK=1 $(CARGO) test --release --locked --lib -- store:: --nocapture --test-threads=1
 
 bench: build ## how fast it is: direct, through Portway and through nginx, side by side
-	$(CARGO) run --release --locked -p portway-bench -- run
+	$(CARGO) run --release --locked -p portway-bench -- run --write bench/FIGURES.md
 
 fmt: ## format the sources
 	$(CARGO) fmt

@@ -26,7 +26,7 @@ pub struct Options {
     seconds: f64,
     /// Microseconds of work a call takes at the working upstreams. With the
     /// default, direct calls come out at about 50,000 a second.
-    #[arg(long, default_value_t = 12.0)]
+    #[arg(long, default_value_t = 10.0)]
     work: f64,
     /// Only series whose name begins so.
     #[arg(long)]
@@ -37,6 +37,9 @@ pub struct Options {
     /// Leave out the speeds.
     #[arg(long)]
     no_speed: bool,
+    /// Write the tables down here too.
+    #[arg(long)]
+    write: Option<PathBuf>,
 }
 
 /// One way to ask one program.
@@ -158,15 +161,36 @@ impl Results {
 pub fn main(options: &Options) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism()?;
     ensure!(cores.get() >= 2, "this needs two cores");
+    let mut page = String::from(
+        "# Figures\n\nWritten by `make bench`. Gateway on one core, load and upstream on the \
+         other; 16 connections\nwhere nothing else is said; every answer checked; the middle of \
+         all rounds.\n\n",
+    );
+    let before = load_average();
     if !options.no_speed {
         let results = speeds(options)?;
-        table::speeds(&results, options.work);
+        table::speeds(&mut page, &results, options.work);
     }
+    let after = load_average();
     if !options.no_counts {
         let counts = valgrind::counts(&options.portway)?;
-        table::counts(&counts);
+        table::counts(&mut page, &counts);
+    }
+    page += &format!(
+        "\n{} rounds of {} s; {cores} cores, load {before} before and {after} after the speeds.\n",
+        options.rounds, options.seconds
+    );
+    print!("{page}");
+    if let Some(file) = &options.write {
+        std::fs::write(file, page).with_context(|| file.display().to_string())?;
     }
     Ok(())
+}
+
+/// Of the last minute: what else the machine does spoils the figures.
+fn load_average() -> String {
+    let all = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    all.split(' ').next().unwrap_or("unknown").to_owned()
 }
 
 const TOOLS: usize = 1000;

@@ -1,7 +1,16 @@
 //! The figures as tables, each beside what it should be.
 
+use std::fmt::Write as _;
+
 use crate::run::{Results, Run};
 use crate::valgrind::Count;
+
+/// Writing into memory does not fail.
+macro_rules! line {
+    ($out:expr, $($text:tt)*) => {{
+        let _ = writeln!($out, $($text)*);
+    }};
+}
 
 /// What should hold between two series, measured in the same rounds.
 struct Ratio {
@@ -89,7 +98,7 @@ fn verdict(measured: bool, by_cpu: bool) -> &'static str {
     }
 }
 
-fn row(results: &Results, ratio: &Ratio) {
+fn row(out: &mut String, results: &Results, ratio: &Ratio) {
     let [one, other] = ratio.of;
     let measured = results.compare(one, other, |one, other| {
         one.figures.rate / other.figures.rate
@@ -106,31 +115,39 @@ fn row(results: &Results, ratio: &Ratio) {
         }
     };
     let what = ratio.what;
-    println!("| {what} | {measured:.2} | {by_cpu:.2} | {wanted} | {met} |");
+    line!(
+        out,
+        "| {what} | {measured:.2} | {by_cpu:.2} | {wanted} | {met} |"
+    );
 }
 
-fn at_most(what: &str, value: f64, wanted: f64) {
+fn at_most(out: &mut String, what: &str, value: f64, wanted: f64) {
     if value.is_finite() {
         let met = verdict(value <= wanted, false);
-        println!("| {what} | {value:.0} | | ≤ {wanted} | {met} |");
+        line!(out, "| {what} | {value:.0} | | ≤ {wanted} | {met} |");
     }
 }
 
-fn at_least(what: &str, value: f64, by_cpu: f64, wanted: f64) {
+fn at_least(out: &mut String, what: &str, value: f64, by_cpu: f64, wanted: f64) {
     if value.is_finite() {
         let met = verdict(value >= wanted, by_cpu >= wanted);
-        println!("| {what} | {value:.0} | {by_cpu:.0} | ≥ {wanted} | {met} |");
+        line!(
+            out,
+            "| {what} | {value:.0} | {by_cpu:.0} | ≥ {wanted} | {met} |"
+        );
     }
 }
 
-pub fn speeds(results: &Results, work: f64) {
-    println!(
+pub fn speeds(out: &mut String, results: &Results, work: f64) {
+    line!(
+        out,
         "| Series | Calls/s | CPU would allow | Median µs | p99 µs | Gateway CPU µs | Load and upstream CPU µs |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|");
+    line!(out, "|---|---:|---:|---:|---:|---:|---:|");
     for name in results.names() {
         let of = |value: fn(&Run) -> f64| results.median(name, value);
-        println!(
+        line!(
+            out,
             "| {name} | {:.0} | {:.0} | {:.1} | {:.0} | {:.1} | {:.1} |",
             of(|run| run.figures.rate),
             of(Run::capacity),
@@ -142,52 +159,59 @@ pub fn speeds(results: &Results, work: f64) {
     }
     let rate = |name| results.median(name, |run| run.figures.rate);
     heading(
+        out,
         &format!("Working upstream ({work} µs of work a call)"),
         rate("work direct modern"),
     );
     for ratio in WORKING {
-        row(results, ratio);
+        row(out, results, ratio);
     }
     for (what, name) in [
         ("HTTP calls/s, modern", "work http modern"),
         ("HTTP calls/s, legacy", "work http legacy"),
     ] {
         let by_cpu = results.median(name, Run::capacity);
-        at_least(what, rate(name), by_cpu, 18_000.0);
+        at_least(out, what, rate(name), by_cpu, 18_000.0);
     }
-    above(results, "HTTP", "work one http", "work one direct");
-    heading("Bare upstream (no work)", rate("direct modern"));
+    above(out, results, "HTTP", "work one http", "work one direct");
+    heading(out, "Bare upstream (no work)", rate("direct modern"));
     for ratio in BARE.iter().chain(BEYOND) {
-        row(results, ratio);
+        row(out, results, ratio);
     }
-    above(results, "HTTP", "one http", "one direct");
-    above(results, "stdio", "one stdio", "one direct");
-    println!();
+    above(out, results, "HTTP", "one http", "one direct");
+    above(out, results, "stdio", "one stdio", "one direct");
+    line!(out, "");
 }
 
-fn heading(what: &str, direct: f64) {
-    println!("\n| {what}: direct {direct:.0}/s | Measured | By CPU | Wanted | Met |");
-    println!("|---|---:|---:|---:|---|");
+fn heading(out: &mut String, what: &str, direct: f64) {
+    line!(
+        out,
+        "\n| {what}: direct {direct:.0}/s | Measured | By CPU | Wanted | Met |"
+    );
+    line!(out, "|---|---:|---:|---:|---|");
 }
 
-fn above(results: &Results, what: &str, name: &str, direct: &str) {
+fn above(out: &mut String, results: &Results, what: &str, name: &str, direct: &str) {
     let above = results.compare(name, direct, |one, direct| {
         one.figures.median - direct.figures.median
     });
     let what = format!("one connection, {what}: median above direct, µs");
-    at_most(&what, above, 150.0);
+    at_most(out, &what, above, 150.0);
 }
 
-pub fn counts(counts: &[Count]) {
-    println!("| Counted, a call over HTTP | Figure | | Wanted | Met |");
-    println!("|---|---:|---|---:|---|");
-    let all = |what: &str, value: fn(&Count) -> f64, wanted: f64| {
+pub fn counts(out: &mut String, counts: &[Count]) {
+    line!(
+        out,
+        "| Counted, a call over HTTP | Figure | | Wanted | Met |"
+    );
+    line!(out, "|---|---:|---|---:|---|");
+    let mut all = |what: &str, value: fn(&Count) -> f64, wanted: f64| {
         for count in counts {
             let (what, value) = (format!("{what}, {}", count.name), value(count));
             match count.same_era {
-                true => at_most(&what, value, wanted),
+                true => at_most(out, &what, value, wanted),
                 // Nothing is asked of these; they are here to be compared.
-                false => println!("| {what} | {value:.0} | | | |"),
+                false => line!(out, "| {what} | {value:.0} | | | |"),
             }
         }
     };

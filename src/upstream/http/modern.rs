@@ -75,12 +75,16 @@ impl Shared {
         if let Some(name) = name_of(outgoing) {
             plain(&mut headers, &NAME, &header::encode_value(&name))?;
         }
-        let post = self.post(headers, outgoing.body.clone());
+        let body = outgoing.body.clone();
         let replied = match outgoing.begin {
-            None => post.await?,
-            Some(limit) => tokio::time::timeout(limit, post)
-                .await
-                .map_err(|_| UpstreamError::Timeout { limit })??,
+            None => self.post(headers, body).await?,
+            Some(limit) => {
+                // Boxed: it is rare, and would double what every call takes.
+                let post = Box::pin(self.post(headers, body));
+                tokio::time::timeout(limit, post)
+                    .await
+                    .map_err(|_| UpstreamError::Timeout { limit })??
+            }
         };
         let found = match replied.reply {
             Reply::Stream(events) => Box::pin(self.follow(flight, None, events)).await?,
