@@ -89,6 +89,7 @@ async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Send
         events: Some(events),
         capabilities: None,
         log_level: None,
+        permit: None,
     };
     let request = connection.background(call);
     tokio::pin!(request);

@@ -290,6 +290,7 @@ impl Fleet {
                 events: request.events.clone(),
                 capabilities: None,
                 log_level: None,
+                permit: None,
             };
             match line.connection.request(call).await {
                 // Its gate closed under us: nothing was sent.

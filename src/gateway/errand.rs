@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::ability::Abilities;
 use super::exchange::{Answered, Errand};
 use super::trouble::{Trouble, failed_tool, trouble};
-use super::view::View;
+use super::view::{Origin, View};
 use super::{Client, Reply};
 use crate::upstream::{Notification, Peer};
 use crate::wire::meta::{self, LogLevel};
@@ -29,6 +29,9 @@ pub(super) struct Job {
     pub what: String,
     /// The result was wrapped in the tool's schema for legacy clients.
     pub wrapped: bool,
+    /// The granted tool, by its own name, that hands out what is linked to in
+    /// the result. Entries only.
+    pub via: Option<String>,
     pub view: Arc<View>,
     pub errand: Arc<Errand>,
 }
@@ -36,6 +39,26 @@ pub(super) struct Job {
 impl Job {
     pub fn method(&self) -> &str {
         &self.errand.method
+    }
+
+    /// Made through an entry, whose clients know no server by name.
+    pub fn is_entrys(&self) -> bool {
+        self.errand.right.is_some()
+    }
+
+    /// What failed, to start a sentence with.
+    pub fn subject(&self) -> String {
+        match self.is_entrys() {
+            true => self.what.clone(),
+            false => format!("{} of server {}", self.what, self.errand.server),
+        }
+    }
+
+    pub fn origin(&self) -> Origin<'_> {
+        Origin {
+            server: &self.errand.server,
+            via: self.via.as_deref(),
+        }
     }
 
     /// What a request is about, whoever repeats it: its method and the
@@ -109,7 +132,7 @@ impl Job {
         let server = peer.map_or(self.client.era, |peer| peer.era);
         let mapped = self
             .view
-            .result_to_client(&self.errand.server, self.method(), result);
+            .result_to_client(self.origin(), self.method(), result);
         let spelled = match (server, self.client.era) {
             (Era::Legacy, Era::Modern) => {
                 let info = Some(self.view.server_info());
@@ -124,7 +147,10 @@ impl Job {
         match spelled {
             Ok(spelled) => Reply::result(&self.id, &spelled),
             Err(error) => {
-                let text = format!("server {}: {error}", self.errand.server);
+                let text = match self.is_entrys() {
+                    true => format!("{}: {error}", self.what),
+                    false => format!("server {}: {error}", self.errand.server),
+                };
                 self.error(code::INTERNAL, text)
             }
         }

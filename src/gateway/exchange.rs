@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use super::right::Right;
 use crate::fleet::{CallError, Fleet, Slot};
 use crate::upstream::{
     Call, CallEvent, EventReceiver, EventSender, Notification, Peer, ServerRequest, UpstreamError,
@@ -37,6 +38,8 @@ pub(super) struct Errand {
     pub progress: bool,
     /// `None`: the server's own.
     pub limit: Option<Duration>,
+    /// What it is sent on the strength of, where that may end.
+    pub right: Option<Right>,
 }
 
 impl Errand {
@@ -121,7 +124,10 @@ fn happening(event: CallEvent) -> Happening {
 
 async fn run(fleet: Fleet, errand: Arc<Errand>, events: EventSender) -> Answered {
     let start = tokio::time::Instant::now();
+    let mut renewed: Option<Right> = None;
     loop {
+        let right = renewed.as_ref().or(errand.right.as_ref());
+        let permit = right.map(Right::permit);
         let lease = fleet.lease(&errand.server, &errand.slot, start, errand.limit);
         let (connection, limit) = match lease.await {
             Ok(lease) => lease,
@@ -145,10 +151,17 @@ async fn run(fleet: Fleet, errand: Arc<Errand>, events: EventSender) -> Answered
             events: Some(events.clone()),
             capabilities: Some(&errand.capabilities),
             log_level: errand.level_for(&peer).map(LogLevel::as_str),
+            permit: permit.as_ref(),
         };
         match connection.request(call).await {
             // Its gate closed under us: nothing was sent.
             Err(UpstreamError::Draining) => tokio::task::yield_now().await,
+            // The entry has changed since: nothing was sent.
+            Err(UpstreamError::Revoked)
+                if let Some(right) = right.and_then(|right| right.renewed(&errand.server)) =>
+            {
+                renewed = Some(right);
+            }
             // The limit was cut by what the wait took; the caller knows the
             // whole one.
             Err(UpstreamError::Timeout { .. }) => {

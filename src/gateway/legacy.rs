@@ -240,10 +240,7 @@ impl LegacyCall {
     }
 
     fn fail(&self, reason: String) -> Item {
-        let text = format!(
-            "{} of server {}: {reason}",
-            self.job.what, self.job.errand.server
-        );
+        let text = format!("{}: {reason}", self.job.subject());
         let trouble = match self.job.method() {
             "tools/call" => Trouble::Result(text),
             _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),

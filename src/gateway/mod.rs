@@ -32,6 +32,7 @@ mod naming;
 mod parked;
 mod questions;
 mod resolve;
+mod right;
 mod scope;
 mod seal;
 mod session;
@@ -165,7 +166,7 @@ impl Gateway {
             hub: Hub::new(fleet.clone(), filters.clone()),
             fleet,
             store,
-            views: Arc::new(Views::new(filters)),
+            views: Arc::new(Views::new(filters, seal.clone())),
             sessions: Arc::new(sessions),
             feeds: Feeds::default(),
             parked: Parked::default(),
@@ -227,7 +228,7 @@ impl Gateway {
         let view = self.view(caller);
         view.offers(incoming.method)?;
         let asked = Asked::read(incoming.params);
-        let job = resolve(caller, client, incoming, asked, view)?;
+        let job = resolve(&self.store, caller, client, incoming, asked, view)?;
         self.start(job, asked)
     }
 

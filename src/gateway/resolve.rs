@@ -8,10 +8,12 @@ use serde_json::value::RawValue;
 use super::ability::Abilities;
 use super::errand::Job;
 use super::exchange::Errand;
+use super::right::{Need, Right};
 use super::session::Session;
 use super::view::View;
 use super::{Caller, Client, Incoming, Scope, text_of, text_param};
 use crate::fleet::Slot;
+use crate::store::Store;
 use crate::wire::object::{find, member, part, set_member};
 use crate::wire::result::error_to_modern;
 use crate::wire::{Era, RpcError, capability, code, meta, method};
@@ -53,9 +55,12 @@ struct Place {
     /// As the server does.
     there: Option<String>,
     wrapped: bool,
+    /// What an entry must have been granted for it.
+    need: Need,
 }
 
 pub(super) fn resolve(
+    store: &Arc<dyn Store>,
     caller: &Caller,
     client: &Client,
     incoming: Incoming<'_>,
@@ -91,6 +96,10 @@ pub(super) fn resolve(
         id: incoming.id.to_owned(),
         what: place.what,
         wrapped: place.wrapped,
+        via: match (&place.need, &caller.scope) {
+            (Need::Tool { tool, .. } | Need::Link { tool }, Scope::Entry(_)) => Some(tool.clone()),
+            _ => None,
+        },
         errand: Arc::new(Errand {
             server: place.server,
             slot: Slot {
@@ -112,6 +121,11 @@ pub(super) fn resolve(
             hears_log: client.era == Era::Legacy,
             progress: token.is_some(),
             limit: None,
+            right: caller.scope.grant().map(|grant| Right {
+                store: store.clone(),
+                grant: grant.clone(),
+                need: place.need,
+            }),
         }),
         token,
         abilities,
@@ -145,6 +159,13 @@ fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<P
     match (target, &caller.scope) {
         (Some(target), _) => Ok(Place {
             params: None,
+            need: match kind {
+                Kind::Tool => Need::Tool {
+                    name: name.clone(),
+                    tool: target.name.clone(),
+                },
+                Kind::Prompt => Need::Prompts,
+            },
             there: Some(target.name.clone()),
             server: target.server.clone(),
             wrapped: target.wrapped,
@@ -157,34 +178,61 @@ fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<P
             there: None,
             what: name,
             wrapped: false,
+            need: Need::Prompts,
         }),
         (None, Scope::Everything { .. } | Scope::Entry(_)) => {
             let word = match kind {
                 Kind::Tool => "tool",
                 Kind::Prompt => "prompt",
             };
-            let mut text = format!("Unknown {word}: {name}");
+            let mut error = unknown(word, &name);
             if let Some(server) = view.absent(&name) {
-                text = format!("{text}; server {server:?} is not connected");
+                error.message += &format!("; server {server:?} is not connected");
             }
             let granted = caller.scope.grant().and_then(|grant| grant.tool(&name));
             if matches!(kind, Kind::Tool) && granted.is_some() {
-                text = format!("{text}; it is not available now");
+                error.message += "; it is not available now";
             }
-            Err(RpcError::new(code::INVALID_PARAMS, text))
+            Err(error)
         }
+    }
+}
+
+pub(super) fn unknown(word: &str, name: &str) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, format!("Unknown {word}: {name}"))
+}
+
+pub(super) fn no_resource(uri: &str) -> RpcError {
+    let text = format!("Resource not found: {uri}");
+    let error = RpcError::new(code::RESOURCE_NOT_FOUND, text);
+    match serde_json::value::to_raw_value(&serde_json::json!({ "uri": uri })) {
+        Ok(data) => error.with_data(data),
+        Err(_) => error,
     }
 }
 
 fn resource(caller: &Caller, view: &View, asked: Asked<'_>) -> Result<Place, RpcError> {
     let uri = text_of(asked.uri, "uri")?;
-    let (server, there) = place_of(&caller.scope, view, &uri)?;
+    let (server, there, need) = match view.handed(&uri) {
+        Some((granted, there)) => (
+            granted.server.as_str().into(),
+            there.to_owned(),
+            Need::Link {
+                tool: granted.tool.clone(),
+            },
+        ),
+        None => {
+            let (server, there) = place_of(&caller.scope, view, &uri)?;
+            (server, there, Need::Resources)
+        }
+    };
     Ok(Place {
         params: None,
         there: Some(there),
         server,
         what: uri,
         wrapped: false,
+        need,
     })
 }
 
@@ -200,15 +248,7 @@ pub(super) fn place_of(
     }
     match scope {
         Scope::Server(server) => Ok((server.clone(), uri.to_owned())),
-        Scope::Everything { .. } | Scope::Entry(_) => {
-            let text = format!("Resource not found: {uri}");
-            let mut error = RpcError::new(code::RESOURCE_NOT_FOUND, text);
-            let data = serde_json::json!({ "uri": uri });
-            if let Ok(data) = serde_json::value::to_raw_value(&data) {
-                error = error.with_data(data);
-            }
-            Err(error)
-        }
+        Scope::Everything { .. } | Scope::Entry(_) => Err(no_resource(uri)),
     }
 }
 
@@ -234,10 +274,7 @@ fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Pla
                     target.name.clone(),
                 ),
                 (None, Scope::Server(server)) => (server.clone(), "name", name.clone(), name),
-                _ => {
-                    let text = format!("Unknown prompt: {name}");
-                    return Err(RpcError::new(code::INVALID_PARAMS, text));
-                }
+                _ => return Err(unknown("prompt", &name)),
             }
         }
         "ref/resource" => {
@@ -257,6 +294,10 @@ fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Pla
         what: here,
         there: None,
         wrapped: false,
+        need: match member_name {
+            "name" => Need::Prompts,
+            _ => Need::Resources,
+        },
     })
 }
 

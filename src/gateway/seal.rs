@@ -4,7 +4,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use ring::hkdf::{HKDF_SHA256, Salt};
+use ring::hkdf::{HKDF_SHA256, Prk, Salt};
+use ring::hmac;
+
+use subtle::ConstantTimeEq;
 
 use crate::config::Secret;
 
@@ -27,7 +30,11 @@ impl Purpose {
 pub struct Seal {
     session: LessSafeKey,
     request_state: LessSafeKey,
+    marks: hmac::Key,
 }
+
+/// The bytes of a mark.
+const MARK: usize = 16;
 
 impl Seal {
     /// The same secret, in another process, opens what this one sealed.
@@ -35,7 +42,27 @@ impl Seal {
         Seal {
             session: derive(secret, Purpose::Session),
             request_state: derive(secret, Purpose::RequestState),
+            marks: marks(secret),
         }
+    }
+
+    /// Marks something as handed out by us to this principal. The same thing
+    /// always gets the same mark, which nobody else can make.
+    pub fn mark(&self, principal: &str, parts: &[&str]) -> String {
+        let mut context = hmac::Context::with_key(&self.marks);
+        for part in std::iter::once(&principal).chain(parts) {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part.as_bytes());
+        }
+        let mark = context.sign();
+        let bytes = mark.as_ref().iter().take(MARK);
+        bytes.map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether `mark` is the one that [`Seal::mark`] makes; in constant time.
+    pub fn is_mark(&self, mark: &str, principal: &str, parts: &[&str]) -> bool {
+        let ours = self.mark(principal, parts);
+        ours.as_bytes().ct_eq(mark.as_bytes()).into()
     }
 
     /// Seals `bytes` for one principal, as text that fits a header.
@@ -82,11 +109,23 @@ impl Seal {
 
 fn derive(secret: &Secret, purpose: Purpose) -> LessSafeKey {
     let label = [purpose.label()];
-    let key = Salt::new(HKDF_SHA256, b"portway seal 1").extract(secret.expose().as_bytes());
+    let key = extracted(secret);
     let key = key
         .expand(&label, &CHACHA20_POLY1305)
         .expect("a key is shorter than HKDF's limit");
     LessSafeKey::new(UnboundKey::from(key))
+}
+
+fn marks(secret: &Secret) -> hmac::Key {
+    let key = extracted(secret);
+    let key = key
+        .expand(&[b"portway mark"], hmac::HMAC_SHA256)
+        .expect("a key is shorter than HKDF's limit");
+    hmac::Key::from(key)
+}
+
+fn extracted(secret: &Secret) -> Prk {
+    Salt::new(HKDF_SHA256, b"portway seal 1").extract(secret.expose().as_bytes())
 }
 
 /// Random bytes of the system.
@@ -138,6 +177,24 @@ mod tests {
             let short = &text[..at];
             assert_eq!(seal.open(Purpose::RequestState, "admin", short), None);
         }
+    }
+
+    #[test]
+    fn e12_a_mark_is_of_one_principal_and_one_thing() {
+        let mark = seal().mark("entry:1", &["a", "bc"]);
+        assert_eq!(mark.len(), 2 * MARK);
+        assert_eq!(mark, seal().mark("entry:1", &["a", "bc"]));
+        assert!(seal().is_mark(&mark, "entry:1", &["a", "bc"]));
+        let other = Seal::new(&Secret::new("another secret of 32 characters!"));
+        assert!(!other.is_mark(&mark, "entry:1", &["a", "bc"]));
+        for (principal, parts) in [
+            ("entry:2", ["a", "bc"]),
+            ("entry:1", ["ab", "c"]),
+            ("entry:1", ["a", "b"]),
+        ] {
+            assert!(!seal().is_mark(&mark, principal, &parts));
+        }
+        assert!(!seal().is_mark(&mark[..8], "entry:1", &["a", "bc"]));
     }
 
     #[test]

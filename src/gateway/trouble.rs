@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::errand::Job;
+use super::resolve::{no_resource, unknown};
 use crate::fleet::CallError;
 use crate::upstream::{Peer, UpstreamError};
 use crate::wire::result::{error_to_legacy, error_to_modern};
@@ -17,11 +18,14 @@ pub(super) enum Trouble {
 }
 
 pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Trouble {
-    let (what, server) = (&job.what, &job.errand.server);
+    let subject = job.subject();
     let text = match error {
+        CallError::Upstream(UpstreamError::Revoked) => return Trouble::Error(gone(job)),
         CallError::Upstream(UpstreamError::Rpc(error)) => {
             let error = match job.method() {
-                "resources/read" | "completion/complete" => job.view.error_to_client(server, error),
+                "resources/read" | "completion/complete" => {
+                    job.view.error_to_client(job.origin(), error)
+                }
                 // What a tool or a prompt says of a failure is its own.
                 _ => error,
             };
@@ -34,17 +38,48 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
             }
         }
         CallError::Upstream(error @ UpstreamError::Timeout { .. }) => {
-            format!("{what} of server {server}: {error}; the call was cancelled")
+            format!("{subject}: {error}; the call was cancelled")
         }
         CallError::Upstream(error) => {
-            let text = format!("{what} of server {server}: {error}");
+            let text = match job.is_entrys() {
+                true => format!("{subject}: {}", discreet(&error)),
+                false => format!("{subject}: {error}"),
+            };
             return Trouble::Error(RpcError::new(code::INTERNAL, text));
         }
+        _ if job.is_entrys() => format!("{subject}: its server is not connected"),
         error => error.to_string(),
     };
     match job.method() {
         "tools/call" => Trouble::Result(text),
         _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
+    }
+}
+
+/// As if it had never been there: the entry no longer has it.
+fn gone(job: &Job) -> RpcError {
+    let error = match job.method() {
+        "tools/call" => unknown("tool", &job.what),
+        "prompts/get" => unknown("prompt", &job.what),
+        _ => no_resource(&job.what),
+    };
+    match job.client.era {
+        Era::Modern => error_to_modern(error, None),
+        Era::Legacy => error,
+    }
+}
+
+/// Who has an entry's key need not know what runs behind it, nor what that
+/// wrote to its log.
+fn discreet(error: &UpstreamError) -> &'static str {
+    match error {
+        UpstreamError::Lost(_) => {
+            "the connection was lost before the answer; the request may have run"
+        }
+        UpstreamError::TooLarge { .. } => "the answer is too large",
+        UpstreamError::Login(_) => "the server behind it wants a login",
+        UpstreamError::Protocol(_) => "the server behind it answered in a way MCP does not allow",
+        _ => "the server behind it cannot be reached",
     }
 }
 

@@ -45,6 +45,17 @@ pub fn split(uri: &str) -> Option<(String, &str)> {
     Some((decoded(server)?, own))
 }
 
+/// A URI that was handed out for itself, with the mark that says so. No
+/// server's name is written like a mark.
+pub fn marked(mark: &str, uri: &str) -> String {
+    format!("{SCHEME}!{mark}/{uri}")
+}
+
+/// The mark and the server's own URI.
+pub fn unmarked(uri: &str) -> Option<(&str, &str)> {
+    uri.strip_prefix(SCHEME)?.strip_prefix('!')?.split_once('/')
+}
+
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -68,31 +79,48 @@ pub fn authority(uri: &str) -> Option<&str> {
     rest.split(['/', '?', '#']).next()
 }
 
-/// A server's result with every URI in it as clients of all servers see it;
-/// all else as it was written.
-pub fn result<'a>(server: &str, method: &str, result: &'a RawValue) -> Cow<'a, RawValue> {
+/// Where a URI stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Something to be read.
+    Link,
+    /// The name of what is there, or was asked for.
+    Content,
+}
+
+/// How clients of an endpoint see a URI; `None` as it is.
+pub type Spell<'s> = &'s dyn Fn(&str, Role) -> Option<String>;
+
+/// How clients of all servers do.
+pub fn to_shared(server: &str) -> impl Fn(&str, Role) -> Option<String> + use<'_> {
+    move |uri, _| (!stays(uri)).then(|| shared(server, uri).into_owned())
+}
+
+/// A server's result with every URI in it as the clients of an endpoint see
+/// it; all else as it was written.
+pub fn result<'a>(spell: Spell<'_>, method: &str, result: &'a RawValue) -> Cow<'a, RawValue> {
     // Most results name no resource at all.
     if !mentions(result, "uri") {
         return Cow::Borrowed(result);
     }
     match method {
-        "tools/call" => inside(result, "content", |content| blocks(server, content)),
+        "tools/call" => inside(result, "content", |content| blocks(spell, content)),
         "prompts/get" => inside(result, "messages", |messages| {
             map_elements(messages, |message| {
-                inside(message, "content", |content| blocks(server, content))
+                inside(message, "content", |content| blocks(spell, content))
             })
         }),
         "resources/read" => inside(result, "contents", |contents| {
-            map_elements(contents, |content| with_uri(server, content))
+            map_elements(contents, |content| with_uri(spell, content, Role::Content))
         }),
         _ => Cow::Borrowed(result),
     }
 }
 
 /// The data of a server's error: which resource was not found.
-pub fn error(server: &str, mut error: RpcError) -> RpcError {
+pub fn error(spell: Spell<'_>, mut error: RpcError) -> RpcError {
     if let Some(data) = error.data.take() {
-        error.data = Some(with_uri(server, &data).into_owned());
+        error.data = Some(with_uri(spell, &data, Role::Content).into_owned());
     }
     error
 }
@@ -110,31 +138,31 @@ fn inside<'a>(
 }
 
 /// One content block, or a list of them.
-fn blocks<'a>(server: &str, content: &'a RawValue) -> Cow<'a, RawValue> {
+fn blocks<'a>(spell: Spell<'_>, content: &'a RawValue) -> Cow<'a, RawValue> {
     if is_object(content) {
-        return block(server, content);
+        return block(spell, content);
     }
-    map_elements(content, |content| block(server, content))
+    map_elements(content, |content| block(spell, content))
 }
 
-fn block<'a>(server: &str, block: &'a RawValue) -> Cow<'a, RawValue> {
+fn block<'a>(spell: Spell<'_>, block: &'a RawValue) -> Cow<'a, RawValue> {
     let [kind, resource] = pick(block, ["type", "resource"]);
     match (kind.and_then(text).as_deref(), resource) {
-        (Some("resource_link"), _) => with_uri(server, block),
-        (Some("resource"), Some(_)) => {
-            inside(block, "resource", |resource| with_uri(server, resource))
-        }
+        (Some("resource_link"), _) => with_uri(spell, block, Role::Link),
+        (Some("resource"), Some(_)) => inside(block, "resource", |resource| {
+            with_uri(spell, resource, Role::Content)
+        }),
         _ => Cow::Borrowed(block),
     }
 }
 
-fn with_uri<'a>(server: &str, holder: &'a RawValue) -> Cow<'a, RawValue> {
-    inside(holder, "uri", |written| match text(written) {
-        Some(uri) if !stays(&uri) => match to_raw_value(&shared(server, &uri)) {
-            Ok(uri) => Cow::Owned(uri),
-            Err(_) => Cow::Borrowed(written),
-        },
-        _ => Cow::Borrowed(written),
+fn with_uri<'a>(spell: Spell<'_>, holder: &'a RawValue, role: Role) -> Cow<'a, RawValue> {
+    inside(holder, "uri", |written| {
+        let spelled = text(written).and_then(|uri| spell(&uri, role));
+        match spelled.and_then(|uri| to_raw_value(&uri).ok()) {
+            Some(uri) => Cow::Owned(uri),
+            None => Cow::Borrowed(written),
+        }
     })
 }
 
@@ -171,7 +199,7 @@ mod tests {
             ("tools/call", r#"["uri"]"#, r#"["uri"]"#),
         ] {
             let raw = RawValue::from_string(from.to_owned()).unwrap();
-            let mapped = result("s s", method, &raw);
+            let mapped = result(&to_shared("s s"), method, &raw);
             assert_eq!(mapped.get(), to, "{method}");
             assert_eq!(matches!(mapped, Cow::Borrowed(_)), from == to);
         }
@@ -188,10 +216,10 @@ mod tests {
             ("[]", "[]"),
         ] {
             let data = RawValue::from_string(from.to_owned()).unwrap();
-            let mapped = error("s", RpcError::new(-32002, "no").with_data(data));
+            let mapped = error(&to_shared("s"), RpcError::new(-32002, "no").with_data(data));
             assert_eq!(mapped.data.unwrap().get(), to);
         }
-        assert!(error("s", RpcError::new(1, "")).data.is_none());
+        assert!(error(&to_shared("s"), RpcError::new(1, "")).data.is_none());
     }
 
     #[test]

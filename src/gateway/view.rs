@@ -8,6 +8,7 @@ pub(super) mod fixture;
 mod granted;
 mod hello;
 mod kept;
+mod links;
 mod list;
 #[cfg(test)]
 mod tests;
@@ -18,14 +19,16 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::uris;
+use super::uris::{self, Role};
 use crate::fleet::catalog::Kind;
+use crate::store::GrantedTool;
 use crate::wire::header::ParamHeader;
 use crate::wire::{self, Era, RpcError, code};
 
 pub use kept::Views;
 
 use hello::Hello;
+use links::Links;
 use list::List;
 
 /// The catalog of one scope at one moment. Immutable.
@@ -40,6 +43,8 @@ pub struct View {
     servers: BTreeSet<Arc<str>>,
     /// URIs that stay as they are, and whose they are.
     verbatim: HashMap<String, Arc<str>>,
+    /// What an entry's tools may have linked to.
+    links: Option<Links>,
     /// How names of servers start that are defined and not there.
     absent: Vec<(String, Arc<str>)>,
     /// Why there is nothing to show.
@@ -56,6 +61,14 @@ pub struct Target {
     pub headers: Vec<ParamHeader>,
     /// Its `outputSchema` was wrapped for legacy clients, so its results are.
     pub wrapped: bool,
+}
+
+/// Where something that a client is handed comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    pub server: &'a str,
+    /// The granted tool, by its own name, where an entry got it by that.
+    pub via: Option<&'a str>,
 }
 
 /// A client as lists see it: which spelling it gets.
@@ -128,22 +141,38 @@ impl View {
     /// A server's result with its URIs as this endpoint's clients know them.
     pub fn result_to_client<'a>(
         &self,
-        server: &str,
+        origin: Origin<'_>,
         method: &str,
         result: &'a RawValue,
     ) -> Cow<'a, RawValue> {
         match self.only {
             Some(_) => Cow::Borrowed(result),
-            None => uris::result(server, method, result),
+            None => uris::result(&|uri, role| self.spelled(origin, uri, role), method, result),
         }
     }
 
     /// A server's error with the URI as this endpoint's clients know it.
-    pub fn error_to_client(&self, server: &str, error: RpcError) -> RpcError {
+    pub fn error_to_client(&self, origin: Origin<'_>, error: RpcError) -> RpcError {
         match self.only {
             Some(_) => error,
-            None => uris::error(server, error),
+            None => uris::error(&|uri, role| self.spelled(origin, uri, role), error),
         }
+    }
+
+    fn spelled(&self, origin: Origin<'_>, uri: &str, role: Role) -> Option<String> {
+        let server = origin.server;
+        match (&self.links, origin.via) {
+            (Some(links), Some(tool)) if !self.servers.contains(server) => {
+                links.hand(server, tool, uri, role)
+            }
+            _ => uris::to_shared(server)(uri, role),
+        }
+    }
+
+    /// The granted tool that handed a URI to this entry, and the URI it has
+    /// at that tool's server.
+    pub fn handed<'a>(&self, uri: &'a str) -> Option<(&GrantedTool, &'a str)> {
+        self.links.as_ref()?.open(uri)
     }
 
     /// The result of a list method, whole and spelled for its reader.

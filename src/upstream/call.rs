@@ -1,12 +1,13 @@
 //! What is asked of a server, and what it says or asks meanwhile.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use super::pending::Pause;
-use super::{EventSender, Outbox};
+use super::{EventSender, Outbox, Permit};
 use crate::wire::{self, RpcError};
 
 /// One request to a server.
@@ -27,6 +28,8 @@ pub struct Call<'a> {
     pub capabilities: Option<&'a RawValue>,
     /// From which level on a modern server may log into this request.
     pub log_level: Option<&'a str>,
+    /// Looked at when the request is written.
+    pub permit: Option<&'a Arc<dyn Permit>>,
 }
 
 impl<'a> Call<'a> {
@@ -40,6 +43,7 @@ impl<'a> Call<'a> {
             events: None,
             capabilities: None,
             log_level: None,
+            permit: None,
         }
     }
 

@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use url::Url;
 
 use super::lines::quote;
+use super::permit::{Passing, Permit};
 use super::reply::Failure;
 use super::{Options, UpstreamError};
 use crate::config::Redactor;
@@ -103,6 +104,17 @@ impl Endpoint {
         headers: &Headers,
         body: Bytes,
     ) -> Result<Response<Received>, Failure> {
+        self.send_permitted(method, headers, body, None).await
+    }
+
+    /// The same, if the permit still holds once there is a connection.
+    pub async fn send_permitted(
+        &self,
+        method: Method,
+        headers: &Headers,
+        body: Bytes,
+        permit: Option<&Arc<dyn Permit>>,
+    ) -> Result<Response<Received>, Failure> {
         let line = match self.shelf.take() {
             Some(line) => line,
             None => {
@@ -115,7 +127,8 @@ impl Endpoint {
                 Line::new(socket)
             }
         };
-        let answer = self.exchange(line, &method, headers, &body).await;
+        let passing = Passing::enter(permit)?;
+        let answer = self.exchange(line, &method, headers, &body, passing).await;
         answer.map_err(|error| {
             let causes = self.quote(&causes(&error));
             Failure::Broken(format!("{self}: {causes}"))
@@ -128,6 +141,7 @@ impl Endpoint {
         method: &Method,
         headers: &Headers,
         body: &[u8],
+        passing: Passing,
     ) -> io::Result<Response<Received>> {
         let copied = if body.len() <= COPIED { body.len() } else { 0 };
         let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -142,6 +156,7 @@ impl Endpoint {
         };
         // A server that refuses the rest of a request may have said why.
         let sent = sent.await;
+        drop(passing);
         loop {
             let head = head::read(&mut line.buffer).map_err(io::Error::other)?;
             if let Some(head) = head {

@@ -35,6 +35,9 @@ pub enum UpstreamError {
     /// The connection no longer takes calls; nothing was sent.
     #[error("the connection is being replaced")]
     Draining,
+    /// What it was to be sent on the strength of has ended; nothing was sent.
+    #[error("the permission to call has ended")]
+    Revoked,
     /// The connection ended while the request may already have run.
     #[error("the connection was lost before the answer; the request may have run ({0})")]
     Lost(String),

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::client::{Endpoint, Headers};
 use super::peer::{Peer, Spelling};
 use super::pending::Answer;
+use super::permit::{Line, Permit};
 use super::pipe::{CancelOnDrop, Pipe, Receiver};
 use super::reply::{Failure, Reply};
 use super::{
@@ -69,7 +70,7 @@ struct Shared {
 
 /// What the owner of a connection gets, once there is one.
 struct Ends {
-    queue: mpsc::Receiver<Bytes>,
+    queue: mpsc::Receiver<Line>,
     inbound: mpsc::Receiver<Inbound>,
     gone: watch::Receiver<Option<UpstreamError>>,
 }
@@ -128,7 +129,7 @@ impl Http {
         let id = shared.receiver.pending.next_id();
         let body = Bytes::from(spelling.request(&call, id)?);
         let mut ticket = shared.receiver.pending.expect(id, &call)?;
-        let flight = Flight::new(shared, spelling.era, id, call.events);
+        let flight = Flight::new(shared, spelling.era, id, call.events).permit(call.permit);
         let mut cancel = CancelOnDrop {
             outbox: &shared.receiver.outbox,
             pending: &shared.receiver.pending,
@@ -190,10 +191,15 @@ impl Shared {
         (self.receiver.log)(LogStream::Portway, text);
     }
 
-    async fn post(&self, mut headers: Headers, body: Bytes) -> Result<Replied, Failure> {
+    async fn post(
+        &self,
+        mut headers: Headers,
+        body: Bytes,
+        permit: Option<&Arc<dyn Permit>>,
+    ) -> Result<Replied, Failure> {
         headers.add(&header::ACCEPT, &BOTH);
         headers.add(&header::CONTENT_TYPE, &JSON);
-        self.ask(Method::POST, &headers, body).await
+        self.ask(Method::POST, &headers, body, permit).await
     }
 
     async fn ask(
@@ -201,8 +207,10 @@ impl Shared {
         method: Method,
         headers: &Headers,
         body: Bytes,
+        permit: Option<&Arc<dyn Permit>>,
     ) -> Result<Replied, Failure> {
-        let response = self.endpoint.send(method, headers, body).await?;
+        let sent = self.endpoint.send_permitted(method, headers, body, permit);
+        let response = sent.await?;
         let session = response.headers().get(SESSION).cloned();
         let reply = self.endpoint.read(response, &self.limits).await?;
         Ok(Replied { reply, session })
@@ -223,13 +231,13 @@ struct Replied {
 /// Owns what runs beside the requests, to the end.
 async fn keep(
     shared: Arc<Shared>,
-    queue: mpsc::Receiver<Bytes>,
+    queue: mpsc::Receiver<Line>,
     stop: CancellationToken,
 ) -> Option<usize> {
-    let post = |message: Bytes| {
+    let post = |message: Line| {
         let shared = shared.clone();
         async move {
-            let post = shared.deliver(message);
+            let post = shared.deliver(message.bytes);
             match tokio::time::timeout(POST_LIMIT, post).await {
                 Ok(Ok(())) => {}
                 Ok(Err(failure)) => shared.log(&UpstreamError::from(failure).to_string()),

@@ -15,6 +15,7 @@ use super::events::Events;
 use super::handshake;
 use super::http::{BOTH, JSON};
 use super::peer::Peer;
+use super::permit::Line;
 use super::pipe::{Pipe, Receiver};
 use super::reply::{Failure, Reply};
 use super::{
@@ -136,7 +137,7 @@ fn start(messages: Endpoint, events: Box<Events>, options: &Options) -> Link {
 
 async fn keep(
     sender: Arc<Sender>,
-    queue: mpsc::Receiver<Bytes>,
+    queue: mpsc::Receiver<Line>,
     events: Box<Events>,
     receiver: Receiver,
     stop: CancellationToken,
@@ -183,13 +184,13 @@ struct Sender {
 impl Sender {
     /// Posts one message. If the server does not take it, whoever waits for
     /// an answer to it hears that at once.
-    async fn post(&self, message: Bytes) {
-        let error = match tokio::time::timeout(POST_LIMIT, self.send(message.clone())).await {
+    async fn post(&self, message: Line) {
+        let error = match tokio::time::timeout(POST_LIMIT, self.send(&message)).await {
             Ok(Ok(())) => return,
             Ok(Err(failure)) => UpstreamError::from(failure),
             Err(_) => UpstreamError::Lost(format!("{} is slow to take a message", self.endpoint)),
         };
-        match wire::parse_upstream(&message) {
+        match wire::parse_upstream(&message.bytes) {
             Ok(Message::Request { id, .. }) => {
                 if let Some(id) = id.as_u64() {
                     self.pipe.pending().resolve(id, Err(error));
@@ -199,11 +200,16 @@ impl Sender {
         }
     }
 
-    async fn send(&self, message: Bytes) -> Result<(), Failure> {
+    async fn send(&self, message: &Line) -> Result<(), Failure> {
         let mut headers = Headers::new();
         headers.add(&header::ACCEPT, &BOTH);
         headers.add(&header::CONTENT_TYPE, &JSON);
-        let sent = self.endpoint.send(Method::POST, &headers, message);
+        let sent = self.endpoint.send_permitted(
+            Method::POST,
+            &headers,
+            message.bytes.clone(),
+            message.permit(),
+        );
         let response = sent.await?;
         if response.status().is_success() {
             // "Accepted", in whatever words.

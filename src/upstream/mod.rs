@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -33,6 +32,7 @@ mod legacy_sse;
 mod lines;
 mod peer;
 mod pending;
+mod permit;
 mod pipe;
 mod poster;
 pub mod process;
@@ -46,6 +46,7 @@ mod unread;
 pub use call::{Call, CallEvent, Inbound, Notification, ServerRequest};
 pub use error::UpstreamError;
 pub use peer::Peer;
+pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
 use self::http::Http;
@@ -53,11 +54,12 @@ pub(crate) use lines::printable;
 
 use peer::Spelling;
 use pending::{Answer, Gate};
+use permit::Line;
 use pipe::Pipe;
 
 /// Messages to the server that expect no answer through us: notifications,
 /// cancellations, replies to its own requests.
-pub(crate) type Outbox = mpsc::Sender<Bytes>;
+pub(crate) type Outbox = mpsc::Sender<Line>;
 
 /// How many unasked-for messages of a server may wait for its owner.
 const INBOUND_QUEUE: usize = 256;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
 
 use super::peer::{Spelling, empty_object};
 use super::pending::{Answer, Pending, Ticket};
+use super::permit::Line;
 use super::{
     Call, CallEvent, Inbound, LogSink, LogStream, Notification, Options, Outbox, ServerRequest,
     UpstreamError,
@@ -84,7 +84,7 @@ impl Pipe {
         &self.pending
     }
 
-    pub async fn send(&self, message: Bytes) -> Result<(), UpstreamError> {
+    pub async fn send(&self, message: Line) -> Result<(), UpstreamError> {
         self.outbox
             .send(message)
             .await
@@ -107,7 +107,8 @@ impl Pipe {
             // understand the probe need not hear of its end.
             armed: !matches!(call.method, "initialize" | "server/discover"),
         };
-        let answer = self.exchange(message.into(), &mut ticket, call.limit).await;
+        let line = Line::new(message.into(), call.permit, &self.pending, id);
+        let answer = self.exchange(line, &mut ticket, call.limit).await;
         // Only a caller that gave up cancels; an answer of any kind ends it.
         cancel.armed &= matches!(answer, Err(UpstreamError::Timeout { .. }));
         answer
@@ -138,7 +139,7 @@ impl Pipe {
 
     async fn exchange(
         &self,
-        message: Bytes,
+        message: Line,
         ticket: &mut Ticket,
         limit: Option<Duration>,
     ) -> Answer {

@@ -1,10 +1,10 @@
 //! Carries queued messages to a server that takes each as a request of its
 //! own.
 
-use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::permit::Line;
 use crate::wire::{self, Message};
 
 const AT_ONCE: usize = 16;
@@ -12,9 +12,9 @@ const AT_ONCE: usize = 16;
 /// Posts what comes out of `queue`, several messages at a time: one that the
 /// server is slow to take delays no other. Only what follows the end of the
 /// handshake waits for it.
-pub(crate) async fn run<F, P>(mut queue: mpsc::Receiver<Bytes>, post: P)
+pub(crate) async fn run<F, P>(mut queue: mpsc::Receiver<Line>, post: P)
 where
-    P: Fn(Bytes) -> F,
+    P: Fn(Line) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
     let mut flying = JoinSet::new();
@@ -23,7 +23,7 @@ where
         if flying.len() >= AT_ONCE {
             flying.join_next().await;
         }
-        if ends_handshake(&message) {
+        if ends_handshake(&message.bytes) {
             post(message).await;
         } else {
             flying.spawn(post(message));

@@ -5,13 +5,14 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::lines::{Line, Lines, printable};
+use super::lines::{Line as Read, Lines, printable};
+use super::permit::{Line, Passing};
 use super::pipe::{Pipe, Receiver};
 use super::process::{self, Exit, Grace, Process};
 use super::unread::unread;
@@ -314,25 +315,26 @@ impl Tail {
 /// Writes until told to stop; then says how many bytes nobody has read.
 async fn write(
     mut stdin: impl AsyncWrite + AsFd + Unpin,
-    mut queue: mpsc::Receiver<Bytes>,
+    mut queue: mpsc::Receiver<Line>,
     stop: CancellationToken,
 ) -> Option<usize> {
     let mut batch = BytesMut::new();
+    let mut passing = Vec::new();
     let work = async {
         while let Some(message) = queue.recv().await {
-            batch.extend_from_slice(&message);
-            batch.extend_from_slice(b"\n");
+            put(&mut batch, &mut passing, &message);
             // What queued up meanwhile goes out in the same write.
             while batch.len() < 64 << 10 {
                 let Ok(message) = queue.try_recv() else { break };
-                batch.extend_from_slice(&message);
-                batch.extend_from_slice(b"\n");
+                put(&mut batch, &mut passing, &message);
             }
             if stdin.write_all(&batch).await.is_err() || stdin.flush().await.is_err() {
                 // The reader's end tells why.
+                passing.clear();
                 return;
             }
             batch.clear();
+            passing.clear();
             if batch.capacity() > 1 << 20 {
                 batch = BytesMut::new();
             }
@@ -345,9 +347,20 @@ async fn write(
     // What never reached the pipe was not read either.
     let mut unsent = batch.len();
     while let Ok(message) = queue.try_recv() {
-        unsent += message.len();
+        unsent += message.bytes.len();
     }
     unread(stdin.as_fd()).map(|unread| unread + unsent)
+}
+
+fn put(batch: &mut BytesMut, passing: &mut Vec<Passing>, message: &Line) {
+    let Some(entered) = message.enter() else {
+        return;
+    };
+    if message.permit().is_some() {
+        passing.push(entered);
+    }
+    batch.extend_from_slice(&message.bytes);
+    batch.extend_from_slice(b"\n");
 }
 
 /// Reads messages until the stream or our patience ends; says why.
@@ -355,13 +368,13 @@ async fn read(stdout: impl AsyncRead + Unpin, receiver: Receiver, limit: usize) 
     let mut lines = Lines::new(stdout, limit);
     loop {
         match lines.next().await {
-            Ok(Some(Line::Whole(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
-            Ok(Some(Line::Whole(line))) => {
+            Ok(Some(Read::Whole(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
+            Ok(Some(Read::Whole(line))) => {
                 if let Err(reason) = receiver.receive(&line) {
                     return reason;
                 }
             }
-            Ok(Some(Line::TooLong(_))) => return UpstreamError::TooLarge { limit },
+            Ok(Some(Read::TooLong(_))) => return UpstreamError::TooLarge { limit },
             Ok(None) => return UpstreamError::Lost("it closed its stdout".into()),
             Err(error) => return UpstreamError::Lost(error.to_string()),
         }
@@ -372,7 +385,7 @@ async fn read(stdout: impl AsyncRead + Unpin, receiver: Receiver, limit: usize) 
 /// its last lines.
 async fn drain(stderr: impl AsyncRead + Unpin, options: Options, tail: Tail) {
     let mut lines = Lines::new(stderr, STDERR_LINE);
-    while let Ok(Some(Line::Whole(line) | Line::TooLong(line))) = lines.next().await {
+    while let Ok(Some(Read::Whole(line) | Read::TooLong(line))) = lines.next().await {
         let text = String::from_utf8_lossy(&line);
         (options.log)(LogStream::Stderr, &text);
         tail.push(text.into_owned());

@@ -58,6 +58,7 @@ impl View {
             prompts: HashMap::new(),
             servers: BTreeSet::new(),
             verbatim: HashMap::new(),
+            links: None,
             absent: Vec::new(),
             fault: None,
         }

@@ -1,6 +1,7 @@
 //! Making the view of an entry: the tools it was given, under the names it
 //! was given, and of resources and prompts what its owner switched on.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -8,16 +9,18 @@ use serde_json::value::RawValue;
 use super::build::{self, Offered};
 use super::entry;
 use super::hello::Hello;
+use super::links::Links;
 use super::{Target, View};
 use crate::fleet::catalog::{Item, Kind};
 use crate::fleet::{Offer, Snapshot};
+use crate::gateway::seal::Seal;
 use crate::store::{Grant, GrantedTool};
 use crate::wire::invisible::without_tags;
 use crate::wire::object::set_member;
 use crate::wire::result::Freshness;
 
 impl View {
-    pub(super) fn of_entry(grant: &Arc<Grant>, snapshot: &Snapshot) -> View {
+    pub(super) fn of_entry(grant: &Arc<Grant>, seal: &Arc<Seal>, snapshot: &Snapshot) -> View {
         let exposes = &grant.exposes;
         let mut view = View::empty(None, Hello::of_entry(exposes));
         let exposed = |kind: Kind, server: &str| {
@@ -40,7 +43,12 @@ impl View {
             view.lists[Kind::Prompts as usize].freshness = freshness(&prompts, Kind::Prompts);
             build::prompts(&mut view, &prompts);
         }
-        tools(&mut view, grant, snapshot);
+        let pages = tools(&mut view, grant, snapshot);
+        view.links = Some(Links {
+            grant: grant.clone(),
+            seal: seal.clone(),
+            pages,
+        });
         view
     }
 }
@@ -63,17 +71,19 @@ fn freshness(offers: &[Offered<'_>], kind: Kind) -> Freshness {
     each.reduce(Freshness::and).unwrap_or(Freshness::NONE)
 }
 
-/// In the grant's own order, which is that of the names.
-fn tools(view: &mut View, grant: &Grant, snapshot: &Snapshot) {
+/// In the grant's own order, which is that of the names. Returns the pages of
+/// those that have one.
+fn tools(view: &mut View, grant: &Grant, snapshot: &Snapshot) -> HashMap<String, usize> {
+    let mut pages = HashMap::new();
     let mut freshness: Option<Freshness> = None;
-    for granted in &grant.tools {
+    for (number, granted) in grant.tools.iter().enumerate() {
         let Some((server, offer, item)) = find(granted, snapshot) else {
             continue;
         };
         let its = build::fresh(offer, Kind::Tools);
         freshness = Some(freshness.map_or(its, |all| all.and(its)));
         if let Some(uri) = build::app_of(item) {
-            view.verbatim.entry(uri).or_insert_with(|| server.clone());
+            pages.entry(uri).or_insert(number);
         }
         let raw = described(entry::renamed(item, &granted.name), granted);
         let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
@@ -89,6 +99,7 @@ fn tools(view: &mut View, grant: &Grant, snapshot: &Snapshot) {
             .push(prepared.entry);
     }
     view.lists[Kind::Tools as usize].freshness = freshness.unwrap_or(Freshness::NONE);
+    pages
 }
 
 fn find<'a>(

@@ -8,11 +8,12 @@ use tokio::sync::watch;
 use super::View;
 use crate::config::filters::Filters;
 use crate::fleet::{Offer, Snapshot};
-use crate::gateway::Scope;
+use crate::gateway::{Scope, Seal};
 use crate::store::Grant;
 
 pub struct Views {
     filters: watch::Receiver<Arc<Filters>>,
+    seal: Arc<Seal>,
     /// A std mutex: held for a lookup, never while a view is made.
     kept: Mutex<HashMap<Scope, Kept>>,
 }
@@ -71,9 +72,10 @@ impl Basis {
 }
 
 impl Views {
-    pub fn new(filters: watch::Receiver<Arc<Filters>>) -> Views {
+    pub fn new(filters: watch::Receiver<Arc<Filters>>, seal: Arc<Seal>) -> Views {
         Views {
             filters,
+            seal,
             kept: Mutex::default(),
         }
     }
@@ -91,7 +93,7 @@ impl Views {
         let view = Arc::new(match scope {
             Scope::Server(server) => View::of_server(server, snapshot),
             Scope::Everything { filter } => View::of_all(snapshot, filters.find(filter.as_deref())),
-            Scope::Entry(entry) => View::of_entry(entry.grant(), snapshot),
+            Scope::Entry(entry) => View::of_entry(entry.grant(), &self.seal, snapshot),
         });
         self.keep(
             scope,
@@ -130,9 +132,13 @@ impl Views {
 }
 
 /// Without any filter.
+#[cfg(test)]
 impl Default for Views {
     fn default() -> Views {
+        let seal = Seal::new(&crate::config::Secret::new(
+            "a secret of thirty-two characters",
+        ));
         // Nobody will ever send: what is there first is read all the same.
-        Views::new(watch::channel(Arc::default()).1)
+        Views::new(watch::channel(Arc::default()).1, Arc::new(seal))
     }
 }

@@ -1,5 +1,6 @@
 //! One request on its way, and the messages that come on its own stream.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use http::StatusCode;
@@ -8,7 +9,9 @@ use serde_json::value::RawValue;
 use super::{Found, Shared};
 use crate::upstream::peer::empty_object;
 use crate::upstream::reply::{Failure, Reply};
-use crate::upstream::{CallEvent, EventSender, Inbound, LogStream, Notification, ServerRequest};
+use crate::upstream::{
+    CallEvent, EventSender, Inbound, LogStream, Notification, Permit, ServerRequest,
+};
 use crate::wire::{self, Era, Message, Outcome, message, meta};
 
 /// So many messages on one stream that do not belong there, and it is given
@@ -21,6 +24,8 @@ pub(super) struct Flight<'a> {
     id: u64,
     events: Option<EventSender>,
     violations: AtomicU32,
+    /// For the request itself.
+    pub permit: Option<&'a Arc<dyn Permit>>,
 }
 
 impl<'a> Flight<'a> {
@@ -31,7 +36,13 @@ impl<'a> Flight<'a> {
             id,
             events,
             violations: AtomicU32::new(0),
+            permit: None,
         }
+    }
+
+    pub fn permit(mut self, permit: Option<&'a Arc<dyn Permit>>) -> Flight<'a> {
+        self.permit = permit;
+        self
     }
 
     /// The result in an answer that is no stream.

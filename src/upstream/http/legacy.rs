@@ -13,7 +13,7 @@ use crate::upstream::client::Headers;
 use crate::upstream::handshake;
 use crate::upstream::peer::Peer;
 use crate::upstream::reply::{Failure, Reply};
-use crate::upstream::{Inbound, Notification, UpstreamError};
+use crate::upstream::{Inbound, Notification, Permit, UpstreamError};
 use crate::wire::{self, Era};
 
 /// How long the goodbye may take.
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     pub async fn legacy(self: &Arc<Self>, flight: &Flight<'_>, body: Bytes) -> Found {
-        let (reply, session) = self.post_in_session(body).await?;
+        let (reply, session) = self.post_in_session(body, flight.permit).await?;
         match reply {
             Reply::Stream(events) => Box::pin(self.follow(flight, Some(&session), events)).await,
             other => flight.only(other),
@@ -72,7 +72,7 @@ impl Shared {
         if self.session.borrow().is_none() {
             return Ok(());
         }
-        self.post_in_session(message).await.map(drop)
+        self.post_in_session(message, None).await.map(drop)
     }
 
     /// Posts a message in the present session, or in a new one if the server
@@ -80,13 +80,14 @@ impl Shared {
     async fn post_in_session(
         self: &Arc<Self>,
         body: Bytes,
+        permit: Option<&Arc<dyn Permit>>,
     ) -> Result<(Reply, Arc<Session>), Failure> {
         let session = self.current()?;
-        let first = self.post(session.headers(), body.clone()).await;
+        let first = self.post(session.headers(), body.clone(), permit).await;
         match first {
             Err(failure) if session.lost(&failure) => {
                 let session = Box::pin(self.renew(&session)).await?;
-                let again = Box::pin(self.post(session.headers(), body)).await?;
+                let again = Box::pin(self.post(session.headers(), body, permit)).await?;
                 Ok((again.reply, session))
             }
             other => Ok((other?.reply, session)),
@@ -104,7 +105,7 @@ impl Shared {
         let id = self.receiver.pending.next_id();
         let params = handshake::initialize_params(&self.capabilities)?;
         let body = wire::request(id, "initialize", Some(&params));
-        let replied = self.post(Headers::new(), body.into()).await?;
+        let replied = self.post(Headers::new(), body.into(), None).await?;
         let flight = Flight::new(self, Era::Legacy, id, None);
         let found = match replied.reply {
             Reply::Stream(events) => self.follow(&flight, None, events).await?,
@@ -126,7 +127,7 @@ impl Shared {
             number,
         };
         let ready = wire::notification("notifications/initialized", None);
-        if let Err(failure) = self.post(session.headers(), ready.into()).await {
+        if let Err(failure) = self.post(session.headers(), ready.into(), None).await {
             self.part(&session).await;
             return Err(failure);
         }
@@ -199,7 +200,7 @@ impl Shared {
     async fn part(&self, session: &Session) {
         if session.id.is_some() {
             let headers = session.headers();
-            let delete = self.ask(Method::DELETE, &headers, Bytes::new());
+            let delete = self.ask(Method::DELETE, &headers, Bytes::new(), None);
             // 405 where it cannot be ended is as good.
             let _ = tokio::time::timeout(GOODBYE_LIMIT, delete).await;
         }

@@ -77,10 +77,10 @@ impl Shared {
         }
         let body = outgoing.body.clone();
         let replied = match outgoing.begin {
-            None => self.post(headers, body).await?,
+            None => self.post(headers, body, flight.permit).await?,
             Some(limit) => {
                 // Boxed: it is rare, and would double what every call takes.
-                let post = Box::pin(self.post(headers, body));
+                let post = Box::pin(self.post(headers, body, flight.permit));
                 tokio::time::timeout(limit, post)
                     .await
                     .map_err(|_| UpstreamError::Timeout { limit })??

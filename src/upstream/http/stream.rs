@@ -116,7 +116,7 @@ impl Shared {
             headers.add(&LAST_ID, last_id);
         }
         let limit = self.limits.connect;
-        let asked = self.ask(Method::GET, &headers, Default::default());
+        let asked = self.ask(Method::GET, &headers, Default::default(), None);
         match tokio::time::timeout(limit, asked).await {
             Ok(replied) => Ok(replied?.reply),
             Err(_) => Err(Failure::Broken(format!(

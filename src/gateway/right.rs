@@ -1,0 +1,78 @@
+//! What a call of an entry is made on the strength of.
+
+use std::sync::Arc;
+
+use crate::store::{Grant, Store, Timestamp};
+use crate::upstream::Permit;
+
+/// A grant, and what of it a call needs.
+#[derive(Clone)]
+pub(super) struct Right {
+    pub store: Arc<dyn Store>,
+    pub grant: Arc<Grant>,
+    pub need: Need,
+}
+
+/// What must be granted, at the server a call goes to.
+#[derive(Clone, Debug)]
+pub(super) enum Need {
+    /// The tool that the entry calls `name`.
+    Tool {
+        name: String,
+        tool: String,
+    },
+    /// A link that this tool handed out.
+    Link {
+        tool: String,
+    },
+    Resources,
+    Prompts,
+}
+
+impl Right {
+    pub fn permit(&self) -> Arc<dyn Permit> {
+        self.grant.clone()
+    }
+
+    /// The same right under the entry as it is now, if it is still given to
+    /// whoever has the key that it came with.
+    pub fn renewed(&self, server: &str) -> Option<Right> {
+        let grant = self.store.grant_of(self.grant.entry)?;
+        let same_key = grant.digest.matches(&self.grant.digest);
+        let open = !grant.gate.is_closed() && !grant.expired(Timestamp::now());
+        let kept = same_key && open && self.need.is_met(&grant, server);
+        kept.then(|| Right {
+            store: self.store.clone(),
+            grant,
+            need: self.need.clone(),
+        })
+    }
+}
+
+impl Need {
+    fn is_met(&self, grant: &Grant, server: &str) -> bool {
+        let named = |servers: &[String]| servers.iter().any(|one| one == server);
+        match self {
+            Need::Tool { name, tool } => grant
+                .tool(name)
+                .is_some_and(|granted| granted.server == server && granted.tool == *tool),
+            Need::Link { tool } => grant
+                .tools
+                .iter()
+                .any(|granted| granted.server == server && granted.tool == *tool),
+            Need::Resources => named(&grant.exposes.resources),
+            Need::Prompts => named(&grant.exposes.prompts),
+        }
+    }
+}
+
+/// A call of an entry is made on the strength of the grant it came with.
+impl Permit for Grant {
+    fn enter(&self) -> bool {
+        self.gate.enter()
+    }
+
+    fn leave(&self) {
+        self.gate.leave();
+    }
+}
