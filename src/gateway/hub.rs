@@ -13,11 +13,11 @@ use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Scope;
+use super::changes::{self, Audience, Change};
 use crate::config::filters::Filters;
-use crate::fleet::catalog::{Catalog, Item};
 use crate::fleet::{CallError, Fleet, Snapshot, Update};
+use crate::store::Store;
 use crate::upstream::{Call, CallEvent, Connection, UpstreamError, event_queue};
-use crate::wire::object::{member, text};
 use crate::wire::{Era, RpcError, code};
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -26,50 +26,6 @@ const AGAIN: Duration = Duration::from_secs(2);
 const CHANGES: usize = 1024;
 /// Resources followed at once, by everybody together.
 const FOLLOWED: usize = 10_000;
-
-/// Something a client may want to hear of.
-#[derive(Debug)]
-pub(super) enum Change {
-    Lists {
-        server: Arc<str>,
-        /// The version of what is offered that has it.
-        offers: u64,
-        tools: bool,
-        resources: bool,
-        prompts: bool,
-    },
-    Resource {
-        server: Arc<str>,
-        /// As the server spells it.
-        uri: String,
-    },
-}
-
-impl Change {
-    pub fn server(&self) -> &Arc<str> {
-        match self {
-            Change::Lists { server, .. } | Change::Resource { server, .. } => server,
-        }
-    }
-
-    /// Whether it is new to somebody who came when `offers` was current: the
-    /// lists they get have what was before.
-    pub fn is_news(&self, since: u64) -> bool {
-        match self {
-            Change::Lists { offers, .. } => *offers > since,
-            Change::Resource { .. } => true,
-        }
-    }
-
-    /// Whether an endpoint of this scope shows what changed.
-    pub fn concerns(&self, scope: &Scope) -> bool {
-        match scope {
-            Scope::Everything { .. } => true,
-            Scope::Server(name) => name == self.server(),
-            Scope::Entry(_) => true,
-        }
-    }
-}
 
 /// What is followed, by server and URI.
 type Followed = HashMap<(Arc<str>, String), Arc<Place>>;
@@ -83,6 +39,7 @@ pub(super) struct Hub(Arc<Inner>);
 
 struct Inner {
     fleet: Fleet,
+    store: Arc<dyn Store>,
     changes: broadcast::Sender<Arc<Change>>,
     followed: Mutex<Followed>,
 }
@@ -94,22 +51,23 @@ pub(super) struct Following {
 
 impl Hub {
     /// Must be called inside the runtime: it starts to watch at once.
-    pub fn new(fleet: Fleet, filters: watch::Receiver<Arc<Filters>>) -> Hub {
+    pub fn new(fleet: Fleet, store: Arc<dyn Store>, filters: watch::Receiver<Arc<Filters>>) -> Hub {
         let (changes, _) = broadcast::channel(CHANGES);
-        tokio::spawn(watch_filters(filters, changes.clone()));
-        tokio::spawn(watch_lists(fleet.clone(), changes.clone()));
-        tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
+        changes::watch(&fleet, &*store, filters, &changes);
         Hub(Arc::new(Inner {
             fleet,
+            store,
             changes,
             followed: Mutex::default(),
         }))
     }
 
-    /// What changes from now on, and the version of the offers that is now.
-    pub fn changes(&self) -> (broadcast::Receiver<Arc<Change>>, u64) {
+    /// What changes from now on, and which of it concerns a scope.
+    pub fn changes(&self, scope: &Scope) -> (broadcast::Receiver<Arc<Change>>, Audience) {
         let changes = self.0.changes.subscribe();
-        (changes, self.0.fleet.snapshot().offers)
+        let since = self.0.fleet.snapshot().offers;
+        let audience = Audience::new(scope.clone(), self.0.store.clone(), since);
+        (changes, audience)
     }
 
     fn followed(&self) -> MutexGuard<'_, Followed> {
@@ -317,117 +275,4 @@ fn refusal(error: UpstreamError) -> RpcError {
 
 fn connection(snapshot: &Snapshot, server: &str) -> Option<Connection> {
     snapshot.servers.get(server)?.state.connection().cloned()
-}
-
-/// Nobody misses a list for so long.
-const SETTLE: Duration = Duration::from_millis(20);
-
-/// Tells of lists that are no longer what they were.
-async fn watch_lists(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
-    let mut snapshots = fleet.watch();
-    let mut known: HashMap<Arc<str>, Arc<Catalog>> = HashMap::new();
-    loop {
-        let snapshot = snapshots.borrow_and_update().clone();
-        let mut now = HashMap::new();
-        for (name, view) in &snapshot.servers {
-            let listed = view.listed();
-            if let Some(change) = compare(name, known.get(name), Some(listed), snapshot.offers) {
-                let _ = changes.send(Arc::new(change));
-            }
-            now.insert(name.clone(), listed.clone());
-        }
-        for (name, old) in &known {
-            if !now.contains_key(name)
-                && let Some(change) = compare(name, Some(old), None, snapshot.offers)
-            {
-                let _ = changes.send(Arc::new(change));
-            }
-        }
-        known = now;
-        // Held no longer: who publishes next would have to copy it.
-        drop(snapshot);
-        if snapshots.changed().await.is_err() {
-            return;
-        }
-        // What changes together is told together: many servers that start at
-        // once are not looked through once for each.
-        tokio::time::sleep(SETTLE).await;
-    }
-}
-
-/// A filter that was edited may show other tools, of any server.
-async fn watch_filters(
-    mut filters: watch::Receiver<Arc<Filters>>,
-    changes: broadcast::Sender<Arc<Change>>,
-) {
-    while filters.changed().await.is_ok() {
-        let _ = changes.send(Arc::new(Change::Lists {
-            // No server's own endpoint is filtered.
-            server: Arc::from(""),
-            offers: u64::MAX,
-            tools: true,
-            resources: true,
-            prompts: true,
-        }));
-    }
-}
-
-fn compare(
-    name: &Arc<str>,
-    old: Option<&Arc<Catalog>>,
-    new: Option<&Arc<Catalog>>,
-    offers: u64,
-) -> Option<Change> {
-    if let (Some(old), Some(new)) = (old, new)
-        && Arc::ptr_eq(old, new)
-    {
-        return None;
-    }
-    let empty = Catalog::default();
-    let old = old.map_or(&empty, |old| old);
-    let new = new.map_or(&empty, |new| new);
-    let differ = |old: &[Item], new: &[Item]| {
-        old.len() != new.len()
-            || old
-                .iter()
-                .zip(new)
-                .any(|(old, new)| old.raw.get() != new.raw.get())
-    };
-    let (tools, prompts) = (
-        differ(&old.tools, &new.tools),
-        differ(&old.prompts, &new.prompts),
-    );
-    let resources =
-        differ(&old.resources, &new.resources) || differ(&old.templates, &new.templates);
-    (tools || resources || prompts).then(|| Change::Lists {
-        server: name.clone(),
-        offers,
-        tools,
-        resources,
-        prompts,
-    })
-}
-
-async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
-    let mut updates = fleet.updates();
-    loop {
-        let update = match updates.recv().await {
-            Ok(update) => update,
-            Err(broadcast::error::RecvError::Lagged(_)) => continue,
-            Err(broadcast::error::RecvError::Closed) => return,
-        };
-        if update.note.method != "notifications/resources/updated" {
-            continue;
-        }
-        let params = update.note.params.as_deref();
-        let uri = params
-            .and_then(|params| member(params, "uri"))
-            .and_then(text);
-        if let Some(uri) = uri {
-            let _ = changes.send(Arc::new(Change::Resource {
-                server: update.server.clone(),
-                uri: uri.into_owned(),
-            }));
-        }
-    }
 }

@@ -9,12 +9,13 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio_util::sync::CancellationToken;
 
-use super::hub::{Change, Following, Hub};
+use super::changes::{Audience, Change, Lists, News};
+use super::hub::{Following, Hub};
 use super::members::Members;
 use super::resolve::place_of;
 use super::session::Session;
+use super::until::Until;
 use super::view::View;
 use super::{Caller, Item, Reply, Scope, Source};
 use crate::wire::meta::SUBSCRIPTION_ID;
@@ -65,16 +66,13 @@ async fn follow(hub: &Hub, scope: &Scope, view: &View, uri: &str) -> Result<Foll
 /// A modern client's `subscriptions/listen`.
 pub(super) struct Listening {
     id: Box<RawValue>,
-    scope: Scope,
+    audience: Audience,
     view: Arc<View>,
-    tools: bool,
-    resources: bool,
-    prompts: bool,
+    wanted: Lists,
     followed: Vec<Followed>,
     changes: Receiver<Arc<Change>>,
-    since: u64,
     ready: Vec<Vec<u8>>,
-    closing: CancellationToken,
+    until: Until,
 }
 
 impl Listening {
@@ -84,7 +82,7 @@ impl Listening {
         view: Arc<View>,
         id: &RawValue,
         params: Option<&RawValue>,
-        closing: CancellationToken,
+        until: Until,
     ) -> Result<Listening, RpcError> {
         let wanted = params.and_then(|params| member(params, "notifications"));
         let Some(wanted) = wanted else {
@@ -94,7 +92,7 @@ impl Listening {
             ));
         };
         // Before anything is agreed on: what changes from here on is told.
-        let (changes, since) = hub.changes();
+        let (changes, audience) = hub.changes(&caller.scope);
         let asks = |name: &str| member(wanted, name).is_some_and(|flag| flag.get() == "true");
         let mut uris = Vec::new();
         if let Some(list) = member(wanted, "resourceSubscriptions") {
@@ -110,16 +108,17 @@ impl Listening {
         }
         let mut listening = Listening {
             id: id.to_owned(),
-            scope: caller.scope.clone(),
-            tools: asks("toolsListChanged") && view.has("tools"),
-            resources: asks("resourcesListChanged") && view.has("resources"),
-            prompts: asks("promptsListChanged") && view.has("prompts"),
+            audience,
+            wanted: Lists {
+                tools: asks("toolsListChanged") && view.has("tools"),
+                resources: asks("resourcesListChanged") && view.has("resources"),
+                prompts: asks("promptsListChanged") && view.has("prompts"),
+            },
             view,
             followed,
             changes,
-            since,
             ready: Vec::new(),
-            closing,
+            until,
         };
         let acknowledged = listening.acknowledgement();
         listening.ready.push(acknowledged);
@@ -129,9 +128,9 @@ impl Listening {
     fn acknowledgement(&self) -> Vec<u8> {
         let mut honoured = Members::new();
         for (on, name) in [
-            (self.tools, "toolsListChanged"),
-            (self.resources, "resourcesListChanged"),
-            (self.prompts, "promptsListChanged"),
+            (self.wanted.tools, "toolsListChanged"),
+            (self.wanted.resources, "resourcesListChanged"),
+            (self.wanted.prompts, "promptsListChanged"),
         ] {
             if on {
                 honoured.json(name, "true");
@@ -161,17 +160,11 @@ impl Listening {
     }
 
     fn tell(&mut self, change: &Change) {
-        if !change.concerns(&self.scope) || !change.is_news(self.since) {
-            return;
-        }
-        match change {
-            Change::Lists {
-                tools,
-                resources,
-                prompts,
-                ..
-            } => self.tell_lists(*tools, *resources, *prompts),
-            Change::Resource { server, uri } => {
+        match self.audience.hears(change) {
+            News::Nothing => {}
+            News::Lists(lists) => self.tell_lists(lists),
+            News::Entry => self.entry_changed(),
+            News::Resource { server, uri } => {
                 let told: Vec<String> = self
                     .followed
                     .iter()
@@ -187,11 +180,24 @@ impl Listening {
         }
     }
 
-    fn tell_lists(&mut self, tools: bool, resources: bool, prompts: bool) {
+    fn entry_changed(&mut self) {
+        let audience = &self.audience;
+        self.followed.retain(|one| audience.may_follow(&one.server));
+        self.tell_lists(Lists::ALL);
+    }
+
+    /// Something was missed: everything may have changed.
+    fn missed(&mut self) {
+        self.audience.look();
+        self.entry_changed();
+    }
+
+    fn tell_lists(&mut self, lists: Lists) {
+        let told = lists.and(self.wanted);
         for (told, method) in [
-            (tools && self.tools, TOOLS),
-            (resources && self.resources, RESOURCES),
-            (prompts && self.prompts, PROMPTS),
+            (told.tools, TOOLS),
+            (told.resources, RESOURCES),
+            (told.prompts, PROMPTS),
         ] {
             if told {
                 let message = self.message(method, Members::new());
@@ -218,11 +224,10 @@ impl Source for Listening {
             tokio::select! {
                 change = self.changes.recv() => match change {
                     Ok(change) => self.tell(&change),
-                    // Something was missed: everything may have changed.
-                    Err(RecvError::Lagged(_)) => self.tell_lists(true, true, true),
+                    Err(RecvError::Lagged(_)) => self.missed(),
                     Err(RecvError::Closed) => return Item::Last(self.end()),
                 },
-                () = self.closing.cancelled() => return Item::Last(self.end()),
+                () = self.until.over() => return Item::Last(self.end()),
             }
         }
     }
@@ -257,9 +262,9 @@ impl Feeds {
             };
             feeds.insert(key, feed);
         }
-        let (feeds, scope, view) = (self.clone(), caller.scope.clone(), view.clone());
+        let (feeds, view) = (self.clone(), view.clone());
         let session = Arc::downgrade(session);
-        let (mut changes, since) = hub.changes();
+        let (mut changes, mut audience) = hub.changes(&caller.scope);
         tokio::spawn(async move {
             loop {
                 let change = tokio::time::timeout(LOOK, changes.recv()).await;
@@ -267,10 +272,14 @@ impl Feeds {
                     break;
                 };
                 match change {
-                    Ok(Ok(change)) if change.concerns(&scope) && change.is_news(since) => {
-                        feeds.tell(key, &session, &view, &change);
+                    Ok(Ok(change)) => match audience.hears(&change) {
+                        News::Entry => feeds.entry_changed(key, &session, &audience),
+                        news => feeds.tell(key, &session, &view, news),
+                    },
+                    Ok(Err(RecvError::Lagged(_))) => {
+                        audience.look();
+                        feeds.entry_changed(key, &session, &audience);
                     }
-                    Ok(Err(RecvError::Lagged(_))) => tell_lists(&session, true, true, true),
                     Ok(Err(RecvError::Closed)) => break,
                     _ => {}
                 }
@@ -279,15 +288,27 @@ impl Feeds {
         });
     }
 
-    fn tell(&self, key: usize, session: &Session, view: &View, change: &Change) {
-        match change {
-            Change::Lists {
-                tools,
-                resources,
-                prompts,
-                ..
-            } => tell_lists(session, *tools, *resources, *prompts),
-            Change::Resource { server, uri } => {
+    /// An entry is another, or something was missed.
+    fn entry_changed(&self, key: usize, session: &Session, audience: &Audience) {
+        let ended: Vec<Followed> = match self.lock().get_mut(&key) {
+            Some(feed) => {
+                let ended = feed
+                    .followed
+                    .extract_if(|_, one| !audience.may_follow(&one.server));
+                ended.map(|(_, one)| one).collect()
+            }
+            None => Vec::new(),
+        };
+        // Outside the lock: ending it talks to a task.
+        drop(ended);
+        tell_lists(session, Lists::ALL);
+    }
+
+    fn tell(&self, key: usize, session: &Session, view: &View, news: News<'_>) {
+        match news {
+            News::Nothing | News::Entry => {}
+            News::Lists(lists) => tell_lists(session, lists),
+            News::Resource { server, uri } => {
                 let told: Vec<String> = match self.lock().get(&key) {
                     Some(feed) => feed
                         .followed
@@ -342,8 +363,12 @@ impl Feeds {
     }
 }
 
-fn tell_lists(session: &Session, tools: bool, resources: bool, prompts: bool) {
-    for (told, method) in [(tools, TOOLS), (resources, RESOURCES), (prompts, PROMPTS)] {
+fn tell_lists(session: &Session, lists: Lists) {
+    for (told, method) in [
+        (lists.tools, TOOLS),
+        (lists.resources, RESOURCES),
+        (lists.prompts, PROMPTS),
+    ] {
         if told {
             session.tell(wire::notification(method, None).into());
         }

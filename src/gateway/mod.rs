@@ -19,6 +19,7 @@ use crate::wire::{self, Era, RpcError, code};
 
 mod ability;
 mod arrival;
+mod changes;
 mod elicit;
 mod errand;
 mod exchange;
@@ -39,6 +40,7 @@ mod session;
 mod state;
 mod text;
 mod trouble;
+mod until;
 mod uris;
 mod view;
 
@@ -49,6 +51,7 @@ pub use session::{
     ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
 };
 pub use text::Text;
+pub use until::Until;
 pub use view::{Reader, View, Views};
 
 use errand::Job;
@@ -163,7 +166,7 @@ impl Gateway {
         closing: CancellationToken,
     ) -> Gateway {
         Gateway {
-            hub: Hub::new(fleet.clone(), filters.clone()),
+            hub: Hub::new(fleet.clone(), store.clone(), filters.clone()),
             fleet,
             store,
             views: Arc::new(Views::new(filters, seal.clone())),
@@ -247,10 +250,9 @@ impl Gateway {
                 Ok(done(&view.discover()))
             }
             (Era::Modern, "subscriptions/listen") => {
-                let closing = self.closing.clone();
+                let until = self.until(caller);
                 let (id, params) = (incoming.id, incoming.params);
-                let listening =
-                    Listening::open(&self.hub, caller, view, id, params, closing).await?;
+                let listening = Listening::open(&self.hub, caller, view, id, params, until).await?;
                 Ok(Flow::Stream(Box::new(listening)))
             }
             (Era::Legacy, "initialize") => {

@@ -67,7 +67,6 @@ fn no_session() -> Response {
 fn follow(post: Post<'_>) -> Result<Response, Refusal> {
     post.known_version()?;
     let session = session(post)?;
-    let closing = post.front.closing.clone();
     let last = single(post.headers, "last-event-id");
     let last = last.map_err(|_| unreadable())?.filter(|id| !id.is_empty());
     let (reader, kind) = match last {
@@ -83,11 +82,12 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
     };
     let at = reader.position();
     let mut follow = Follow::new(reader, kind).greet(session.version, at);
+    let until = post.front.gateway.until(post.caller);
     if kind == Kind::Own {
         post.front.gateway.attach(post.caller, &session);
-        follow = follow.until(closing);
+        follow = follow.until(until.token().clone());
     }
-    Ok(follow.response(()))
+    Ok(follow.response(until))
 }
 
 /// The stream of an event, from there on; None if nothing comes any more.

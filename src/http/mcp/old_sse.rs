@@ -88,6 +88,7 @@ pub(super) async fn open(
         Err(error) => return ApiError::internal(error).into_response(),
     };
     let first = endpoint(&caller, &id);
+    let until = front.gateway.until(&caller);
     let pipe = Arc::new(Pipe {
         caller,
         stream,
@@ -100,9 +101,9 @@ pub(super) async fn open(
         id,
     };
     Follow::new(reader, Kind::Pipe)
-        .until(front.closing.clone())
+        .until(until.token().clone())
         .first(first)
-        .response(opened)
+        .response((opened, until))
 }
 
 fn unguessable() -> Result<Box<str>, getrandom::Error> {

@@ -1,0 +1,293 @@
+//! What changes, and for whom it is news.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+
+use super::Scope;
+use super::scope::EntryScope;
+use crate::config::filters::Filters;
+use crate::fleet::Fleet;
+use crate::fleet::catalog::{Catalog, Item};
+use crate::store::{EntryId, Grant, Store, StoreChange};
+use crate::wire::object::{member, text};
+
+/// Something a client may want to hear of.
+#[derive(Debug)]
+pub(super) enum Change {
+    Lists {
+        /// `None` where any may show something else.
+        server: Option<Arc<str>>,
+        /// The version of what is offered that has it.
+        offers: u64,
+        lists: Lists,
+    },
+    Resource {
+        server: Arc<str>,
+        /// As the server spells it.
+        uri: String,
+    },
+    /// An entry; `None` for any.
+    Entry(Option<EntryId>),
+}
+
+/// Which lists are no longer what they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lists {
+    pub tools: bool,
+    pub resources: bool,
+    pub prompts: bool,
+}
+
+impl Lists {
+    pub const ALL: Lists = Lists {
+        tools: true,
+        resources: true,
+        prompts: true,
+    };
+
+    pub fn and(self, other: Lists) -> Lists {
+        Lists {
+            tools: self.tools && other.tools,
+            resources: self.resources && other.resources,
+            prompts: self.prompts && other.prompts,
+        }
+    }
+}
+
+/// What a change means to somebody.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum News<'a> {
+    Nothing,
+    Lists(Lists),
+    Resource {
+        server: &'a Arc<str>,
+        uri: &'a str,
+    },
+    /// The entry is another: what was followed may not be given any more.
+    Entry,
+}
+
+/// Those who listen at one endpoint.
+pub(super) struct Audience {
+    scope: Scope,
+    store: Arc<dyn Store>,
+    /// What was offered when they came: the lists they get have it.
+    since: u64,
+}
+
+impl Audience {
+    pub fn new(scope: Scope, store: Arc<dyn Store>, since: u64) -> Audience {
+        Audience {
+            scope,
+            store,
+            since,
+        }
+    }
+
+    pub fn hears<'a>(&mut self, change: &'a Change) -> News<'a> {
+        match change {
+            Change::Lists {
+                server,
+                offers,
+                lists,
+            } if *offers > self.since => {
+                let lists = lists.and(self.shows(server.as_deref()));
+                match lists == Lists::default() {
+                    true => News::Nothing,
+                    false => News::Lists(lists),
+                }
+            }
+            Change::Lists { .. } => News::Nothing,
+            Change::Resource { server, uri } if self.shows(Some(server)).resources => {
+                News::Resource { server, uri }
+            }
+            Change::Resource { .. } => News::Nothing,
+            Change::Entry(which) => match self.scope.grant() {
+                Some(grant) if which.is_none_or(|which| which == grant.entry) => self.look(),
+                _ => News::Nothing,
+            },
+        }
+    }
+
+    /// Looks whether the entry has changed.
+    pub fn look(&mut self) -> News<'static> {
+        let Some(known) = self.scope.grant() else {
+            return News::Nothing;
+        };
+        match self.store.grant_of(known.entry) {
+            Some(now) if Arc::ptr_eq(&now, known) => News::Nothing,
+            Some(now) => {
+                self.scope = Scope::Entry(EntryScope::new(now));
+                News::Entry
+            }
+            // Closed: nothing of it is shown until it comes back.
+            None => News::Entry,
+        }
+    }
+
+    /// Whether resources of a server may be followed.
+    pub fn may_follow(&self, server: &str) -> bool {
+        self.shows(Some(server)).resources
+    }
+
+    /// What of a server shows at the endpoint.
+    fn shows(&self, server: Option<&str>) -> Lists {
+        match (&self.scope, server) {
+            (Scope::Everything { .. }, _) => Lists::ALL,
+            (Scope::Server(name), Some(server)) if **name == *server => Lists::ALL,
+            (Scope::Entry(entry), Some(server)) => granted(entry.grant(), server),
+            _ => Lists::default(),
+        }
+    }
+}
+
+fn granted(grant: &Grant, server: &str) -> Lists {
+    if grant.gate.is_closed() {
+        return Lists::default();
+    }
+    let named = |servers: &[String]| servers.iter().any(|one| one == server);
+    Lists {
+        tools: grant.tools.iter().any(|tool| tool.server == server),
+        resources: named(&grant.exposes.resources),
+        prompts: named(&grant.exposes.prompts),
+    }
+}
+
+/// Tells of every change from now on.
+pub(super) fn watch(
+    fleet: &Fleet,
+    store: &dyn Store,
+    filters: watch::Receiver<Arc<Filters>>,
+    changes: &broadcast::Sender<Arc<Change>>,
+) {
+    tokio::spawn(watch_filters(filters, changes.clone()));
+    tokio::spawn(watch_lists(fleet.clone(), changes.clone()));
+    tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
+    tokio::spawn(watch_entries(store.changes(), changes.clone()));
+}
+
+async fn watch_entries(
+    mut records: broadcast::Receiver<StoreChange>,
+    changes: broadcast::Sender<Arc<Change>>,
+) {
+    loop {
+        let which = match records.recv().await {
+            Ok(StoreChange::Entry(entry)) => Some(entry),
+            Ok(StoreChange::Everything) | Err(RecvError::Lagged(_)) => None,
+            Ok(StoreChange::Records | StoreChange::Servers) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        let _ = changes.send(Arc::new(Change::Entry(which)));
+    }
+}
+
+/// Nobody misses a list for so long.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Tells of lists that are no longer what they were.
+async fn watch_lists(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
+    let mut snapshots = fleet.watch();
+    let mut known: HashMap<Arc<str>, Arc<Catalog>> = HashMap::new();
+    loop {
+        let snapshot = snapshots.borrow_and_update().clone();
+        let mut now = HashMap::new();
+        for (name, view) in &snapshot.servers {
+            let listed = view.listed();
+            if let Some(change) = compare(name, known.get(name), Some(listed), snapshot.offers) {
+                let _ = changes.send(Arc::new(change));
+            }
+            now.insert(name.clone(), listed.clone());
+        }
+        for (name, old) in &known {
+            if !now.contains_key(name)
+                && let Some(change) = compare(name, Some(old), None, snapshot.offers)
+            {
+                let _ = changes.send(Arc::new(change));
+            }
+        }
+        known = now;
+        // Held no longer: who publishes next would have to copy it.
+        drop(snapshot);
+        if snapshots.changed().await.is_err() {
+            return;
+        }
+        // What changes together is told together: many servers that start at
+        // once are not looked through once for each.
+        tokio::time::sleep(SETTLE).await;
+    }
+}
+
+/// A filter that was edited may show other tools, of any server.
+async fn watch_filters(
+    mut filters: watch::Receiver<Arc<Filters>>,
+    changes: broadcast::Sender<Arc<Change>>,
+) {
+    while filters.changed().await.is_ok() {
+        let _ = changes.send(Arc::new(Change::Lists {
+            server: None,
+            offers: u64::MAX,
+            lists: Lists::ALL,
+        }));
+    }
+}
+
+fn compare(
+    name: &Arc<str>,
+    old: Option<&Arc<Catalog>>,
+    new: Option<&Arc<Catalog>>,
+    offers: u64,
+) -> Option<Change> {
+    if let (Some(old), Some(new)) = (old, new)
+        && Arc::ptr_eq(old, new)
+    {
+        return None;
+    }
+    let empty = Catalog::default();
+    let old = old.map_or(&empty, |old| old);
+    let new = new.map_or(&empty, |new| new);
+    let differ = |old: &[Item], new: &[Item]| {
+        old.len() != new.len()
+            || old
+                .iter()
+                .zip(new)
+                .any(|(old, new)| old.raw.get() != new.raw.get())
+    };
+    let lists = Lists {
+        tools: differ(&old.tools, &new.tools),
+        resources: differ(&old.resources, &new.resources) || differ(&old.templates, &new.templates),
+        prompts: differ(&old.prompts, &new.prompts),
+    };
+    (lists != Lists::default()).then(|| Change::Lists {
+        server: Some(name.clone()),
+        offers,
+        lists,
+    })
+}
+
+async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
+    let mut updates = fleet.updates();
+    loop {
+        let update = match updates.recv().await {
+            Ok(update) => update,
+            Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        if update.note.method != "notifications/resources/updated" {
+            continue;
+        }
+        let params = update.note.params.as_deref();
+        let uri = params
+            .and_then(|params| member(params, "uri"))
+            .and_then(text);
+        if let Some(uri) = uri {
+            let _ = changes.send(Arc::new(Change::Resource {
+                server: update.server.clone(),
+                uri: uri.into_owned(),
+            }));
+        }
+    }
+}
