@@ -10,6 +10,7 @@ mod hello;
 mod kept;
 mod links;
 mod list;
+mod shelf;
 #[cfg(test)]
 mod tests;
 
@@ -97,6 +98,13 @@ impl View {
     /// Whether there is nothing to show at all.
     pub fn is_empty(&self) -> bool {
         self.fault.is_some()
+    }
+
+    /// What it takes up in memory, about, once all its lists were asked for.
+    fn weight(&self) -> usize {
+        let lists: usize = self.lists.iter().map(List::weight).sum();
+        let names = self.tools.len() + self.prompts.len() + self.verbatim.len();
+        4096 + lists + names * 256
     }
 
     /// The server of a resource, and its URI there.

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::View;
+use super::shelf::Shelf;
 use crate::config::filters::Filters;
 use crate::fleet::{Offer, Snapshot};
 use crate::gateway::{Scope, Seal};
-use crate::store::Grant;
 
 pub struct Views {
     filters: watch::Receiver<Arc<Filters>>,
     seal: Arc<Seal>,
+    entries: Shelf,
     /// A std mutex: held for a lookup, never while a view is made.
     kept: Mutex<HashMap<Scope, Kept>>,
 }
@@ -35,8 +36,6 @@ enum Part {
     All(Arc<Filters>),
     /// One server, if it has anything to offer.
     One(Option<Arc<Offer>>),
-    /// An entry as it was.
-    Entry(Arc<Grant>),
 }
 
 impl Basis {
@@ -47,7 +46,8 @@ impl Basis {
                 let view = snapshot.find(server);
                 Part::One(view.and_then(|view| view.offer.clone()))
             }
-            Scope::Entry(entry) => Part::Entry(entry.grant().clone()),
+            // Kept on a shelf of their own.
+            Scope::Entry(_) => Part::One(None),
         };
         Basis {
             offers: snapshot.offers,
@@ -63,9 +63,6 @@ impl Basis {
             (Part::One(Some(old)), Part::One(Some(new))) => {
                 Arc::ptr_eq(old, new) || self.offers > now.offers
             }
-            (Part::Entry(old), Part::Entry(new)) => {
-                Arc::ptr_eq(old, new) && self.offers >= now.offers
-            }
             _ => false,
         }
     }
@@ -76,6 +73,7 @@ impl Views {
         Views {
             filters,
             seal,
+            entries: Shelf::default(),
             kept: Mutex::default(),
         }
     }
@@ -83,6 +81,9 @@ impl Views {
     /// The view of a scope on what runs now; made anew only when a catalog or
     /// the filters have changed.
     pub fn get(&self, scope: &Scope, snapshot: &Arc<Snapshot>) -> Arc<View> {
+        if let Scope::Entry(entry) = scope {
+            return self.entries.get(entry.grant(), &self.seal, snapshot);
+        }
         let filters = self.filters.borrow().clone();
         let basis = Basis::of(scope, snapshot, &filters);
         if let Some(kept) = self.lock().get(scope)
@@ -113,7 +114,7 @@ impl Views {
             Scope::Everything { filter: None } => true,
             Scope::Everything { filter: Some(name) } => filters.named.contains_key(&**name),
             Scope::Server(server) => snapshot.find(server).is_some(),
-            Scope::Entry(entry) => !entry.grant().gate.is_closed(),
+            Scope::Entry(_) => false,
         });
         // Scopes come from outside: those that show nothing are not kept.
         if fresh.view.fault.is_some() {

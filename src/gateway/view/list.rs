@@ -57,6 +57,16 @@ impl List {
         }
     }
 
+    /// Its entries, and its pages in both spellings.
+    pub fn weight(&self) -> usize {
+        let size = |entry: &Entry| {
+            let (modern, legacy) = (entry.modern.get().len(), entry.legacy.get().len());
+            let shared = Arc::ptr_eq(&entry.modern, &entry.legacy);
+            128 + modern + legacy + if shared { modern } else { modern + legacy }
+        };
+        self.entries.iter().map(size).sum()
+    }
+
     pub fn page(&self, era: Era, params: Option<&RawValue>) -> Result<Arc<RawValue>, RpcError> {
         let cell = match era {
             Era::Modern => &self.modern,

@@ -1,0 +1,157 @@
+//! The views of entries in use. There may be many thousands of entries: those
+//! that were asked for last are kept, as far as there is room.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::View;
+use crate::fleet::{Offer, Snapshot};
+use crate::gateway::seal::Seal;
+use crate::store::{EntryId, Grant};
+
+/// Most bytes of all views together, about.
+const ROOM: usize = 64 << 20;
+
+/// A std mutex: held for a lookup, never while a view is made.
+pub(super) struct Shelf {
+    room: usize,
+    kept: Mutex<KeptViews>,
+}
+
+#[derive(Default)]
+struct KeptViews {
+    by_entry: HashMap<EntryId, Kept>,
+    weight: usize,
+    /// Counts the lookups: who was asked for when.
+    now: u64,
+}
+
+struct Kept {
+    grant: Arc<Grant>,
+    /// The snapshot's version that the view was last seen to be true of.
+    offers: u64,
+    made_of: Vec<(Arc<str>, Option<Arc<Offer>>)>,
+    view: Arc<View>,
+    weight: usize,
+    used: u64,
+}
+
+impl Default for Shelf {
+    fn default() -> Shelf {
+        Shelf::new(ROOM)
+    }
+}
+
+impl Shelf {
+    pub fn new(room: usize) -> Shelf {
+        Shelf {
+            room,
+            kept: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, KeptViews> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn get(&self, grant: &Arc<Grant>, seal: &Arc<Seal>, snapshot: &Snapshot) -> Arc<View> {
+        if let Some(view) = self.lock().find(grant, snapshot) {
+            return view;
+        }
+        let view = Arc::new(View::of_entry(grant, seal, snapshot));
+        // What came to an end while it waited is nobody's to keep.
+        if !grant.gate.is_closed() {
+            let kept = Kept {
+                grant: grant.clone(),
+                offers: snapshot.offers,
+                made_of: made_of(grant, snapshot),
+                weight: view.weight(),
+                view: view.clone(),
+                used: 0,
+            };
+            self.lock().put(kept, self.room);
+        }
+        view
+    }
+
+    #[cfg(test)]
+    pub fn load(&self) -> (usize, usize) {
+        let kept = self.lock();
+        (kept.by_entry.len(), kept.weight)
+    }
+}
+
+impl KeptViews {
+    fn find(&mut self, grant: &Arc<Grant>, snapshot: &Snapshot) -> Option<Arc<View>> {
+        self.now += 1;
+        let kept = self.by_entry.get_mut(&grant.entry)?;
+        if !Arc::ptr_eq(&kept.grant, grant) {
+            return None;
+        }
+        // Who comes late with an older snapshot gets the newer view.
+        if kept.offers < snapshot.offers {
+            if !kept.holds(snapshot) {
+                return None;
+            }
+            kept.offers = snapshot.offers;
+        }
+        kept.used = self.now;
+        Some(kept.view.clone())
+    }
+
+    fn put(&mut self, mut kept: Kept, room: usize) {
+        kept.used = self.now;
+        self.weight += kept.weight;
+        if let Some(old) = self.by_entry.insert(kept.grant.entry, kept) {
+            self.weight -= old.weight;
+        }
+        if self.weight > room {
+            self.make_room(room);
+        }
+    }
+
+    /// Many at once, so that the next ones need not look.
+    fn make_room(&mut self, room: usize) {
+        let entries = self.by_entry.iter();
+        let mut oldest: Vec<(u64, EntryId)> = entries.map(|(id, kept)| (kept.used, *id)).collect();
+        oldest.sort_unstable();
+        for (_, id) in oldest {
+            if self.weight <= room - room / 8 {
+                return;
+            }
+            if let Some(gone) = self.by_entry.remove(&id) {
+                self.weight -= gone.weight;
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// Whether all that the view was made of is still what is offered.
+    fn holds(&self, snapshot: &Snapshot) -> bool {
+        // Names of prompts are given over all servers.
+        if !self.grant.exposes.prompts.is_empty() {
+            return false;
+        }
+        self.made_of
+            .iter()
+            .all(|(server, before)| match (before, offer(snapshot, server)) {
+                (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+                (None, None) => true,
+                _ => false,
+            })
+    }
+}
+
+fn offer<'a>(snapshot: &'a Snapshot, server: &str) -> Option<&'a Arc<Offer>> {
+    snapshot.servers.get(server)?.offer.as_ref()
+}
+
+fn made_of(grant: &Grant, snapshot: &Snapshot) -> Vec<(Arc<str>, Option<Arc<Offer>>)> {
+    let granted = grant.tools.iter().map(|tool| &tool.server);
+    let mut servers: Vec<&String> = granted.chain(&grant.exposes.resources).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let its = |server: &String| (server.as_str().into(), offer(snapshot, server).cloned());
+    servers.into_iter().map(its).collect()
+}
