@@ -14,6 +14,7 @@ use crate::config::Secret;
 use crate::config::settings::Settings;
 use crate::fleet::{self, Fleet, Publisher, Surroundings};
 use crate::gateway::{self, Gateway, Seal, Sessions};
+use crate::http::records::{Keys, Records};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy};
 use crate::registry::{self, Files, Registry};
 use crate::store::{self, JsonStore, Store};
@@ -26,6 +27,7 @@ pub struct App {
     pub fleet: Fleet,
     pub admin_token: Secret,
     seal: Arc<Seal>,
+    keys: Arc<Keys>,
     settings: Settings,
     fleet_task: JoinHandle<()>,
     fleet_stop: CancellationToken,
@@ -89,6 +91,7 @@ impl App {
             fleet,
             admin_token,
             seal: Arc::new(Seal::new(&secret)),
+            keys: Arc::new(Keys::new(&secret)),
             settings,
             fleet_task: tokio::spawn(work),
             fleet_stop,
@@ -142,9 +145,14 @@ impl App {
             registry: self.registry.clone(),
             fleet: self.fleet.clone(),
         });
+        let records = http::records::router(Records {
+            store: self.store.clone(),
+            keys: self.keys.clone(),
+        });
         let front = http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone());
         let api = servers
             .merge(http::files::router(self.registry.clone()))
+            .merge(records)
             .merge(http::mcp::router(front.clone()));
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         let unsettled = Arc::new(move || unsettled(&registry, &fleet));

@@ -12,12 +12,13 @@ use super::principal::Principal;
 use crate::config::Secret;
 
 /// The paths, as the router spells them, that anybody may `GET`.
-const PUBLIC: [&str; 5] = [
+const PUBLIC: [&str; 6] = [
     "/",
     "/healthz",
     "/readyz",
     "/favicon.ico",
     "/assets/{*path}",
+    super::records::BY_KEY,
 ];
 
 /// A page that acts with the console's cookie must send this header with

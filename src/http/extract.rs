@@ -7,15 +7,15 @@ use serde::de::DeserializeOwned;
 
 use super::error::{ApiError, FieldProblem};
 
-/// The one parameter of a path.
-pub struct Path(pub String);
+/// The one parameter of a path, or all of them.
+pub struct Path<T = String>(pub T);
 
-impl<S: Send + Sync> FromRequestParts<S> for Path {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, ApiError> {
         match AxumPath::from_request_parts(parts, state).await {
-            Ok(AxumPath(text)) => Ok(Path(text)),
+            Ok(AxumPath(parameters)) => Ok(Path(parameters)),
             Err(_) => Err(ApiError::bad_request("the path is not UTF-8 text")),
         }
     }

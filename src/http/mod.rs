@@ -16,6 +16,7 @@ pub mod json;
 pub mod mcp;
 mod principal;
 mod record;
+pub mod records;
 pub mod servers;
 mod site;
 mod slots;

@@ -306,14 +306,18 @@ impl From<SourceError> for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
+        let named = |field: &str, message: String| {
+            ApiError::validation(vec![FieldProblem::new(field, message)])
+        };
         match &error.kind {
             StoreErrorKind::Full => ApiError::new(Code::StorageFull, error.to_string()),
             StoreErrorKind::Unavailable(_) => ApiError::unavailable(error.to_string()),
             StoreErrorKind::Conflict { .. } => ApiError::conflict(error.to_string()),
-            StoreErrorKind::NoSuchTool(_) => ApiError::not_found(error.to_string()),
-            StoreErrorKind::SameName(_) | StoreErrorKind::OnceReused => {
-                ApiError::new(Code::ValidationError, error.to_string())
+            StoreErrorKind::NoSuchTool(id) => {
+                ApiError::not_found(error.to_string()).with_details(json!({"tool_id": id}))
             }
+            StoreErrorKind::SameName(_) => named("name", error.kind.to_string()),
+            StoreErrorKind::OnceReused => named("Idempotency-Key", error.kind.to_string()),
             _ => ApiError::internal(error),
         }
     }

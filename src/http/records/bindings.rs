@@ -1,0 +1,139 @@
+//! The tools of an entry: for its owner to change, and for whoever holds its
+//! key to read (SPEC E11).
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{StatusCode, header};
+use serde::Deserialize;
+
+use super::answers::{BoundAnswer, Items};
+use super::bodies::{Fields, Given};
+use super::{Records, entry_id, no_entry, tool_id, values};
+use crate::http::Principal;
+use crate::http::error::ApiError;
+use crate::http::extract::{Path, Query};
+use crate::store::{ApiKey, Bound, EntryId, Granted, NewBinding, Timestamp, ToolId, Whose};
+
+pub(super) async fn list(
+    State(records): State<Records>,
+    principal: Principal,
+    Path(id): Path,
+) -> Result<Json<Items<BoundAnswer>>, ApiError> {
+    let bound = records.bound(&principal.whose()?, entry_id(&id)?).await?;
+    Ok(Json(Items::all(bound, BoundAnswer::from)))
+}
+
+/// One binding, or a list of them: each is made or has its status set, all
+/// or none. To say it twice changes nothing, so it needs no key of its own.
+pub(super) async fn create(
+    State(records): State<Records>,
+    principal: Principal,
+    Path(id): Path,
+    Given(body): Given,
+) -> Result<Response, ApiError> {
+    let id = entry_id(&id)?;
+    let mut fields = Fields::read(&body)?;
+    let (listed, new) = match fields.take("bindings") {
+        Some(list) => (true, values::bindings(&mut fields, "bindings", list)),
+        None => (false, values::binding(&mut fields).into_iter().collect()),
+    };
+    fields.done()?;
+    let bound = records.store.bind(&principal.whose()?, id, &new).await?;
+    let bound = bound.ok_or_else(|| no_entry(id))?;
+    let mut answer: Vec<BoundAnswer> = bound.into_iter().map(BoundAnswer::from).collect();
+    Ok(match (listed, answer.pop()) {
+        (false, Some(only)) => (StatusCode::CREATED, Json(only)).into_response(),
+        (_, last) => {
+            let all = Items::all(answer.into_iter().chain(last), |bound| bound);
+            (StatusCode::CREATED, Json(all)).into_response()
+        }
+    })
+}
+
+pub(super) async fn change(
+    State(records): State<Records>,
+    principal: Principal,
+    Path((id, tool)): Path<(String, String)>,
+    Given(body): Given,
+) -> Result<Json<BoundAnswer>, ApiError> {
+    let (id, tool) = (entry_id(&id)?, tool_id(&tool)?);
+    let mut fields = Fields::read(&body)?;
+    let enabled = fields.required("status", values::status);
+    fields.done()?;
+    let binding = NewBinding { tool, enabled };
+    let whose = principal.whose()?;
+    let changed = records.store.update_binding(&whose, id, binding).await?;
+    Ok(Json(changed.ok_or_else(|| no_binding(id, tool))?.into()))
+}
+
+pub(super) async fn remove(
+    State(records): State<Records>,
+    principal: Principal,
+    Path((id, tool)): Path<(String, String)>,
+) -> Result<StatusCode, ApiError> {
+    let (id, tool) = (entry_id(&id)?, tool_id(&tool)?);
+    match records.store.unbind(&principal.whose()?, id, tool).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(no_binding(id, tool)),
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Which {
+    include_disabled: Option<bool>,
+}
+
+impl Which {
+    fn of(&self, bound: Vec<Bound>) -> Items<BoundAnswer> {
+        let all = self.include_disabled.unwrap_or(false);
+        let wanted = bound.into_iter().filter(|one| all || one.binding.enabled);
+        Items::all(wanted, BoundAnswer::from)
+    }
+}
+
+pub(super) async fn tools(
+    State(records): State<Records>,
+    principal: Principal,
+    Path(id): Path,
+    Query(which): Query<Which>,
+) -> Result<Json<Items<BoundAnswer>>, ApiError> {
+    let bound = records.bound(&principal.whose()?, entry_id(&id)?).await?;
+    Ok(Json(which.of(bound)))
+}
+
+/// No principal: the key in the path opens this and nothing else.
+pub(super) async fn tools_by_key(
+    State(records): State<Records>,
+    Path(key): Path,
+    Query(which): Query<Which>,
+) -> Result<Response, ApiError> {
+    let refused = || ApiError::not_found("there is no entry with this key");
+    let key = ApiKey::given(&key).digest();
+    let grant = match records.store.grant(&key) {
+        Granted::Yes(grant) => Some(grant),
+        Granted::No => None,
+        Granted::Ask => records.store.ask(&key).await?,
+    };
+    let grant = grant.ok_or_else(refused)?;
+    grant.touch(Timestamp::now());
+    let bound = records
+        .store
+        .bindings(&Whose::Everybodys, grant.entry)
+        .await?;
+    let answer = which.of(bound.ok_or_else(refused)?);
+    // The guard says this where a credential was asked for.
+    let headers = [(header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Json(answer)).into_response())
+}
+
+impl Records {
+    async fn bound(&self, whose: &Whose, id: EntryId) -> Result<Vec<Bound>, ApiError> {
+        let bound = self.store.bindings(whose, id).await?;
+        bound.ok_or_else(|| no_entry(id))
+    }
+}
+
+fn no_binding(entry: EntryId, tool: ToolId) -> ApiError {
+    ApiError::not_found(format!("there is no entry {entry} with a tool {tool}"))
+}
