@@ -40,10 +40,7 @@ impl App {
         settings: Settings,
         environment: &BTreeMap<String, String>,
     ) -> anyhow::Result<App> {
-        let opened = JsonStore::open(&settings.data_dir)?;
-        for warning in &opened.warnings {
-            tracing::error!("{warning}");
-        }
+        let store = open_store(&settings).await?;
         let admin_token = store::admin_token(&settings.data_dir, settings.admin_token.as_ref())?;
         let secret = store::session_secret(&settings.data_dir, settings.secret.as_ref())?;
         let instance = store::instance_id(&settings.data_dir)?.to_string();
@@ -57,7 +54,6 @@ impl App {
 
         let home = environment.get("HOME").map(Into::into);
         let files = Files::new(settings.project.clone(), home);
-        let store: Arc<dyn Store> = Arc::new(opened.store);
         let registry = Arc::new(Registry::open(files, store.clone()).await?);
         let surroundings = Arc::new(Surroundings {
             project: settings.project.clone(),
@@ -159,6 +155,15 @@ impl App {
         let router = http::router(guard.clone(), unsettled, api);
         http::Site::new(router, guard, front)
     }
+}
+
+/// The store, as the settings say.
+pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+    let opened = JsonStore::open(&settings.data_dir)?;
+    for warning in &opened.warnings {
+        tracing::error!("{warning}");
+    }
+    Ok(Arc::new(opened.store))
 }
 
 /// How many servers that should run have not come to anything yet.

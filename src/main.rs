@@ -23,5 +23,6 @@ fn main() -> ExitCode {
         Command::Serve(args) => cli::serve::main(args.into(), environment),
         Command::Check(args) => cli::files::check(&args, &environment),
         Command::Plan(args) => cli::files::plan(&args, &environment),
+        Command::Migrate(args) => cli::migrate::main(&args, &environment),
     }
 }

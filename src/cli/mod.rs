@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::config::settings::{Options, VARIABLES};
 
 pub mod files;
+pub mod migrate;
 pub mod serve;
 
 /// The exit code for a wrong argument or setting.
@@ -32,6 +33,8 @@ pub enum Command {
     Check(files::CheckArgs),
     /// Tell what a changed .mcp.json would do to the servers
     Plan(files::PlanArgs),
+    /// Turn the records of the old API into entries with the same keys
+    Migrate(migrate::MigrateArgs),
 }
 
 #[derive(Debug, Default, Args)]

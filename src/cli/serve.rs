@@ -58,6 +58,11 @@ fn settings(options: Options, environment: &BTreeMap<String, String>) -> anyhow:
     settings.project = project
         .canonicalize()
         .with_context(|| format!("--project: {}", project.display()))?;
+    log_to_stderr(&settings)?;
+    Ok(settings)
+}
+
+pub(super) fn log_to_stderr(settings: &Settings) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_new(&settings.log_filter)
         .context("RUST_LOG: is not a log filter, such as info or portway=debug")?;
     let log = tracing_subscriber::fmt()
@@ -70,7 +75,7 @@ fn settings(options: Options, environment: &BTreeMap<String, String>) -> anyhow:
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().init(),
     }
-    Ok(settings)
+    Ok(())
 }
 
 fn complain(prefix: &str, text: &str) {

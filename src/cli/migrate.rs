@@ -1,0 +1,207 @@
+//! `portway migrate`: the records of the API before entries become entries
+//! with the same keys (SPEC E9).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use super::BAD_USE;
+use crate::app;
+use crate::config::settings::{Options, Settings, Storage};
+use crate::store::{
+    Instance, Migrated, Page, Store, StoreError, StoreErrorKind, ToolRecord, Whose,
+};
+use crate::upstream::printable;
+
+/// Records asked of the store at a time.
+const PAGE: u64 = 500;
+
+#[derive(Debug, Args)]
+pub struct MigrateArgs {
+    /// Only tell what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Directory of the project [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Where state is kept [default: data in the project] [env: PORTWAY_DATA_DIR]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// Exits with 1 when nothing could be done, and nothing has been then.
+pub fn main(args: &MigrateArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    let complain = |error: anyhow::Error| {
+        let _ = writeln!(std::io::stderr(), "portway: {error:#}");
+    };
+    let settings = match settings(args, environment) {
+        Ok(settings) => settings,
+        Err(error) => {
+            complain(error);
+            return ExitCode::from(BAD_USE);
+        }
+    };
+    let outcome = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+        .and_then(|runtime| runtime.block_on(run(args, &settings)));
+    match outcome {
+        Ok(text) => {
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn settings(
+    args: &MigrateArgs,
+    environment: &BTreeMap<String, String>,
+) -> anyhow::Result<Settings> {
+    let options = Options {
+        project: args.project.clone(),
+        data_dir: args.data_dir.clone(),
+        ..Options::default()
+    };
+    let cwd = std::env::current_dir().context("the working directory cannot be read")?;
+    let settings = Settings::load(options, environment, cwd)?;
+    super::serve::log_to_stderr(&settings)?;
+    let data = &settings.data_dir;
+    // Opening the store would make one, and then there is nothing to migrate.
+    if settings.storage == Storage::Json && !data.is_dir() {
+        anyhow::bail!("--data-dir: there is no directory {}", data.display());
+    }
+    Ok(settings)
+}
+
+/// One record: what it was and what it is, or would be.
+#[derive(Serialize)]
+struct Row {
+    mcp_instance_id: String,
+    name: String,
+    /// The entry's; none before there is one.
+    id: Option<i64>,
+    tools: usize,
+}
+
+impl From<Migrated> for Row {
+    fn from(migrated: Migrated) -> Row {
+        Row {
+            mcp_instance_id: migrated.instance.to_string(),
+            name: migrated.name,
+            id: Some(migrated.entry.0),
+            tools: migrated.tools,
+        }
+    }
+}
+
+async fn run(args: &MigrateArgs, settings: &Settings) -> anyhow::Result<String> {
+    let store = app::open_store(settings).await.map_err(in_use)?;
+    let rows: Vec<Row> = match args.dry_run {
+        true => foreseen(&*store).await?,
+        false => {
+            let migrated = store.migrate_instances().await?;
+            migrated.into_iter().map(Row::from).collect()
+        }
+    };
+    if args.json {
+        let report = serde_json::json!({"dry_run": args.dry_run, "migrated": rows});
+        return Ok(serde_json::to_string_pretty(&report)? + "\n");
+    }
+    Ok(table(&rows, args.dry_run))
+}
+
+fn in_use(error: anyhow::Error) -> anyhow::Error {
+    let kind = error.downcast_ref().map(|error: &StoreError| &error.kind);
+    match kind {
+        Some(StoreErrorKind::Locked { .. }) => anyhow::anyhow!("{error}: stop it first"),
+        _ => error,
+    }
+}
+
+fn table(rows: &[Row], dry_run: bool) -> String {
+    if rows.is_empty() {
+        return "nothing to migrate\n".into();
+    }
+    let names: Vec<String> = rows.iter().map(|row| printable(&row.name)).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max();
+    let width = longest.unwrap_or(0).max("name".len());
+    let mut text = format!(
+        "{:>8}  {:width$}     {:>8}  tools\n",
+        "old id", "name", "entry"
+    );
+    for (row, name) in rows.iter().zip(names) {
+        let entry = row.id.map_or_else(|| "new".to_owned(), |id| id.to_string());
+        let (old, tools) = (&row.mcp_instance_id, row.tools);
+        text += &format!("{old:>8}  {name:width$}  -> {entry:>8}  {tools}\n");
+    }
+    let count = rows.len();
+    text + &match dry_run {
+        true => format!("{count} to migrate; nothing has been changed\n"),
+        false => format!("{count} migrated; their keys stay as they are\n"),
+    }
+}
+
+/// What a migration would come to.
+async fn foreseen(store: &dyn Store) -> Result<Vec<Row>, StoreError> {
+    let mut rows = Vec::new();
+    let mut skip = 0;
+    loop {
+        let page = Page { skip, limit: PAGE };
+        let listed = store.instances(&Whose::Everybodys, page).await?;
+        for instance in &listed.items {
+            let owners = tools_of(store, instance).await?;
+            rows.push(Row {
+                mcp_instance_id: instance.id.to_string(),
+                name: instance.name.clone(),
+                id: None,
+                tools: bindable(instance, &owners),
+            });
+        }
+        skip += listed.items.len() as u64;
+        if listed.items.is_empty() || skip >= listed.total {
+            return Ok(rows);
+        }
+    }
+}
+
+async fn tools_of(store: &dyn Store, instance: &Instance) -> Result<Vec<ToolRecord>, StoreError> {
+    let whose = Whose::Only(instance.owner.clone());
+    let mut tools: Vec<ToolRecord> = Vec::new();
+    loop {
+        let page = Page {
+            skip: tools.len() as u64,
+            limit: PAGE,
+        };
+        let listed = store.tools(&whose, page).await?;
+        let end = listed.items.is_empty();
+        tools.extend(listed.items);
+        if end || tools.len() as u64 >= listed.total {
+            return Ok(tools);
+        }
+    }
+}
+
+/// Of two with one name, an entry has one.
+fn bindable(instance: &Instance, known: &[ToolRecord]) -> usize {
+    let name = |(server, tool): (&str, &str)| {
+        let record = known
+            .iter()
+            .find(|record| record.server == server && record.tool == tool);
+        record.map_or_else(|| tool.to_owned(), |record| record.name.clone())
+    };
+    let names: BTreeSet<String> = instance.registered().into_iter().map(name).collect();
+    names.len()
+}
