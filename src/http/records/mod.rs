@@ -115,3 +115,6 @@ fn tool_id(text: &str) -> Result<ToolId, ApiError> {
     let id = values::number(text).map(ToolId);
     id.ok_or_else(|| ApiError::not_found("there is no such tool: its id is a number"))
 }
+
+#[cfg(test)]
+mod tests;
