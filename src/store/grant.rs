@@ -189,7 +189,8 @@ impl Directory {
             if let Some(before) = inner.by_entry.remove(&entry) {
                 inner.by_key.remove(&before.digest);
                 before.gate.close();
-                if let (Some(used), Some(grant)) = (before.last_used(), &grant) {
+                let same = grant.as_ref().filter(|grant| grant.digest == before.digest);
+                if let (Some(used), Some(grant)) = (before.last_used(), same) {
                     grant.touch(used);
                 }
                 old.push(before);

@@ -245,8 +245,10 @@ fn edit_entry(
     };
     let mut held = Held::clone(before);
     edit(&mut held.entry)?;
-    if held.entry == before.entry {
-        return unchanged(Some(held.entry));
+    let mut same = before.entry.clone();
+    same.key.last_used_at = held.entry.key.last_used_at;
+    if held.entry == same {
+        return unchanged(Some(same));
     }
     held.entry.updated_at = Timestamp::now();
     Ok((Some(held.entry.clone()), vec![Step::Entry(Arc::new(held))]))
@@ -257,8 +259,12 @@ pub(super) fn update_entry(
     whose: &Whose,
     id: EntryId,
     change: EntryChange,
+    used: Option<Timestamp>,
 ) -> Ruling<Option<Entry>> {
     edit_entry(state, whose, id, |entry| {
+        // Memory knows it first, and forgets it with an entry that is
+        // switched off.
+        entry.key.last_used_at = used.max(entry.key.last_used_at);
         if let Some(name) = change.name {
             entry.name = name;
         }

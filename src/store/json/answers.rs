@@ -132,8 +132,9 @@ impl Store for JsonStore {
         change: EntryChange,
     ) -> Result<Option<Entry>, StoreError> {
         let whose = whose.clone();
+        let used = self.grants.of_entry(id).and_then(|grant| grant.last_used());
         self.write("change MCP instance", move |state| {
-            rules::update_entry(state, &whose, id, change)
+            rules::update_entry(state, &whose, id, change, used)
         })
         .await
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::Timestamp;
 use super::super::records::*;
 use super::super::state::{Held, State, Step};
-use super::Ruling;
+use super::{Ruling, free};
 
 impl Instance {
     /// The tools it was registered with that can be had from a server: those
@@ -27,6 +27,7 @@ pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<Migrated>> {
     let mut steps = Vec::new();
     let mut all = Vec::new();
     for instance in Arc::clone(&state.instances).values() {
+        free(&state, &instance.key.digest)?;
         let mut made = Vec::new();
         let migrated = one(&state, instance, &mut made);
         for step in &made {
