@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::*;
 
+mod contract;
 mod crash;
 mod files;
 mod power;

@@ -1,0 +1,190 @@
+use serde_json::json;
+
+use super::*;
+
+pub(super) async fn e9_an_old_record_is_made_read_changed_and_deleted(place: &dyn Place) {
+    let store = place.open().await;
+    let extra = json!({
+        "register_tools": ["files:read"],
+        "nested": {"deep": [1, 2.5, null, true, "žluť"]},
+        "empty": {},
+    });
+    let (key, new) = new_instance("old", extra);
+    let digest = key.digest();
+    let old = made(store.create_instance(new.clone(), None).await);
+    assert_eq!((old.name.as_str(), &*old.owner), ("old", ME));
+    assert_eq!(old.extra, new.extra);
+    assert_eq!(old.key.digest, digest);
+    assert_eq!(old.created_at, old.updated_at);
+    let found = store.instance(&ALL, &digest).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&old));
+
+    let change = InstanceChange {
+        name: Some("older".to_owned()),
+        enabled: Some(false),
+        ..InstanceChange::default()
+    };
+    let older = store.update_instance(&ALL, &digest, change).await.unwrap();
+    let older = older.unwrap();
+    assert_eq!((older.name.as_str(), older.enabled), ("older", false));
+    assert_eq!(older.extra, old.extra);
+    assert_eq!(older.created_at, old.created_at);
+
+    let mut extra = old.extra.clone();
+    extra.remove("nested");
+    let change = InstanceChange {
+        extra: Some(extra.clone()),
+        ..InstanceChange::default()
+    };
+    let less = store.update_instance(&ALL, &digest, change).await.unwrap();
+    let less = less.unwrap();
+    assert_eq!((less.name.as_str(), &less.extra), ("older", &extra));
+    let same = InstanceChange {
+        extra: Some(extra),
+        ..InstanceChange::default()
+    };
+    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    let same = store.update_instance(&ALL, &digest, same).await.unwrap();
+    assert_eq!(same.as_ref(), Some(&less));
+    assert_eq!(store.instance(&ALL, &digest).await.unwrap(), Some(less));
+
+    assert!(store.delete_instance(&ALL, &digest).await.unwrap());
+    assert!(!store.delete_instance(&ALL, &digest).await.unwrap());
+    assert_eq!(store.instance(&ALL, &digest).await.unwrap(), None);
+}
+
+pub(super) async fn e9_an_old_record_opens_nothing(place: &dyn Place) {
+    let store = place.open().await;
+    let (key, new) = new_instance("old", json!({"register_tools": ["files:read"]}));
+    made(store.create_instance(new, None).await);
+    assert!(granted(&*store, &key).await.is_none());
+    assert!(store.ask(&key.digest()).await.unwrap().is_none());
+    assert_eq!(counts(&*store).await, (0, 0, 1));
+    let (entry_key, _) = entry(&*store, &[]).await;
+    let found = store.instance(&ALL, &entry_key.digest()).await.unwrap();
+    assert_eq!(found, None);
+}
+
+pub(super) async fn e9_an_old_key_is_of_one_record(place: &dyn Place) {
+    let store = place.open().await;
+    let (_, new) = new_instance("old", json!({}));
+    made(store.create_instance(new.clone(), None).await);
+    let taken = store.create_instance(new, None).await.unwrap_err();
+    assert!(matches!(taken.kind, StoreErrorKind::Conflict { .. }));
+    assert_eq!(
+        taken.to_string(),
+        "cannot create MCP instance: the key is taken"
+    );
+    assert_eq!(counts(&*store).await, (0, 0, 1));
+}
+
+pub(super) async fn e9_migrating_keeps_the_key_and_binds_the_tools(place: &dyn Place) {
+    let store = place.open().await;
+    let listed = json!({"register_tools": [
+        "files:read", "git:log", "files:read", "web:read",
+        "no server", ":empty", "empty:", 7, null, "files:a:b",
+    ]});
+    let (first, mut new) = new_instance("first", listed);
+    let expires_at = Some(Timestamp::from_millis(4_102_444_799_999));
+    new.key = first.record(expires_at);
+    let one = made(store.create_instance(new, None).await);
+    let (second, mut new) = new_instance("second", json!({"register_tools": "none"}));
+    new.enabled = false;
+    let two = made(store.create_instance(new, None).await);
+
+    let done = store.migrate_instances().await.unwrap();
+    let said: Vec<_> = done.iter().map(|one| (&*one.name, one.tools)).collect();
+    assert_eq!(said, [("first", 3), ("second", 0)]);
+    assert_eq!((done[0].instance, done[1].instance), (one.id, two.id));
+    assert_eq!(counts(&*store).await, (3, 2, 0));
+
+    let entry = store.entry(&ALL, done[0].entry).await.unwrap().unwrap();
+    assert_eq!((entry.name.as_str(), entry.enabled), ("first", true));
+    assert_eq!((entry.owner, entry.created_at), (one.owner, one.created_at));
+    assert_eq!(entry.key, one.key);
+    let bindings = store.bindings(&ALL, entry.id).await.unwrap().unwrap();
+    let tools: Vec<_> = bindings
+        .iter()
+        .map(|Bound { binding, tool }| {
+            assert!(binding.enabled && &*tool.owner == ME);
+            (&*tool.name, &*tool.server, &*tool.tool)
+        })
+        .collect();
+    assert_eq!(
+        tools,
+        [
+            ("read", "files", "read"),
+            ("log", "git", "log"),
+            ("a:b", "files", "a:b")
+        ]
+    );
+    let names = visible(&*store, &first).await.unwrap();
+    assert_eq!(names, ["a:b", "log", "read"]);
+    assert!(granted(&*store, &second).await.is_none());
+    let entry = store.entry(&ALL, done[1].entry).await.unwrap().unwrap();
+    assert!(!entry.enabled);
+}
+
+pub(super) async fn e9_migrating_twice_does_nothing_more(place: &dyn Place) {
+    let store = place.open().await;
+    assert_eq!(store.migrate_instances().await.unwrap(), []);
+    let (_, new) = new_instance("old", json!({"register_tools": ["files:read"]}));
+    made(store.create_instance(new, None).await);
+    assert_eq!(store.migrate_instances().await.unwrap().len(), 1);
+    let after = counts(&*store).await;
+    assert_eq!(store.migrate_instances().await.unwrap(), []);
+    assert_eq!(counts(&*store).await, after);
+}
+
+pub(super) async fn e9_migrating_uses_the_tools_there_are(place: &dyn Place) {
+    let store = place.open().await;
+    let mut new = new_tool(ME, "look");
+    new.tool = "read".to_owned();
+    let look = made(store.create_tool(new.clone(), None).await);
+    // The oldest of several is taken.
+    made(store.create_tool(new.clone(), None).await);
+    new.owner = OTHER.into();
+    new.tool = "write".to_owned();
+    let theirs = made(store.create_tool(new, None).await);
+    let listed = json!({"register_tools": ["files:read", "files:write"]});
+    for name in ["one", "two"] {
+        let (_, new) = new_instance(name, listed.clone());
+        made(store.create_instance(new, None).await);
+    }
+    let done = store.migrate_instances().await.unwrap();
+    let one = bound(&*store, done[0].entry).await;
+    assert_eq!(one[0], (look.id, true));
+    assert_ne!(one[1].0, theirs.id);
+    assert_eq!(bound(&*store, done[1].entry).await, one);
+    assert_eq!(counts(&*store).await, (4, 2, 0));
+}
+
+pub(super) async fn e9_migrating_is_all_or_none(place: &dyn Place) {
+    let store = place.open().await;
+    let (_, new) = new_instance("fine", json!({"register_tools": ["files:read"]}));
+    made(store.create_instance(new, None).await);
+    let (key, _) = entry(&*store, &[]).await;
+    let (_, mut new) = new_instance("with the key of an entry", json!({}));
+    new.key = key.record(None);
+    made(store.create_instance(new, None).await);
+    let before = counts(&*store).await;
+    let refused = kind(store.migrate_instances().await);
+    assert!(matches!(refused, StoreErrorKind::Conflict { .. }));
+    assert_eq!(counts(&*store).await, before);
+    assert!(store.delete_instance(&ALL, &key.digest()).await.unwrap());
+    assert_eq!(store.migrate_instances().await.unwrap().len(), 1);
+}
+
+pub(super) async fn f4_a_missing_old_record_is_no_error(place: &dyn Place) {
+    let store = place.open().await;
+    let key = ApiKey::given("unknown").digest();
+    assert_eq!(store.instance(&ALL, &key).await.unwrap(), None);
+    let change = InstanceChange {
+        enabled: Some(false),
+        ..InstanceChange::default()
+    };
+    let changed = store.update_instance(&ALL, &key, change).await.unwrap();
+    assert_eq!(changed, None);
+    assert!(!store.delete_instance(&ALL, &key).await.unwrap());
+    assert_eq!(counts(&*store).await, (0, 0, 0));
+}

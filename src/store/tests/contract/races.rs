@@ -1,0 +1,223 @@
+use std::collections::HashSet;
+use std::future::Future;
+
+use tokio::task::JoinSet;
+
+use super::*;
+
+fn named(name: &str) -> ToolChange {
+    ToolChange {
+        name: Some(name.to_owned()),
+        ..ToolChange::default()
+    }
+}
+
+/// Runs all at once; what came of each, in no order.
+async fn at_once<T: Send + 'static, F>(jobs: impl IntoIterator<Item = F>) -> Vec<T>
+where
+    F: Future<Output = T> + Send + 'static,
+{
+    let mut running = JoinSet::new();
+    for job in jobs {
+        running.spawn(job);
+    }
+    running.join_all().await
+}
+
+pub(super) async fn e4_many_creates_at_once_are_all_kept(place: &dyn Place) {
+    let store = place.open().await;
+    let ids = tools(&*store, &["a", "b"]).await;
+    let created = at_once((0..60).map(|i| {
+        let (store, ids) = (store.clone(), ids.clone());
+        async move {
+            let (key, new) = new_entry(&format!("e{i}"), &ids);
+            made(store.create_tool(new_tool(ME, "t"), None).await);
+            (key, made(store.create_entry(new, None).await))
+        }
+    }))
+    .await;
+    let numbers: HashSet<EntryId> = created.iter().map(|(_, entry)| entry.id).collect();
+    assert_eq!(numbers.len(), 60);
+    assert_eq!(counts(&*store).await, (62, 60, 0));
+    for (key, entry) in &created {
+        let grant = granted(&*store, key).await.unwrap();
+        assert_eq!((grant.entry, grant.tools.len()), (entry.id, 2));
+    }
+    drop(store);
+    let store = place.open().await;
+    for (_, entry) in created {
+        let found = store.entry(&ALL, entry.id).await.unwrap();
+        assert_eq!(found, Some(entry));
+    }
+}
+
+pub(super) async fn e3_many_binds_at_once_are_all_kept(place: &dyn Place) {
+    let store = place.open().await;
+    let names: Vec<String> = (0..30).map(|i| format!("t{i:02}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let ids = tools(&*store, &names).await;
+    let (key, desk) = entry(&*store, &[]).await;
+    at_once(ids.iter().map(|&id| {
+        let store = store.clone();
+        async move { store.bind(&ALL, desk.id, &[on(id)]).await.unwrap() }
+    }))
+    .await;
+    let there: HashSet<ToolId> = bound(&*store, desk.id).await.iter().map(|b| b.0).collect();
+    assert_eq!(there, ids.into_iter().collect());
+    assert_eq!(visible(&*store, &key).await.unwrap(), names);
+}
+
+pub(super) async fn e1_changes_at_once_lose_nothing(place: &dyn Place) {
+    let store = place.open().await;
+    for round in 0..10 {
+        let (_, desk) = entry(&*store, &[]).await;
+        let expires_at = Some(Some(Timestamp::from_millis(4_102_444_799_999)));
+        let changes = [
+            EntryChange {
+                name: Some("new".to_owned()),
+                ..EntryChange::default()
+            },
+            EntryChange {
+                enabled: Some(false),
+                ..EntryChange::default()
+            },
+            EntryChange {
+                expires_at,
+                ..EntryChange::default()
+            },
+        ];
+        at_once(changes.map(|change| {
+            let store = store.clone();
+            async move { store.update_entry(&ALL, desk.id, change).await.unwrap() }
+        }))
+        .await;
+        let after = store.entry(&ALL, desk.id).await.unwrap().unwrap();
+        let seen = (after.name.as_str(), after.enabled, after.key.expires_at);
+        assert_eq!(Some(seen.2), expires_at, "round {round}");
+        assert_eq!((seen.0, seen.1), ("new", false), "round {round}");
+    }
+}
+
+pub(super) async fn e5_of_many_with_one_name_one_is_bound(place: &dyn Place) {
+    let store = place.open().await;
+    let ids = tools(&*store, &["same"; 12]).await;
+    let (key, desk) = entry(&*store, &[]).await;
+    let outcomes = at_once(ids.into_iter().map(|id| {
+        let store = store.clone();
+        async move { store.bind(&ALL, desk.id, &[on(id)]).await }
+    }))
+    .await;
+    let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert_eq!(done, 1);
+    for error in outcomes.into_iter().filter_map(Result::err) {
+        assert!(matches!(error.kind, StoreErrorKind::SameName(_)), "{error}");
+    }
+    assert_eq!(bound(&*store, desk.id).await.len(), 1);
+    assert_eq!(visible(&*store, &key).await.unwrap(), ["same"]);
+}
+
+pub(super) async fn e5_of_two_renames_to_one_name_one_is_done(place: &dyn Place) {
+    let store = place.open().await;
+    for round in 0..10 {
+        let ids = tools(&*store, &["a", "b"]).await;
+        let (key, _) = entry(&*store, &ids).await;
+        let outcomes = at_once(ids.into_iter().map(|id| {
+            let store = store.clone();
+            async move { store.update_tool(&ALL, id, named("same")).await }
+        }))
+        .await;
+        let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!(done, 1, "round {round}");
+        let names = visible(&*store, &key).await.unwrap();
+        assert!(
+            names == ["a", "same"] || names == ["b", "same"],
+            "{names:?}"
+        );
+    }
+}
+
+pub(super) async fn e5_a_rename_and_a_bind_do_not_meet(place: &dyn Place) {
+    let store = place.open().await;
+    for round in 0..10 {
+        let ids = tools(&*store, &["a", "b"]).await;
+        let (key, desk) = entry(&*store, &ids[..1]).await;
+        let rename = {
+            let (store, id) = (store.clone(), ids[0]);
+            async move { store.update_tool(&ALL, id, named("b")).await.is_ok() }
+        };
+        let bind = {
+            let (store, id) = (store.clone(), ids[1]);
+            async move { store.bind(&ALL, desk.id, &[on(id)]).await.is_ok() }
+        };
+        let (renamed, bound) = tokio::join!(tokio::spawn(rename), tokio::spawn(bind));
+        let done = (renamed.unwrap(), bound.unwrap());
+        let names = visible(&*store, &key).await.unwrap();
+        match done {
+            (true, false) => assert_eq!(names, ["b"], "round {round}"),
+            (false, true) => assert_eq!(names, ["a", "b"], "round {round}"),
+            both => panic!("round {round}: {both:?}"),
+        }
+    }
+}
+
+pub(super) async fn e5_no_binding_outlives_its_tool(place: &dyn Place) {
+    let store = place.open().await;
+    for round in 0..10 {
+        let id = tool(&*store, "read").await.id;
+        let (key, desk) = entry(&*store, &[]).await;
+        let delete = {
+            let store = store.clone();
+            async move { store.delete_tool(&ALL, id).await.unwrap() }
+        };
+        let bind = {
+            let store = store.clone();
+            async move { store.bind(&ALL, desk.id, &[on(id)]).await }
+        };
+        let (deleted, bind) = tokio::join!(tokio::spawn(delete), tokio::spawn(bind));
+        assert!(deleted.unwrap());
+        if let Err(error) = bind.unwrap() {
+            assert!(
+                matches!(error.kind, StoreErrorKind::NoSuchTool(_)),
+                "{error}"
+            );
+        }
+        assert_eq!(bound(&*store, desk.id).await, [], "round {round}");
+        assert!(visible(&*store, &key).await.unwrap().is_empty());
+    }
+}
+
+pub(super) async fn e10_a_key_is_taken_once(place: &dyn Place) {
+    let store = place.open().await;
+    let key = ApiKey::random().unwrap();
+    let outcomes = at_once((0..12).map(|_| {
+        let (store, (_, mut new)) = (store.clone(), new_entry("desk", &[]));
+        new.key = key.record(None);
+        async move { store.create_entry(new, None).await }
+    }))
+    .await;
+    let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert_eq!(done, 1);
+    for error in outcomes.into_iter().filter_map(Result::err) {
+        assert!(matches!(error.kind, StoreErrorKind::Conflict { .. }));
+    }
+    assert_eq!(counts(&*store).await, (0, 1, 0));
+}
+
+pub(super) async fn e10_rotations_at_once_leave_one_key(place: &dyn Place) {
+    let store = place.open().await;
+    let (first, desk) = entry(&*store, &[]).await;
+    let keys: Vec<ApiKey> = (0..12).map(|_| ApiKey::random().unwrap()).collect();
+    at_once(keys.iter().map(|key| {
+        let (store, key) = (store.clone(), key.record(None));
+        async move { store.replace_key(&ALL, desk.id, key).await.unwrap() }
+    }))
+    .await;
+    let kept = store.entry(&ALL, desk.id).await.unwrap().unwrap();
+    let mut open = Vec::new();
+    for key in keys.iter().chain([&first]) {
+        if granted(&*store, key).await.is_some() {
+            open.push(key.digest());
+        }
+    }
+    assert_eq!(open, [kept.key.digest]);
+}
