@@ -15,7 +15,7 @@ use crate::config::settings::Settings;
 use crate::fleet::{self, Fleet, Publisher, Surroundings};
 use crate::gateway::{self, Gateway, Seal, Sessions};
 use crate::http::records::{Keys, Records};
-use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy};
+use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Users};
 use crate::registry::{self, Files, Registry};
 use crate::store::{self, JsonStore, Store};
 use crate::upstream::{self, containment, process};
@@ -107,7 +107,7 @@ impl App {
             self.seal.clone(),
             stop.clone(),
         ));
-        let site = self.site(address, &gateway, &stop);
+        let site = self.site(address, &gateway, &stop)?;
         let sessions = gateway.sessions.clone();
         let tended = tokio::spawn(async move { sessions.tend().await });
         http::serve(listener, site, limits, stop).await;
@@ -125,8 +125,13 @@ impl App {
         address: SocketAddr,
         gateway: &Arc<Gateway>,
         closing: &CancellationToken,
-    ) -> http::Site {
+    ) -> anyhow::Result<http::Site> {
         let settings = &self.settings;
+        let users = Users::new(
+            settings.supabase_url.as_ref(),
+            settings.supabase_jwt_secret.as_ref(),
+        )
+        .context("SUPABASE_URL")?;
         let access = match settings.no_auth {
             true => Access::Open,
             false => Access::Token(AdminToken::new(self.admin_token.clone())),
@@ -136,7 +141,8 @@ impl App {
             settings.allowed_hosts.clone(),
             settings.allowed_origins.clone(),
         );
-        let guard = Arc::new(Guard::new(access, hosts, settings.limits.max_body));
+        let guard = Guard::new(access, hosts, settings.limits.max_body);
+        let guard = Arc::new(guard.with_keys(self.store.clone()).with_users(users));
         let servers = http::servers::router(http::servers::Servers {
             registry: self.registry.clone(),
             fleet: self.fleet.clone(),
@@ -153,7 +159,7 @@ impl App {
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         let unsettled = Arc::new(move || unsettled(&registry, &fleet));
         let router = http::router(guard.clone(), unsettled, api);
-        http::Site::new(router, guard, front)
+        Ok(http::Site::new(router, guard, front))
     }
 }
 

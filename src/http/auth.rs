@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::error::ApiError;
-use super::principal::Principal;
 use crate::config::Secret;
 
 /// The paths, as the router spells them, that anybody may `GET`.
@@ -86,44 +85,78 @@ pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
         && matched.is_some_and(|p| PUBLIC.contains(&p))
 }
 
+/// What a request's credentials come to, as far as this room alone can tell.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Shown<'a> {
+    Admin,
+    /// Not the admin's; it may be somebody else's.
+    Other(&'a str),
+}
+
 impl Access {
-    /// The principal of a request that is not public. `endpoint`: it is for
-    /// an MCP endpoint, where a key has a header of its own (SPEC E8).
-    pub(super) fn principal(
+    /// Looks at a request that is not public. `endpoint`: it is for an MCP
+    /// endpoint, where a key has a header of its own (SPEC E8).
+    pub(super) fn look<'a>(
         &self,
         method: &Method,
-        headers: &HeaderMap,
+        headers: &'a HeaderMap,
         endpoint: bool,
-    ) -> Result<Principal, ApiError> {
-        let Access::Token(token) = self else {
-            // Nothing proves that a page of another local server did not send
-            // it, unless the browser had to ask us first.
-            if changes(method) && from_browser(headers) && !needs_preflight(method, headers) {
-                return Err(missing_header());
+    ) -> Result<Shown<'a>, ApiError> {
+        match self {
+            Access::Token(token) => match given(headers, endpoint) {
+                Given::Nothing => token.session(method, headers),
+                Given::One(text) if token.matches(text) => Ok(Shown::Admin),
+                Given::One(text) => Ok(Shown::Other(text)),
+                Given::Unclear => Err(refused()),
+            },
+            Access::Open => {
+                // Nothing proves that a page of another local server did not
+                // send it, unless the browser had to ask us first.
+                if changes(method) && from_browser(headers) && !needs_preflight(method, headers) {
+                    return Err(missing_header());
+                }
+                match given(headers, endpoint) {
+                    Given::One(text) => Ok(Shown::Other(text)),
+                    Given::Nothing | Given::Unclear => Ok(Shown::Admin),
+                }
             }
-            return Ok(Principal::Admin);
-        };
-        let bears = headers.contains_key(header::AUTHORIZATION);
-        let has_key = endpoint && headers.contains_key(API_KEY);
-        if bears || has_key {
-            // A credential that was given decides; there is no falling back.
-            let good = |given: Option<&str>| given.is_some_and(|given| token.matches(given));
-            let refused = (bears && !good(bearer(headers))) || (has_key && !good(key(headers)));
-            return if refused {
-                Err(self::refused())
-            } else {
-                Ok(Principal::Admin)
-            };
         }
+    }
+}
+
+impl AdminToken {
+    /// The console's cookie, where there is no other credential.
+    fn session(&self, method: &Method, headers: &HeaderMap) -> Result<Shown<'static>, ApiError> {
         let session = session_cookie(headers).ok_or_else(refused)?;
-        if !token.session_matches(session) || headers_say_foreign(headers) {
+        if !self.session_matches(session) || headers_say_foreign(headers) {
             return Err(refused());
         }
         if changes(method) && !headers.contains_key(CONSOLE_HEADER) {
             return Err(missing_header());
         }
-        Ok(Principal::Admin)
+        Ok(Shown::Admin)
     }
+}
+
+enum Given<'a> {
+    Nothing,
+    One(&'a str),
+    /// Twice, or not to be read.
+    Unclear,
+}
+
+/// A credential that was given decides; there is no falling back to another.
+/// One that is given in both headers is the same in both.
+fn given(headers: &HeaderMap, endpoint: bool) -> Given<'_> {
+    let bears = headers.contains_key(header::AUTHORIZATION);
+    let has_key = endpoint && headers.contains_key(API_KEY);
+    let one = match (bears, has_key) {
+        (false, false) => return Given::Nothing,
+        (true, false) => bearer(headers),
+        (false, true) => key(headers),
+        (true, true) => bearer(headers).filter(|bearer| key(headers) == Some(bearer)),
+    };
+    one.map_or(Given::Unclear, Given::One)
 }
 
 fn changes(method: &Method) -> bool {
@@ -212,8 +245,9 @@ mod tests {
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
         }
-        match access.principal(&method, &headers, true) {
-            Ok(_) => 200,
+        match access.look(&method, &headers, true) {
+            Ok(Shown::Admin) => 200,
+            Ok(Shown::Other(_)) => 401,
             Err(error) => error.code().status().as_u16(),
         }
     }
@@ -261,7 +295,7 @@ mod tests {
         assert_eq!(is(&[key(TOKEN), key(TOKEN)]), 401);
         let mut headers = HeaderMap::new();
         headers.insert("x-api-key", TOKEN.parse().unwrap());
-        assert!(access.principal(&Method::POST, &headers, false).is_err());
+        assert!(access.look(&Method::POST, &headers, false).is_err());
     }
 
     #[test]

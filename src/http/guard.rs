@@ -20,12 +20,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, error};
 
 use super::auth::{self, Access};
+use super::door::Door;
 use super::edge::Peer;
-use super::error::{ApiError, Cause, Code};
+use super::error::{ApiError, Cause, Code, nothing_there};
 use super::hosts::HostPolicy;
 use super::json;
 use super::mcp;
 use super::principal::Principal;
+use super::users::Users;
+use crate::store::Store;
 
 /// What all request bodies together may take; beyond it new ones are told to
 /// come back.
@@ -35,9 +38,8 @@ const BUDGET_UNIT: usize = 1024;
 const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
     form-action 'self'; frame-ancestors 'none'";
 
-#[derive(Debug)]
 pub struct Guard {
-    access: Access,
+    door: Door,
     hosts: HostPolicy,
     max_body: usize,
     budget: Arc<Semaphore>,
@@ -47,41 +49,63 @@ impl Guard {
     pub fn new(access: Access, hosts: HostPolicy, max_body: usize) -> Guard {
         let budget = BODY_BUDGET.max(max_body) / BUDGET_UNIT + 1;
         Guard {
-            access,
+            door: Door {
+                access,
+                keys: None,
+                users: None,
+            },
             hosts,
             max_body,
             budget: Arc::new(Semaphore::new(budget)),
         }
     }
 
+    /// Takes the keys of the entries in `store`, too.
+    pub fn with_keys(mut self, store: Arc<dyn Store>) -> Guard {
+        self.door.keys = Some(store);
+        self
+    }
+
+    /// Takes the tokens of users, too.
+    pub fn with_users(mut self, users: Option<Users>) -> Guard {
+        self.door.users = users;
+        self
+    }
+
     pub fn access(&self) -> &Access {
-        &self.access
+        &self.door.access
     }
 
     /// Whether a request may come in, and who asks.
-    pub(super) fn pass(&self, knock: &Knock<'_>) -> Result<Passed, ApiError> {
-        let Knock {
-            method,
-            headers,
-            matched,
-            ..
-        } = *knock;
-        self.hosts.check(knock.uri, headers, knock.local)?;
+    pub(super) async fn pass(&self, knock: &Knock<'_>) -> Result<Passed, ApiError> {
+        self.hosts.check(knock.uri, knock.headers, knock.local)?;
         self.check_body(knock)?;
-        let public = auth::is_public(method, matched);
-        let principal = if public {
-            None
-        } else {
-            let endpoint = matched.is_some_and(mcp::is_endpoint);
-            let principal = self.access.principal(method, headers, endpoint)?;
-            principal.may_ask(matched)?;
-            Some(principal)
+        let public = auth::is_public(knock.method, knock.matched);
+        let principal = match public {
+            true => None,
+            false => Some(self.principal(knock).await?),
         };
         Ok(Passed {
             principal,
             public,
             _room: self.make_room(knock.length)?,
         })
+    }
+
+    async fn principal(&self, knock: &Knock<'_>) -> Result<Principal, ApiError> {
+        // There the address is the credential, and no other is looked at. A
+        // wrong one looks like any address that is not there (SPEC E7).
+        if mcp::is_keyed(knock.uri) {
+            let grant = match mcp::key_of(knock.uri) {
+                Some(key) => self.door.entry(&key).await?,
+                None => None,
+            };
+            return grant.map(Principal::Entry).ok_or_else(nothing_there);
+        }
+        let endpoint = knock.matched.is_some_and(mcp::is_endpoint);
+        let principal = self.door.who(knock.method, knock.headers, endpoint).await?;
+        principal.may_ask(knock.matched)?;
+        Ok(principal)
     }
 
     fn check_body(&self, knock: &Knock<'_>) -> Result<(), ApiError> {
@@ -164,16 +188,18 @@ pub(super) async fn guard(
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let peer = request.extensions().get::<Peer>();
     let length = Length::of(request.body());
-    let passed = guard.pass(&Knock {
+    let knock = Knock {
         method: request.method(),
         uri: request.uri(),
         headers: request.headers(),
         length,
         local: peer.map(Peer::local_ip),
         matched: matched.as_ref().map(MatchedPath::as_str),
-    });
+    };
+    let passed = guard.pass(&knock).await;
     let path = match matched {
         Some(matched) => SeenPath::Matched(matched),
+        None if mcp::is_keyed(request.uri()) => SeenPath::Known(mcp::ENTRY),
         None => SeenPath::Other(redact_path(request.uri().path()).into_owned()),
     };
     let seen = Seen::new(request.method(), path);

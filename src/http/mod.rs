@@ -5,6 +5,7 @@
 
 pub mod auth;
 mod console;
+mod door;
 pub mod edge;
 pub mod error;
 mod extract;
@@ -14,6 +15,7 @@ pub mod guard;
 pub mod hosts;
 pub mod json;
 pub mod mcp;
+mod outward;
 mod principal;
 mod record;
 pub mod records;
@@ -21,6 +23,7 @@ pub mod servers;
 mod site;
 mod slots;
 mod stream;
+mod users;
 
 use std::sync::Arc;
 
@@ -37,6 +40,7 @@ pub use hosts::HostPolicy;
 pub use json::Json;
 pub use principal::Principal;
 pub use site::Site;
+pub use users::Users;
 
 /// How many enabled servers have not settled once since the start.
 pub type Unsettled = Arc<dyn Fn() -> usize + Send + Sync>;

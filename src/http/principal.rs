@@ -43,15 +43,6 @@ impl Principal {
         }
     }
 
-    /// Opaque and stable, as the gateway tells callers apart.
-    pub(super) fn name(&self) -> Arc<str> {
-        match self {
-            Principal::Admin => ADMIN.clone(),
-            Principal::User(user) => user.clone(),
-            Principal::Entry(grant) => grant.principal.clone(),
-        }
-    }
-
     /// Whether a path, as the router spells it, is theirs to ask. The guard
     /// asks this for every request; handlers need not.
     pub(super) fn may_ask(&self, matched: Option<&str>) -> Result<(), ApiError> {
@@ -67,7 +58,7 @@ impl Principal {
 /// What users may ask begins with it.
 const RECORDS: &str = "/api/v1/";
 
-fn not_here() -> ApiError {
+pub(super) fn not_here() -> ApiError {
     ApiError::forbidden("this credential is not for this path")
 }
 

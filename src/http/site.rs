@@ -45,7 +45,7 @@ impl Site {
     ) -> Result<Response, Infallible> {
         if let Some((guard, front)) = &self.mcp
             && request.method() == Method::POST
-            && let Some(place) = Place::plain(request.uri())
+            && let Some(place) = front.place(request.uri())
         {
             // Boxed, so that it is moved once and not at every level.
             return Ok(Box::pin(post(guard, front, place, request, peer)).await);
@@ -65,15 +65,15 @@ async fn post(
     let (parts, body) = request.into_parts();
     let length = Length::of(&body);
     let seen = Seen::new(&parts.method, SeenPath::Known(place.path()));
-    let passed = guard.pass(&Knock {
+    let knock = Knock {
         method: &parts.method,
         uri: &parts.uri,
         headers: &parts.headers,
         length,
         local: Some(peer.local_ip()),
         matched: Some(place.path()),
-    });
-    let passed = match passed {
+    };
+    let passed = match guard.pass(&knock).await {
         Ok(passed) => passed,
         Err(error) => return seen.refused(error),
     };

@@ -11,7 +11,8 @@ use subtle::ConstantTimeEq;
 use super::{NewKey, StoreError, StoreErrorKind, Timestamp};
 use crate::config::Secret;
 
-const PREFIX: &str = "pwk_";
+/// How every key begins that we give out.
+pub const PREFIX: &str = "pwk_";
 const HINT: usize = 4;
 
 /// A key as a client shows it. Has no `Display`.

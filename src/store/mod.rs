@@ -28,7 +28,7 @@ mod time;
 mod writers;
 
 pub use contract::{DefinitionChange, Granted, Store, StoreChange};
-pub use digest::{ApiKey, KeyDigest};
+pub use digest::{ApiKey, KeyDigest, PREFIX as KEY_PREFIX};
 pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, session_secret};

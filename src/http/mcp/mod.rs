@@ -6,6 +6,7 @@ mod accept;
 mod exchange;
 mod follow;
 mod get;
+mod keyed;
 mod legacy;
 mod modern;
 mod old_sse;
@@ -27,8 +28,10 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::auth;
-use super::error::ApiError;
-use super::principal::Principal;
+use super::error::{ApiError, nothing_there};
+use super::principal::{Principal, not_here};
+pub(super) use keyed::{is_keyed, key_of};
+
 use crate::config::filters::FilterError;
 use crate::gateway::{Caller, Gateway, Scope};
 use crate::registry::{Registry, RegistryError};
@@ -61,10 +64,14 @@ impl Front {
 /// The paths of this room, as the router spells them.
 const EVERYTHING: &str = "/mcp";
 const SERVER: &str = "/servers/{server}/mcp";
+pub(super) const ENTRY: &str = "/api/v1/mcp_v2/server/{api_key}";
 
 pub fn router(front: Front) -> Router {
     let endpoint = || post(post::post).get(get::get).delete(get::delete);
     Router::new()
+        .route(ENTRY, endpoint())
+        .route(&format!("{ENTRY}/sse"), get(old_sse::open))
+        .route(&format!("{ENTRY}/messages"), post(old_sse::take))
         .route(EVERYTHING, endpoint())
         .route(SERVER, endpoint())
         .route("/sse", get(old_sse::open))
@@ -79,17 +86,23 @@ pub(super) enum Place {
     Everything,
     /// By its name or id.
     Server(String),
+    /// The entry whose key stands in the address.
+    Entry,
 }
 
 impl Place {
     /// That of an address which needs no decoding.
-    pub(super) fn plain(uri: &Uri) -> Option<Place> {
+    fn plain(uri: &Uri) -> Option<Place> {
         let path = uri.path();
         if uri.query().is_some() || path.contains('%') {
             return None;
         }
         if path == EVERYTHING {
             return Some(Place::Everything);
+        }
+        if let Some(key) = path.strip_prefix(keyed::PREFIX) {
+            let single = !key.is_empty() && !key.contains('/');
+            return single.then_some(Place::Entry);
         }
         let server = path.strip_prefix("/servers/")?.strip_suffix("/mcp")?;
         let single = !server.is_empty() && !server.contains('/');
@@ -101,6 +114,7 @@ impl Place {
         match self {
             Place::Everything => EVERYTHING,
             Place::Server(_) => SERVER,
+            Place::Entry => ENTRY,
         }
     }
 }
@@ -114,8 +128,15 @@ impl Front {
         place: Place,
         filter: Option<String>,
     ) -> Result<Caller, ApiError> {
-        let principal = principal.ok_or_else(auth::refused)?.name();
+        let principal = principal.ok_or_else(auth::refused)?;
+        match principal {
+            Principal::Admin => {}
+            Principal::Entry(grant) => return Ok(Caller::entry(grant.clone())),
+            Principal::User(_) => return Err(not_here()),
+        }
         let scope = match place {
+            // The guard lets nobody else there.
+            Place::Entry => return Err(nothing_there()),
             Place::Server(server) => {
                 let found = self.registry.find(&server);
                 let wanted = found.ok_or(RegistryError::NotFound(server))?;
@@ -130,7 +151,15 @@ impl Front {
                 }
             }
         };
-        Ok(Caller { principal, scope })
+        Ok(Caller {
+            principal: principal.owner(),
+            scope,
+        })
+    }
+
+    /// The endpoint at an address, where a message can go there directly.
+    pub(super) fn place(&self, uri: &Uri) -> Option<Place> {
+        Place::plain(uri)
     }
 
     /// Answers a message; `body` brings it.
@@ -185,6 +214,7 @@ impl FromRequestParts<Front> for Caller {
             .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
         let place = match server {
             Some(server) => Place::Server(server),
+            None if is_keyed(&parts.uri) => Place::Entry,
             None => Place::Everything,
         };
         front.caller(Some(&principal), place, filter)

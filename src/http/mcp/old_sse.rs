@@ -11,13 +11,14 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, Uri};
 use serde::Deserialize;
 
 use super::Front;
 use super::accept::Accept;
 use super::exchange::Exchange;
 use super::follow::{Follow, Kind};
+use super::keyed::beside;
 use super::legacy::{self, agreed};
 use super::post::{Refusal, not_acceptable};
 use super::reply::accepted;
@@ -74,6 +75,7 @@ impl Drop for Opened {
 pub(super) async fn open(
     State(front): State<Front>,
     caller: Caller,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Response {
     if !Accept::of(&headers).events {
@@ -87,7 +89,7 @@ pub(super) async fn open(
         Ok(id) => id,
         Err(error) => return ApiError::internal(error).into_response(),
     };
-    let first = endpoint(&caller, &id);
+    let first = endpoint(&caller, &uri, &id);
     let until = front.gateway.until(&caller);
     let pipe = Arc::new(Pipe {
         caller,
@@ -113,7 +115,7 @@ fn unguessable() -> Result<Box<str>, getrandom::Error> {
 }
 
 /// Where the client posts what it has to say.
-fn endpoint(caller: &Caller, id: &str) -> Bytes {
+fn endpoint(caller: &Caller, uri: &Uri, id: &str) -> Bytes {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     let path = match &caller.scope {
         Scope::Server(name) => {
@@ -129,7 +131,8 @@ fn endpoint(caller: &Caller, id: &str) -> Bytes {
             }
             "/messages".to_owned()
         }
-        Scope::Entry(_) => "/messages".to_owned(),
+        // Only this client, which knows the key, gets to read it.
+        Scope::Entry(_) => beside(uri, "messages"),
     };
     let query = query.append_pair("sessionId", id).finish();
     let mut out = Vec::new();
