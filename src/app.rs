@@ -151,7 +151,12 @@ impl App {
             store: self.store.clone(),
             keys: self.keys.clone(),
         });
-        let front = http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone());
+        let relay = settings.mcp_service_url.as_ref().map(|service| {
+            http::Relay::new(service, settings.limits.max_response, closing.clone())
+        });
+        let relay = relay.transpose().context("MCP_SERVICE_URL")?;
+        let front = http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone())
+            .with_relay(relay);
         let api = servers
             .merge(http::files::router(self.registry.clone()))
             .merge(records)

@@ -19,6 +19,7 @@ mod outward;
 mod principal;
 mod record;
 pub mod records;
+mod relay;
 pub mod servers;
 mod site;
 mod slots;
@@ -39,6 +40,7 @@ pub use guard::Guard;
 pub use hosts::HostPolicy;
 pub use json::Json;
 pub use principal::Principal;
+pub use relay::{Relay, RelayError};
 pub use site::Site;
 pub use users::Users;
 

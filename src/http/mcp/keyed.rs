@@ -19,7 +19,7 @@ pub(in crate::http) fn key_of(uri: &Uri) -> Option<Cow<'_, str>> {
 
 /// The address of a sibling of the one that was asked: of `…/sse`, say,
 /// `…/messages`.
-pub(super) fn beside(uri: &Uri, name: &str) -> String {
+pub(in crate::http) fn beside(uri: &Uri, name: &str) -> String {
     let (parent, _) = uri.path().rsplit_once('/').unwrap_or_default();
     format!("{parent}/{name}")
 }

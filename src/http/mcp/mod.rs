@@ -30,7 +30,8 @@ use tokio_util::sync::CancellationToken;
 use super::auth;
 use super::error::{ApiError, nothing_there};
 use super::principal::{Principal, not_here};
-pub(super) use keyed::{is_keyed, key_of};
+use super::relay::Relay;
+pub(super) use keyed::{beside, is_keyed, key_of};
 
 use crate::config::filters::FilterError;
 use crate::gateway::{Caller, Gateway, Scope};
@@ -44,6 +45,8 @@ pub struct Front {
     /// end.
     pub closing: CancellationToken,
     pipes: old_sse::Pipes,
+    /// Who serves the entries, if not we.
+    relay: Option<Relay>,
 }
 
 impl Front {
@@ -57,7 +60,14 @@ impl Front {
             registry,
             closing,
             pipes: old_sse::Pipes::default(),
+            relay: None,
         }
+    }
+
+    /// Entries are served there; the shared endpoint still is here.
+    pub fn with_relay(mut self, relay: Option<Relay>) -> Front {
+        self.relay = relay;
+        self
     }
 }
 
@@ -68,10 +78,15 @@ pub(super) const ENTRY: &str = "/api/v1/mcp_v2/server/{api_key}";
 
 pub fn router(front: Front) -> Router {
     let endpoint = || post(post::post).get(get::get).delete(get::delete);
+    let entries = match &front.relay {
+        Some(relay) => relay.clone().router(),
+        None => Router::new()
+            .route(ENTRY, endpoint())
+            .route(&format!("{ENTRY}/sse"), get(old_sse::open))
+            .route(&format!("{ENTRY}/messages"), post(old_sse::take))
+            .with_state(front.clone()),
+    };
     Router::new()
-        .route(ENTRY, endpoint())
-        .route(&format!("{ENTRY}/sse"), get(old_sse::open))
-        .route(&format!("{ENTRY}/messages"), post(old_sse::take))
         .route(EVERYTHING, endpoint())
         .route(SERVER, endpoint())
         .route("/sse", get(old_sse::open))
@@ -79,6 +94,7 @@ pub fn router(front: Front) -> Router {
         .route("/servers/{server}/sse", get(old_sse::open))
         .route("/servers/{server}/messages", post(old_sse::take))
         .with_state(front)
+        .merge(entries)
 }
 
 /// Which endpoint a message is for.
@@ -159,7 +175,8 @@ impl Front {
 
     /// The endpoint at an address, where a message can go there directly.
     pub(super) fn place(&self, uri: &Uri) -> Option<Place> {
-        Place::plain(uri)
+        let elsewhere = |place: &Place| matches!(place, Place::Entry) && self.relay.is_some();
+        Place::plain(uri).filter(|place| !elsewhere(place))
     }
 
     /// Answers a message; `body` brings it.
@@ -171,6 +188,11 @@ impl Front {
     ) -> Response {
         post::answer(self, caller, headers, body).await
     }
+}
+
+/// Whether a client can be kept waiting with events.
+pub(super) fn takes_events(headers: &HeaderMap) -> bool {
+    accept::Accept::of(headers).events
 }
 
 /// Whether a path, as the router spells it, is an MCP endpoint.

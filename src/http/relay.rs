@@ -1,0 +1,284 @@
+//! Entries whose MCP service is another Portway (`MCP_SERVICE_URL`, SPEC E6):
+//! the guard has found the entry here, its key goes there as `X-API-KEY`, and
+//! bodies pass both ways as they come. Of the client's headers only those that
+//! say what it asks go along, so none of its credentials can.
+
+mod announcement;
+mod body;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use hyper::body::{Body as _, Incoming};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+use url::Url;
+
+use super::error::{ApiError, Code, nothing_there};
+use super::mcp::{self, ENTRY};
+use super::outward::{NoCertificates, Outward};
+
+/// A client that takes events gets some long before this, if only a comment.
+const HEAD: Duration = Duration::from_secs(60);
+/// Whoever takes JSON alone waits for the whole call.
+const WHOLE: Duration = Duration::from_secs(3600);
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// What begins with it is part of the protocol, in both directions.
+const PROTOCOL: &str = "mcp-";
+const ASKED: [HeaderName; 6] = [
+    header::ACCEPT,
+    header::CONTENT_TYPE,
+    header::USER_AGENT,
+    HeaderName::from_static("last-event-id"),
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("tracestate"),
+];
+const ANSWERED: [HeaderName; 5] = [
+    header::CONTENT_TYPE,
+    header::CACHE_CONTROL,
+    header::ALLOW,
+    header::RETRY_AFTER,
+    HeaderName::from_static("x-accel-buffering"),
+];
+
+#[derive(Debug, thiserror::Error)]
+pub enum RelayError {
+    #[error(transparent)]
+    NoCertificates(#[from] NoCertificates),
+    #[error("the URL cannot be called")]
+    Address,
+}
+
+#[derive(Clone)]
+pub struct Relay(Arc<Inner>);
+
+struct Inner {
+    outward: Outward<Body>,
+    /// Where `/mcp`, `/sse` and `/messages` are, without a slash at the end.
+    base: String,
+    max_response: usize,
+    closing: CancellationToken,
+}
+
+impl Relay {
+    /// `service` is the other Portway, or its `/mcp`.
+    pub fn new(
+        service: &Url,
+        max_response: usize,
+        closing: CancellationToken,
+    ) -> Result<Relay, RelayError> {
+        let mut base = service.clone();
+        base.set_query(None);
+        base.set_fragment(None);
+        // A login in it would not be sent, and could be shown.
+        let _ = (base.set_username(""), base.set_password(None));
+        let base = base.as_str().trim_end_matches('/');
+        let base = base.strip_suffix("/mcp").unwrap_or(base).to_owned();
+        let address = format!("{base}/mcp").parse::<Uri>();
+        address.map_err(|_| RelayError::Address)?;
+        Ok(Relay(Arc::new(Inner {
+            outward: Outward::new(service.scheme() == "https")?,
+            base,
+            max_response,
+            closing,
+        })))
+    }
+
+    /// The addresses of entries, all served elsewhere.
+    pub(super) fn router(self) -> Router {
+        let endpoint = post(messages).get(messages).delete(messages);
+        Router::new()
+            .route(ENTRY, endpoint)
+            .route(&format!("{ENTRY}/sse"), get(stream))
+            .route(&format!("{ENTRY}/messages"), post(told))
+            .with_state(self)
+    }
+}
+
+async fn messages(State(relay): State<Relay>, request: Request) -> Response {
+    answer(relay.pass(request, "mcp").await)
+}
+
+async fn told(State(relay): State<Relay>, request: Request) -> Response {
+    let query = request.uri().query().unwrap_or_default();
+    let place = format!("messages?{query}");
+    answer(relay.pass(request, &place).await)
+}
+
+/// The old transport: the address it announces is one of ours.
+async fn stream(State(relay): State<Relay>, request: Request) -> Response {
+    let here = mcp::beside(request.uri(), "messages");
+    match relay.pass(request, "sse").await {
+        Ok(response) if response.status() == StatusCode::OK => {
+            let (head, body) = response.into_parts();
+            let body = announcement::rewritten(body, here);
+            Response::from_parts(head, body)
+        }
+        other => answer(other),
+    }
+}
+
+fn answer(passed: Result<Response, ApiError>) -> Response {
+    passed.unwrap_or_else(IntoResponse::into_response)
+}
+
+impl Relay {
+    async fn pass(&self, request: Request, place: &str) -> Result<Response, ApiError> {
+        let (head, body) = request.into_parts();
+        let key = mcp::key_of(&head.uri).ok_or_else(nothing_there)?;
+        let mut key = HeaderValue::from_str(&key).map_err(|_| nothing_there())?;
+        key.set_sensitive(true);
+        let patience = match mcp::takes_events(&head.headers) {
+            true => HEAD,
+            false => WHOLE,
+        };
+        let uri: Uri = format!("{}/{place}", self.0.base)
+            .parse()
+            .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
+        let mut request = http::Request::new(body);
+        *request.method_mut() = head.method;
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        keep(&head.headers, &ASKED, headers);
+        headers.insert(API_KEY, key);
+        let sent = tokio::time::timeout(patience, self.0.outward.request(request));
+        match sent.await {
+            Ok(Ok(response)) => self.back(response),
+            Ok(Err(error)) => Err(failed(&error)),
+            Err(_) => Err(ApiError::new(
+                Code::Timeout,
+                "the MCP service did not answer in time",
+            )),
+        }
+    }
+
+    fn back(&self, response: http::Response<Incoming>) -> Result<Response, ApiError> {
+        let (head, body) = response.into_parts();
+        let status = head.status;
+        match status {
+            // It knows of a change to the entry that we do not know of yet.
+            StatusCode::UNAUTHORIZED => {
+                warn!("the MCP service does not take the key of an entry");
+                return Err(nothing_there());
+            }
+            // A redirect is not followed: the key is for this service alone.
+            StatusCode::FORBIDDEN | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                return Err(odd(status));
+            }
+            _ if status.is_redirection() || status.is_informational() => return Err(odd(status)),
+            _ => {}
+        }
+        let length = body.size_hint().exact();
+        let too_large = length.is_some_and(|length| length > self.0.max_response as u64);
+        if too_large {
+            return Err(ApiError::new(
+                Code::BadGateway,
+                "the MCP service answers with more than PORTWAY_MAX_RESPONSE",
+            ));
+        }
+        let events = head
+            .headers
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let body = match events {
+            true => body::endless(body, self.0.closing.clone()),
+            false => body::whole(body, self.0.max_response),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        keep(&head.headers, &ANSWERED, response.headers_mut());
+        if let Some(length) = length.filter(|_| !events) {
+            response
+                .headers_mut()
+                .insert(header::CONTENT_LENGTH, length.into());
+        }
+        Ok(response)
+    }
+}
+
+fn keep(from: &HeaderMap, named: &[HeaderName], to: &mut HeaderMap) {
+    for (name, value) in from {
+        if name.as_str().starts_with(PROTOCOL) || named.contains(name) {
+            to.append(name, value.clone());
+        }
+    }
+}
+
+fn odd(status: StatusCode) -> ApiError {
+    ApiError::new(
+        Code::BadGateway,
+        format!("the MCP service answers with status {}", status.as_u16()),
+    )
+}
+
+fn failed(error: &hyper_util::client::legacy::Error) -> ApiError {
+    let cause = chain(error);
+    if error.is_connect() {
+        return ApiError::unavailable("the MCP service cannot be reached").with_cause(cause);
+    }
+    // What was wrong may be the client's part of it.
+    if cause.contains("length limit exceeded") {
+        return super::json::too_large();
+    }
+    ApiError::new(Code::BadGateway, "the MCP service ended the connection").with_cause(cause)
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e6_the_service_is_named_with_or_without_its_path() {
+        let base = |url: &str| {
+            let relay = Relay::new(&url.parse().unwrap(), 1, CancellationToken::new());
+            relay.unwrap().0.base.clone()
+        };
+        assert_eq!(base("http://a:1"), "http://a:1");
+        assert_eq!(base("http://a:1/mcp"), "http://a:1");
+        assert_eq!(base("http://a:1/mcp/?x=y"), "http://a:1");
+        assert_eq!(base("http://u:p@a:1/below/mcp"), "http://a:1/below");
+    }
+
+    #[test]
+    fn g3_no_credential_of_the_client_goes_along() {
+        let mut from = HeaderMap::new();
+        for name in [
+            "authorization",
+            "cookie",
+            "x-api-key",
+            "connection",
+            "te",
+            "upgrade",
+            "proxy-authorization",
+            "origin",
+            "host",
+            "accept",
+            "mcp-session-id",
+            "mcp-param-region",
+        ] {
+            from.insert(HeaderName::from_static(name), HeaderValue::from_static("x"));
+        }
+        let mut to = HeaderMap::new();
+        keep(&from, &ASKED, &mut to);
+        let mut kept: Vec<_> = to.keys().map(HeaderName::as_str).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, ["accept", "mcp-param-region", "mcp-session-id"]);
+    }
+}
