@@ -163,7 +163,7 @@ impl App {
             .merge(http::mcp::router(front.clone()));
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         let unsettled = Arc::new(move || unsettled(&registry, &fleet));
-        let router = http::router(guard.clone(), unsettled, api);
+        let router = http::router(guard.clone(), unsettled, http::Console::built_in(), api);
         Ok(http::Site::new(router, guard, front))
     }
 }

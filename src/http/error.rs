@@ -222,10 +222,6 @@ impl IntoResponse for ApiError {
     }
 }
 
-pub(super) async fn no_such_path() -> ApiError {
-    nothing_there()
-}
-
 pub(super) fn nothing_there() -> ApiError {
     ApiError::not_found("there is nothing at this path")
 }

@@ -34,6 +34,7 @@ use axum::routing::get;
 use serde::Serialize;
 
 pub use auth::{Access, AdminToken};
+pub use console::Console;
 pub use edge::{EdgeLimits, serve};
 pub use error::{ApiError, Code, FieldProblem};
 pub use guard::Guard;
@@ -49,13 +50,13 @@ pub type Unsettled = Arc<dyn Fn() -> usize + Send + Sync>;
 
 /// Everything that is served: `api` and the paths of this room, behind the
 /// guard.
-pub fn router(guard: Arc<Guard>, unsettled: Unsettled, api: Router) -> Router {
+pub fn router(guard: Arc<Guard>, unsettled: Unsettled, console: Console, api: Router) -> Router {
     let own = Router::new()
-        .route("/healthz", get(healthz))
+        .route("/healthz", get(healthz).with_state(console))
         .route("/readyz", get(readyz).with_state(unsettled))
-        .route("/", get(console::home).with_state(guard.clone()));
+        .merge(console::router(guard.clone(), console));
     own.merge(api)
-        .fallback(error::no_such_path)
+        .fallback(move |method, uri, headers| console::elsewhere(console, method, uri, headers))
         .method_not_allowed_fallback(error::no_such_method)
         // The guard bounds bodies, with an answer of our shape.
         .layer(DefaultBodyLimit::disable())
@@ -69,11 +70,11 @@ struct Health {
     console: &'static str,
 }
 
-async fn healthz() -> axum::Json<Health> {
+async fn healthz(State(console): State<Console>) -> axum::Json<Health> {
     axum::Json(Health {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
-        console: console::BUILD,
+        console: console.word(),
     })
 }
 

@@ -35,6 +35,7 @@ mod edge;
 mod fidelity;
 mod g_rest;
 mod g_secrets;
+mod h_console;
 mod idle;
 mod k_program;
 mod mcp_front;

@@ -70,6 +70,7 @@ impl TestEdge {
         let app = http::router(
             Arc::new(guard),
             Arc::new(move || settled.load(Ordering::SeqCst)),
+            http::Console::missing(),
             handlers(&hits, &open),
         );
         let shutdown = CancellationToken::new();
