@@ -91,7 +91,8 @@ async fn post(
         front.post(&caller, &parts.headers, body).await
     });
     let response = seen.handled(passed.public, work).await;
-    // As above: answers that come together go out together.
+    // Answers that come together go out together: to wake a client for each
+    // would cost more than to send it.
     tokio::task::yield_now().await;
     response
 }
