@@ -30,6 +30,7 @@ mod conformance;
 mod d_catalog;
 mod d_limits;
 mod d_tools;
+mod e_entries;
 mod e_records;
 mod edge;
 mod fidelity;

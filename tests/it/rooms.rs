@@ -7,7 +7,7 @@ use std::time::Duration;
 use portway::config::body::{merge_patch, parse_body};
 use portway::fleet::{self, CallError, Fleet, Publisher, Request, Surroundings};
 use portway::registry::{self, Basis, Files, Registry};
-use portway::store::JsonStore;
+use portway::store::{JsonStore, Store};
 use portway::upstream::{self, Limits};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -20,6 +20,7 @@ use crate::process::forest::shim;
 pub struct Rooms {
     pub registry: Arc<Registry>,
     pub fleet: Fleet,
+    pub store: Arc<dyn Store>,
     dir: TempDir,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -28,12 +29,17 @@ pub struct Rooms {
 impl Rooms {
     /// Fixtures by name and arguments; connected when this returns.
     pub async fn open(servers: &[(&str, &[&str])]) -> Rooms {
+        Rooms::of(fixtures(servers)).await
+    }
+
+    /// The servers of an `.mcp.json`; connected when this returns.
+    pub async fn of(file: Value) -> Rooms {
         let dir = tempfile::tempdir().unwrap();
-        let file = fixtures(servers).to_string();
-        std::fs::write(dir.path().join(".mcp.json"), file).unwrap();
+        std::fs::write(dir.path().join(".mcp.json"), file.to_string()).unwrap();
         let store = JsonStore::open(&dir.path().join("data")).unwrap().store;
+        let store: Arc<dyn Store> = Arc::new(store);
         let files = Files::new(dir.path().to_owned(), None);
-        let registry = Registry::open(files, Arc::new(store)).await;
+        let registry = Registry::open(files, store.clone()).await;
         let registry = Arc::new(registry.unwrap());
         let (publisher, fleet) = Publisher::new();
         let stop = CancellationToken::new();
@@ -46,11 +52,12 @@ impl Rooms {
         let rooms = Rooms {
             registry,
             fleet,
+            store,
             dir,
             stop,
             task: tokio::spawn(work),
         };
-        for (name, _) in servers {
+        for name in file["mcpServers"].as_object().unwrap().keys() {
             rooms.connected(name).await;
         }
         rooms

@@ -121,6 +121,10 @@ impl Listed {
 
 /// A grant of an entry with these tools: name, server, tool.
 pub(crate) fn grant(entry: i64, tools: &[(&str, &str, &str)], exposes: Exposes) -> Arc<Grant> {
+    grant_of(entry, &bound(tools), exposes)
+}
+
+pub(crate) fn bound(tools: &[(&str, &str, &str)]) -> Vec<Bound> {
     let now = Timestamp::now();
     let bound = tools.iter().enumerate().map(|(number, tool)| Bound {
         binding: Binding {
@@ -139,7 +143,7 @@ pub(crate) fn grant(entry: i64, tools: &[(&str, &str, &str)], exposes: Exposes) 
             updated_at: now,
         },
     });
-    grant_of(entry, &bound.collect::<Vec<_>>(), exposes)
+    bound.collect()
 }
 
 pub(crate) fn grant_of(entry: i64, bound: &[Bound], exposes: Exposes) -> Arc<Grant> {

@@ -1,0 +1,197 @@
+//! What an entry gives, and when it stops giving: at the gateway, without a
+//! front before it.
+
+mod granted;
+mod revoked;
+
+use std::sync::Arc;
+
+use portway::config::Secret;
+use portway::gateway::{Caller, Client, Flow, Gateway, Incoming, Item, Seal, Sessions};
+use portway::store::{
+    ApiKey, Created, EntryId, Exposes, Granted, NewBinding, NewEntry, NewTool, ToolId, Whose,
+};
+use portway::upstream;
+use portway::wire::{self, Era};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::PATIENCE;
+use crate::rooms::Rooms;
+
+const ALL: Whose = Whose::Everybodys;
+
+/// Rooms with a gateway and entries.
+pub struct House {
+    pub rooms: Rooms,
+    pub gateway: Gateway,
+}
+
+pub struct Made {
+    pub id: EntryId,
+    pub tools: Vec<ToolId>,
+    pub key: ApiKey,
+}
+
+/// A tool to be granted: its name, its server, its name there.
+pub type Tool<'a> = (&'a str, &'a str, &'a str);
+
+impl House {
+    pub async fn of(servers: Value) -> House {
+        let rooms = Rooms::of(json!({ "mcpServers": servers })).await;
+        let seal = Arc::new(Seal::new(&Secret::new("a secret of thirty-two characters")));
+        let gateway = Gateway::new(
+            rooms.fleet.clone(),
+            rooms.store.clone(),
+            rooms.registry.filters(),
+            Sessions::new(seal.clone()),
+            seal,
+            CancellationToken::new(),
+        );
+        House { rooms, gateway }
+    }
+
+    pub async fn entry(&self, tools: &[Tool<'_>], exposes: Exposes) -> Made {
+        let store = &self.rooms.store;
+        let mut ids = Vec::new();
+        for (name, server, tool) in tools {
+            let new = NewTool {
+                owner: "ann".into(),
+                name: (*name).into(),
+                description: None,
+                server: (*server).into(),
+                tool: (*tool).into(),
+            };
+            match store.create_tool(new, None).await.unwrap() {
+                Created::New(tool) => ids.push(tool.id),
+                Created::Earlier(_) => panic!("made before"),
+            }
+        }
+        let key = ApiKey::random().unwrap();
+        let bound = ids.iter().map(|tool| NewBinding {
+            tool: *tool,
+            enabled: true,
+        });
+        let new = NewEntry {
+            owner: "ann".into(),
+            name: "an entry".into(),
+            enabled: true,
+            key: key.record(None),
+            exposes,
+            bindings: bound.collect(),
+        };
+        match store.create_entry(new, None).await.unwrap() {
+            Created::New(entry) => Made {
+                id: entry.id,
+                tools: ids,
+                key,
+            },
+            Created::Earlier(_) => panic!("made before"),
+        }
+    }
+
+    /// Whoever has the key now.
+    pub fn caller(&self, made: &Made) -> Caller {
+        match self.rooms.store.grant(&made.key.digest()) {
+            Granted::Yes(grant) => Caller::entry(grant),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The whole answer to a modern client.
+    pub async fn ask(&self, caller: &Caller, method: &str, params: Value) -> Value {
+        let (id, params) = (to_raw_value(&1).unwrap(), to_raw_value(&params).unwrap());
+        let incoming = Incoming {
+            id: &id,
+            method,
+            params: Some(&params),
+        };
+        let flow = self.gateway.dispatch(caller, &client(), incoming).await;
+        let reply = match flow {
+            Flow::Reply(reply) => reply,
+            Flow::Stream(mut source) => loop {
+                let item = tokio::time::timeout(PATIENCE, source.next()).await;
+                if let Item::Last(reply) = item.expect("an answer comes") {
+                    break reply;
+                }
+            },
+        };
+        serde_json::from_slice(&reply.body).unwrap()
+    }
+
+    pub async fn call(&self, caller: &Caller, tool: &str, args: Value) -> Value {
+        let params = json!({"name": tool, "arguments": args});
+        self.ask(caller, "tools/call", params).await
+    }
+
+    pub async fn names(&self, caller: &Caller) -> Vec<String> {
+        let listed = self.ask(caller, "tools/list", json!({})).await;
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+        tools.iter().map(name).collect()
+    }
+}
+
+pub fn exposes(resources: &[&str], prompts: &[&str]) -> Exposes {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Exposes {
+        resources: owned(resources),
+        prompts: owned(prompts),
+    }
+}
+
+/// The text of a tool's answer, or the message of an error.
+pub fn text(answer: &Value) -> &str {
+    let said = &answer["result"]["content"][0]["text"];
+    let said = said.as_str().or(answer["error"]["message"].as_str());
+    said.unwrap_or_else(|| panic!("{answer:#}"))
+}
+
+/// A modern client's open stream.
+pub struct Listening(Box<dyn portway::gateway::Source>);
+
+impl Listening {
+    /// The next message, as it is written.
+    pub async fn next(&mut self) -> String {
+        let item = tokio::time::timeout(PATIENCE, self.0.next()).await;
+        let bytes = match item.expect("something comes") {
+            Item::Message(message) => message,
+            Item::Last(reply) => reply.body,
+        };
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    /// Waits for the answer that ends it; `said` is what came already.
+    pub async fn ended(mut self, mut said: String) {
+        while !said.contains(r#""result""#) {
+            said = self.next().await;
+        }
+    }
+}
+
+impl House {
+    pub async fn listen(&self, caller: &Caller, params: Value) -> Listening {
+        let (id, params) = (to_raw_value(&7).unwrap(), to_raw_value(&params).unwrap());
+        let incoming = Incoming {
+            id: &id,
+            method: "subscriptions/listen",
+            params: Some(&params),
+        };
+        let flow = self.gateway.dispatch(caller, &client(), incoming).await;
+        match flow {
+            Flow::Stream(source) => Listening(source),
+            Flow::Reply(reply) => panic!("{reply:?}"),
+        }
+    }
+}
+
+fn client() -> Client {
+    Client {
+        era: Era::Modern,
+        version: wire::MODERN,
+        capabilities: upstream::no_capabilities(),
+        log_level: None,
+        session: None,
+    }
+}
