@@ -132,14 +132,19 @@ impl Views {
     }
 }
 
+#[cfg(test)]
+impl Views {
+    pub fn filtered(filters: watch::Receiver<Arc<Filters>>) -> Views {
+        let secret = crate::config::Secret::new("a secret of thirty-two characters");
+        Views::new(filters, Arc::new(Seal::new(&secret)))
+    }
+}
+
 /// Without any filter.
 #[cfg(test)]
 impl Default for Views {
     fn default() -> Views {
-        let seal = Seal::new(&crate::config::Secret::new(
-            "a secret of thirty-two characters",
-        ));
         // Nobody will ever send: what is there first is read all the same.
-        Views::new(watch::channel(Arc::default()).1, Arc::new(seal))
+        Views::filtered(watch::channel(Arc::default()).1)
     }
 }

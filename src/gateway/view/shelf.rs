@@ -10,7 +10,7 @@ use crate::gateway::seal::Seal;
 use crate::store::{EntryId, Grant};
 
 /// Most bytes of all views together, about.
-const ROOM: usize = 64 << 20;
+const ROOM: usize = 128 << 20;
 
 /// A std mutex: held for a lookup, never while a view is made.
 pub(super) struct Shelf {

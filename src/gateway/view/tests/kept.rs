@@ -43,7 +43,7 @@ fn d7_only_allowed_tools_are_listed_and_callable() {
     let text = r#"{"filters":{"files":{"allow":["fs:*"],"deny":["*:delete"]},"bad":{"allow":1}}}"#;
     let parse = |text| Arc::new(crate::config::filters::parse_filters(text).unwrap());
     let (sender, filters) = tokio::sync::watch::channel(parse(text));
-    let views = Views::new(filters);
+    let views = Views::filtered(filters);
     let filtered = |name: &str| Scope::Everything {
         filter: Some(name.into()),
     };
