@@ -10,6 +10,7 @@ use super::lock::private;
 
 /// More than any file of ours, or of a person, should ever be.
 pub const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
+const OWN_SIZE_LIMIT: u64 = 2 * 1024 * 1024 * 1024;
 
 /// The content, or `None` where there is no file.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
@@ -20,11 +21,24 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-pub(super) fn read_open(mut file: &File) -> io::Result<Vec<u8>> {
+/// The same for what this program alone writes, which may be a great deal.
+pub(super) fn read_own(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match File::open(path) {
+        Ok(file) => read_up_to(&file, OWN_SIZE_LIMIT).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn read_open(file: &File) -> io::Result<Vec<u8>> {
+    read_up_to(file, SIZE_LIMIT)
+}
+
+fn read_up_to(mut file: &File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    (&mut file).take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > SIZE_LIMIT {
-        let message = format!("is larger than {} MiB", SIZE_LIMIT >> 20);
+    (&mut file).take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("is larger than {} MiB", limit >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
@@ -32,11 +46,15 @@ pub(super) fn read_open(mut file: &File) -> io::Result<Vec<u8>> {
 
 /// Replaces a file of our own: durable once this returns, its owner's alone.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    prepare(path, bytes)?.place(path)
+}
+
+/// All but the last step of [`write_private`]: up to here the file is as it
+/// was.
+pub(super) fn prepare(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     let temporary = Temporary::create(path, bytes)?;
     temporary.file.sync_all()?;
-    fs::rename(&temporary.path, path)?;
-    temporary.keep();
-    sync_directory(path)
+    Ok(temporary)
 }
 
 /// A rename lives in the directory: without this it may be lost although the
@@ -80,6 +98,13 @@ impl Temporary {
         };
         temporary.file.write_all(bytes)?;
         Ok(temporary)
+    }
+
+    /// After a failure either content may be there, until the next start.
+    pub(super) fn place(self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.keep();
+        sync_directory(path)
     }
 
     /// The path is someone else's now.

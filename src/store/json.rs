@@ -3,6 +3,7 @@
 //! then shows the copy and answers: a failed save has changed nothing.
 
 mod answers;
+mod disk;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,9 +17,11 @@ use tokio::sync::{broadcast, oneshot};
 use super::lock::{DirectoryLock, make_directory};
 use super::records::{Entry, EntryId};
 use super::rules::Ruling;
-use super::snapshot::SnapshotFile;
 use super::state::{State, Step};
 use super::{Directory, Grant, StoreChange, StoreError, StoreErrorKind};
+use disk::Disk;
+
+pub(super) use disk::Sizes;
 
 /// Writes that may wait for the disk at a time.
 const QUEUE: usize = 1024;
@@ -26,8 +29,11 @@ const QUEUE: usize = 1024;
 /// A disk that takes longer is as good as gone.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long the backup may stay behind.
-const BACKUP_AFTER: Duration = Duration::from_secs(1);
+/// How long a small snapshot may stay behind.
+const COMPACT_AFTER: Duration = Duration::from_secs(1);
+
+/// How long the moments of last use may stay behind.
+const USED_AFTER: Duration = Duration::from_secs(60);
 
 /// Changes that others may not have heard of yet.
 const CHANGES: usize = 4096;
@@ -60,18 +66,17 @@ pub struct Opened {
 impl JsonStore {
     /// Takes the directory for this process and loads it. Blocks on the disk.
     pub fn open(directory: &Path) -> Result<Opened, StoreError> {
-        Self::try_open(directory).map_err(|kind| kind.during("open the data directory"))
+        Self::open_with(directory, Sizes::default())
     }
 
-    fn try_open(directory: &Path) -> Result<Opened, StoreErrorKind> {
+    pub(super) fn open_with(directory: &Path, sizes: Sizes) -> Result<Opened, StoreError> {
+        Self::try_open(directory, sizes).map_err(|kind| kind.during("open the data directory"))
+    }
+
+    fn try_open(directory: &Path, sizes: Sizes) -> Result<Opened, StoreErrorKind> {
         make_directory(directory)?;
         let lock = DirectoryLock::take(directory)?;
-        let file = SnapshotFile::new(directory, "mcp_instances.json");
-        let loaded = file.load::<State>()?;
-        let state = loaded.data.unwrap_or_default();
-        if loaded.recovered {
-            file.save(&state)?;
-        }
+        let (disk, state, warnings) = Disk::open(directory, sizes)?;
         let grants = Arc::new(Directory::default());
         let entries = state.entries.keys();
         grants.replace(entries.map(|id| (*id, state.grant(*id))).collect());
@@ -79,11 +84,12 @@ impl JsonStore {
         let (jobs, queue) = sync_channel(QUEUE);
         let (changes, _) = broadcast::channel(CHANGES);
         let writer = Writer {
-            file,
+            disk,
             state: state.clone(),
             grants: grants.clone(),
             changes: changes.clone(),
-            backup: None,
+            quiet: None,
+            used: Instant::now() + USED_AFTER,
         };
         let writer = std::thread::Builder::new()
             .name("store".into())
@@ -99,7 +105,7 @@ impl JsonStore {
                 directory: directory.to_owned(),
                 _lock: lock,
             },
-            warnings: loaded.warnings,
+            warnings,
         })
     }
 
@@ -177,33 +183,33 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 struct Writer {
-    file: SnapshotFile,
+    disk: Disk,
     state: Arc<Mutex<State>>,
     grants: Arc<Directory>,
     changes: broadcast::Sender<StoreChange>,
-    /// The latest snapshot, until the backup has it too.
-    backup: Option<(Vec<u8>, Instant)>,
+    /// When a small snapshot is made new.
+    quiet: Option<Instant>,
+    /// When the moments of last use are saved.
+    used: Instant,
 }
 
 impl Writer {
     fn run(mut self, queue: &Receiver<Job>) {
         loop {
-            let wait = match &self.backup {
-                Some((_, due)) => due.saturating_duration_since(Instant::now()),
-                // Nothing to do but wait for work, or for the store to close.
-                None => Duration::from_secs(3600),
-            };
-            match queue.recv_timeout(wait) {
+            let next = self.quiet.map_or(self.used, |quiet| quiet.min(self.used));
+            match queue.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(job) => self.save(std::iter::once(job).chain(queue.try_iter()).take(QUEUE)),
-                Err(RecvTimeoutError::Timeout) => self.back_up(),
-                Err(RecvTimeoutError::Disconnected) => return self.back_up(),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.close(),
             }
+            self.tidy();
         }
     }
 
     /// One save for all.
     fn save(&mut self, jobs: impl Iterator<Item = Job>) {
-        let mut state = lock(&self.state).clone();
+        let before = lock(&self.state).clone();
+        let mut state = before.clone();
         let (mut steps, mut answers) = (Vec::new(), Vec::new());
         for job in jobs {
             let (its, answer) = job(&state);
@@ -215,19 +221,26 @@ impl Writer {
         }
         let saved = match steps.is_empty() {
             true => Ok(Replaced::default()),
-            false => self.save_state(state).map(|()| self.publish(&steps)),
+            false => self.save_state(&before, &steps, state).map(|()| {
+                drop(before);
+                self.publish(&steps)
+            }),
         };
         for answer in answers {
             answer(saved.clone());
         }
     }
 
-    fn save_state(&mut self, state: State) -> Result<(), StoreErrorKind> {
-        let bytes = self.file.save(&state)?;
+    fn save_state(
+        &mut self,
+        before: &State,
+        steps: &[Step],
+        state: State,
+    ) -> Result<(), StoreErrorKind> {
+        self.disk.save(before, steps, &state)?;
         *lock(&self.state) = state;
-        let due = self.backup.take().map(|(_, due)| due);
-        let due = due.unwrap_or_else(|| Instant::now() + BACKUP_AFTER);
-        self.backup = Some((bytes, due));
+        self.quiet
+            .get_or_insert_with(|| Instant::now() + COMPACT_AFTER);
         Ok(())
     }
 
@@ -246,12 +259,54 @@ impl Writer {
         Arc::new(replaced)
     }
 
-    fn back_up(&mut self) {
-        let Some((bytes, _)) = self.backup.take() else {
-            return;
+    /// What nobody waits for.
+    fn tidy(&mut self) {
+        let now = Instant::now();
+        if self.used <= now {
+            self.save_used();
+        }
+        let quiet = self.quiet.is_some_and(|at| at <= now);
+        if quiet {
+            self.quiet = None;
+        }
+        if self.disk.is_due() || quiet && self.disk.is_small() {
+            self.compact();
+        }
+    }
+
+    fn close(mut self) {
+        self.save_used();
+        if self.disk.is_dirty() {
+            self.compact();
+        }
+    }
+
+    fn compact(&mut self) {
+        let state = lock(&self.state).clone();
+        if let Err(error) = self.disk.compact(&state) {
+            tracing::warn!("no new snapshot of the store could be saved: {error}");
+        }
+    }
+
+    /// Requests only note when a key was used; this writes it down.
+    fn save_used(&mut self) {
+        self.used = Instant::now() + USED_AFTER;
+        let before = lock(&self.state).clone();
+        let newer = |grant: Arc<Grant>| {
+            let used = grant.last_used()?;
+            let known = before.entries.get(&grant.entry)?.entry.key.last_used_at;
+            (known < Some(used)).then_some((grant.entry, used))
         };
-        if let Err(error) = self.file.save_backup(&bytes) {
-            tracing::warn!("the backup of the store could not be written: {error}");
+        let mut used: Vec<_> = self.grants.all().into_iter().filter_map(newer).collect();
+        if used.is_empty() {
+            return;
+        }
+        used.sort_unstable();
+        let step = Step::Used(used);
+        let mut state = before.clone();
+        state.apply(&step);
+        if let Err(error) = self.save_state(&before, &[step], state) {
+            tracing::warn!("when keys were last used could not be saved: {error}");
         }
     }
 }

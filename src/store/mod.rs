@@ -16,6 +16,7 @@ mod contract;
 mod digest;
 mod file;
 mod grant;
+mod journal;
 mod json;
 mod key;
 mod lock;

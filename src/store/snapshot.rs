@@ -3,7 +3,7 @@
 //! aside for a person, and the backup takes its place.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,18 +18,13 @@ use super::{StoreErrorKind, file};
 /// The form of the envelope and of all data in it.
 const VERSION: u32 = 1;
 
-#[derive(Serialize)]
+#[derive(Deserialize)]
 struct Envelope<'d> {
     version: u32,
-    saved_at: Timestamp,
+    /// Rises with every save; a journal says which one it goes on from.
+    #[serde(default)]
+    generation: u64,
     /// Of the bytes of `data` exactly as they stand in the file.
-    sha256: String,
-    data: &'d RawValue,
-}
-
-#[derive(Deserialize)]
-struct AnyEnvelope<'d> {
-    version: u32,
     sha256: String,
     #[serde(borrow)]
     data: &'d RawValue,
@@ -44,6 +39,10 @@ pub(super) struct SnapshotFile {
 /// What was found, and what a person should hear about it.
 pub(super) struct Loaded<T> {
     pub(super) data: Option<T>,
+    /// Zero without data.
+    pub(super) generation: u64,
+    /// In the file, in bytes.
+    pub(super) length: u64,
     pub(super) warnings: Vec<String>,
     /// The data is not what the file holds: it wants saving.
     pub(super) recovered: bool,
@@ -51,8 +50,20 @@ pub(super) struct Loaded<T> {
 
 enum Found<T> {
     Nothing,
-    Good(T),
+    Good(Good<T>),
     Bad(String),
+}
+
+struct Good<T> {
+    data: T,
+    generation: u64,
+    length: u64,
+}
+
+/// A snapshot on the disk, but not yet in its place.
+pub(super) struct Prepared {
+    temporary: file::Temporary,
+    bytes: Vec<u8>,
 }
 
 impl SnapshotFile {
@@ -74,33 +85,35 @@ impl SnapshotFile {
         file::sweep(&self.backup(), Duration::ZERO);
         let mut loaded = Loaded {
             data: None,
+            generation: 0,
+            length: 0,
             warnings: Vec::new(),
             recovered: false,
         };
         let complaint = match find(&self.path)? {
-            Found::Good(data) => {
-                loaded.data = Some(data);
+            Found::Good(good) => {
+                loaded.take(good);
                 return Ok(loaded);
             }
             Found::Nothing => "is missing".to_owned(),
-            Found::Bad(reason) => self.put_aside(&self.path, &reason)?,
+            Found::Bad(reason) => put_aside(&self.path, &reason)?,
         };
         let shown = self.path.display();
         let backup = self.backup();
         match find(&backup)? {
-            Found::Good(data) => {
-                loaded.data = Some(data);
+            Found::Good(good) => {
+                loaded.take(good);
                 loaded.recovered = true;
-                loaded.warnings.push(format!(
-                    "{shown} {complaint}; going on with its backup, without the changes made after it"
-                ));
+                loaded
+                    .warnings
+                    .push(format!("{shown} {complaint}; going on with its backup"));
             }
             Found::Nothing if complaint == "is missing" => {}
             Found::Nothing => loaded.warnings.push(format!(
                 "{shown} {complaint}; there is no backup, starting empty"
             )),
             Found::Bad(reason) => {
-                let also = self.put_aside(&backup, &reason)?;
+                let also = put_aside(&backup, &reason)?;
                 loaded.warnings.push(format!(
                     "{shown} {complaint}; its backup {also}; starting empty"
                 ));
@@ -109,28 +122,26 @@ impl SnapshotFile {
         Ok(loaded)
     }
 
-    /// Renames what cannot be used, and says so.
-    fn put_aside(&self, path: &Path, reason: &str) -> Result<String, StoreErrorKind> {
-        let mut aside = path.to_owned().into_os_string();
-        aside.push(format!(".corrupt-{}", Timestamp::now().compact()));
-        let mut aside = PathBuf::from(aside);
-        while aside.exists() {
-            let mut longer = aside.into_os_string();
-            longer.push("x");
-            aside = longer.into();
-        }
-        fs::rename(path, &aside)
-            .and_then(|()| file::sync_directory(path))
-            .map_err(|error| StoreErrorKind::io(path, error))?;
-        Ok(format!("{reason} and was put aside as {}", aside.display()))
+    /// The first half of a save: nothing has changed yet.
+    pub(super) fn prepare(
+        &self,
+        generation: u64,
+        data: &impl Serialize,
+    ) -> Result<Prepared, StoreErrorKind> {
+        let prepared = || {
+            let bytes = encode(generation, data)?;
+            let temporary = file::prepare(&self.path, &bytes)?;
+            Ok(Prepared { temporary, bytes })
+        };
+        prepared().map_err(|error| StoreErrorKind::io(&self.path, error))
     }
 
-    /// Durable once this returns. The bytes come back for the backup.
-    pub(super) fn save(&self, data: &impl Serialize) -> Result<Vec<u8>, StoreErrorKind> {
-        let bytes = encode(data).map_err(|error| StoreErrorKind::io(&self.path, error))?;
-        file::write_private(&self.path, &bytes)
-            .map_err(|error| StoreErrorKind::io(&self.path, error))?;
-        Ok(bytes)
+    /// The second half. Durable once this returns; if it fails, nobody knows.
+    /// The bytes come back for the backup.
+    pub(super) fn place(&self, prepared: Prepared) -> Result<Vec<u8>, StoreErrorKind> {
+        let placed = prepared.temporary.place(&self.path);
+        placed.map_err(|error| StoreErrorKind::io(&self.path, error))?;
+        Ok(prepared.bytes)
     }
 
     /// A copy of its own, so that one bad block does not hit both.
@@ -140,23 +151,54 @@ impl SnapshotFile {
     }
 }
 
-fn encode(data: &impl Serialize) -> io::Result<Vec<u8>> {
-    let data = RawValue::from_string(serde_json::to_string_pretty(data)?)?;
-    let envelope = Envelope {
-        version: VERSION,
-        saved_at: Timestamp::now(),
-        sha256: digest(&data),
-        data: &data,
-    };
-    let mut bytes = serde_json::to_vec(&envelope)?;
-    bytes.push(b'\n');
+impl<T> Loaded<T> {
+    fn take(&mut self, good: Good<T>) {
+        self.data = Some(good.data);
+        self.generation = good.generation;
+        self.length = good.length;
+    }
+}
+
+/// Renames what cannot be used, and says so.
+fn put_aside(path: &Path, reason: &str) -> Result<String, StoreErrorKind> {
+    let aside = aside(path);
+    fs::rename(path, &aside)
+        .and_then(|()| file::sync_directory(path))
+        .map_err(|error| StoreErrorKind::io(path, error))?;
+    Ok(format!("{reason} and was put aside as {}", aside.display()))
+}
+
+/// A free name for what cannot be used.
+pub(super) fn aside(path: &Path) -> PathBuf {
+    let mut aside = path.to_owned().into_os_string();
+    aside.push(format!(".corrupt-{}", Timestamp::now().compact()));
+    let mut aside = PathBuf::from(aside);
+    while aside.exists() {
+        let mut longer = aside.into_os_string();
+        longer.push("x");
+        aside = longer.into();
+    }
+    aside
+}
+
+/// The data goes in once, and its checksum behind it: it may be large.
+fn encode(generation: u64, data: &impl Serialize) -> io::Result<Vec<u8>> {
+    let saved_at = Timestamp::now();
+    let mut bytes = format!(
+        "{{\"version\":{VERSION},\"generation\":{generation},\"saved_at\":\"{saved_at}\",\"data\":"
+    )
+    .into_bytes();
+    let from = bytes.len();
+    serde_json::to_writer(&mut bytes, data)?;
+    let sha256 = digest(&bytes[from..]);
+    writeln!(bytes, ",\"sha256\":\"{sha256}\"}}")?;
     Ok(bytes)
 }
 
-fn digest(data: &RawValue) -> String {
+fn digest(data: &[u8]) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(data.get()) {
+    for byte in Sha256::digest(data) {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
@@ -166,7 +208,7 @@ fn digest(data: &RawValue) -> String {
 /// Fails for what a person must decide: a file we may not read, or one that
 /// a newer Portway wrote.
 fn find<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
-    let bytes = match file::read(path) {
+    let bytes = match file::read_own(path) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Ok(Found::Nothing),
         Err(error) => return Err(StoreErrorKind::io(path, error)),
@@ -177,7 +219,7 @@ fn find<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Ok(Found::Bad("holds nothing but NUL bytes".into()));
     }
-    let envelope: AnyEnvelope<'_> = match serde_json::from_slice(&bytes) {
+    let envelope: Envelope<'_> = match serde_json::from_slice(&bytes) {
         Ok(envelope) => envelope,
         Err(error) => return Ok(Found::Bad(format!("is damaged ({error})"))),
     };
@@ -195,11 +237,15 @@ fn find<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
             envelope.version
         )));
     }
-    if digest(envelope.data) != envelope.sha256 {
+    if digest(envelope.data.get().as_bytes()) != envelope.sha256 {
         return Ok(Found::Bad("does not match its checksum".into()));
     }
     match serde_json::from_str(envelope.data.get()) {
-        Ok(data) => Ok(Found::Good(data)),
+        Ok(data) => Ok(Found::Good(Good {
+            data,
+            generation: envelope.generation,
+            length: bytes.len() as u64,
+        })),
         Err(error) => Ok(Found::Bad(format!(
             "has data that makes no sense ({error})"
         ))),

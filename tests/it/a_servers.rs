@@ -153,13 +153,8 @@ async fn a9_delete_stops_and_removes_everywhere() {
         .map(|one| one["name"].clone())
         .collect();
     assert_eq!(names, ["two"]);
-    for file in [".mcp.json", "data/mcp_instances.json"] {
-        let text = std::fs::read_to_string(app.path(file)).unwrap();
-        assert!(
-            !text.contains("\"one\"") && !text.contains(id),
-            "{file}: {text}"
-        );
-    }
+    let text = std::fs::read_to_string(app.path(".mcp.json")).unwrap();
+    assert!(!text.contains("\"one\"") && !text.contains(id), "{text}");
     for path in ["one", id] {
         let error = app.delete(path).await.expect(404);
         assert_eq!(error["error"]["code"], "NOT_FOUND");

@@ -12,8 +12,20 @@ mod crash;
 mod files;
 mod power;
 mod recovery;
+mod scale;
+mod whole;
+
+use super::json::Sizes;
 
 const DIRECTORY: &str = "PORTWAY_TEST_STORE";
+
+/// How often to try something that only fails by chance.
+fn rounds(few: usize, many: usize) -> usize {
+    match std::env::var("PORTWAY_SOAK") {
+        Ok(_) => many,
+        Err(_) => few,
+    }
+}
 
 fn open(directory: &Path) -> JsonStore {
     let opened = JsonStore::open(directory).unwrap();

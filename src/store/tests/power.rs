@@ -116,11 +116,9 @@ async fn f6_answered_writes_survive_power_loss() {
             continue;
         }
         let opened = JsonStore::open(&place.join("data")).unwrap();
-        assert!(
-            opened.warnings.is_empty(),
-            "round {round}: {:?}",
-            opened.warnings
-        );
+        for warning in &opened.warnings {
+            assert!(warning.contains("was cut off"), "round {round}: {warning}");
+        }
         let found: HashSet<String> = names(&opened.store).await.into_iter().collect();
         let lost: Vec<&String> = answered.difference(&found).collect();
         assert!(
