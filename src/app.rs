@@ -17,7 +17,7 @@ use crate::gateway::{self, Gateway, Seal, Sessions};
 use crate::http::records::{Keys, Records};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Users};
 use crate::registry::{self, Files, Registry};
-use crate::store::{self, JsonStore, Store};
+use crate::store::{self, Store};
 use crate::upstream::{self, containment, process};
 
 /// The rooms, plugged together and running.
@@ -170,11 +170,11 @@ impl App {
 
 /// The store, as the settings say.
 pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
-    let opened = JsonStore::open(&settings.data_dir)?;
+    let opened = store::open(settings).await?;
     for warning in &opened.warnings {
         tracing::error!("{warning}");
     }
-    Ok(Arc::new(opened.store))
+    Ok(opened.store)
 }
 
 /// How many servers that should run have not come to anything yet.

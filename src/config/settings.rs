@@ -140,6 +140,8 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
     Json,
+    /// With [`Settings::supabase_db_url`].
+    Supabase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

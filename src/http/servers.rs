@@ -317,6 +317,7 @@ impl From<StoreError> for ApiError {
                 ApiError::not_found(error.to_string()).with_details(json!({"tool_id": id}))
             }
             StoreErrorKind::SameName(_) => named("name", error.kind.to_string()),
+            StoreErrorKind::Unfit(_) => ApiError::new(Code::ValidationError, error.to_string()),
             StoreErrorKind::OnceReused => named("Idempotency-Key", error.kind.to_string()),
             _ => ApiError::internal(error),
         }

@@ -39,18 +39,21 @@ pub struct GrantedTool {
 impl Grant {
     /// `None` for an entry that is switched off.
     pub fn new(entry: &Entry, bound: &[Bound]) -> Option<Grant> {
+        let enabled = bound.iter().filter(|bound| bound.binding.enabled);
+        let tools = enabled.map(|Bound { tool, .. }| GrantedTool {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            server: tool.server.clone(),
+            tool: tool.tool.clone(),
+        });
+        Grant::with_tools(entry, tools.collect())
+    }
+
+    /// The same, from the enabled bindings alone.
+    pub(super) fn with_tools(entry: &Entry, mut tools: Vec<GrantedTool>) -> Option<Grant> {
         if !entry.enabled {
             return None;
         }
-        let enabled = bound.iter().filter(|bound| bound.binding.enabled);
-        let mut tools: Vec<GrantedTool> = enabled
-            .map(|Bound { tool, .. }| GrantedTool {
-                name: tool.name.clone(),
-                description: tool.description.clone(),
-                server: tool.server.clone(),
-                tool: tool.tool.clone(),
-            })
-            .collect();
         tools.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let used = entry.key.last_used_at.map_or(0, Timestamp::as_millis);
         Some(Grant {
@@ -65,6 +68,16 @@ impl Grant {
             gate: Gate::default(),
             used: AtomicU64::new(used),
         })
+    }
+
+    /// Whether it gives exactly what the other gives.
+    pub(super) fn gives_the_same(&self, other: &Grant) -> bool {
+        self.digest == other.digest
+            && self.expires_at == other.expires_at
+            && self.owner == other.owner
+            && self.name == other.name
+            && self.tools == other.tools
+            && self.exposes == other.exposes
     }
 
     pub fn tool(&self, name: &str) -> Option<&GrantedTool> {
@@ -120,6 +133,11 @@ impl Gate {
 
     pub fn is_closed(&self) -> bool {
         self.passing.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Whether nobody is passing.
+    pub fn is_empty(&self) -> bool {
+        self.passing.load(Ordering::Acquire) < ONE
     }
 
     /// Nobody enters from now on.

@@ -1,5 +1,5 @@
 //! What is remembered. The trait is all that other rooms see; behind it,
-//! this room alone knows file syscalls, locks and (later) SQL. Something
+//! this room alone knows file syscalls, locks and SQL. Something
 //! missing is never an error here: the caller decides what it means.
 
 use std::borrow::Cow;
@@ -20,6 +20,8 @@ mod journal;
 mod json;
 mod key;
 mod lock;
+mod open;
+mod postgres;
 mod records;
 mod replace;
 mod rules;
@@ -33,6 +35,8 @@ pub use digest::{ApiKey, KeyDigest, PREFIX as KEY_PREFIX};
 pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, session_secret};
+pub use open::{OpenStore, open};
+pub use postgres::PostgresStore;
 pub use records::{
     Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance, InstanceChange, Key,
     Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool, ONCE_MILLIS, Once, Page,
@@ -50,6 +54,9 @@ pub struct ServerRecord {
     /// none, its definition's `enabled` decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<bool>,
+    /// What to run, as JSON, where no file says it; `${VAR}` unexpanded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     pub created_at: Timestamp,
 }
 
@@ -59,6 +66,7 @@ impl ServerRecord {
             id: Uuid::new_v4(),
             name,
             run: None,
+            definition: None,
             created_at: Timestamp::now(),
         }
     }
@@ -97,6 +105,12 @@ pub enum StoreErrorKind {
     /// Two tools of one entry.
     #[error("two bound tools are called {0:?}")]
     SameName(String),
+    /// Too long, empty, or not to be kept as text.
+    #[error("{0} does not fit")]
+    Unfit(&'static str),
+    /// What is set up cannot work; trying again will not help.
+    #[error("{0}")]
+    Setup(String),
     /// Something else was asked for with the same `Idempotency-Key`.
     #[error("this Idempotency-Key came with another request before")]
     OnceReused,

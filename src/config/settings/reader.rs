@@ -83,16 +83,15 @@ impl<'a> Reader<'a> {
 
     pub(super) fn storage(&mut self) -> Result<Storage, SettingsError> {
         match self.text("STORAGE_TYPE") {
-            None | Some("json") => {}
+            None | Some("json") => Ok(Storage::Json),
             Some("supabase") => {
-                self.refuse(
-                    "STORAGE_TYPE",
-                    "supabase is not available in this build yet; use json",
-                );
+                if self.text("SUPABASE_DB_URL").is_none() {
+                    self.refuse("SUPABASE_DB_URL", "is needed with STORAGE_TYPE=supabase");
+                }
+                Ok(Storage::Supabase)
             }
-            Some(other) => return Err(SettingsError::UnsupportedStorage(other.to_owned())),
+            Some(other) => Err(SettingsError::UnsupportedStorage(other.to_owned())),
         }
-        Ok(Storage::Json)
     }
 
     pub(super) fn listen(&mut self, option: Option<&str>) -> SocketAddr {

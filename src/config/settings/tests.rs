@@ -122,7 +122,6 @@ fn k1_a_bad_setting_is_named() {
         ("SUPABASE_URL", "not a url"),
         ("SUPABASE_DB_URL", "mysql://a/b"),
         ("SUPABASE_JWT_SECRET", "tiny"),
-        ("STORAGE_TYPE", "supabase"),
         ("STORAGE_TYPE", "redis"),
         ("PORTWAY_LISTENN", "127.0.0.1:1"),
         ("PORTWAY_NO_AUTH", "1"),
@@ -141,9 +140,9 @@ fn f1_an_unknown_storage_type_has_the_words_of_the_spec() {
     );
     assert_eq!(text, "Unsupported storage type: redis");
     let (_, text) = bad(Options::default(), &[("STORAGE_TYPE", "supabase")]);
-    assert!(
-        text.starts_with("STORAGE_TYPE: supabase is not available"),
-        "{text}"
+    assert_eq!(
+        text,
+        "SUPABASE_DB_URL: is needed with STORAGE_TYPE=supabase"
     );
 }
 

@@ -1,0 +1,324 @@
+//! The contract, by SQL and from memory.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::postgres::PgConnection;
+use tokio::sync::broadcast;
+
+use super::super::records::*;
+use super::super::{
+    Grant, Granted, KeyDigest, ServerRecord, Store, StoreChange, StoreError, StoreErrorKind,
+};
+use super::link::{Doing, LIMIT, LONG};
+use super::standing::{FROM_MEMORY, Memory};
+use super::{PostgresStore, bindings, entries, instances, servers, tools};
+use crate::config::ServerName;
+
+/// Work on a connection. What it is given is cloned: it may be run again.
+macro_rules! work {
+    (|$connection:ident| [$($given:ident),*] $body:expr) => {
+        on_a_connection(move |$connection| {
+            $(let $given = $given.clone();)*
+            Box::pin(async move { $body })
+        })
+    };
+}
+
+/// Says what a closure is, which the compiler cannot guess.
+fn on_a_connection<T, F>(work: F) -> F
+where
+    F: for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T>,
+{
+    work
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
+        self.read("list the servers", work!(|c| [] servers::list(c).await))
+            .await
+    }
+
+    async fn put_servers(&self, records: &[ServerRecord]) -> Result<(), StoreError> {
+        let records: Arc<[ServerRecord]> = records.into();
+        let put = work!(|c| [records] Ok((servers::put(c, &records).await?, Vec::new())));
+        self.write("save the server", LIMIT, put).await
+    }
+
+    async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError> {
+        let name = name.clone();
+        let delete = work!(|c| [name] Ok((servers::delete(c, &name).await?, Vec::new())));
+        self.write("remove the server", LIMIT, delete).await
+    }
+
+    async fn create_tool(
+        &self,
+        new: NewTool,
+        once: Option<Once>,
+    ) -> Result<Created<ToolRecord>, StoreError> {
+        let create = work!(|c| [new] Ok((
+            tools::create(c, &new, once.as_ref()).await?,
+            Vec::new(),
+        )));
+        self.write("create the tool", LIMIT, create).await
+    }
+
+    async fn tool(&self, whose: &Whose, id: ToolId) -> Result<Option<ToolRecord>, StoreError> {
+        let whose = whose.clone();
+        let find = work!(|c| [whose] tools::find(c, &whose, id).await);
+        self.read("read the tool", find).await
+    }
+
+    async fn tools(&self, whose: &Whose, page: Page) -> Result<Listed<ToolRecord>, StoreError> {
+        let whose = whose.clone();
+        let list = work!(|c| [whose] tools::list(c, &whose, page).await);
+        self.read("list the tools", list).await
+    }
+
+    async fn update_tool(
+        &self,
+        whose: &Whose,
+        id: ToolId,
+        change: ToolChange,
+    ) -> Result<Option<ToolRecord>, StoreError> {
+        let whose = whose.clone();
+        let update = work!(|c| [whose, change] tools::update(c, &whose, id, &change).await);
+        self.write("change the tool", LIMIT, update).await
+    }
+
+    async fn delete_tool(&self, whose: &Whose, id: ToolId) -> Result<bool, StoreError> {
+        let whose = whose.clone();
+        let delete = work!(|c| [whose] tools::delete(c, &whose, id).await);
+        self.write("delete the tool", LIMIT, delete).await
+    }
+
+    async fn create_entry(
+        &self,
+        new: NewEntry,
+        once: Option<Once>,
+    ) -> Result<Created<Entry>, StoreError> {
+        let create = work!(|c| [new] {
+            let created = entries::create(c, &new, once.as_ref()).await?;
+            let touched = match &created {
+                Created::New(entry) => vec![entry.id],
+                Created::Earlier(_) => Vec::new(),
+            };
+            Ok((created, touched))
+        });
+        let created = self.write("create MCP instance", LIMIT, create).await?;
+        Ok(match created {
+            Created::Earlier(Some(entry)) => Created::Earlier(Some(self.used(entry))),
+            other => other,
+        })
+    }
+
+    async fn entry(&self, whose: &Whose, id: EntryId) -> Result<Option<Entry>, StoreError> {
+        let whose = whose.clone();
+        let find = work!(|c| [whose] entries::find(c, &whose, id).await);
+        let found = self.read("read MCP instance", find).await?;
+        Ok(found.map(|entry| self.used(entry)))
+    }
+
+    async fn entries(&self, whose: &Whose, page: Page) -> Result<Listed<Entry>, StoreError> {
+        let whose = whose.clone();
+        let list = work!(|c| [whose] entries::list(c, &whose, page).await);
+        let listed = self.read("list MCP instances", list).await?;
+        let items = listed.items.into_iter().map(|entry| self.used(entry));
+        Ok(Listed {
+            items: items.collect(),
+            total: listed.total,
+        })
+    }
+
+    async fn update_entry(
+        &self,
+        whose: &Whose,
+        id: EntryId,
+        change: EntryChange,
+    ) -> Result<Option<Entry>, StoreError> {
+        let whose = whose.clone();
+        let update = work!(|c| [whose, change] Ok((
+            entries::update(c, &whose, id, &change).await?,
+            vec![id],
+        )));
+        self.write("change MCP instance", LIMIT, update).await
+    }
+
+    async fn replace_key(
+        &self,
+        whose: &Whose,
+        id: EntryId,
+        key: NewKey,
+    ) -> Result<Option<Entry>, StoreError> {
+        let whose = whose.clone();
+        let replace = work!(|c| [whose, key] Ok((
+            entries::replace_key(c, &whose, id, &key).await?,
+            vec![id],
+        )));
+        self.write("rotate the key", LIMIT, replace).await
+    }
+
+    async fn delete_entry(&self, whose: &Whose, id: EntryId) -> Result<bool, StoreError> {
+        let whose = whose.clone();
+        let delete = work!(|c| [whose] Ok((
+            entries::delete(c, &whose, id).await?,
+            vec![id],
+        )));
+        self.write("delete MCP instance", LIMIT, delete).await
+    }
+
+    async fn bindings(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+    ) -> Result<Option<Vec<Bound>>, StoreError> {
+        let whose = whose.clone();
+        let list = work!(|c| [whose] bindings::of(c, &whose, entry).await);
+        self.read("list the bindings", list).await
+    }
+
+    async fn bind(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+        new: &[NewBinding],
+    ) -> Result<Option<Vec<Bound>>, StoreError> {
+        let (whose, new): (_, Arc<[NewBinding]>) = (whose.clone(), new.into());
+        let bind = work!(|c| [whose, new] Ok((
+            bindings::bind(c, &whose, entry, &new).await?,
+            vec![entry],
+        )));
+        self.write("bind the tools", LIMIT, bind).await
+    }
+
+    async fn update_binding(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+        binding: NewBinding,
+    ) -> Result<Option<Bound>, StoreError> {
+        let whose = whose.clone();
+        let update = work!(|c| [whose] Ok((
+            bindings::update(c, &whose, entry, binding).await?,
+            vec![entry],
+        )));
+        self.write("change the binding", LIMIT, update).await
+    }
+
+    async fn unbind(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+        tool: ToolId,
+    ) -> Result<bool, StoreError> {
+        let whose = whose.clone();
+        let unbind = work!(|c| [whose] Ok((
+            bindings::unbind(c, &whose, entry, tool).await?,
+            vec![entry],
+        )));
+        self.write("remove the binding", LIMIT, unbind).await
+    }
+
+    async fn create_instance(
+        &self,
+        new: NewInstance,
+        once: Option<Once>,
+    ) -> Result<Created<Instance>, StoreError> {
+        let create = work!(|c| [new] Ok((
+            instances::create(c, &new, once.as_ref()).await?,
+            Vec::new(),
+        )));
+        self.write("create MCP instance", LIMIT, create).await
+    }
+
+    async fn instance(
+        &self,
+        whose: &Whose,
+        key: &KeyDigest,
+    ) -> Result<Option<Instance>, StoreError> {
+        let (whose, key) = (whose.clone(), *key);
+        let find = work!(|c| [whose] instances::find(c, &whose, &key).await);
+        self.read("read MCP instance", find).await
+    }
+
+    async fn instances(&self, whose: &Whose, page: Page) -> Result<Listed<Instance>, StoreError> {
+        let whose = whose.clone();
+        let list = work!(|c| [whose] instances::list(c, &whose, page).await);
+        self.read("list MCP instances", list).await
+    }
+
+    async fn update_instance(
+        &self,
+        whose: &Whose,
+        key: &KeyDigest,
+        change: InstanceChange,
+    ) -> Result<Option<Instance>, StoreError> {
+        let (whose, key) = (whose.clone(), *key);
+        let update = work!(|c| [whose, change] Ok((
+            instances::update(c, &whose, &key, &change).await?,
+            Vec::new(),
+        )));
+        self.write("change MCP instance", LIMIT, update).await
+    }
+
+    async fn delete_instance(&self, whose: &Whose, key: &KeyDigest) -> Result<bool, StoreError> {
+        let (whose, key) = (whose.clone(), *key);
+        let delete = work!(|c| [whose] Ok((
+            instances::delete(c, &whose, &key).await?,
+            Vec::new(),
+        )));
+        self.write("delete MCP instance", LIMIT, delete).await
+    }
+
+    async fn migrate_instances(&self) -> Result<Vec<Migrated>, StoreError> {
+        let migrate = work!(|c| [] {
+            let migrated = instances::migrate(c).await?;
+            let touched = migrated.iter().map(|one| one.entry).collect();
+            Ok((migrated, touched))
+        });
+        self.write("migrate MCP instances", LONG, migrate).await
+    }
+
+    fn grant(&self, key: &KeyDigest) -> Granted {
+        let found = self.mirror.grants.find(key);
+        match (self.link.standing.memory(), found) {
+            (Memory::InStep, None) => Granted::No,
+            (Memory::InStep, Some(grant)) => Granted::Yes(grant),
+            (Memory::Away(unheard), Some(grant)) if unheard < FROM_MEMORY => Granted::Yes(grant),
+            _ => Granted::Ask,
+        }
+    }
+
+    async fn ask(&self, key: &KeyDigest) -> Result<Option<Arc<Grant>>, StoreError> {
+        // Where it is known that nobody answers, nobody waits.
+        let asked = match self.link.standing.is_away() {
+            true => Err(StoreErrorKind::Unavailable(
+                "the database does not answer".to_owned(),
+            )),
+            false => self.mirror.ask(*key).await,
+        };
+        match (asked, self.link.standing.memory()) {
+            (Ok(grant), _) => Ok(grant),
+            (Err(kind), Memory::Away(unheard)) if unheard < FROM_MEMORY => {
+                match self.mirror.grants.find(key) {
+                    Some(grant) => Ok(Some(grant)),
+                    None => Err(kind.during("look up the key")),
+                }
+            }
+            (Err(kind), _) => Err(kind.during("look up the key")),
+        }
+    }
+
+    fn grant_of(&self, entry: EntryId) -> Option<Arc<Grant>> {
+        self.mirror.grants.of_entry(entry)
+    }
+
+    fn changes(&self) -> broadcast::Receiver<StoreChange> {
+        self.mirror.changes.subscribe()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.told_trouble()
+    }
+}

@@ -1,0 +1,189 @@
+//! Bindings. The database holds the rules; they are looked at here first so
+//! that whoever breaks one is told which tool it was.
+
+use std::collections::{HashMap, HashSet};
+
+use sqlx::Row;
+use sqlx::postgres::PgConnection;
+
+use super::super::records::*;
+use super::super::{StoreErrorKind, Timestamp};
+use super::entries;
+use super::fault::Fault;
+use super::rows::{self, moment};
+
+pub(super) async fn list(
+    connection: &mut PgConnection,
+    entry: EntryId,
+) -> Result<Vec<Bound>, Fault> {
+    let rows = sqlx::query(concat!(
+        "select t.*, b.status as bound_status, b.bound_at from (select ",
+        tool_columns!(),
+        " from public.tool) t join (select id as seq, mcp_id, tool_id, status, ",
+        "(extract(epoch from created_at) * 1000)::bigint as bound_at from public.mcp_binding) b ",
+        "on b.tool_id = t.id where b.mcp_id = $1 order by b.seq"
+    ))
+    .bind(entry.0)
+    .fetch_all(connection)
+    .await?;
+    rows::all(&rows, rows::bound)
+}
+
+pub(super) async fn of(
+    connection: &mut PgConnection,
+    whose: &Whose,
+    entry: EntryId,
+) -> Result<Option<Vec<Bound>>, Fault> {
+    match entries::find(connection, whose, entry).await? {
+        Some(_) => Ok(Some(list(connection, entry).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Makes each, or sets its status.
+pub(super) async fn put(
+    tx: &mut PgConnection,
+    entry: EntryId,
+    owner: &str,
+    new: &[NewBinding],
+) -> Result<(), Fault> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let names = names(tx, owner, new).await?;
+    differ(tx, entry, new, &names).await?;
+    // The last word on each, at the place of the first.
+    let mut wanted: Vec<NewBinding> = Vec::new();
+    for one in new {
+        match wanted.iter_mut().find(|known| known.tool == one.tool) {
+            Some(known) => known.enabled = one.enabled,
+            None => wanted.push(*one),
+        }
+    }
+    let ids: Vec<i64> = wanted.iter().map(|one| one.tool.0).collect();
+    let named: Vec<&str> = wanted.iter().map(|one| names[&one.tool].as_str()).collect();
+    let enabled: Vec<bool> = wanted.iter().map(|one| one.enabled).collect();
+    sqlx::query(
+        "insert into public.mcp_binding as b (mcp_id, user_id, tool_id, tool_name, status, created_at) \
+         select $1, $2, n.tool, n.name, n.status, to_timestamp($3 / 1000.0) \
+         from unnest($4::bigint[], $5::text[], $6::boolean[]) \
+         with ordinality as n(tool, name, status, place) order by n.place \
+         on conflict (mcp_id, tool_id) do update set status = excluded.status \
+         where b.status <> excluded.status",
+    )
+    .bind(entry.0)
+    .bind(owner)
+    .bind(moment(Timestamp::now()))
+    .bind(ids)
+    .bind(named)
+    .bind(enabled)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// The tools to be bound, as they are called; nobody renames or deletes one
+/// meanwhile.
+async fn names(
+    tx: &mut PgConnection,
+    owner: &str,
+    new: &[NewBinding],
+) -> Result<HashMap<ToolId, String>, Fault> {
+    let ids: Vec<i64> = new.iter().map(|one| one.tool.0).collect();
+    let rows = sqlx::query(
+        "select id, name from public.tool where id = any($1) and user_id = $2 \
+         order by id for key share",
+    )
+    .bind(ids)
+    .bind(owner)
+    .fetch_all(tx)
+    .await?;
+    let mut names = HashMap::with_capacity(rows.len());
+    for row in rows {
+        names.insert(ToolId(row.try_get("id")?), row.try_get("name")?);
+    }
+    let missing = new.iter().find(|one| !names.contains_key(&one.tool));
+    match missing {
+        Some(one) => Err(StoreErrorKind::NoSuchTool(one.tool).into()),
+        None => Ok(names),
+    }
+}
+
+/// No two may have one name: neither these nor those that are there.
+async fn differ(
+    tx: &mut PgConnection,
+    entry: EntryId,
+    new: &[NewBinding],
+    names: &HashMap<ToolId, String>,
+) -> Result<(), Fault> {
+    let rows = sqlx::query("select tool_id, tool_name from public.mcp_binding where mcp_id = $1")
+        .bind(entry.0)
+        .fetch_all(tx)
+        .await?;
+    let (mut tools, mut taken) = (HashSet::new(), HashSet::new());
+    for row in &rows {
+        tools.insert(ToolId(row.try_get("tool_id")?));
+        taken.insert(row.try_get::<&str, _>("tool_name")?);
+    }
+    for one in new {
+        if tools.insert(one.tool) && !taken.insert(&names[&one.tool]) {
+            return Err(StoreErrorKind::SameName(names[&one.tool].clone()).into());
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn bind(
+    tx: &mut PgConnection,
+    whose: &Whose,
+    id: EntryId,
+    new: &[NewBinding],
+) -> Result<Option<Vec<Bound>>, Fault> {
+    let Some(entry) = entries::take(tx, whose, id).await? else {
+        return Ok(None);
+    };
+    put(tx, id, &entry.owner, new).await?;
+    let mut bound = list(tx, id).await?;
+    bound.retain(|bound| new.iter().any(|one| one.tool == bound.binding.tool));
+    Ok(Some(bound))
+}
+
+pub(super) async fn update(
+    tx: &mut PgConnection,
+    whose: &Whose,
+    id: EntryId,
+    binding: NewBinding,
+) -> Result<Option<Bound>, Fault> {
+    if entries::take(tx, whose, id).await?.is_none() {
+        return Ok(None);
+    }
+    sqlx::query(
+        "update public.mcp_binding set status = $3 \
+         where mcp_id = $1 and tool_id = $2 and status <> $3",
+    )
+    .bind(id.0)
+    .bind(binding.tool.0)
+    .bind(binding.enabled)
+    .execute(&mut *tx)
+    .await?;
+    let bound = list(tx, id).await?;
+    let found = bound.into_iter().find(|one| one.tool.id == binding.tool);
+    Ok(found)
+}
+
+pub(super) async fn unbind(
+    tx: &mut PgConnection,
+    whose: &Whose,
+    id: EntryId,
+    tool: ToolId,
+) -> Result<bool, Fault> {
+    if entries::take(tx, whose, id).await?.is_none() {
+        return Ok(false);
+    }
+    let done = sqlx::query("delete from public.mcp_binding where mcp_id = $1 and tool_id = $2")
+        .bind(id.0)
+        .bind(tool.0)
+        .execute(tx)
+        .await?;
+    Ok(done.rows_affected() > 0)
+}

@@ -1,0 +1,201 @@
+//! Keeps memory in step: one connection that is told of every change, and is
+//! made again whenever it is lost.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::Executor;
+use sqlx::postgres::{PgListener, PgNotification};
+use tokio::time::{Instant, timeout};
+
+use super::super::records::EntryId;
+use super::super::{StoreChange, StoreErrorKind, Timestamp};
+use super::entries;
+use super::fault::Fault;
+use super::link::{LIMIT, Link, USE};
+use super::mirror::Mirror;
+
+const CHANNEL: &str = "portway";
+
+/// A quiet connection is asked whether it is still there.
+const QUIET: Duration = Duration::from_secs(1);
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// How long a pause between two attempts may grow.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// For a notice to ourselves, at the start.
+const SELF_TEST: Duration = Duration::from_secs(2);
+
+/// How often the last use of keys is written down.
+const NOTE_USE: Duration = Duration::from_secs(30);
+
+/// How a listener came to its end.
+enum End {
+    /// The connection is closed or broken: the database may be there.
+    Lost,
+    /// It does not answer.
+    Silent,
+}
+
+pub(super) async fn listen(link: &Link) -> Result<PgListener, Fault> {
+    let making = async {
+        let mut listener = PgListener::connect_with(&link.pool_of_one()).await?;
+        listener.eager_reconnect(false);
+        listener.listen(CHANNEL).await?;
+        Ok(listener)
+    };
+    timeout(LIMIT, making).await.map_err(|_| Fault::Late)?
+}
+
+/// Whether notices arrive here at all: a pooler by transaction takes LISTEN
+/// and delivers nothing.
+pub(super) async fn self_test(link: &Link, listener: &mut PgListener) -> Result<(), Fault> {
+    let mut other = link.connect().await?;
+    let notify = format!("notify {CHANNEL}, '{} test'", link.origin);
+    let testing = async {
+        other.execute(sqlx::AssertSqlSafe(notify)).await?;
+        let own = link.origin.to_string();
+        loop {
+            match listener.try_recv().await? {
+                Some(notice) if notice.payload().starts_with(&own) => return Ok(()),
+                Some(_) => {}
+                None => return Err(Fault::Late),
+            }
+        }
+    };
+    match timeout(SELF_TEST, testing).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(StoreErrorKind::Setup(format!(
+            "SUPABASE_DB_URL leads to a pooler by transaction, {USE}"
+        ))
+        .into()),
+    }
+}
+
+pub(super) struct Keeper {
+    pub(super) link: Arc<Link>,
+    pub(super) mirror: Arc<Mirror>,
+}
+
+impl Keeper {
+    /// Follows `listener`, then others, without end.
+    pub(super) async fn run(self, listener: PgListener) {
+        let mut next = Some(listener);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if let Some(mut listener) = next.take() {
+                pause = FIRST_PAUSE;
+                match self.follow(&mut listener).await {
+                    End::Lost => self.link.standing.set_behind(),
+                    End::Silent => self.link.standing.set_away(),
+                }
+                tracing::warn!("changes in the database are not being heard of");
+            }
+            next = self.again().await;
+            if next.is_none() {
+                let jitter = Duration::from_millis(fastrand::u64(0..50));
+                tokio::time::sleep(pause + jitter).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+
+    /// Listens first, then reads everything: nothing falls between.
+    async fn again(&self) -> Option<PgListener> {
+        let listening = listen(&self.link).await;
+        if matches!(&listening, Err(fault) if fault.is_connection()) {
+            self.link.standing.set_away();
+            return None;
+        }
+        self.link.renew();
+        self.link.standing.set_behind();
+        match listening {
+            Ok(listener) => {
+                self.mirror.reload(true).await.ok()?;
+                tracing::info!("changes in the database are being heard of again");
+                Some(listener)
+            }
+            // It can be asked, but does not tell: so ask, again and again.
+            Err(_) => {
+                if self.mirror.reload(false).await.is_ok() {
+                    self.link.standing.set_read();
+                }
+                None
+            }
+        }
+    }
+
+    async fn follow(&self, listener: &mut PgListener) -> End {
+        let mut noted = HashMap::new();
+        let mut note_at = Instant::now() + NOTE_USE;
+        loop {
+            let heard = tokio::select! {
+                heard = timeout(QUIET, listener.try_recv()) => heard,
+                () = self.mirror.doubt.notified() => {
+                    // If that fails too, so will the next ping.
+                    let _ = self.mirror.reload(true).await;
+                    continue;
+                }
+            };
+            match heard {
+                Ok(Ok(Some(notice))) => self.heard(&notice),
+                Ok(Ok(None) | Err(_)) => return End::Lost,
+                Err(_) => match timeout(ANSWER, listener.execute("select 1")).await {
+                    Ok(Ok(_)) => {}
+                    Ok(Err(_)) => return End::Lost,
+                    Err(_) => return End::Silent,
+                },
+            }
+            if Instant::now() >= note_at {
+                note_at = Instant::now() + NOTE_USE;
+                self.note_use(&mut noted).await;
+            }
+        }
+    }
+
+    /// `<who> <what>`, as the migrations say it.
+    fn heard(&self, notice: &PgNotification) {
+        let Some((who, what)) = notice.payload().split_once(' ') else {
+            return;
+        };
+        let own = who == self.link.origin.to_string();
+        match what.split_once(' ') {
+            Some(("entries", ids)) => {
+                let ids = ids.split(',').filter_map(|id| id.parse().ok());
+                self.mirror.refresh_soon(ids.map(EntryId).collect());
+            }
+            None if what == "records" => self.mirror.tell(StoreChange::Records),
+            None if what == "servers" && !own => self.mirror.tell(StoreChange::Servers),
+            None if what == "all" => {
+                self.mirror.tell(StoreChange::Servers);
+                self.mirror.doubt.notify_one();
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes down when keys were last used, where that has changed.
+    async fn note_use(&self, noted: &mut HashMap<EntryId, Timestamp>) {
+        let grants = self.mirror.grants.all();
+        let mut fresh: Vec<(EntryId, Timestamp)> = grants
+            .iter()
+            .filter_map(|grant| Some((grant.entry, grant.last_used()?)))
+            .filter(|(id, at)| noted.get(id) != Some(at))
+            .collect();
+        fresh.sort_unstable();
+        if fresh.is_empty() {
+            return;
+        }
+        let known = fresh.clone();
+        let written = self.link.write(LIMIT, move |tx| {
+            let fresh = fresh.clone();
+            Box::pin(async move { entries::used(tx, &fresh).await })
+        });
+        if written.await.is_ok() {
+            noted.extend(known);
+        }
+    }
+}

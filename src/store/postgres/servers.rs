@@ -1,0 +1,99 @@
+//! Server records, the same for all replicas.
+
+use std::collections::HashMap;
+
+use sqlx::Row;
+use sqlx::postgres::{PgConnection, PgRow};
+use uuid::Uuid;
+
+use super::super::{ServerRecord, StoreErrorKind};
+use super::fault::Fault;
+use super::rows::{self, moment};
+use crate::config::ServerName;
+
+pub(super) async fn list(connection: &mut PgConnection) -> Result<Vec<ServerRecord>, Fault> {
+    let rows = sqlx::query(concat!(
+        "select id, name, run, definition::text as definition, ",
+        millis!("created_at"),
+        " from public.mcp_server order by seq"
+    ))
+    .fetch_all(connection)
+    .await?;
+    rows::all(&rows, record)
+}
+
+fn record(row: &PgRow) -> Result<ServerRecord, Fault> {
+    let name: &str = row.try_get("name")?;
+    let name =
+        ServerName::parse(name).map_err(|error| Fault::Sql(sqlx::Error::Decode(error.into())))?;
+    Ok(ServerRecord {
+        id: row.try_get("id")?,
+        name,
+        run: row.try_get("run")?,
+        definition: row.try_get("definition")?,
+        created_at: rows::at(row, "created_at")?,
+    })
+}
+
+pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Result<(), Fault> {
+    names_are_free(tx, records).await?;
+    // The last word on each, at the place of the first.
+    let mut wanted: indexmap::IndexMap<Uuid, &ServerRecord> = indexmap::IndexMap::new();
+    for record in records {
+        wanted.insert(record.id, record);
+    }
+    let ids: Vec<Uuid> = wanted.keys().copied().collect();
+    let names: Vec<&str> = wanted.values().map(|record| record.name.as_str()).collect();
+    let runs: Vec<Option<bool>> = wanted.values().map(|record| record.run).collect();
+    let definitions: Vec<Option<&str>> = wanted
+        .values()
+        .map(|record| record.definition.as_deref())
+        .collect();
+    let made: Vec<i64> = wanted
+        .values()
+        .map(|record| moment(record.created_at))
+        .collect();
+    sqlx::query(
+        "insert into public.mcp_server (id, name, run, definition, created_at) \
+         select n.id, n.name, n.run, n.definition::json, to_timestamp(n.made / 1000.0) \
+         from unnest($1::uuid[], $2::text[], $3::boolean[], $4::text[], $5::bigint[]) \
+         with ordinality as n(id, name, run, definition, made, place) order by n.place \
+         on conflict (id) do update set name = excluded.name, run = excluded.run, \
+         definition = excluded.definition, created_at = excluded.created_at",
+    )
+    .bind(ids)
+    .bind(names)
+    .bind(runs)
+    .bind(definitions)
+    .bind(made)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+async fn names_are_free(tx: &mut PgConnection, records: &[ServerRecord]) -> Result<(), Fault> {
+    let names: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
+    let rows: Vec<(Uuid, String)> =
+        sqlx::query_as("select id, name from public.mcp_server where name = any($1)")
+            .bind(names)
+            .fetch_all(tx)
+            .await?;
+    let mut owners: HashMap<&str, Uuid> =
+        rows.iter().map(|(id, name)| (name.as_str(), *id)).collect();
+    for record in records {
+        let owner = *owners.entry(record.name.as_str()).or_insert(record.id);
+        if owner != record.id {
+            let constraint = "the server's name";
+            return Err(StoreErrorKind::Conflict { constraint }.into());
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn delete(tx: &mut PgConnection, name: &ServerName) -> Result<bool, Fault> {
+    let done = sqlx::query("delete from public.mcp_server where name = $1")
+        .bind(name.as_str())
+        .execute(tx)
+        .await?;
+    Ok(done.rows_affected() > 0)
+}

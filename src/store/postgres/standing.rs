@@ -1,0 +1,132 @@
+//! How memory stands to the database.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long entries are served from memory while the database is away.
+pub(super) const FROM_MEMORY: Duration = Duration::from_secs(5 * 60);
+
+const IN_STEP: u8 = 0;
+const BEHIND: u8 = 1;
+const AWAY: u8 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// Every change is heard of.
+    InStep,
+    /// The database can be asked, and must be.
+    Behind,
+    /// The database does not answer; memory has not been told anything for
+    /// that long.
+    Away(Duration),
+}
+
+#[derive(Debug)]
+pub(super) struct Standing {
+    mode: AtomicU8,
+    /// When memory was last in step, in milliseconds since `start`.
+    in_step: AtomicU64,
+    start: Instant,
+}
+
+impl Default for Standing {
+    /// Nothing is known yet.
+    fn default() -> Standing {
+        Standing {
+            mode: AtomicU8::new(BEHIND),
+            in_step: AtomicU64::new(0),
+            start: Instant::now(),
+        }
+    }
+}
+
+impl Standing {
+    pub(super) fn memory(&self) -> Memory {
+        match self.mode.load(Ordering::Acquire) {
+            IN_STEP => Memory::InStep,
+            BEHIND => Memory::Behind,
+            _ => Memory::Away(self.unheard()),
+        }
+    }
+
+    pub(super) fn is_away(&self) -> bool {
+        self.mode.load(Ordering::Acquire) == AWAY
+    }
+
+    fn unheard(&self) -> Duration {
+        let last = Duration::from_millis(self.in_step.load(Ordering::Acquire));
+        self.start.elapsed().saturating_sub(last)
+    }
+
+    /// Memory was in step just now, whatever comes.
+    fn mark(&self) {
+        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.in_step.store(now, Ordering::Release);
+    }
+
+    pub(super) fn set_in_step(&self) {
+        self.mark();
+        self.mode.store(IN_STEP, Ordering::Release);
+    }
+
+    /// Everything was read just now, but further changes will not be heard.
+    pub(super) fn set_read(&self) {
+        self.mark();
+        self.mode.store(BEHIND, Ordering::Release);
+    }
+
+    pub(super) fn set_behind(&self) {
+        self.leave(BEHIND);
+    }
+
+    pub(super) fn set_away(&self) {
+        self.leave(AWAY);
+    }
+
+    /// What one who asked has found out. Who follows the notices knows
+    /// better, and is trying to make contact in any other case.
+    pub(super) fn suspect_away(&self) {
+        let _ = self
+            .mode
+            .compare_exchange(BEHIND, AWAY, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Something is known to have changed, but not how.
+    pub(super) fn doubt(&self) {
+        let left = self
+            .mode
+            .compare_exchange(IN_STEP, BEHIND, Ordering::AcqRel, Ordering::Acquire);
+        if left.is_ok() {
+            self.mark();
+        }
+    }
+
+    fn leave(&self, mode: u8) {
+        if self.mode.swap(mode, Ordering::AcqRel) == IN_STEP {
+            self.mark();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e7_time_without_news_counts_from_the_last_moment_in_step() {
+        let standing = Standing::default();
+        assert_eq!(standing.memory(), Memory::Behind);
+        standing.set_in_step();
+        assert_eq!(standing.memory(), Memory::InStep);
+        standing.suspect_away();
+        assert_eq!(standing.memory(), Memory::InStep, "that is known better");
+        standing.set_behind();
+        std::thread::sleep(Duration::from_millis(30));
+        standing.suspect_away();
+        assert!(standing.is_away());
+        let Memory::Away(unheard) = standing.memory() else {
+            panic!("it is away");
+        };
+        assert!(unheard >= Duration::from_millis(30), "{unheard:?}");
+    }
+}
