@@ -54,9 +54,6 @@ pub struct ServerRecord {
     /// none, its definition's `enabled` decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<bool>,
-    /// What to run, as JSON, where no file says it; `${VAR}` unexpanded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<String>,
     pub created_at: Timestamp,
 }
 
@@ -66,7 +63,6 @@ impl ServerRecord {
             id: Uuid::new_v4(),
             name,
             run: None,
-            definition: None,
             created_at: Timestamp::now(),
         }
     }

@@ -118,6 +118,10 @@ create or replace trigger portway_changed after insert or update or delete on pu
 create or replace trigger portway_changed after insert or update or delete on public.mcp_server
     for each statement execute function portway.said('servers');
 
+create or replace trigger portway_changed
+    after insert or update or delete on public.mcp_server_definition
+    for each statement execute function portway.said('servers');
+
 create or replace trigger portway_emptied after truncate on public.mcp_v2
     for each statement execute function portway.said('all');
 create or replace trigger portway_emptied after truncate on public.mcp_binding
@@ -125,6 +129,8 @@ create or replace trigger portway_emptied after truncate on public.mcp_binding
 create or replace trigger portway_emptied after truncate on public.tool
     for each statement execute function portway.said('all');
 create or replace trigger portway_emptied after truncate on public.mcp_server
+    for each statement execute function portway.said('all');
+create or replace trigger portway_emptied after truncate on public.mcp_server_definition
     for each statement execute function portway.said('all');
 
 revoke all on all functions in schema portway from public;

@@ -1,5 +1,6 @@
 //! The contract, by SQL and from memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,7 +9,8 @@ use tokio::sync::broadcast;
 
 use super::super::records::*;
 use super::super::{
-    Grant, Granted, KeyDigest, ServerRecord, Store, StoreChange, StoreError, StoreErrorKind,
+    DefinitionChange, Grant, Granted, KeyDigest, ServerRecord, Store, StoreChange, StoreError,
+    StoreErrorKind,
 };
 use super::link::{Doing, LIMIT, LONG};
 use super::standing::{FROM_MEMORY, Memory};
@@ -50,6 +52,17 @@ impl Store for PostgresStore {
         let name = name.clone();
         let delete = work!(|c| [name] Ok((servers::delete(c, &name).await?, Vec::new())));
         self.write("remove the server", LIMIT, delete).await
+    }
+
+    async fn definitions(&self) -> Result<Option<BTreeMap<String, String>>, StoreError> {
+        let list = work!(|c| [] servers::definitions(c).await);
+        self.read("read the definitions", list).await.map(Some)
+    }
+
+    async fn define(&self, changes: &[DefinitionChange]) -> Result<bool, StoreError> {
+        let changes: Arc<[DefinitionChange]> = changes.into();
+        let define = work!(|c| [changes] Ok((servers::define(c, &changes).await?, Vec::new())));
+        self.write("change the definitions", LIMIT, define).await
     }
 
     async fn create_tool(
@@ -138,8 +151,10 @@ impl Store for PostgresStore {
         change: EntryChange,
     ) -> Result<Option<Entry>, StoreError> {
         let whose = whose.clone();
+        let grant = self.mirror.grants.of_entry(id);
+        let used = grant.and_then(|grant| grant.last_used());
         let update = work!(|c| [whose, change] Ok((
-            entries::update(c, &whose, id, &change).await?,
+            entries::update(c, &whose, id, &change, used).await?,
             vec![id],
         )));
         self.write("change MCP instance", LIMIT, update).await

@@ -136,7 +136,9 @@ async fn edit(
     };
     let mut entry = before.clone();
     edit(&mut entry);
-    if entry == before {
+    let mut same = before;
+    same.key.last_used_at = entry.key.last_used_at;
+    if entry == same {
         return Ok(Some(entry));
     }
     entry.updated_at = Timestamp::now();
@@ -167,9 +169,13 @@ pub(super) async fn update(
     whose: &Whose,
     id: EntryId,
     change: &EntryChange,
+    used: Option<Timestamp>,
 ) -> Result<Option<Entry>, Fault> {
     let change = change.clone();
     edit(tx, whose, id, |entry| {
+        // Memory knows it first, and forgets it with an entry that is
+        // switched off.
+        entry.key.last_used_at = used.max(entry.key.last_used_at);
         if let Some(name) = change.name {
             entry.name = name;
         }

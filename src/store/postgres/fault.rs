@@ -35,6 +35,7 @@ const LATE_CLASHES: &[&str] = &[
     "mcp_binding_entry",
     "mcp_binding_tool",
     "mcp_binding_tool_name",
+    "mcp_server_definition_pkey",
 ];
 
 /// Each constraint that a caller can run into, and what it protects.
@@ -49,6 +50,7 @@ const UNFIT: &[(&str, &str)] = &[
     ("mcp_name_length", "the name"),
     ("tool_name_length", "the name"),
     ("mcp_server_name_length", "the server's name"),
+    ("mcp_server_definition_name_length", "the server's name"),
     ("tool_description_length", "the description"),
     ("tool_server_length", "the server"),
     ("tool_tool_length", "the tool"),

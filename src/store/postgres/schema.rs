@@ -56,7 +56,11 @@ const SHAPE: &[(&str, &str)] = &[
     ),
     (
         "mcp_server",
-        "select id, seq, name, run, definition, created_at from public.mcp_server limit 0",
+        "select id, seq, name, run, created_at from public.mcp_server limit 0",
+    ),
+    (
+        "mcp_server_definition",
+        "select name, definition from public.mcp_server_definition limit 0",
     ),
     (
         "mcp_idempotency",

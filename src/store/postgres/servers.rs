@@ -1,19 +1,19 @@
 //! Server records, the same for all replicas.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
 use uuid::Uuid;
 
-use super::super::{ServerRecord, StoreErrorKind};
+use super::super::{DefinitionChange, ServerRecord, StoreErrorKind};
 use super::fault::Fault;
 use super::rows::{self, moment};
 use crate::config::ServerName;
 
 pub(super) async fn list(connection: &mut PgConnection) -> Result<Vec<ServerRecord>, Fault> {
     let rows = sqlx::query(concat!(
-        "select id, name, run, definition::text as definition, ",
+        "select id, name, run, ",
         millis!("created_at"),
         " from public.mcp_server order by seq"
     ))
@@ -30,7 +30,6 @@ fn record(row: &PgRow) -> Result<ServerRecord, Fault> {
         id: row.try_get("id")?,
         name,
         run: row.try_get("run")?,
-        definition: row.try_get("definition")?,
         created_at: rows::at(row, "created_at")?,
     })
 }
@@ -45,26 +44,21 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Resu
     let ids: Vec<Uuid> = wanted.keys().copied().collect();
     let names: Vec<&str> = wanted.values().map(|record| record.name.as_str()).collect();
     let runs: Vec<Option<bool>> = wanted.values().map(|record| record.run).collect();
-    let definitions: Vec<Option<&str>> = wanted
-        .values()
-        .map(|record| record.definition.as_deref())
-        .collect();
     let made: Vec<i64> = wanted
         .values()
         .map(|record| moment(record.created_at))
         .collect();
     sqlx::query(
-        "insert into public.mcp_server (id, name, run, definition, created_at) \
-         select n.id, n.name, n.run, n.definition::json, to_timestamp(n.made / 1000.0) \
-         from unnest($1::uuid[], $2::text[], $3::boolean[], $4::text[], $5::bigint[]) \
-         with ordinality as n(id, name, run, definition, made, place) order by n.place \
+        "insert into public.mcp_server (id, name, run, created_at) \
+         select n.id, n.name, n.run, to_timestamp(n.made / 1000.0) \
+         from unnest($1::uuid[], $2::text[], $3::boolean[], $4::bigint[]) \
+         with ordinality as n(id, name, run, made, place) order by n.place \
          on conflict (id) do update set name = excluded.name, run = excluded.run, \
-         definition = excluded.definition, created_at = excluded.created_at",
+         created_at = excluded.created_at",
     )
     .bind(ids)
     .bind(names)
     .bind(runs)
-    .bind(definitions)
     .bind(made)
     .execute(tx)
     .await?;
@@ -96,4 +90,58 @@ pub(super) async fn delete(tx: &mut PgConnection, name: &ServerName) -> Result<b
         .execute(tx)
         .await?;
     Ok(done.rows_affected() > 0)
+}
+
+pub(super) async fn definitions(
+    connection: &mut PgConnection,
+) -> Result<BTreeMap<String, String>, Fault> {
+    let rows: Vec<(String, String)> =
+        sqlx::query_as("select name, definition::text from public.mcp_server_definition")
+            .fetch_all(connection)
+            .await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// False where one is not what was found. Looks at all before it changes
+/// any; who comes in between is noticed by the primary key.
+pub(super) async fn define(
+    tx: &mut PgConnection,
+    changes: &[DefinitionChange],
+) -> Result<bool, Fault> {
+    let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+    let rows: Vec<(String, String)> = sqlx::query_as(
+        "select name, definition::text from public.mcp_server_definition \
+         where name = any($1) order by name for update",
+    )
+    .bind(names)
+    .fetch_all(&mut *tx)
+    .await?;
+    let there: HashMap<String, String> = rows.into_iter().collect();
+    let as_found = |change: &DefinitionChange| there.get(&change.name) == change.found.as_ref();
+    if !changes.iter().all(as_found) {
+        return Ok(false);
+    }
+    for change in changes {
+        let (sql, new) = match (&change.found, &change.new) {
+            (None, Some(new)) => (
+                "insert into public.mcp_server_definition (name, definition) values ($1, $2::json)",
+                new,
+            ),
+            (Some(_), Some(new)) => (
+                "update public.mcp_server_definition set definition = $2::json where name = $1",
+                new,
+            ),
+            (found, None) => {
+                if found.is_some() {
+                    let gone = "delete from public.mcp_server_definition where name = $1";
+                    let query = sqlx::query(gone).bind(&change.name);
+                    query.execute(&mut *tx).await?;
+                }
+                continue;
+            }
+        };
+        let query = sqlx::query(sql).bind(&change.name).bind(new);
+        query.execute(&mut *tx).await?;
+    }
+    Ok(true)
 }

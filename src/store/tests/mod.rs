@@ -7,9 +7,11 @@ use std::process::{Child, Command, Stdio};
 
 use super::*;
 
+mod cluster;
 mod contract;
 mod crash;
 mod files;
+mod postgres;
 mod power;
 mod recovery;
 mod scale;

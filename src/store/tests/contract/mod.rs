@@ -152,6 +152,31 @@ mod json {
     contract!(fresh);
 }
 
+mod postgres {
+    use super::*;
+    use crate::config::Secret;
+    use crate::store::tests::cluster;
+
+    struct InADatabase(Secret);
+
+    #[async_trait]
+    impl Place for InADatabase {
+        async fn open(&self) -> Arc<dyn Store> {
+            Arc::new(PostgresStore::open(&self.0).await.unwrap())
+        }
+    }
+
+    async fn fresh() -> Option<InADatabase> {
+        let url = tokio::task::spawn_blocking(|| {
+            let cluster = cluster::shared();
+            cluster.url(&cluster.database())
+        });
+        Some(InADatabase(Secret::new(url.await.unwrap())))
+    }
+
+    contract!(fresh);
+}
+
 /// Whose records most cases are about.
 const ME: &str = "me";
 const OTHER: &str = "somebody else";
