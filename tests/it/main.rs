@@ -32,6 +32,7 @@ mod d_limits;
 mod d_tools;
 mod e_entries;
 mod e_records;
+mod e_door;
 mod edge;
 mod fidelity;
 mod g_rest;

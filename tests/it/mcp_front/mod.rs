@@ -4,7 +4,7 @@
 mod disconnect;
 mod ladder;
 mod modern_traps;
-mod old_sse;
+pub mod old_sse;
 mod sessions;
 mod streams;
 mod transport;

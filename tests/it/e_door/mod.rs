@@ -1,0 +1,143 @@
+//! Who is asking: keys of entries in headers and in addresses, the service
+//! behind a relay, and the tokens of users.
+
+mod entries;
+mod keys;
+mod relay;
+mod users;
+
+use std::path::Path;
+
+use portway::store::{
+    ApiKey, Created, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool, Store,
+    Timestamp, Whose,
+};
+use serde_json::Value;
+
+use crate::app::{App, Setup, fixtures, setup};
+use crate::mcp_front::Ask;
+
+/// An entry made before Portway starts.
+pub struct Made {
+    pub id: EntryId,
+    pub key: String,
+}
+
+impl Made {
+    pub fn path(&self) -> String {
+        at(&self.key)
+    }
+}
+
+/// The address of the entry with a key.
+pub fn at(key: &str) -> String {
+    format!("/api/v1/mcp_v2/server/{key}")
+}
+
+/// What the store of a Portway that is yet to start has in it.
+pub struct Before(JsonStore);
+
+impl Before {
+    pub fn of(setup: &Setup) -> Before {
+        Before(JsonStore::open(&data(setup.path())).unwrap().store)
+    }
+
+    /// An entry with these tools of server `x`, under their own names.
+    pub async fn entry(&self, name: &str, tools: &[&str]) -> Made {
+        self.entry_until(name, tools, None).await
+    }
+
+    pub async fn entry_until(
+        &self,
+        name: &str,
+        tools: &[&str],
+        expires_at: Option<Timestamp>,
+    ) -> Made {
+        let owner = name;
+        let mut bindings = Vec::new();
+        for tool in tools {
+            let new = NewTool {
+                owner: owner.into(),
+                name: (*tool).to_owned(),
+                description: None,
+                server: "x".to_owned(),
+                tool: (*tool).to_owned(),
+            };
+            let Created::New(tool) = self.0.create_tool(new, None).await.unwrap() else {
+                panic!("made before");
+            };
+            bindings.push(NewBinding {
+                tool: tool.id,
+                enabled: true,
+            });
+        }
+        let key = ApiKey::random().unwrap();
+        let new = NewEntry {
+            owner: owner.into(),
+            name: name.to_owned(),
+            enabled: true,
+            key: key.record(expires_at),
+            exposes: Default::default(),
+            bindings,
+        };
+        let Created::New(entry) = self.0.create_entry(new, None).await.unwrap() else {
+            panic!("made before");
+        };
+        Made {
+            id: entry.id,
+            key: key.expose().to_owned(),
+        }
+    }
+
+    pub async fn disable(&self, made: &Made) {
+        let change = EntryChange {
+            enabled: Some(false),
+            ..EntryChange::default()
+        };
+        let changed = self.0.update_entry(&Whose::Everybodys, made.id, change);
+        assert!(changed.await.unwrap().is_some());
+    }
+}
+
+fn data(dir: &Path) -> std::path::PathBuf {
+    dir.join("data")
+}
+
+/// Puts the store of one Portway into the place of another's.
+pub fn copy(from: &Setup, to: &Setup) {
+    std::fs::create_dir_all(data(to.path())).unwrap();
+    let name = "mcp_instances.json";
+    for entry in std::fs::read_dir(data(from.path())).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name().to_string_lossy().starts_with(name) {
+            std::fs::copy(entry.path(), data(to.path()).join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+/// A directory with the fixture `x`.
+pub fn with_x() -> Setup {
+    setup().mcp(fixtures(&[("x", &[])]))
+}
+
+pub async fn up(setup: Setup) -> App {
+    let app = setup.start().await;
+    app.until_status("x", "connected").await;
+    app
+}
+
+/// The names of the tools that a client sees.
+pub async fn tools(ask: Ask<'_>) -> Vec<String> {
+    let answer = ask.send().await.answer().await;
+    let tools = answer["result"]["tools"].as_array();
+    let tools = tools.unwrap_or_else(|| panic!("{answer:#}"));
+    let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+    tools.iter().map(name).collect()
+}
+
+/// With a key in place of the token, in a session.
+pub fn keyed<'a>(ask: Ask<'a>, key: &str, session: &str) -> Ask<'a> {
+    ask.without("authorization")
+        .header("x-api-key", key)
+        .header("mcp-session-id", session)
+}
