@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use http_body_util::Limited;
+use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, error};
 
@@ -288,7 +289,14 @@ impl Seen {
     }
 
     pub(super) fn refused(&self, error: ApiError) -> Response {
-        self.dressed(error.into_response(), false)
+        let mut response = self.dressed(error.into_response(), false);
+        // The router would put it here, and not where hyper does: a refusal
+        // must not show which way it came.
+        if let Some(length) = response.body().size_hint().exact() {
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_LENGTH, length.into());
+        }
+        response
     }
 
     /// What comes of a request that was let in.
