@@ -49,7 +49,12 @@ impl Door {
             .route("/api/v1/who", get(who))
             .route("/api/mcp/servers", get(who))
             .route("/mcp", get(who));
-        let router = http::router(Arc::new(guard), Arc::new(|| 0), api);
+        let router = http::router(
+            Arc::new(guard),
+            Arc::new(|| 0),
+            http::Console::missing(),
+            api,
+        );
         let stop = CancellationToken::new();
         tokio::spawn(http::serve(
             listener,

@@ -117,7 +117,7 @@ impl House {
                 }
             },
         };
-        serde_json::from_slice(&reply.body).unwrap()
+        serde_json::from_slice(&reply.body.whole()).unwrap()
     }
 
     pub async fn call(&self, caller: &Caller, tool: &str, args: Value) -> Value {
@@ -157,7 +157,7 @@ impl Listening {
         let item = tokio::time::timeout(PATIENCE, self.0.next()).await;
         let bytes = match item.expect("something comes") {
             Item::Message(message) => message,
-            Item::Last(reply) => reply.body,
+            Item::Last(reply) => reply.body.into_bytes(),
         };
         String::from_utf8(bytes.to_vec()).unwrap()
     }
