@@ -11,6 +11,7 @@ mod cluster;
 mod contract;
 mod crash;
 mod files;
+mod gates;
 mod journaled;
 mod postgres;
 mod power;
