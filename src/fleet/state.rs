@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::catalog::Catalog;
+use super::history::History;
 use super::log::LogRing;
 use super::offer::Offer;
 use super::slots::Desk;
@@ -50,6 +51,7 @@ pub struct ServerView {
     /// Restarts in a row since it last stayed up.
     pub restarts: u32,
     pub log: Arc<LogRing>,
+    pub history: Arc<History>,
 }
 
 impl ServerView {

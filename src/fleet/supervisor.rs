@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::attempt::{Attempt, EraMemory, Live, Recipe};
 use super::catalog::Catalog;
 use super::handover::Handover;
+use super::history::History;
 use super::log::LogRing;
 use super::offer::{self, Offer};
 use super::serving::{Ended, serve};
@@ -35,6 +36,9 @@ pub(super) struct Supervisor {
     /// Connections that only finish their calls, of the whole fleet.
     pub(super) retired: TaskTracker,
     log: Arc<LogRing>,
+    history: Arc<History>,
+    /// Why the wish in force came to be.
+    because: &'static str,
     memory: EraMemory,
     asks: Arc<AtomicBool>,
     pub(super) restarts: u32,
@@ -75,6 +79,8 @@ impl Supervisor {
             going_down,
             retired,
             log: Arc::default(),
+            history: Arc::default(),
+            because: "",
             memory: EraMemory::default(),
             asks: Arc::default(),
             restarts: 0,
@@ -114,12 +120,43 @@ impl Supervisor {
 
     /// Makes the newest wish the one in force; false when there is none.
     fn take_wish(&mut self) -> bool {
-        match self.wish.borrow_and_update().clone() {
+        let next = self.wish.borrow_and_update().clone();
+        match next {
             Some(wanted) => {
+                self.because = self.reason(&wanted);
                 self.wanted = wanted;
                 true
             }
             None => false,
+        }
+    }
+
+    fn reason(&self, next: &Wanted) -> &'static str {
+        if !self.told.settled_once && Arc::as_ptr(&self.wanted) == std::ptr::from_ref(next) {
+            "Portway starts"
+        } else if next.restarts != self.wanted.restarts {
+            "restart asked for"
+        } else if next.spec != self.wanted.spec {
+            "definition changed"
+        } else if next.run && !self.wanted.run {
+            "start asked for"
+        } else {
+            self.because
+        }
+    }
+
+    /// What the history says beside a state.
+    fn why(&self, state: &State) -> Option<String> {
+        match state {
+            State::Connecting { .. } if self.restarts > 0 => {
+                Some(format!("try {} after a failure", self.restarts + 1))
+            }
+            State::Connecting { .. } => Some(self.because.to_owned()),
+            State::Stopped if self.wanted.spec.as_ref().is_ok_and(|spec| !spec.enabled) => {
+                Some("not enabled".to_owned())
+            }
+            State::Stopped => Some("stopped by hand".to_owned()),
+            state => state.error().map(str::to_owned),
         }
     }
 
@@ -321,6 +358,8 @@ impl Supervisor {
             self.told.process = None;
         }
         self.told.since = SystemTime::now();
+        let reason = self.why(&state);
+        self.history.add(self.told.since, state.status(), reason);
         self.told.state = state;
         self.told.settled = settled;
         self.told.settled_once |= settled;
@@ -350,6 +389,7 @@ impl Supervisor {
             process: self.told.process.clone(),
             restarts: self.restarts,
             log: self.log.clone(),
+            history: self.history.clone(),
         };
         self.publisher.put(&self.name, view);
     }

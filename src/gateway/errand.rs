@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::ability::Abilities;
+use super::activity::{Outcome, Watch};
 use super::exchange::{Answered, Errand};
 use super::trouble::{Trouble, failed_tool, trouble};
 use super::view::{Origin, View};
@@ -34,6 +35,8 @@ pub(super) struct Job {
     pub via: Option<String>,
     pub view: Arc<View>,
     pub errand: Arc<Errand>,
+    /// Sees to it that the call is written down; calls of tools only.
+    pub watch: Watch,
 }
 
 impl Job {
@@ -118,6 +121,11 @@ impl Job {
     }
 
     pub fn trouble(&self, trouble: Trouble) -> Reply {
+        let text = match &trouble {
+            Trouble::Result(text) => text,
+            Trouble::Error(error) => &error.message,
+        };
+        self.watch.over(Outcome::Error, Some(text));
         match trouble {
             Trouble::Result(text) => Reply::result(&self.id, &failed_tool(&text, self.client.era)),
             Trouble::Error(error) => Reply::error(&self.id, &error),
@@ -125,7 +133,20 @@ impl Job {
     }
 
     pub fn error(&self, code: i64, text: impl Into<String>) -> Reply {
-        Reply::error(&self.id, &RpcError::new(code, text))
+        let error = RpcError::new(code, text);
+        self.watch.over(Outcome::Error, Some(&error.message));
+        Reply::error(&self.id, &error)
+    }
+
+    fn came_back(&self, result: &RawValue) {
+        if self.watch.watches() {
+            let failed = member(result, "isError").is_some_and(|is| is.get() == "true");
+            let outcome = match failed {
+                true => Outcome::ToolError,
+                false => Outcome::Ok,
+            };
+            self.watch.over(outcome, None);
+        }
     }
 
     fn result(&self, result: &RawValue, peer: Option<&Peer>) -> Reply {
@@ -145,7 +166,10 @@ impl Job {
             (Era::Modern, Era::Modern) => Ok(mapped.clone()),
         };
         match spelled {
-            Ok(spelled) => Reply::result(&self.id, &spelled),
+            Ok(spelled) => {
+                self.came_back(result);
+                Reply::result(&self.id, &spelled)
+            }
             Err(error) => {
                 let text = match self.is_entrys() {
                     true => format!("{}: {error}", self.what),

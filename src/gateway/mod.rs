@@ -18,6 +18,7 @@ use crate::wire::object::{self, member};
 use crate::wire::{self, Era, RpcError, code};
 
 mod ability;
+pub mod activity;
 mod arrival;
 mod changes;
 mod elicit;
@@ -54,6 +55,7 @@ pub use text::Text;
 pub use until::Until;
 pub use view::{Reader, View, Views};
 
+use activity::{Activity, Watch};
 use errand::Job;
 use exchange::Exchange;
 use hub::Hub;
@@ -147,6 +149,7 @@ pub struct Gateway {
     pub fleet: Fleet,
     pub views: Arc<Views>,
     pub sessions: Arc<Sessions>,
+    pub activity: Activity,
     store: Arc<dyn Store>,
     hub: Hub,
     feeds: Feeds,
@@ -167,6 +170,7 @@ impl Gateway {
     ) -> Gateway {
         Gateway {
             hub: Hub::new(fleet.clone(), store.clone(), filters.clone()),
+            activity: Activity::new(fleet.clone()),
             fleet,
             store,
             views: Arc::new(Views::new(filters, seal.clone())),
@@ -277,8 +281,9 @@ impl Gateway {
     }
 
     /// Sets a request going.
-    fn start(&self, job: Job, asked: Asked<'_>) -> Result<Flow, RpcError> {
+    fn start(&self, mut job: Job, asked: Asked<'_>) -> Result<Flow, RpcError> {
         if let Some(session) = job.client.session.clone() {
+            job.watch = self.watch(&job);
             let call = LegacyCall::new(job, self.fleet.clone(), session);
             return Ok(Flow::Stream(Box::new(call)));
         }
@@ -287,7 +292,12 @@ impl Gateway {
             let text = "inputResponses: must be an object";
             return Err(RpcError::new(code::INVALID_PARAMS, text));
         }
-        let returned = self.returned(&job, asked.state)?;
+        let mut returned = self.returned(&job, asked.state)?;
+        job.watch = match &mut returned {
+            // The same call goes on.
+            Some(parked) => std::mem::take(&mut parked.watch),
+            None => self.watch(&job),
+        };
         let errand = job.errand.clone();
         let call = |exchange| ModernCall {
             exchange,
@@ -318,6 +328,13 @@ impl Gateway {
             }
         };
         Ok(Flow::Stream(Box::new(call)))
+    }
+
+    fn watch(&self, job: &Job) -> Watch {
+        match job.method() {
+            "tools/call" => self.activity.begin(job),
+            _ => Watch::default(),
+        }
     }
 
     /// The call that a client comes back to, if it does. A state that is not

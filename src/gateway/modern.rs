@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use super::activity::Outcome;
 use super::errand::Job;
 use super::exchange::{Answered, Exchange, Happening};
 use super::members::Members;
@@ -89,6 +90,7 @@ impl ModernCall {
         if let Ok(data) = RawValue::from_string(data) {
             error = error.with_data(data);
         }
+        self.job.watch.over(Outcome::Error, Some(&error.message));
         Reply::error(&self.job.id, &error)
     }
 
@@ -126,6 +128,7 @@ impl ModernCall {
         let call = ParkedCall {
             exchange: std::mem::replace(&mut self.exchange, Exchange::nothing()),
             asked: std::mem::take(&mut self.asked),
+            watch: std::mem::take(&mut self.job.watch),
             count: self.count,
         };
         let Some(number) = self.parked.put(&self.job.principal, call) else {
@@ -170,6 +173,7 @@ impl ModernCall {
                 ),
             );
         }
+        self.job.watch.over(Outcome::Ok, None);
         let digest = self.job.digest();
         let state = self
             .states

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::activity::Watch;
 use super::exchange::Exchange;
 use super::questions::Questions;
 use crate::upstream::ServerRequest;
@@ -23,6 +24,7 @@ const OF_ONE: usize = 64;
 pub(super) struct ParkedCall {
     pub exchange: Exchange,
     pub asked: Questions,
+    pub watch: Watch,
     /// The next key.
     pub count: u32,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::ability::Abilities;
+use super::activity::Watch;
 use super::errand::Job;
 use super::exchange::Errand;
 use super::right::{Need, Right};
@@ -94,6 +95,7 @@ pub(super) fn resolve(
     Ok(Job {
         principal: caller.principal.clone(),
         id: incoming.id.to_owned(),
+        watch: Watch::default(),
         what: place.what,
         wrapped: place.wrapped,
         via: match (&place.need, &caller.scope) {

@@ -274,6 +274,7 @@ impl std::fmt::Debug for Connection {
 pub struct ProcessFacts {
     pub pid: u32,
     pub containment: containment::Step,
+    pub tree: Option<process::Tree>,
 }
 
 /// The one owner of a connection.

@@ -14,7 +14,7 @@ mod program;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -70,13 +70,37 @@ impl Default for Grace {
 
 /// One process of a server's tree. No command line: it may hold what `${VAR}`
 /// expanded to.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessInfo {
     pub pid: u32,
     pub ppid: u32,
     pub command: String,
     /// Resident bytes.
     pub rss: u64,
+    /// When it was started.
+    pub since: SystemTime,
+}
+
+/// Where a server's tree is to be found for as long as it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree {
+    helper: i32,
+    init: i32,
+    server: i32,
+}
+
+impl Tree {
+    /// What runs below the helper now, the server first. Empty where there
+    /// is no `/proc`.
+    pub fn list(self) -> Vec<ProcessInfo> {
+        let mut pids = procfs::descendants(self.helper);
+        pids.retain(|pid| *pid != self.init);
+        pids.sort_by_key(|pid| (*pid != self.server, *pid));
+        pids.into_iter()
+            .filter_map(procfs::info)
+            .take(TREE_LIMIT)
+            .collect()
+    }
 }
 
 /// A running server. Dropping it closes the lifeline: the helper kills the
@@ -226,19 +250,13 @@ impl Process {
         exit.unwrap_or(Exit::Signal(Signal::SIGKILL as i32))
     }
 
-    /// What runs below the helper now, the server first. Empty where there
-    /// is no `/proc`.
-    pub fn tree(&self) -> Vec<ProcessInfo> {
-        let Some(helper) = self.helper.pid() else {
-            return Vec::new();
-        };
-        let mut pids = procfs::descendants(helper.cast_signed());
-        pids.retain(|pid| *pid != self.init);
-        pids.sort_by_key(|pid| (*pid != self.server, *pid));
-        pids.into_iter()
-            .filter_map(procfs::info)
-            .take(TREE_LIMIT)
-            .collect()
+    /// Where its tree is; `None` once the helper is gone.
+    pub fn tree(&self) -> Option<Tree> {
+        Some(Tree {
+            helper: self.helper.pid()?.cast_signed(),
+            init: self.init,
+            server: self.server,
+        })
     }
 
     /// Whatever the helper can no longer kill is found by its marker. In a

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use nix::unistd::{SysconfVar, sysconf};
 
@@ -82,7 +83,25 @@ pub(super) fn info(pid: i32) -> Option<ProcessInfo> {
         ppid: parent.unsigned_abs(),
         command,
         rss: pages * page.unsigned_abs(),
+        since: since(pid)?,
     })
+}
+
+/// The start of a process: its directory here is as old as it is seen to be,
+/// so it is counted from the boot instead.
+fn since(pid: i32) -> Option<SystemTime> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let (_, rest) = stat.rsplit_once(')')?;
+    let ticks: u64 = rest.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    let rate = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
+    let after_boot = Duration::from_millis(ticks * 1000 / rate.unsigned_abs().max(1));
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
+    let age = Duration::try_from_secs_f64(uptime)
+        .ok()?
+        .saturating_sub(after_boot);
+    SystemTime::now().checked_sub(age)
 }
 
 pub(super) fn parent(pid: i32) -> Option<i32> {

@@ -123,6 +123,7 @@ async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), Upstre
     let facts = ProcessFacts {
         pid: process.pid(),
         containment: process.containment(),
+        tree: process.tree(),
     };
     let (Some(stdin), Some(stdout), Some(stderr)) = (
         process.stdin.take(),

@@ -45,6 +45,7 @@ impl Servers {
             offer,
             process: None,
             restarts: 0,
+            history: Arc::default(),
             log: Arc::default(),
         };
         self.0.servers.insert(name.into(), Arc::new(view));

@@ -1,0 +1,74 @@
+//! What became of one server, and why: its states, the latest last.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::state::Status;
+
+const KEPT: usize = 200;
+const REASON: usize = 2 << 10;
+
+#[derive(Default)]
+pub struct History(Mutex<VecDeque<Moment>>);
+
+/// A server came into a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Moment {
+    /// Milliseconds since the epoch.
+    pub at: u64,
+    pub state: Status,
+    pub reason: Option<String>,
+}
+
+impl History {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Moment>> {
+        // Nothing in it can be half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `reason` must be safe to show.
+    pub(super) fn add(&self, at: SystemTime, state: Status, reason: Option<String>) {
+        let at = at
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_millis() as u64);
+        let reason = reason.map(|mut text| {
+            text.truncate(text.floor_char_boundary(REASON));
+            text
+        });
+        let mut moments = self.lock();
+        let same = |last: &Moment| last.state == state && last.reason == reason;
+        if moments.back().is_some_and(same) {
+            return;
+        }
+        if moments.len() == KEPT {
+            moments.pop_front();
+        }
+        moments.push_back(Moment { at, state, reason });
+    }
+
+    pub fn read(&self) -> Vec<Moment> {
+        self.lock().iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a5_keeps_the_newest_and_says_nothing_twice() {
+        let history = History::default();
+        let now = SystemTime::now();
+        for n in 0..500 {
+            history.add(now, Status::Error, Some(format!("reason {n}")));
+            history.add(now, Status::Error, Some(format!("reason {n}")));
+        }
+        let moments = history.read();
+        assert_eq!(moments.len(), KEPT);
+        assert_eq!(moments[KEPT - 1].reason.as_deref(), Some("reason 499"));
+        assert_eq!(moments[0].reason.as_deref(), Some("reason 300"));
+    }
+}
