@@ -28,6 +28,7 @@ pub struct App {
     pub admin_token: Secret,
     seal: Arc<Seal>,
     keys: Arc<Keys>,
+    session_secret: Secret,
     settings: Settings,
     fleet_task: JoinHandle<()>,
     fleet_stop: CancellationToken,
@@ -88,6 +89,7 @@ impl App {
             admin_token,
             seal: Arc::new(Seal::new(&secret)),
             keys: Arc::new(Keys::new(&secret)),
+            session_secret: secret,
             settings,
             fleet_task: tokio::spawn(work),
             fleet_stop,
@@ -146,6 +148,7 @@ impl App {
         let servers = http::servers::router(http::servers::Servers {
             registry: self.registry.clone(),
             fleet: self.fleet.clone(),
+            tags: http::Tags::new(&self.session_secret),
         });
         let records = http::records::router(Records {
             store: self.store.clone(),
@@ -157,7 +160,15 @@ impl App {
         let relay = relay.transpose().context("MCP_SERVICE_URL")?;
         let front = http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone())
             .with_relay(relay);
+        let live = http::live::router(http::live::Live::start(
+            self.registry.clone(),
+            self.fleet.clone(),
+            gateway.activity.clone(),
+            self.store.changes(),
+            closing.clone(),
+        ));
         let api = servers
+            .merge(live)
             .merge(http::files::router(self.registry.clone()))
             .merge(records)
             .merge(http::mcp::router(front.clone()));

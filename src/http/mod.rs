@@ -8,12 +8,14 @@ mod console;
 mod door;
 pub mod edge;
 pub mod error;
+mod events;
 mod extract;
 pub mod files;
 pub mod framing;
 pub mod guard;
 pub mod hosts;
 pub mod json;
+pub mod live;
 pub mod mcp;
 mod outward;
 mod principal;
@@ -24,6 +26,7 @@ pub mod servers;
 mod site;
 mod slots;
 mod stream;
+mod tag;
 mod users;
 
 use std::sync::Arc;
@@ -43,6 +46,7 @@ pub use json::Json;
 pub use principal::Principal;
 pub use relay::{Relay, RelayError};
 pub use site::Site;
+pub use tag::Tags;
 pub use users::Users;
 
 /// How many enabled servers have not settled once since the start.

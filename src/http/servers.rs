@@ -2,7 +2,7 @@
 //! G2). A handler edits the registry and, where the answer is about what came
 //! of it, waits for the snapshot to show it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -18,8 +18,9 @@ use serde_json::value::RawValue;
 use super::error::{ApiError, Code, FieldProblem};
 use super::extract::{Path, Query};
 use super::record::{ServerRecord, record};
+use super::tag::{Asked, Tagged, Tags};
 use crate::config::body::{Change, merge_patch, parse_body, parse_replacement};
-use crate::config::{Problem, ServerSpec};
+use crate::config::{self, Problem, ServerSpec};
 use crate::fleet::catalog::{Catalog, Item};
 use crate::fleet::log::LogLine;
 use crate::fleet::{Fleet, ServerView, Status};
@@ -37,6 +38,7 @@ const LOG_LINES: usize = 200;
 pub struct Servers {
     pub registry: Arc<Registry>,
     pub fleet: Fleet,
+    pub tags: Tags,
 }
 
 pub fn router(servers: Servers) -> Router {
@@ -73,42 +75,68 @@ async fn create(State(servers): State<Servers>, body: Bytes) -> Result<Response,
     let place = format!("/api/mcp/servers/{}", wanted.id);
     let record = servers.taken_up(&wanted).await;
     let headers = [(header::LOCATION, place)];
-    Ok((StatusCode::CREATED, headers, Json(record)).into_response())
+    let tagged = servers.tagged(&wanted, record);
+    Ok((StatusCode::CREATED, headers, tagged).into_response())
 }
 
-async fn show(
-    State(servers): State<Servers>,
-    Path(server): Path,
-) -> Result<Json<ServerRecord>, ApiError> {
-    Ok(Json(servers.record(&*servers.find(&server)?)))
+async fn show(State(servers): State<Servers>, Path(server): Path) -> Result<Tagged, ApiError> {
+    let wanted = servers.find(&server)?;
+    Ok(servers.tagged(&wanted, servers.record(&wanted)))
 }
 
 async fn replace(
     state: State<Servers>,
     path: Path,
+    asked: Asked,
     body: Bytes,
-) -> Result<Json<ServerRecord>, ApiError> {
+) -> Result<Tagged, ApiError> {
     let read = |current: &_| parse_replacement(current, &body);
-    update(state, path, Basis::AsTold, read).await
+    update(state, path, asked, Basis::AsTold, read).await
 }
 
 async fn change(
     state: State<Servers>,
     path: Path,
+    asked: Asked,
     body: Bytes,
-) -> Result<Json<ServerRecord>, ApiError> {
+) -> Result<Tagged, ApiError> {
     let read = |current: &_| merge_patch(current, &body);
-    update(state, path, Basis::Newest, read).await
+    update(state, path, asked, Basis::Newest, read).await
 }
 
+/// An edit that says what it was made from is held against what is there when
+/// it is written, not when it is told.
 async fn update(
     State(servers): State<Servers>,
     Path(server): Path,
+    asked: Asked,
     basis: Basis,
     read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
-) -> Result<Json<ServerRecord>, ApiError> {
-    let wanted = servers.registry.update(&server, basis, read).await?;
-    Ok(Json(servers.taken_up(&wanted).await))
+) -> Result<Tagged, ApiError> {
+    let basis = match asked.given() {
+        true => Basis::Newest,
+        false => basis,
+    };
+    let stale = OnceLock::new();
+    let checked = |current: &ServerSpec| {
+        if asked.fits(&servers.tags.of(current)) {
+            return read(current);
+        }
+        let now = json!({
+            "config": config::view::view(current),
+            "etag": servers.tags.of(current),
+        });
+        let _ = stale.set(now);
+        Err(Vec::new())
+    };
+    let updated = servers.registry.update(&server, basis, checked).await;
+    if let Some(now) = stale.get() {
+        let text = "the definition was changed meanwhile; `details` has it as it is now";
+        return Err(ApiError::conflict(text).with_details(now.clone()));
+    }
+    let wanted = updated?;
+    let record = servers.taken_up(&wanted).await;
+    Ok(servers.tagged(&wanted, record))
 }
 
 async fn remove(
@@ -232,6 +260,11 @@ impl Servers {
 
     fn record(&self, wanted: &Wanted) -> ServerRecord {
         record(wanted, self.fleet.snapshot().servers.get(&wanted.name))
+    }
+
+    fn tagged(&self, wanted: &Wanted, record: ServerRecord) -> Tagged {
+        let tag = wanted.spec.as_ref().ok().map(|spec| self.tags.of(spec));
+        Tagged { record, tag }
     }
 
     fn catalog(&self, wanted: &Wanted) -> Arc<Catalog> {

@@ -15,6 +15,8 @@ mod reply;
 mod request;
 mod running;
 
+pub(super) use reply::{KEEP_ALIVE, events};
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -89,6 +91,8 @@ pub fn router(front: Front) -> Router {
     Router::new()
         .route(EVERYTHING, endpoint())
         .route(SERVER, endpoint())
+        // Where the console's cookie reaches it.
+        .route("/api/mcp/servers/{server}/mcp", endpoint())
         .route("/sse", get(old_sse::open))
         .route("/messages", post(old_sse::take))
         .route("/servers/{server}/sse", get(old_sse::open))

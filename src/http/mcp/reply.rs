@@ -17,7 +17,7 @@ use crate::wire::{self, RpcError, sse};
 
 /// A quiet stream says so often that it is alive: well within what proxies
 /// and clients wait for.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(in crate::http) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// What a client waits before it comes back to a stream, in milliseconds.
@@ -80,7 +80,7 @@ pub(super) fn refuse(status: StatusCode, id: Option<&RawValue>, error: &RpcError
 }
 
 /// A stream of events, made of text already spelled as such.
-pub(super) fn events<S>(stream: S) -> Response
+pub(in crate::http) fn events<S>(stream: S) -> Response
 where
     S: futures_util::Stream<Item = Bytes> + Send + 'static,
 {
