@@ -1,0 +1,132 @@
+// The one way out. Everything goes to our own origin, with the cookie that
+// signing in set; what changes something says that the console sent it.
+
+export interface FieldProblem {
+  field: string;
+  message: string;
+}
+
+export class ApiFailure extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly fields: FieldProblem[];
+
+  constructor(status: number, code: string, message: string, fields: FieldProblem[] = []) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.fields = fields;
+  }
+}
+
+/** Status 0: nothing answered. */
+export const UNREACHABLE = 'UNREACHABLE';
+const TIME_LIMIT = 60_000;
+
+let refused: () => void = () => undefined;
+
+/** Who is told when the session is not, or no longer, good. */
+export function onRefused(listener: () => void): void {
+  refused = listener;
+}
+
+export function changeHeaders(): Record<string, string> {
+  return { 'content-type': 'application/json', 'x-portway-console': '1' };
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return send<T>('GET', path, undefined, signal);
+}
+
+export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+  return send<T>('POST', path, body);
+}
+
+export async function put<T>(path: string, body: unknown): Promise<T> {
+  return send<T>('PUT', path, body);
+}
+
+export async function patch<T>(path: string, body: unknown): Promise<T> {
+  return send<T>('PATCH', path, body);
+}
+
+export async function remove(path: string): Promise<void> {
+  await send<null>('DELETE', path);
+}
+
+async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const limit = AbortSignal.timeout(TIME_LIMIT);
+  const init: RequestInit = { method, signal: signal ? AbortSignal.any([signal, limit]) : limit };
+  if (method !== 'GET') {
+    init.headers = changeHeaders();
+  }
+  if (body !== undefined) {
+    init.body = JSON.stringify(body);
+  }
+  const response = await reach(path, init);
+  if (!response.ok) {
+    throw await failure(response);
+  }
+  if (response.status === 204) {
+    return null as T;
+  }
+  return (await response.json()) as T;
+}
+
+export async function reach(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, init);
+  } catch (error) {
+    if (init.signal?.aborted && init.signal.reason instanceof DOMException && init.signal.reason.name === 'AbortError') {
+      throw error;
+    }
+    throw new ApiFailure(0, UNREACHABLE, 'Portway does not answer');
+  }
+  if (response.status === 401) {
+    refused();
+  }
+  return response;
+}
+
+interface Envelope {
+  error?: { code?: string; message?: string; details?: unknown };
+}
+
+export async function failure(response: Response): Promise<ApiFailure> {
+  let body: Envelope = {};
+  try {
+    body = (await response.json()) as Envelope;
+  } catch {
+    // Not ours: a proxy in between, perhaps. The status says enough.
+  }
+  const error = body.error ?? {};
+  const message = error.message ?? `${response.status} ${response.statusText}`;
+  return new ApiFailure(response.status, error.code ?? `HTTP_${response.status}`, message, fieldsOf(error.details));
+}
+
+function fieldsOf(details: unknown): FieldProblem[] {
+  if (!Array.isArray(details)) {
+    return [];
+  }
+  return details.filter(
+    (item): item is FieldProblem =>
+      typeof item === 'object' && item !== null && typeof (item as FieldProblem).field === 'string',
+  );
+}
+
+/** Trades the admin token for the cookie. The token stays out of the history. */
+export async function signIn(token: string): Promise<void> {
+  const response = await fetch(`/?token=${encodeURIComponent(token)}`);
+  if (!response.ok) {
+    throw await failure(response);
+  }
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

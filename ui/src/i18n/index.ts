@@ -1,0 +1,75 @@
+import { Cell, useCell } from '../store/cell';
+import type { Dictionary } from './en';
+
+export const LANGUAGES = { 'zh-CN': '简体中文', 'zh-TW': '繁體中文', en: 'English' } as const;
+export type Language = keyof typeof LANGUAGES;
+
+const SAVED = 'portway.language';
+const load: Record<Language, () => Promise<{ default: Dictionary }>> = {
+  en: () => import('./en'),
+  'zh-CN': () => import('./zh-CN'),
+  'zh-TW': () => import('./zh-TW'),
+};
+
+interface Spoken {
+  language: Language;
+  text: Dictionary;
+}
+
+let spoken: Cell<Spoken> | undefined;
+
+function isLanguage(value: string | null): value is Language {
+  return value !== null && value in LANGUAGES;
+}
+
+/** Saved, else asked for in the address, else the browser's, else English. */
+export function preferred(): Language {
+  const saved = localStorage.getItem(SAVED);
+  if (isLanguage(saved)) {
+    return saved;
+  }
+  const asked = new URLSearchParams(location.search).get('lang');
+  if (isLanguage(asked)) {
+    return asked;
+  }
+  for (const tag of navigator.languages) {
+    if (/^zh\b.*(Hant|TW|HK|MO)/i.test(tag)) {
+      return 'zh-TW';
+    }
+    if (/^zh\b/i.test(tag)) {
+      return 'zh-CN';
+    }
+    if (/^en\b/i.test(tag)) {
+      return 'en';
+    }
+  }
+  return 'en';
+}
+
+export async function speak(language: Language, save = false): Promise<void> {
+  const text = (await load[language]()).default;
+  if (save) {
+    localStorage.setItem(SAVED, language);
+  }
+  document.documentElement.lang = language;
+  if (spoken) {
+    spoken.set({ language, text });
+  } else {
+    spoken = new Cell({ language, text });
+  }
+}
+
+function cell(): Cell<Spoken> {
+  if (!spoken) {
+    throw new Error('a language is chosen before anything is shown');
+  }
+  return spoken;
+}
+
+export function useText(): Dictionary {
+  return useCell(cell()).text;
+}
+
+export function useLanguage(): Language {
+  return useCell(cell()).language;
+}

@@ -1,0 +1,15 @@
+import './styles.css';
+import './store/theme';
+import { createRoot } from 'react-dom/client';
+import { onRefused } from './api/http';
+import { preferred, speak } from './i18n';
+import { App } from './shell/app';
+import { session } from './store/shell';
+
+onRefused(() => session.set('refused'));
+
+const root = document.getElementById('root');
+if (root) {
+  await speak(preferred());
+  createRoot(root).render(<App />);
+}

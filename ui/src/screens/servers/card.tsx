@@ -1,0 +1,105 @@
+import { ChevronDown, Wrench } from 'lucide-react';
+import { lazy, memo, Suspense, useId, useState } from 'react';
+import type { Wish } from '../../api/servers';
+import type { ServerRecord } from '../../api/types';
+import { useText } from '../../i18n';
+import { Badge } from '../../parts/badge';
+import { Light } from '../../parts/light';
+import { href } from '../../shell/route';
+import { useCell, type Cell } from '../../store/cell';
+import { unfolded, setUnfolded } from './unfolded';
+import { CardActions } from './actions';
+import { appearance, target, type Appearance } from './status';
+
+const CardTools = lazy(() => import('./card-tools'));
+
+export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<ServerRecord> }) {
+  const t = useText();
+  const id = useId();
+  const server = useCell(cell);
+  const [open, setOpen] = useState(() => unfolded.has(server.name));
+  const [pending, setPending] = useState<Wish>();
+  const look = pending ? pendingLook(pending, server, appearance(server, t), t.status) : appearance(server, t);
+  const toggle = () => {
+    setUnfolded(server.name, !open);
+    setOpen(!open);
+  };
+  return (
+    <article aria-labelledby={`${id}-name`} data-server={server.name} data-status={server.status} className="rounded-xl border border-line bg-panel shadow-card transition-colors hover:border-line-strong">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-3.5 py-3 sm:flex-nowrap">
+        <div className="min-w-0 flex-1 basis-60">
+          <div className="flex min-w-0 flex-wrap items-center gap-x-2.5 gap-y-1">
+            <span className="flex items-center gap-1.5">
+              <Light shade={look.shade} beating={look.beating} />
+              <a id={`${id}-name`} href={href('servers', server.name)} className="max-w-[15rem] truncate rounded text-base font-semibold hover:underline sm:max-w-xs">
+                {server.name}
+              </a>
+            </span>
+            <span className={`text-sm ${WORD[look.shade]}`} data-word>{look.word}</span>
+            {server.status !== 'connected' && server.restarts > 0 ? <span className="text-xs text-ink-3">{t.servers.restarts(server.restarts)}</span> : null}
+          </div>
+          <p title={target(server)} className="mt-1 truncate pl-5.5 font-mono text-xs text-ink-2">
+            {target(server) || server.source}
+          </p>
+        </div>
+        <Facts server={server} />
+        <div className="flex items-center gap-0.5 pl-4 sm:pl-0">
+          <CardActions server={server} pending={pending} setPending={setPending} />
+          <button
+            type="button"
+            aria-expanded={open}
+            aria-controls={`${id}-tools`}
+            aria-label={open ? t.servers.fold(server.name) : t.servers.unfold(server.name)}
+            onClick={toggle}
+            className="num ml-1 inline-flex h-8 items-center gap-1.5 rounded-md border border-line px-2 text-sm text-ink-2 hover:bg-hover hover:text-ink"
+          >
+            <Wrench size={13} aria-hidden />
+            {server.toolCount}
+            <ChevronDown size={14} aria-hidden className={`transition-transform ${open ? 'rotate-180' : ''}`} />
+          </button>
+        </div>
+      </div>
+      {server.error && look.shade !== 'good' ? <Reason server={server} /> : null}
+      <div id={`${id}-tools`} hidden={!open}>
+        {open ? <Suspense fallback={<div className="h-16 border-t border-line" />}><CardTools server={server} /></Suspense> : null}
+      </div>
+    </article>
+  );
+});
+
+const WORD = { good: 'text-good-ink', warn: 'text-warn-ink', bad: 'text-bad-ink', idle: 'text-ink-3' };
+
+function pendingLook(wish: Wish, server: ServerRecord, now: Appearance, words: { connecting: string; restarting: string }): Appearance {
+  if (wish === 'stop' || server.status === 'connecting') {
+    return { ...now, beating: true };
+  }
+  return { shade: 'warn', word: wish === 'restart' ? words.restarting : words.connecting, beating: true };
+}
+
+function Facts({ server }: { server: ServerRecord }) {
+  const t = useText();
+  return (
+    <div className="hidden shrink-0 items-center gap-1.5 lg:flex">
+      {server.transport ? <Badge>{server.transport}</Badge> : null}
+      {server.era && server.protocolVersion ? (
+        <Badge tone={server.era === 'modern' ? 'accent' : 'plain'}>{t.servers.legacy(server.protocolVersion)}</Badge>
+      ) : null}
+      {server.enabled ? null : <Badge>{t.servers.disabled}</Badge>}
+    </div>
+  );
+}
+
+function Reason({ server }: { server: ServerRecord }) {
+  const t = useText();
+  const long = (server.error?.length ?? 0) > 160 || server.error?.includes('\n');
+  return (
+    <div className="mx-3.5 mb-3 rounded-lg border border-bad-line bg-bad-soft px-3 py-2 text-sm text-bad-ink">
+      <p className="line-clamp-3 break-words whitespace-pre-line">{server.error}</p>
+      {long ? (
+        <a href={href('servers', server.name)} className="mt-1 inline-block font-medium underline underline-offset-2">
+          {t.servers.readReason}
+        </a>
+      ) : null}
+    </div>
+  );
+}

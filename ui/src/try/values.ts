@@ -1,0 +1,110 @@
+// Between a schema, a form and the arguments that are sent.
+
+import type { Schema } from '../api/types';
+import type { Dictionary } from '../i18n/en';
+
+export type Values = Record<string, unknown>;
+
+/** What somebody typed that is not (yet) a value. */
+export class BadText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type Kind = 'string' | 'number' | 'boolean' | 'choice' | 'choices' | 'list' | 'object' | 'json';
+
+export interface Option {
+  value: unknown;
+  label: string;
+}
+
+export function typeOf(schema: Schema): string | undefined {
+  return Array.isArray(schema.type) ? schema.type.find((type) => type !== 'null') : schema.type;
+}
+
+export function optionsOf(schema: Schema): Option[] | undefined {
+  if (schema.enum) {
+    return schema.enum.map((value, at) => ({ value, label: schema.enumNames?.[at] ?? String(value) }));
+  }
+  const titled = schema.oneOf ?? schema.anyOf;
+  if (titled && titled.length > 0 && titled.every((one) => 'const' in one)) {
+    return titled.map((one) => ({ value: one.const, label: one.title ?? String(one.const) }));
+  }
+  return undefined;
+}
+
+export function kindOf(schema: Schema): Kind {
+  const type = typeOf(schema);
+  if (optionsOf(schema)) {
+    return 'choice';
+  }
+  if (type === 'string' || type === 'boolean') {
+    return type;
+  }
+  if (type === 'number' || type === 'integer') {
+    return 'number';
+  }
+  if (type === 'array' && schema.items) {
+    if (optionsOf(schema.items)) {
+      return 'choices';
+    }
+    return ['string', 'number', 'integer'].includes(typeOf(schema.items) ?? '') ? 'list' : 'json';
+  }
+  return type === 'object' && schema.properties ? 'object' : 'json';
+}
+
+export function initial(schema: Schema | undefined): Values {
+  const values: Values = {};
+  for (const [name, property] of Object.entries(schema?.properties ?? {})) {
+    if (property.default !== undefined) {
+      values[name] = property.default;
+    } else if (kindOf(property) === 'boolean' && schema?.required?.includes(name)) {
+      values[name] = false;
+    }
+  }
+  return values;
+}
+
+/** Problems by dotted path. */
+export function check(schema: Schema | undefined, values: Values, t: Dictionary, path = ''): Record<string, string> {
+  const problems: Record<string, string> = {};
+  for (const [name, property] of Object.entries(schema?.properties ?? {})) {
+    const value = values[name];
+    const place = `${path}${name}`;
+    const problem = checkOne(property, value, schema?.required?.includes(name) ?? false, t);
+    if (problem) {
+      problems[place] = problem;
+    }
+    if (kindOf(property) === 'object' && isValues(value)) {
+      Object.assign(problems, check(property, value, t, `${place}.`));
+    }
+  }
+  return problems;
+}
+
+function checkOne(schema: Schema, value: unknown, required: boolean, t: Dictionary): string | undefined {
+  if (value instanceof BadText) {
+    return kindOf(schema) === 'number' ? t.tryIt.notNumber : t.tryIt.badJson;
+  }
+  if (value === undefined) {
+    return required ? t.tryIt.needed : undefined;
+  }
+  if (typeOf(schema) === 'integer' && typeof value === 'number' && !Number.isInteger(value)) {
+    return t.tryIt.notInteger;
+  }
+  if (Array.isArray(value) && value.some((item) => item instanceof BadText)) {
+    return t.tryIt.notNumber;
+  }
+  return undefined;
+}
+
+export function isValues(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof BadText);
+}
+
+/** As JSON that a person edits; what is not a value yet is left out. */
+export function toText(values: Values): string {
+  return JSON.stringify(values, (_, value: unknown) => (value instanceof BadText ? undefined : value), 2);
+}
