@@ -36,7 +36,7 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
               </a>
             </span>
             <span className={`text-sm ${WORD[look.shade]}`} data-word>{look.word}</span>
-            {server.status !== 'connected' && server.restarts > 0 ? <span className="text-xs text-ink-3">{t.servers.restarts(server.restarts)}</span> : null}
+            {server.status !== 'connected' && server.restarts > 0 && server.transport === 'stdio' ? <span className="text-xs text-ink-3">{t.servers.restarts(server.restarts)}</span> : null}
           </div>
           <p title={target(server)} className="mt-1 truncate pl-5.5 font-mono text-xs text-ink-2">
             {target(server) || server.source}

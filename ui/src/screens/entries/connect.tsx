@@ -1,0 +1,79 @@
+import { useState } from 'react';
+import type { Entry, NewEntry } from '../../api/types';
+import { useText } from '../../i18n';
+import { Button } from '../../parts/button';
+import { Copy } from '../../parts/copy';
+import { Dialog } from '../../parts/dialog';
+import { Notice } from '../../parts/notice';
+import { clients } from './clients';
+
+const UNKNOWN = 'YOUR_KEY';
+
+/** How a client gets to an entry; with the key, if it was just made. */
+export function Connect({ entry, onClose }: { entry: Entry | NewEntry; onClose: () => void }) {
+  const t = useText();
+  const [at, setAt] = useState(0);
+  const key = 'api_key' in entry ? entry.api_key : undefined;
+  const origin = location.origin;
+  const all = clients({ name: entry.name, origin, key: key ?? UNKNOWN });
+  const client = all[at];
+  return (
+    <Dialog
+      open
+      wide
+      guarded={key !== undefined}
+      onClose={onClose}
+      title={key ? t.entries.createdTitle(entry.name) : t.entries.connectTitle(entry.name)}
+      footer={<Button kind="solid" onClick={onClose}>{t.common.done}</Button>}
+    >
+      <div className="space-y-5">
+        {key ? (
+          <>
+            <Notice kind="warn">{t.entries.keyOnce}</Notice>
+            <Line label={t.entries.key} text={key} />
+          </>
+        ) : <Notice kind="note">{t.entries.placeholderNote}</Notice>}
+        <Line label={t.entries.urlWithKey} text={`${origin}/mcp`} />
+        <Line label={t.entries.url} text={`${origin}/api/v1/mcp_v2/server/${key ?? UNKNOWN}`} />
+        <section>
+          <h3 className="mb-2 text-sm font-semibold">{t.entries.settings}</h3>
+          <div role="group" aria-label={t.entries.client} className="mb-3 flex flex-wrap gap-1.5">
+            {all.map((one, index) => (
+              <button
+                key={one.name}
+                type="button"
+                aria-pressed={index === at}
+                onClick={() => setAt(index)}
+                className="h-7 rounded-full border border-line-strong px-3 text-sm text-ink-2 hover:bg-hover hover:text-ink aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
+              >
+                {one.name}
+              </button>
+            ))}
+          </div>
+          {client ? (
+            <div className="overflow-hidden rounded-lg border border-line">
+              <div className="flex items-center justify-between gap-3 border-b border-line bg-sunken py-1.5 pr-1.5 pl-3 text-xs text-ink-2">
+                <span className="min-w-0 truncate">{t.entries.file} <span className="font-mono">{client.file}</span></span>
+                <Copy text={client.text} label={`${t.common.copy}: ${client.name}`} />
+              </div>
+              <pre tabIndex={0} data-settings className="overflow-x-auto p-3 font-mono text-xs leading-5">{client.text}</pre>
+            </div>
+          ) : null}
+        </section>
+      </div>
+    </Dialog>
+  );
+}
+
+function Line({ label, text }: { label: string; text: string }) {
+  const t = useText();
+  return (
+    <div>
+      <p className="mb-1.5 text-sm font-medium">{label}</p>
+      <div className="flex items-center gap-2 rounded-lg border border-line bg-sunken py-1.5 pr-1.5 pl-3">
+        <code className="min-w-0 flex-1 font-mono text-xs break-all">{text}</code>
+        <Copy text={text} label={`${t.common.copy}: ${label}`} />
+      </div>
+    </div>
+  );
+}

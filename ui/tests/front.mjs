@@ -1,0 +1,81 @@
+// A door in front of Portway that the tests can shut: it passes everything on,
+// and breaks off the event stream, or refuses it, when told to. A Portway that
+// was built without the console gets its pages from `dist`.
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const DIST = fileURLToPath(new URL('../dist', import.meta.url));
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.woff2': 'font/woff2' };
+const POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+export async function openFront(portway) {
+  const health = await (await fetch(`${portway.url}/healthz`)).json();
+  const own = health.console !== 'embedded';
+  const back = new URL(portway.url);
+  const streams = new Set();
+  const state = { events: true, overrides: new Map() };
+
+  const server = createServer((incoming, outgoing) => {
+    const { pathname, searchParams } = new URL(incoming.url, portway.url);
+    const override = state.overrides.get(`${incoming.method} ${pathname}`);
+    if (override) {
+      outgoing.writeHead(override.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(override.body));
+      return;
+    }
+    if (own && incoming.method === 'GET' && (pathname.startsWith('/assets/') || (pathname === '/' && !searchParams.has('token')))) {
+      page(pathname === '/' ? '/index.html' : pathname, outgoing);
+      return;
+    }
+    const isStream = pathname === '/api/mcp/events';
+    if (isStream && !state.events) {
+      outgoing.writeHead(503).end();
+      return;
+    }
+    const headers = { ...incoming.headers, host: back.host };
+    if (headers.origin) {
+      headers.origin = portway.url;
+    }
+    const passed = request({ host: back.hostname, port: back.port, method: incoming.method, path: incoming.url, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(outgoing);
+      if (isStream) {
+        streams.add(outgoing);
+      }
+    });
+    passed.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => {
+      streams.delete(outgoing);
+      passed.destroy();
+    });
+    incoming.pipe(passed);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    streams: () => streams.size,
+    setEvents(on) {
+      state.events = on;
+      if (!on) {
+        streams.forEach((stream) => stream.destroy());
+      }
+    },
+    answer: (what, body, status) => state.overrides.set(what, { body, status }),
+    unanswer: (what) => state.overrides.delete(what),
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function page(path, outgoing) {
+  const file = join(DIST, path);
+  if (!file.startsWith(DIST) || !existsSync(file) || !statSync(file).isFile()) {
+    outgoing.writeHead(404).end();
+    return;
+  }
+  outgoing.writeHead(200, { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-security-policy': POLICY });
+  createReadStream(file).pipe(outgoing);
+}
