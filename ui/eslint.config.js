@@ -12,6 +12,8 @@ export default tseslint.config(
     plugins: { 'react-hooks': hooks },
     rules: {
       ...hooks.configs.recommended.rules,
+      // The React compiler, which it is for, is not used.
+      'react-hooks/incompatible-library': 'off',
       'max-lines': ['error', 300],
       '@typescript-eslint/no-confusing-void-expression': 'off',
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],

@@ -5,6 +5,7 @@ import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { standIn } from './standin.mjs';
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url));
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.woff2': 'font/woff2' };
@@ -12,9 +13,10 @@ const POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-act
 
 export async function openFront(portway) {
   const health = await (await fetch(`${portway.url}/healthz`)).json();
-  const own = health.console !== 'embedded';
-  const back = new URL(portway.url);
   const streams = new Set();
+  const own = health.console !== 'embedded';
+  const stand = await standIn(portway, streams);
+  const back = new URL(portway.url);
   const state = { events: true, overrides: new Map() };
 
   const server = createServer((incoming, outgoing) => {
@@ -26,6 +28,9 @@ export async function openFront(portway) {
     }
     if (own && incoming.method === 'GET' && (pathname.startsWith('/assets/') || (pathname === '/' && !searchParams.has('token')))) {
       page(pathname === '/' ? '/index.html' : pathname, outgoing);
+      return;
+    }
+    if (stand?.(incoming, outgoing, pathname, state)) {
       return;
     }
     const isStream = pathname === '/api/mcp/events';

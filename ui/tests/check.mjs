@@ -1,0 +1,26 @@
+// Small tools of the paths.
+export async function until(what, look, limit = 20_000) {
+  const end = Date.now() + limit;
+  for (;;) {
+    const found = await look();
+    if (found) {
+      return found;
+    }
+    if (Date.now() > end) {
+      throw new Error(`never came: ${what}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+export function same(actual, expected, what) {
+  if (JSON.stringify(actual) !== JSON.stringify(expected)) {
+    throw new Error(`${what}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
+  }
+}
+
+export function holds(truth, what) {
+  if (!truth) {
+    throw new Error(`does not hold: ${what}`);
+  }
+}

@@ -1,0 +1,151 @@
+// SPEC H1-H5: the servers, as a person meets them.
+import { holds, same, until } from '../check.mjs';
+
+const card = (page, name) => page.locator(`[data-server="${name}"]`);
+
+export const paths = {
+  async 'h1 the tab bar speaks three languages'({ open }) {
+    for (const [language, tab, add] of [['zh-CN', 'MCP 服务', '添加服务'], ['zh-TW', 'MCP 服務', '新增服務'], ['en', 'MCP Servers', 'Add Server']]) {
+      const { page, done } = await open({ language });
+      await page.getByRole('navigation').getByRole('link', { name: tab }).waitFor();
+      await page.getByRole('button', { name: add }).first().waitFor();
+      same(await page.locator('html').getAttribute('lang'), language, 'the language of the page');
+      await done();
+    }
+  },
+
+  async 'h2 a card shows what a server is and how it is'({ open }) {
+    const { page, done } = await open();
+    await card(page, 'alpha').and(page.locator('[data-status=connected]')).waitFor();
+    const text = await card(page, 'alpha').innerText();
+    for (const part of ['alpha', 'Running', 'fixture --era modern', 'stdio', 'MCP 2026-07-28']) {
+      holds(text.includes(part), `the card says ${part}: ${text}`);
+    }
+    const broken = await card(page, 'broken').innerText();
+    holds(broken.includes('Error') && broken.includes('no-such-command'), `the reason is on the card: ${broken}`);
+    holds((await card(page, 'sleeper').innerText()).includes('Stopped'), 'a stopped one says so');
+    await done();
+  },
+
+  async 'h2 start, stop and restart from the card (zh-CN)'({ open }) {
+    const { page, done } = await open({ language: 'zh-CN' });
+    await page.getByRole('button', { name: '启动 sleeper' }).click();
+    await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
+    holds((await card(page, 'sleeper').innerText()).includes('运行中'), 'it runs');
+    await page.getByRole('button', { name: '重启 sleeper' }).click();
+    await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
+    await until('the restart to settle', () => page.getByRole('button', { name: '停止 sleeper' }).isEnabled());
+    await page.getByRole('button', { name: '停止 sleeper' }).click();
+    await page.locator('[data-server=sleeper][data-status=disconnected]').waitFor();
+    holds((await card(page, 'sleeper').innerText()).includes('已停止'), 'it is stopped');
+    await done();
+  },
+
+  async 'h3 a change is on the page within 300 ms of its event'({ open, portway }) {
+    const { page, done } = await open();
+    await page.locator('[data-link=live]').waitFor();
+    await page.evaluate(() => {
+      window.seen = {};
+      const source = new window.EventSource('/api/mcp/events');
+      source.addEventListener('server', (event) => {
+        const server = JSON.parse(event.data);
+        window.seen[`${server.name} ${server.status}`] ??= performance.now();
+      });
+      window.shown = {};
+      const look = () => {
+        const found = document.querySelector('[data-server=sleeper]');
+        window.shown[`sleeper ${found?.dataset.status}`] ??= performance.now();
+        requestAnimationFrame(look);
+      };
+      look();
+    });
+    await portway.api('POST', '/api/mcp/servers/sleeper/start');
+    await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
+    const late = await until('both times', () => page.evaluate(() => {
+      const key = 'sleeper connected';
+      return window.seen[key] && window.shown[key] ? [window.shown[key] - window.seen[key]] : undefined;
+    }));
+    holds(late[0] < 300, `shown ${late[0]} ms after the event`);
+    await portway.api('POST', '/api/mcp/servers/sleeper/stop');
+    await done();
+    return `${Math.round(late[0])} ms after the event`;
+  },
+
+  async 'h3 without events it polls, and recovers by itself'({ open, front, portway }) {
+    const { page, done } = await open();
+    await page.locator('[data-link=live]').waitFor();
+    front.setEvents(false);
+    await page.locator('[data-link=polling]').waitFor();
+    await portway.api('POST', '/api/mcp/servers/sleeper/start');
+    await page.locator('[data-server=sleeper][data-status=connected]').waitFor({ timeout: 8_000 });
+    front.setEvents(true);
+    await page.locator('[data-link=live]').waitFor({ timeout: 40_000 });
+    await portway.api('POST', '/api/mcp/servers/sleeper/stop');
+    await page.locator('[data-server=sleeper][data-status=disconnected]').waitFor();
+    await done();
+  },
+
+  async 'h4 a server is added, with errors beside the field'({ open, fixture }) {
+    const { page, done } = await open();
+    await page.getByRole('button', { name: 'Add Server' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await dialog.getByText('A name is needed.').waitFor();
+    await dialog.getByLabel('Name').fill('alpha');
+    await dialog.getByLabel('Command', { exact: true }).last().fill(`"${fixture}"`);
+    await dialog.getByLabel('Arguments').fill('--era\nlegacy');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await dialog.locator('[aria-invalid=true]').waitFor();
+    holds(/alpha/.test(await dialog.innerText()), 'the clash is named');
+    await dialog.getByLabel('Name').fill('added');
+    await dialog.getByLabel('Command', { exact: true }).last().fill(fixture);
+    await dialog.getByRole('button', { name: 'Add variable' }).click();
+    await dialog.getByLabel('Variable 1').fill('SECRET_TOKEN');
+    await dialog.getByLabel('Value 1').fill('hush-hush');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.locator('[data-server=added][data-status=connected]').waitFor();
+    holds(!(await page.content()).includes('hush-hush'), 'no secret on the page');
+    await done();
+  },
+
+  async 'h4 an edit that is out of date is compared first'({ open, portway }) {
+    const { page, done } = await open();
+    await page.getByRole('button', { name: 'Edit: added' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Arguments').fill('--era\nmodern');
+    await portway.api('PATCH', '/api/mcp/servers/added', { args: ['--name', 'theirs'] });
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('It changed meanwhile').waitFor();
+    const text = await page.getByRole('dialog').innerText();
+    holds(text.includes('theirs') && text.includes('modern'), `both are shown: ${text}`);
+    await page.getByRole('button', { name: 'Save mine anyway' }).click();
+    await until('the edit', async () => (await portway.api('GET', '/api/mcp/servers/added')).config.args.includes('modern'));
+    same((await portway.api('GET', '/api/mcp/servers/added')).config.env.SECRET_TOKEN, '***', 'the secret is still there');
+    await done();
+  },
+
+  async 'h2 deleting asks first, and names it (zh-TW)'({ open }) {
+    const { page, done } = await open({ language: 'zh-TW' });
+    await page.getByRole('button', { name: '刪除: added' }).click();
+    await page.getByRole('dialog').getByText('刪除 added？').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    holds(await card(page, 'added').isVisible(), 'escape deletes nothing');
+    await page.getByRole('button', { name: '刪除: added' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: '刪除' }).click();
+    await card(page, 'added').waitFor({ state: 'detached' });
+    await done();
+  },
+
+  async 'h5 a card unfolds, and a tool is tried in place'({ open }) {
+    const { page, done } = await open();
+    await page.getByRole('button', { name: 'Show tools of alpha' }).click();
+    const row = card(page, 'alpha').locator('[data-tool=echo]');
+    holds((await row.innerText()).includes('Repeats a text'), 'descriptions are shown');
+    await row.getByRole('button', { name: 'Try it: echo' }).click();
+    await row.getByLabel('text').fill('你好, Portway');
+    await row.getByRole('button', { name: 'Run' }).click();
+    await row.locator('[data-result=ok]').getByText('你好, Portway').waitFor();
+    await done();
+  },
+};
