@@ -97,7 +97,7 @@ const en = {
   },
   settings: {
     title: 'Settings', appearance: 'Appearance', theme: 'Theme', system: 'System', light: 'Light', dark: 'Dark', language: 'Language', sources: 'Configuration files',
-    sourcesText: 'Where servers are defined. Files further down win; what they hide is marked.', shadowed: (by: string) => `hidden by ${by}`, noServers: 'No servers in it.', missing: 'No configuration file was found. Servers you add are written to .mcp.json.',
+    sourcesText: 'Where servers are defined. .mcp.json wins over .kode.json, the project over your home; what is hidden is marked.', shadowed: (by: string) => `hidden by ${by}`, noServers: 'No servers in it.', missing: 'No configuration file was found. Servers you add are written to .mcp.json.',
     plan: 'What would a changed file do?', planText: 'Paste an .mcp.json to see what it would start, stop and restart. Nothing is changed.', planRun: 'Show the plan', added: 'Would start', removed: 'Would be removed', restarted: 'Would restart', kept: 'Untouched',
     planNothing: 'Nothing would change.', about: 'About', version: 'Version', api: 'API description', problems: 'Problems', line: (n: number) => `line ${n}`, shortcuts: 'Keyboard',
     shortcutPalette: 'Command palette', shortcutSearch: 'Search on this page', shortcutAdd: 'Add server', shortcutGo: 'Go to a section', shortcutClose: 'Close what is open',

@@ -97,7 +97,7 @@ const zhCN: Dictionary = {
   },
   settings: {
     title: '设置', appearance: '外观', theme: '主题', system: '跟随系统', light: '浅色', dark: '深色', language: '语言', sources: '配置文件',
-    sourcesText: '服务的定义来源。靠后的文件优先，被覆盖的定义会标出。', shadowed: (by) => `被 ${by} 覆盖`, noServers: '其中没有服务。', missing: '没有找到配置文件。你添加的服务会写入 .mcp.json。',
+    sourcesText: '服务的定义来源。.mcp.json 优先于 .kode.json，项目优先于用户目录；被覆盖的定义会标出。', shadowed: (by) => `被 ${by} 覆盖`, noServers: '其中没有服务。', missing: '没有找到配置文件。你添加的服务会写入 .mcp.json。',
     plan: '改动文件会怎样？', planText: '粘贴一份 .mcp.json，查看它会启动、停止和重启哪些服务。不会做任何更改。', planRun: '查看计划', added: '将启动', removed: '将移除', restarted: '将重启', kept: '不受影响',
     planNothing: '不会有任何变化。', about: '关于', version: '版本', api: 'API 描述', problems: '问题', line: (n) => `第 ${n} 行`, shortcuts: '键盘',
     shortcutPalette: '命令面板', shortcutSearch: '在本页搜索', shortcutAdd: '添加服务', shortcutGo: '前往栏目', shortcutClose: '关闭当前窗口',

@@ -97,7 +97,7 @@ const zhTW: Dictionary = {
   },
   settings: {
     title: '設定', appearance: '外觀', theme: '主題', system: '跟隨系統', light: '淺色', dark: '深色', language: '語言', sources: '設定檔',
-    sourcesText: '服務的定義來源。靠後的檔案優先，被覆蓋的定義會標出。', shadowed: (by) => `被 ${by} 覆蓋`, noServers: '其中沒有服務。', missing: '沒有找到設定檔。你新增的服務會寫入 .mcp.json。',
+    sourcesText: '服務的定義來源。.mcp.json 優先於 .kode.json，專案優先於使用者目錄；被覆蓋的定義會標出。', shadowed: (by) => `被 ${by} 覆蓋`, noServers: '其中沒有服務。', missing: '沒有找到設定檔。你新增的服務會寫入 .mcp.json。',
     plan: '變更檔案會怎樣？', planText: '貼上一份 .mcp.json，查看它會啟動、停止和重啟哪些服務。不會做任何變更。', planRun: '查看計畫', added: '將啟動', removed: '將移除', restarted: '將重啟', kept: '不受影響',
     planNothing: '不會有任何變化。', about: '關於', version: '版本', api: 'API 描述', problems: '問題', line: (n) => `第 ${n} 行`, shortcuts: '鍵盤',
     shortcutPalette: '命令面板', shortcutSearch: '在本頁搜尋', shortcutAdd: '新增服務', shortcutGo: '前往分頁', shortcutClose: '關閉目前視窗',

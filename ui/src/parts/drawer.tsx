@@ -17,6 +17,11 @@ export function Drawer({ open, onClose, title, children }: Props) {
         <Scrim />
         <Radix.Content
           aria-describedby={undefined}
+          onOpenAutoFocus={(event) => {
+            // The sheet itself, so that no button's hint pops up.
+            event.preventDefault();
+            (event.currentTarget as HTMLElement | null)?.focus();
+          }}
           className="fixed inset-y-0 right-0 z-50 flex w-full max-w-3xl animate-slide flex-col border-l border-line bg-panel shadow-pop focus:outline-none"
         >
           <Radix.Title className="sr-only">{title}</Radix.Title>

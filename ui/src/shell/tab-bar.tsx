@@ -35,7 +35,8 @@ function Count({ section }: { section: Section }) {
   }
   const alarming = section === 'servers' && error > 0;
   return (
-    <span className={`num rounded-full px-1.5 text-2xs font-medium ${alarming ? 'bg-bad-soft text-bad-ink' : 'bg-hover text-ink-2'}`}>
+    <span className="num flex items-center gap-1 rounded-full bg-hover px-1.5 text-2xs font-medium text-ink-2">
+      {alarming ? <span aria-hidden className="size-1.5 rounded-full bg-bad" /> : null}
       {n.toLocaleString('en')}
     </span>
   );

@@ -35,7 +35,7 @@ export function Arguments({ mode, schema, values, onValues, text, onText, proble
                 onRun();
               }
             }}
-            className="field max-h-96 py-2 font-mono text-xs leading-5 [field-sizing:content]"
+            className="field max-h-96 min-h-28 py-2 font-mono text-xs leading-5 [field-sizing:content]"
           />
         )}
       </Field>

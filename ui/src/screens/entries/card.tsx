@@ -47,7 +47,7 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
         </div>
         <Toggle label={t.entries.enable(entry.name)} checked={entry.status} onChange={setStatus} />
       </div>
-      <dl className="grid grid-cols-2 gap-x-4 gap-y-1 text-sm">
+      <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1 text-sm">
         <dt className="text-ink-3">{t.entries.key}</dt>
         <dd className="truncate font-mono text-xs leading-5">{entry.key?.hint ? `…${entry.key.hint.replace(/^…|^\.\.\./, '')}` : '–'}</dd>
         <dt className="text-ink-3">{t.entries.lastUsed}</dt>

@@ -41,7 +41,7 @@ function ToolRow({ tool }: { tool: CatalogTool }) {
   const t = useText();
   const [trying, setTrying] = useState(false);
   return (
-    <li className="px-3.5 py-2.5 pl-5" data-tool={tool.name}>
+    <li className="px-3.5 py-2.5 pl-9" data-tool={tool.name}>
       <div className="flex items-start gap-3">
         <div className="min-w-0 flex-1">
           <div className="flex flex-wrap items-center gap-x-2 gap-y-1">

@@ -37,7 +37,7 @@ export function PlanFile() {
             placeholder='{ "mcpServers": { … } }'
             value={text}
             onChange={(event) => setText(event.target.value)}
-            className="field max-h-96 py-2 font-mono text-xs leading-5 [field-sizing:content]"
+            className="field max-h-96 min-h-32 py-2 font-mono text-xs leading-5 [field-sizing:content]"
           />
         )}
       </Field>
