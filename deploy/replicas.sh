@@ -4,7 +4,7 @@
 #   deploy/replicas.sh [PORT]        default 7420; Ctrl-C ends everything
 #
 # Needs: a portway binary, nginx, and PostgreSQL. Settings, all optional:
-#   PORTWAY_BIN          the binary                       (target/release/portway)
+#   BIN                  the binary                       (target/release/portway)
 #   REPLICAS             how many                         (3)
 #   SUPABASE_DB_URL      the database                     (one of its own, thrown away at the end)
 #   PORTWAY_ADMIN_TOKEN  PORTWAY_SECRET                   (made up)
@@ -18,7 +18,7 @@ set -euo pipefail
 
 port=${1:-7420}
 root=$(cd "$(dirname "$0")/.." && pwd)
-bin=$(realpath "${PORTWAY_BIN:-$root/target/release/portway}")
+bin=$(realpath "${BIN:-$root/target/release/portway}")
 replicas=${REPLICAS:-3}
 work=$(mktemp -d "${TMPDIR:-/tmp}/portway-replicas.XXXXXX")
 chmod 755 "$work"
@@ -49,7 +49,8 @@ wait_for() {
         if "$@" >/dev/null 2>&1; then return 0; fi
         sleep 0.1
     done
-    need "$what did not come up; see $work"
+    tail -n 20 "$work"/[0-9]*/log "$work"/nginx.log >&2 2>/dev/null || true
+    need "$what did not come up"
 }
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
@@ -89,7 +90,7 @@ for ((n = 1; n <= replicas; n++)); do
     "$bin" --listen 127.0.0.1:0 --project "${PROJECT:-$work/$n/project}" --data-dir "$work/$n/data" \
         >"$work/$n/out" 2>"$work/$n/log" &
     pids+=($!)
-    wait_for 60 "replica $n" grep -q '^portway listening on ' "$work/$n/out"
+    wait_for 30 "replica $n" grep -q '^portway listening on ' "$work/$n/out"
     address=$(sed -n 's|^portway listening on http://||p' "$work/$n/out" | head -1)
     upstreams+="        server $address max_fails=1 fail_timeout=1s;"$'\n'
     echo "replica $n  http://$address  pid ${pids[-1]}"

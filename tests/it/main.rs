@@ -34,6 +34,7 @@ mod e_door;
 mod e_entries;
 mod e_records;
 mod edge;
+mod f_replicas;
 mod fidelity;
 mod g_rest;
 mod g_secrets;
