@@ -36,6 +36,7 @@ mod e_records;
 mod edge;
 mod f_replicas;
 mod fidelity;
+mod g_events;
 mod g_rest;
 mod g_secrets;
 mod h_console;
