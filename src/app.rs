@@ -169,6 +169,7 @@ impl App {
         ));
         let api = servers
             .merge(live)
+            .merge(http::openapi::router())
             .merge(http::files::router(self.registry.clone()))
             .merge(records)
             .merge(http::mcp::router(front.clone()));

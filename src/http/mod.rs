@@ -17,6 +17,7 @@ pub mod hosts;
 pub mod json;
 pub mod live;
 pub mod mcp;
+pub mod openapi;
 mod outward;
 mod principal;
 mod record;

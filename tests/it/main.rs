@@ -37,6 +37,7 @@ mod edge;
 mod f_replicas;
 mod fidelity;
 mod g_events;
+mod g_openapi;
 mod g_rest;
 mod g_secrets;
 mod h_console;

@@ -1,0 +1,100 @@
+//! Every operation of the API. `tests/it/g_openapi.rs` holds this against the
+//! routes: one that is missing on either side fails.
+
+/// What is sent, and what comes back: names of schemas; empty for none, or
+/// for what MCP defines.
+pub(super) struct Operation {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub id: &'static str,
+    pub does: &'static str,
+    pub takes: &'static str,
+    pub status: &'static str,
+    pub gives: &'static str,
+}
+
+macro_rules! operations {
+    ($($method:ident $path:literal $id:ident $takes:literal => $status:literal $gives:literal : $does:literal;)*) => {
+        &[$(Operation {
+            method: stringify!($method),
+            path: $path,
+            id: stringify!($id),
+            does: $does,
+            takes: $takes,
+            status: $status,
+            gives: $gives,
+        }),*]
+    };
+}
+
+pub(super) const OPERATIONS: &[Operation] = operations! {
+    get "/healthz" health "" => "200" "Health": "Whether the program is there; no credential";
+    get "/readyz" ready "" => "200" "Ready": "Whether the enabled servers have settled once; no credential";
+    get "/api/openapi.json" openApi "" => "200" "Object": "This document";
+
+    get "/api/mcp/servers" listServers "" => "200" "Server[]": "All servers";
+    post "/api/mcp/servers" createServer "NewServer" => "201" "Server": "Register a server";
+    get "/api/mcp/servers/{server}" showServer "" => "200" "Server": "One server, its definition tagged with an ETag";
+    put "/api/mcp/servers/{server}" replaceServer "Definition" => "200" "Server": "Replace a definition; honours If-Match";
+    patch "/api/mcp/servers/{server}" changeServer "Definition" => "200" "Server": "Change a part of a definition; honours If-Match";
+    delete "/api/mcp/servers/{server}" deleteServer "" => "204" "": "Stop a server and remove its definition";
+    post "/api/mcp/servers/{server}/start" startServer "" => "200" "Server": "Start";
+    post "/api/mcp/servers/{server}/stop" stopServer "" => "200" "Server": "Stop";
+    post "/api/mcp/servers/{server}/restart" restartServer "" => "200" "Server": "Restart";
+    get "/api/mcp/servers/{server}/tools" serverTools "" => "200" "Object[]": "Its tools, as it lists them, each with its key";
+    get "/api/mcp/servers/{server}/resources" serverResources "" => "200" "Object[]": "Its resources and resource templates";
+    get "/api/mcp/servers/{server}/prompts" serverPrompts "" => "200" "Object[]": "Its prompts";
+    get "/api/mcp/servers/{server}/logs" serverLogs "" => "200" "LogLine[]": "Its recent lines";
+    get "/api/mcp/servers/{server}/process" serverProcesses "" => "200" "Processes": "What runs for it";
+    get "/api/mcp/servers/{server}/history" serverHistory "" => "200" "Moment[]": "What became of it, and why";
+    get "/api/mcp/servers/{server}/mcp" consoleStream "" => "200" "": "As /servers/{server}/mcp";
+    post "/api/mcp/servers/{server}/mcp" consoleMessage "Message" => "200" "": "As /servers/{server}/mcp";
+    delete "/api/mcp/servers/{server}/mcp" consoleEnd "" => "204" "": "As /servers/{server}/mcp";
+    get "/api/mcp/events" events "" => "200" "": "Server-sent events of every change";
+    get "/api/mcp/activity" activity "" => "200" "Activity": "Calls, now and lately";
+    get "/api/mcp/sources" sources "" => "200" "Object[]": "The files behind the servers";
+    post "/api/mcp/plan" plan "Object" => "200" "Object": "What a change of a file would do";
+    get "/api/mcp/schema" configSchema "" => "200" "Object": "The JSON schema of .mcp.json";
+
+    get "/api/v1/tools" listTools "" => "200" "Object": "Tool records";
+    post "/api/v1/tools" createTool "Object" => "201" "Object": "Make a tool record";
+    get "/api/v1/tools/{id}" showTool "" => "200" "Object": "One tool record";
+    patch "/api/v1/tools/{id}" changeTool "Object" => "200" "Object": "Change a tool record";
+    delete "/api/v1/tools/{id}" deleteTool "" => "204" "": "Delete a tool record and its bindings";
+    get "/api/v1/mcp_v2" listEntries "" => "200" "Object": "Entries";
+    post "/api/v1/mcp_v2" createEntry "Object" => "201" "Object": "Make an entry";
+    post "/api/v1/mcp_v2/with_bindings" createBoundEntry "Object" => "201" "Object": "Make an entry and its bindings, or neither";
+    get "/api/v1/mcp_v2/{id}" showEntry "" => "200" "Object": "One entry";
+    patch "/api/v1/mcp_v2/{id}" changeEntry "Object" => "200" "Object": "Change an entry";
+    delete "/api/v1/mcp_v2/{id}" deleteEntry "" => "204" "": "Delete an entry";
+    post "/api/v1/mcp_v2/{id}/rotate_key" rotateKey "" => "200" "Object": "A new key; the old one opens nothing";
+    get "/api/v1/mcp_v2/{id}/tools" entryTools "" => "200" "Object": "The tools of an entry";
+    get "/api/v1/mcp_v2/{id}/bindings" listBindings "" => "200" "Object": "The bindings of an entry";
+    post "/api/v1/mcp_v2/{id}/bindings" createBinding "Object" => "201" "Object": "Bind a tool";
+    patch "/api/v1/mcp_v2/{id}/bindings/{tool_id}" changeBinding "Object" => "200" "Object": "Switch a binding";
+    delete "/api/v1/mcp_v2/{id}/bindings/{tool_id}" deleteBinding "" => "204" "": "Remove a binding";
+    get "/api/v1/mcp" listOld "" => "200" "Object": "Old records";
+    post "/api/v1/mcp" createOld "Object" => "201" "Object": "Make an old record";
+    get "/api/v1/mcp/" listOldSlash "" => "200" "Object": "Old records";
+    post "/api/v1/mcp/" createOldSlash "Object" => "201" "Object": "Make an old record";
+    get "/api/v1/mcp/{api_key}" showOld "" => "200" "Object": "One old record";
+    put "/api/v1/mcp/{api_key}" changeOld "Object" => "200" "Object": "Change an old record";
+    delete "/api/v1/mcp/{api_key}" deleteOld "" => "204" "": "Delete an old record";
+    get "/api/v1/mcp/{api_key}/tools" toolsByKey "" => "200" "Object": "The tools of an entry, by its key";
+
+    get "/mcp" sharedStream "" => "200" "": "The stream of a legacy session";
+    post "/mcp" sharedMessage "Message" => "200" "": "MCP: everything, or the entry of the key";
+    delete "/mcp" sharedEnd "" => "204" "": "End a legacy session";
+    get "/servers/{server}/mcp" serverStream "" => "200" "": "The stream of a legacy session";
+    post "/servers/{server}/mcp" serverMessage "Message" => "200" "": "MCP: one server as it is";
+    delete "/servers/{server}/mcp" serverEnd "" => "204" "": "End a legacy session";
+    get "/api/v1/mcp_v2/server/{api_key}" entryStream "" => "200" "": "The stream of a legacy session";
+    post "/api/v1/mcp_v2/server/{api_key}" entryMessage "Message" => "200" "": "MCP: one entry";
+    delete "/api/v1/mcp_v2/server/{api_key}" entryEnd "" => "204" "": "End a legacy session";
+    get "/sse" oldStream "" => "200" "": "HTTP+SSE of 2024-11-05";
+    post "/messages" oldMessage "Message" => "202" "": "HTTP+SSE of 2024-11-05";
+    get "/servers/{server}/sse" oldServerStream "" => "200" "": "HTTP+SSE of 2024-11-05";
+    post "/servers/{server}/messages" oldServerMessage "Message" => "202" "": "HTTP+SSE of 2024-11-05";
+    get "/api/v1/mcp_v2/server/{api_key}/sse" oldEntryStream "" => "200" "": "HTTP+SSE of 2024-11-05";
+    post "/api/v1/mcp_v2/server/{api_key}/messages" oldEntryMessage "Message" => "202" "": "HTTP+SSE of 2024-11-05";
+};
