@@ -89,7 +89,7 @@ fn described(operation: &Operation) -> Value {
         "summary": operation.does,
         "responses": {operation.status: good, "default": failed},
     });
-    if operation.takes != "" {
+    if !operation.takes.is_empty() {
         described["requestBody"] = json!({
             "required": true,
             "content": {"application/json": {"schema": shaped(operation.takes)}},

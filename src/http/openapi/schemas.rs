@@ -31,6 +31,15 @@ pub(super) fn schemas() -> Value {
             "required": ["name"],
             "properties": {"name": text, "autoStart": {"type": "boolean", "default": true}},
         },
+        "NewTool": takes(&[("name", &text), ("server", &text), ("tool", &text)]),
+        "NewEntry": takes(&[("name", &text)]),
+        "NewBoundEntry": takes(&[("name", &text), ("bindings", &list("Binding"))]),
+        "Binding": takes(&[("tool_id", &count)]),
+        "Switch": takes(&[("status", &json!({"type": "boolean"}))]),
+        "Candidate": {
+            "type": "object",
+            "description": "The text of a file, a whole .mcp.json, or one server as in a registration",
+        },
         "Server": object(&[
             ("id", &json!({"type": "string", "format": "uuid"})),
             ("name", &text),
@@ -81,6 +90,13 @@ pub(super) fn list(of: &str) -> Value {
 
 pub(super) fn named(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// What a body must have; it may have more.
+fn takes(fields: &[(&str, &Value)]) -> Value {
+    let mut schema = object(fields, &[]);
+    schema["additionalProperties"] = true.into();
+    schema
 }
 
 fn object(always: &[(&str, &Value)], sometimes: &[(&str, &Value)]) -> Value {
