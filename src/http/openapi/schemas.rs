@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 pub(super) fn schemas() -> Value {
     let text = json!({"type": "string"});
     let maybe_text = json!({"type": ["string", "null"]});
+    let named_so = json!({"type": "string", "minLength": 1});
+    let tool = json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"});
     let count = json!({"type": "integer", "minimum": 0});
     let time = json!({"type": "integer", "description": "Milliseconds since the epoch"});
     let took = json!({"type": ["number", "null"], "description": "Milliseconds"});
@@ -31,10 +33,10 @@ pub(super) fn schemas() -> Value {
             "required": ["name"],
             "properties": {"name": text, "autoStart": {"type": "boolean", "default": true}},
         },
-        "NewTool": takes(&[("name", &text), ("server", &text), ("tool", &text)]),
-        "NewEntry": takes(&[("name", &text)]),
-        "NewBoundEntry": takes(&[("name", &text), ("bindings", &list("Binding"))]),
-        "Binding": takes(&[("tool_id", &count)]),
+        "NewTool": takes(&[("name", &tool), ("server", &named_so), ("tool", &named_so)]),
+        "NewEntry": takes(&[("name", &named_so)]),
+        "NewBoundEntry": takes(&[("name", &named_so), ("bindings", &list("Binding"))]),
+        "Binding": takes(&[("tool_id", &json!({"type": "integer", "minimum": 1}))]),
         "Switch": takes(&[("status", &json!({"type": "boolean"}))]),
         "Candidate": {
             "type": "object",
