@@ -67,7 +67,9 @@ function forward(portway, incoming, outgoing, server, calls, tell) {
   const call = { id: calls.next++, server, tool: String(incoming.headers['mcp-name']), entry: null, at: Date.now() };
   calls.inFlight.set(call.id, call);
   tell('call_started', call);
-  const { cookie: _cookie, origin: _origin, ...headers } = incoming.headers;
+  const headers = { ...incoming.headers };
+  delete headers.cookie;
+  delete headers.origin;
   const back = new URL(portway.url);
   let text = '';
   const end = (outcome) => {

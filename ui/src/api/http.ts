@@ -10,12 +10,14 @@ export class ApiFailure extends Error {
   readonly status: number;
   readonly code: string;
   readonly fields: FieldProblem[];
+  readonly details: unknown;
 
-  constructor(status: number, code: string, message: string, fields: FieldProblem[] = []) {
+  constructor(status: number, code: string, message: string, details?: unknown) {
     super(message);
     this.status = status;
     this.code = code;
-    this.fields = fields;
+    this.fields = fieldsOf(details);
+    this.details = details;
   }
 }
 
@@ -42,8 +44,16 @@ export async function post<T>(path: string, body: unknown = {}): Promise<T> {
   return send<T>('POST', path, body);
 }
 
-export async function put<T>(path: string, body: unknown): Promise<T> {
-  return send<T>('PUT', path, body);
+/** `tag`: what the edit was made from; where that has changed, nothing is written. */
+export async function put<T>(path: string, body: unknown, tag: string | undefined): Promise<T> {
+  return value<T>(await answer('PUT', path, body, undefined, tag ? { 'if-match': tag } : {}));
+}
+
+/** Something, and the tag of the state it was read in. */
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- as with the others
+export async function getTagged<T>(path: string): Promise<{ value: T; tag: string | undefined }> {
+  const response = await answer('GET', path);
+  return { value: await value<T>(response), tag: response.headers.get('etag') ?? undefined };
 }
 
 export async function patch<T>(path: string, body: unknown): Promise<T> {
@@ -55,10 +65,19 @@ export async function remove(path: string): Promise<void> {
 }
 
 async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  return value<T>(await answer(method, path, body, signal));
+}
+
+// The types are what the API promises; nothing checks them here.
+async function value<T>(response: Response): Promise<T> {
+  return (response.status === 204 ? null : await response.json()) as T;
+}
+
+async function answer(method: string, path: string, body?: unknown, signal?: AbortSignal, extra: Record<string, string> = {}): Promise<Response> {
   const limit = AbortSignal.timeout(TIME_LIMIT);
   const init: RequestInit = { method, signal: signal ? AbortSignal.any([signal, limit]) : limit };
   if (method !== 'GET') {
-    init.headers = changeHeaders();
+    init.headers = { ...changeHeaders(), ...extra };
   }
   if (body !== undefined) {
     init.body = JSON.stringify(body);
@@ -67,10 +86,7 @@ async function send<T>(method: string, path: string, body?: unknown, signal?: Ab
   if (!response.ok) {
     throw await failure(response);
   }
-  if (response.status === 204) {
-    return null as T;
-  }
-  return (await response.json()) as T;
+  return response;
 }
 
 export async function reach(path: string, init: RequestInit): Promise<Response> {
@@ -102,7 +118,7 @@ export async function failure(response: Response): Promise<ApiFailure> {
   }
   const error = body.error ?? {};
   const message = error.message ?? `${response.status} ${response.statusText}`;
-  return new ApiFailure(response.status, error.code ?? `HTTP_${response.status}`, message, fieldsOf(error.details));
+  return new ApiFailure(response.status, error.code ?? `HTTP_${response.status}`, message, error.details);
 }
 
 function fieldsOf(details: unknown): FieldProblem[] {

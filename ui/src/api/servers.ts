@@ -1,4 +1,4 @@
-import { get, patch, post, put, remove } from './http';
+import { get, getTagged, patch, post, put, remove } from './http';
 import type {
   Activity, Health, HistoryItem, LogLine, Plan, ProcessInfo, Prompt, Resource, ServerConfig, ServerRecord, SourceReport,
   Tool,
@@ -14,10 +14,10 @@ function one(server: string): string {
 }
 
 export const listServers = (signal?: AbortSignal) => get<ServerRecord[]>(`${BASE}/servers`, signal);
-export const getServer = (server: string) => get<ServerRecord>(one(server));
+export const getServer = (server: string) => getTagged<ServerRecord>(one(server));
 export const createServer = (server: NewServer) => post<ServerRecord>(`${BASE}/servers`, server);
-export const replaceServer = (server: string, config: ServerConfig & { name?: string }) =>
-  put<ServerRecord>(one(server), config);
+export const replaceServer = (server: string, config: ServerConfig & { name?: string }, tag: string | undefined) =>
+  put<ServerRecord>(one(server), config, tag);
 export const patchServer = (server: string, change: Partial<ServerConfig>) => patch<ServerRecord>(one(server), change);
 export const deleteServer = (server: string) => remove(one(server));
 export const wish = (server: string, what: Wish) => post<ServerRecord>(`${one(server)}/${what}`);

@@ -1,1 +1,161 @@
-export const paths = {};
+// What holds for all of it: keyboard, 320 px, both themes, many servers.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { holds, same, until } from '../check.mjs';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const SCREENS = ['#/servers', '#/servers/alpha', '#/servers/alpha/log', '#/tools', '#/tools/alpha/echo', '#/entries', '#/entries/new', '#/activity', '#/settings'];
+
+async function serious(page) {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  return found.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.target.join(' ')} ${node.any[0]?.message ?? ''}`).join(' | ')}`);
+}
+
+/** The servers of the real one, and many more like them. */
+async function many(front, portway) {
+  const [first] = (await portway.api('GET', '/api/mcp/servers')).filter(({ name }) => name === 'alpha');
+  const servers = Array.from({ length: 500 }, (_, at) => ({ ...first, id: `${at}`, name: `server-${String(at).padStart(3, '0')}`, toolCount: 10 }));
+  const [tool] = await portway.api('GET', '/api/mcp/servers/alpha/tools');
+  front.setEvents(false);
+  front.answer('GET /api/mcp/servers', servers);
+  for (const { name } of servers) {
+    front.answer(`GET /api/mcp/servers/${name}/tools`, Array.from({ length: 10 }, (_, at) => ({ ...tool, name: `tool_${at}`, key: `${name}:tool_${at}` })));
+  }
+  return servers;
+}
+
+function few(front, servers) {
+  front.unanswer('GET /api/mcp/servers');
+  servers.forEach(({ name }) => front.unanswer(`GET /api/mcp/servers/${name}/tools`));
+  front.setEvents(true);
+}
+
+/** The longest time between two frames while something is done. */
+async function longestFrame(page, act) {
+  await page.evaluate(() => {
+    window.longest = 0;
+    let last = performance.now();
+    const frame = (now) => {
+      window.longest = Math.max(window.longest, now - last);
+      last = now;
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  });
+  await page.waitForTimeout(200);
+  await page.evaluate(() => (window.longest = 0));
+  await act();
+  return page.evaluate(() => window.longest);
+}
+
+export const paths = {
+  async 'h7 nothing serious for axe, in both themes'({ open }) {
+    const found = [];
+    for (const theme of ['light', 'dark']) {
+      const { page, done } = await open({ theme });
+      await page.locator('[data-server=alpha][data-status=connected]').waitFor();
+      for (const path of SCREENS) {
+        await page.evaluate((hash) => (window.location.hash = hash), path);
+        await page.waitForTimeout(500);
+        found.push(...(await serious(page)).map((text) => `${theme} ${path} ${text}`));
+      }
+      await done();
+    }
+    same(found, [], 'what axe found');
+  },
+
+  async 'h7 works at 320 px: nothing is wider than the window'({ open }) {
+    const { page, done } = await open({ width: 320, height: 640 });
+    await page.locator('[data-server=alpha]').waitFor();
+    for (const path of SCREENS) {
+      await page.evaluate((hash) => (window.location.hash = hash), path);
+      await page.waitForTimeout(400);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      holds(width <= 320, `${path} is ${width} px wide`);
+    }
+    await done();
+  },
+
+  async 'h7 works by keyboard: palette, focus, escape (zh-CN)'({ open }) {
+    const { page, done } = await open({ language: 'zh-CN' });
+    await page.locator('[data-server=alpha]').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').waitFor();
+    await page.keyboard.type('beta');
+    await page.getByRole('option').first().waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'beta' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('g');
+    await page.keyboard.press('5');
+    await page.getByRole('heading', { name: '设置', exact: true }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('1');
+    await page.locator('[data-server=alpha]').waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('alpha');
+    await page.locator('[data-server=beta]').waitFor({ state: 'detached' });
+    await page.keyboard.press('Escape');
+    await page.locator('[data-server=beta]').waitFor();
+    await page.locator('h1').click();
+    await page.keyboard.press('n');
+    const name = page.getByRole('dialog').getByLabel('服务名称');
+    await until('the focus', () => name.evaluate((node) => node === document.activeElement));
+    for (let step = 0; step < 40; step += 1) {
+      await page.keyboard.press('Tab');
+    }
+    holds(await page.evaluate(() => document.querySelector('[role=dialog]').contains(document.activeElement)), 'the focus stays in the dialog');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await done();
+  },
+
+  async '500 servers and 5,000 tools: quick to see, smooth to search, one event renders one card'({ open, front, portway }) {
+    const servers = await many(front, portway);
+    try {
+      const { page, done } = await open();
+      const first = await page.evaluate(async () => {
+        while (!document.querySelector('[data-server=server-000]')) {
+          await new Promise((resolve) => requestAnimationFrame(resolve));
+        }
+        return performance.now();
+      });
+      holds(first < 1500, `the first view took ${Math.round(first)} ms`);
+      holds((await page.locator('[data-server]').count()) < 60, 'only what is near the window exists');
+      const typing = await longestFrame(page, async () => {
+        await page.getByRole('searchbox').pressSequentially('server-04', { delay: 30 });
+        await page.locator('[data-server=server-049]').waitFor();
+      });
+      holds(typing < 100, `a frame of ${Math.round(typing)} ms while searching servers`);
+      await page.getByRole('searchbox').fill('');
+      await page.locator('[data-server=server-001]').waitFor();
+
+      await page.evaluate(() => {
+        window.touched = new Set();
+        new MutationObserver((changes) => {
+          changes.forEach(({ target }) => window.touched.add((target.closest ? target : target.parentElement)?.closest('[data-server]')?.dataset.server));
+        }).observe(document.querySelector('main ul'), { subtree: true, childList: true, attributes: true, characterData: true });
+      });
+      front.answer('GET /api/mcp/servers', servers.map((server) => (server.name === 'server-001' ? { ...server, status: 'error', state: 'error', error: 'went away' } : server)));
+      await page.locator('[data-server=server-001][data-status=error]').waitFor();
+      // The cards below it move down; nothing inside them changes.
+      same(await page.evaluate(() => [...window.touched].filter(Boolean)), ['server-001'], 'cards that were touched');
+
+      await page.evaluate(() => (window.location.hash = '#/tools'));
+      await until('all tools', async () => (await page.getByRole('status').allInnerTexts()).some((text) => text.includes('5,000')), 60_000);
+      const looking = await longestFrame(page, async () => {
+        await page.getByRole('searchbox').pressSequentially('server-123 tool_7', { delay: 30 });
+        await page.getByRole('link', { name: /tool_7.*server-123/ }).waitFor();
+      });
+      holds(looking < 100, `a frame of ${Math.round(looking)} ms while searching tools`);
+      await done();
+      return `first view ${Math.round(first)} ms, longest frame ${Math.round(typing)} and ${Math.round(looking)} ms`;
+    } finally {
+      few(front, servers);
+    }
+  },
+};

@@ -121,22 +121,29 @@ export default function ServerForm({ server, onClose }: Props) {
   );
 }
 
-/** Saves, unless the server is no longer what the form began with. */
+/**
+ * Saves, unless the server is no longer what the form began with. The tag makes
+ * sure that nothing slips in between looking and writing.
+ */
 async function update(base: ServerRecord, draft: Draft, over?: ServerRecord): Promise<ServerRecord | { stale: ServerRecord }> {
   const now = await getServer(base.id);
-  if (!sameConfig(now.config, (over ?? base).config)) {
-    return { stale: now };
+  if (!sameConfig(now.value.config, (over ?? base).config)) {
+    return { stale: now.value };
   }
   const name = draft.name.trim();
   try {
-    return await replaceServer(base.id, { ...definition(draft), ...(name === now.name ? {} : { name }) });
+    return await replaceServer(base.id, { ...definition(draft), ...(name === now.value.name ? {} : { name }) }, now.tag);
   } catch (error) {
-    const raced = error instanceof ApiFailure && error.status === 409 && !error.message.includes(name);
-    if (raced) {
-      return { stale: await getServer(base.id) };
+    if (error instanceof ApiFailure && isStale(error)) {
+      return { stale: (await getServer(base.id)).value };
     }
     throw error;
   }
+}
+
+/** The answer to an edit of what has changed carries what is there now. */
+function isStale(error: ApiFailure): boolean {
+  return error.status === 409 && typeof error.details === 'object' && error.details !== null && 'etag' in error.details;
 }
 
 function sameConfig(a: ServerConfig | null, b: ServerConfig | null): boolean {
@@ -155,7 +162,7 @@ function missingFields(draft: Draft, t: Dictionary): FieldProblem[] {
 /** What belongs beside a field goes there; the rest stands below. */
 function explain(error: unknown, draft: Draft): { fields: FieldProblem[]; message: string | undefined } {
   if (error instanceof ApiFailure) {
-    const clash = error.status === 409 && error.message.includes(draft.name.trim());
+    const clash = error.status === 409 && error.message.includes(JSON.stringify(draft.name.trim()));
     if (clash) {
       return { fields: [{ field: 'name', message: error.message }], message: undefined };
     }
