@@ -7,7 +7,7 @@ import { goLive } from '../store/live';
 import { session } from '../store/shell';
 import { useText } from '../i18n';
 import { Header } from './header';
-import { Overlays } from './overlays';
+import { Overlays, preload } from './overlays';
 import { useRoute, type Section } from './route';
 import { SignIn } from './sign-in';
 import { useShortcuts } from './shortcuts';
@@ -35,6 +35,7 @@ function Console() {
   const t = useText();
   const { section } = useRoute();
   useEffect(goLive, []);
+  useEffect(preload, []);
   useShortcuts();
   useEffect(() => {
     document.title = `${t.nav[section]} · Portway`;

@@ -35,12 +35,12 @@ function PaletteButton() {
       <button
         type="button"
         onClick={open}
-        aria-label={t.palette.open}
+        data-tip={t.palette.open}
         className="hidden h-8 w-52 items-center gap-2 rounded-md border border-line-strong bg-panel px-2.5 text-sm text-ink-3 shadow-card hover:border-control md:flex"
       >
         <Search size={13} aria-hidden />
         <span className="flex-1 text-left">{t.common.search}</span>
-        <kbd className="rounded border border-line bg-sunken px-1 font-sans text-2xs">Ctrl K</kbd>
+        <kbd aria-hidden className="rounded border border-line bg-sunken px-1 font-sans text-2xs">Ctrl K</kbd>
       </button>
       <IconButton label={t.palette.open} onClick={open} className="md:hidden">
         <Search size={16} aria-hidden />

@@ -7,9 +7,18 @@ import { drop } from '../store/servers';
 import { closeOverlay, overlay } from '../store/shell';
 import { go } from './route';
 
-const ServerForm = lazy(() => import('../screens/servers/form'));
+const form = () => import('../screens/servers/form');
+const palette = () => import('./palette');
+
+const ServerForm = lazy(form);
 const Confirm = lazy(() => import('../parts/confirm'));
-const Palette = lazy(() => import('./palette'));
+const Palette = lazy(palette);
+
+/** What a key opens shall be there before the next key is pressed. */
+export function preload(): () => void {
+  const timer = window.setTimeout(() => void Promise.all([form(), palette()]).catch(() => undefined), 1_500);
+  return () => window.clearTimeout(timer);
+}
 
 export function Overlays() {
   const t = useText();

@@ -83,7 +83,7 @@ export const paths = {
     const { page, done } = await open({ language: 'zh-CN' });
     await page.locator('[data-server=alpha]').waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox').waitFor();
+    await page.getByRole('dialog').getByRole('combobox').waitFor();
     await page.keyboard.type('beta');
     await page.getByRole('option').first().waitFor();
     await page.keyboard.press('Enter');

@@ -50,7 +50,7 @@ function ToolRow({ tool }: { tool: CatalogTool }) {
           </div>
           {tool.description ? <p className="mt-0.5 line-clamp-2 text-sm text-pretty text-ink-2">{tool.description}</p> : null}
         </div>
-        <Button small aria-expanded={trying} aria-label={`${t.tryIt.open}: ${tool.name}`} onClick={() => setTrying(!trying)}>
+        <Button small aria-expanded={trying} aria-label={`${trying ? t.common.close : t.tryIt.open}: ${tool.name}`} onClick={() => setTrying(!trying)}>
           {trying ? t.common.close : t.tryIt.open}
         </Button>
       </div>

@@ -49,7 +49,7 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
             type="button"
             aria-expanded={open}
             aria-controls={`${id}-tools`}
-            aria-label={open ? t.servers.fold(server.name) : t.servers.unfold(server.name)}
+            aria-label={`${open ? t.servers.fold(server.name) : t.servers.unfold(server.name)}: ${server.toolCount}`}
             onClick={toggle}
             className="num ml-1 inline-flex h-8 items-center gap-1.5 rounded-md border border-line px-2 text-sm text-ink-2 hover:bg-hover hover:text-ink"
           >
