@@ -1,6 +1,6 @@
 // The script of the first load stays small: what index.html loads, and what
 // that loads at once, zipped.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
 const LIMIT = 130 * 1000;
@@ -22,8 +22,11 @@ function add(name) {
 for (const [, name] of html.matchAll(/(?:src|href)="\/assets\/([\w.-]+\.js)"/g)) {
   add(name);
 }
-// One dictionary is loaded before anything is shown.
-const total = [...seen].reduce((sum, name) => sum + gzipSync(readFileSync(new URL(`assets/${name}`, dist))).length, 0);
+// One dictionary is loaded before anything is shown; the largest, then.
+const size = (name) => gzipSync(readFileSync(new URL(`assets/${name}`, dist))).length;
+const words = readdirSync(new URL('assets/', dist)).filter((name) => /^(en|zh-CN|zh-TW)-.*\.js$/.test(name));
+add(words.sort((a, b) => size(b) - size(a))[0]);
+const total = [...seen].reduce((sum, name) => sum + size(name), 0);
 console.log(`first load: ${(total / 1000).toFixed(1)} kB of script, gzipped, in ${seen.size} files`);
 if (total > LIMIT) {
   console.error(`that is more than ${LIMIT / 1000} kB`);

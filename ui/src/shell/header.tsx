@@ -27,6 +27,8 @@ export function Header() {
   );
 }
 
+const KEYS = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘ K' : 'Ctrl K';
+
 function PaletteButton() {
   const t = useText();
   const open = () => overlay.set({ kind: 'palette' });
@@ -40,7 +42,7 @@ function PaletteButton() {
       >
         <Search size={13} aria-hidden />
         <span className="flex-1 text-left">{t.common.search}</span>
-        <kbd aria-hidden className="rounded border border-line bg-sunken px-1 font-sans text-2xs">Ctrl K</kbd>
+        <kbd aria-hidden className="rounded border border-line bg-sunken px-1 font-sans text-2xs">{KEYS}</kbd>
       </button>
       <IconButton label={t.palette.open} onClick={open} className="md:hidden">
         <Search size={16} aria-hidden />

@@ -1,7 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState } from 'react';
 import { addBinding, changeBinding } from '../../api/entries';
-import { messageOf } from '../../api/http';
+import { ApiFailure, messageOf } from '../../api/http';
 import type { Entry } from '../../api/types';
 import { useText } from '../../i18n';
 import { Search } from '../../parts/search';
@@ -41,6 +41,22 @@ function rowsOf(data: EntryData, tools: CatalogTool[]): Row[] {
   return [...rows.values()].sort((a, b) => a.key.localeCompare(b.key));
 }
 
+/** Where the entry has another tool of that name, this one gets its server's in front. */
+async function bind(entry: Entry, tool: CatalogTool, data: EntryData): Promise<void> {
+  for (const inFull of [false, true]) {
+    const [record] = await recordsFor([tool], data.records, inFull);
+    try {
+      await addBinding(entry.id, record?.id ?? 0);
+      return;
+    } catch (error) {
+      const clash = error instanceof ApiFailure && error.status === 422;
+      if (!clash || inFull) {
+        throw error;
+      }
+    }
+  }
+}
+
 /** Who may use what: entries across, tools down. */
 export function Matrix({ data, onChange }: { data: EntryData; onChange: () => void }) {
   const t = useText();
@@ -58,8 +74,7 @@ export function Matrix({ data, onChange }: { data: EntryData; onChange: () => vo
       if (cell) {
         await changeBinding(entry.id, cell.tool, !cell.on);
       } else if (row.offered) {
-        const [record] = await recordsFor([row.offered], data.records);
-        await addBinding(entry.id, record?.id ?? 0);
+        await bind(entry, row.offered, data);
       }
     } catch (error) {
       toast('bad', t.servers.failed(entry.name), messageOf(error));

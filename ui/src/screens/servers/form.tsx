@@ -9,7 +9,8 @@ import { Button } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
 import { Notice } from '../../parts/notice';
 import { toast } from '../../parts/toast';
-import { take } from '../../store/servers';
+import { go } from '../../shell/route';
+import { drop, take } from '../../store/servers';
 import { definition, draftOfServer, emptyDraft, registration, type Draft } from './draft';
 import { FormFields } from './form-fields';
 import { Paste } from './paste';
@@ -46,6 +47,10 @@ export default function ServerForm({ server, onClose }: Props) {
         return;
       }
       take(saved);
+      if (base && base.name !== saved.name) {
+        drop(base.name);
+        go('servers');
+      }
       toast('good', base ? t.servers.saved(saved.name) : t.servers.added(saved.name));
       onClose();
     } catch (error) {
