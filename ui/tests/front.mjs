@@ -5,7 +5,6 @@ import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { standIn } from './standin.mjs';
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url));
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.woff2': 'font/woff2' };
@@ -15,7 +14,6 @@ export async function openFront(portway) {
   const health = await (await fetch(`${portway.url}/healthz`)).json();
   const streams = new Set();
   const own = health.console !== 'embedded';
-  const stand = await standIn(portway, streams);
   const back = new URL(portway.url);
   const state = { events: true, overrides: new Map() };
 
@@ -28,9 +26,6 @@ export async function openFront(portway) {
     }
     if (own && incoming.method === 'GET' && (pathname.startsWith('/assets/') || (pathname === '/' && !searchParams.has('token')))) {
       page(pathname === '/' ? '/index.html' : pathname, outgoing);
-      return;
-    }
-    if (stand?.(incoming, outgoing, pathname, state)) {
       return;
     }
     const isStream = pathname === '/api/mcp/events';

@@ -1,6 +1,10 @@
-// What the API says, in its own words.
+// What the API says, in its own words: taken from its description where that
+// goes into the detail, spelled out here where it says only "an object".
 
-export type Status = 'disconnected' | 'connecting' | 'connected' | 'error';
+import type { Call, Server } from './generated';
+
+export type { Activity, Call, Health, LogLine, Moment as HistoryItem, Process as ProcessInfo, Second } from './generated';
+export type Status = Server['status'];
 export type Transport = 'stdio' | 'http' | 'sse';
 
 export interface ServerConfig {
@@ -28,30 +32,12 @@ export interface Problem {
   column?: number;
 }
 
-export interface ServerRecord {
-  id: string;
-  name: string;
-  transport: Transport | null;
-  status: Status;
-  state: 'stopped' | 'running' | 'error';
-  /** Milliseconds since the epoch. */
-  since: number;
-  error: string | null;
-  enabled: boolean;
-  toolCount: number;
+export type ServerRecord = Omit<Server, 'config' | 'serverInfo' | 'problems'> & {
   /** Null where the definition cannot be read; secrets are covered. */
   config: ServerConfig | null;
-  source: string;
-  shadows?: string[];
-  problems?: Problem[];
-  era: 'legacy' | 'modern' | null;
-  protocolVersion: string | null;
   serverInfo: { name?: string; version?: string; title?: string } | null;
-  instructions: string | null;
-  pid: number | null;
-  containment: string | null;
-  restarts: number;
-}
+  problems?: Problem[];
+};
 
 /** JSON Schema, as far as forms look into it. */
 export interface Schema {
@@ -109,54 +95,7 @@ export interface Prompt {
   arguments?: { name: string; description?: string; required?: boolean }[];
 }
 
-export interface LogLine {
-  seq: number;
-  at: number;
-  stream: string;
-  text: string;
-}
-
-export interface ProcessInfo {
-  pid: number;
-  ppid: number;
-  command: string;
-  rssBytes: number;
-  startedAt: number;
-}
-
-export interface HistoryItem {
-  at: number;
-  state: string;
-  reason?: string | null;
-}
-
-export type Outcome = 'ok' | 'tool_error' | 'error' | 'cancelled';
-
-export interface Call {
-  id: string | number;
-  server: string;
-  tool: string;
-  entry?: string | null;
-  at: number;
-  outcome?: Outcome;
-  durationMs?: number;
-  error?: string | null;
-}
-
-export interface Second {
-  at: number;
-  calls: number;
-  errors: number;
-  p50: number | null;
-  p95: number | null;
-  p99: number | null;
-}
-
-export interface Activity {
-  inFlight: Call[];
-  recent: Call[];
-  perSecond: Second[];
-}
+export type Outcome = NonNullable<Call['outcome']>;
 
 export interface SourceReport {
   path: string;
@@ -208,10 +147,4 @@ export interface ToolRecord {
 export interface Page<T> {
   items: T[];
   total: number;
-}
-
-export interface Health {
-  status: string;
-  version: string;
-  console: string;
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { holds, same, until } from '../check.mjs';
+import { typesOf } from '../types.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const SCREENS = ['#/servers', '#/servers/alpha', '#/servers/alpha/log', '#/tools', '#/tools/alpha/echo', '#/entries', '#/entries/new', '#/activity', '#/settings'];
@@ -52,6 +53,11 @@ async function longestFrame(page, act) {
 }
 
 export const paths = {
+  async 'g5 the shapes the console was built with are those of the API'({ portway }) {
+    const made = readFileSync(new URL('../../src/api/generated.ts', import.meta.url), 'utf8');
+    holds(made === typesOf(await portway.api('GET', '/api/openapi.json')), 'src/api/generated.ts is up to date (node tests/types.mjs BINARY)');
+  },
+
   async 'h7 nothing serious for axe, in both themes'({ open }) {
     const found = [];
     for (const theme of ['light', 'dark']) {

@@ -11,6 +11,7 @@ import { Search } from '../../parts/search';
 import { go } from '../../shell/route';
 import { calls, gap, takeActivity } from '../../store/calls';
 import { useCell } from '../../store/cell';
+import { useCallers } from './callers';
 import { Charts } from './charts';
 import { History } from './history';
 import { InFlight } from './in-flight';
@@ -21,6 +22,7 @@ const POLL = 2_000;
 /** Who calls what, now and lately. */
 export default function Activity() {
   const t = useText();
+  const callerOf = useCallers();
   const missed = useCell(gap);
   const { data, error, missing } = useLoad((signal) => readActivity(LIMIT, signal), [missed], POLL);
   const { inFlight, recent } = useCell(calls);
@@ -30,7 +32,7 @@ export default function Activity() {
       takeActivity(data);
     }
   }, [data]);
-  const fits = (call: Call) => `${call.server}:${call.tool} ${call.entry ?? ''}`.toLowerCase().includes(query.toLowerCase());
+  const fits = (call: Call) => `${call.server}:${call.tool} ${callerOf(call)}`.toLowerCase().includes(query.toLowerCase());
   const quiet = inFlight.length === 0 && recent.length === 0;
   return (
     <>
@@ -44,13 +46,13 @@ export default function Activity() {
       {data && !quiet ? (
         <div className="space-y-7">
           <Charts seconds={data.perSecond} />
-          <InFlight calls={inFlight} />
+          <InFlight calls={inFlight} callerOf={callerOf} />
           <section aria-label={t.activity.history}>
             <div className="mb-3 flex flex-wrap items-center gap-3">
               <h2 className="flex-1 text-lg font-semibold tracking-tight">{t.activity.history}</h2>
               <div className="flex w-full sm:w-64"><Search main label={t.activity.filter} value={query} onChange={setQuery} /></div>
             </div>
-            <History calls={recent.filter(fits)} />
+            <History calls={recent.filter(fits)} callerOf={callerOf} />
           </section>
         </div>
       ) : null}

@@ -9,7 +9,7 @@ import { href } from '../../shell/route';
 const TONE: Record<Outcome, 'good' | 'warn' | 'bad' | 'plain'> = { ok: 'good', tool_error: 'warn', error: 'bad', cancelled: 'plain' };
 const STEP = 50;
 
-export function History({ calls }: { calls: readonly Call[] }) {
+export function History({ calls, callerOf }: { calls: readonly Call[]; callerOf: (call: Call) => string }) {
   const t = useText();
   const language = useLanguage();
   const [shown, setShown] = useState(STEP);
@@ -36,7 +36,7 @@ export function History({ calls }: { calls: readonly Call[] }) {
                   </a>
                   {call.error ? <p className="mt-0.5 line-clamp-2 text-xs break-words text-bad-ink">{call.error}</p> : null}
                 </td>
-                <td className="hidden px-2 py-2 text-ink-2 sm:table-cell">{call.entry ?? t.activity.admin}</td>
+                <td className="hidden px-2 py-2 text-ink-2 sm:table-cell">{callerOf(call)}</td>
                 <td className="px-2 py-2">{call.outcome ? <Badge tone={TONE[call.outcome]}>{t.activity[call.outcome]}</Badge> : null}</td>
                 <td className="num px-4 py-2 text-right whitespace-nowrap text-ink-2">{t.tryIt.took(call.durationMs ?? 0)}</td>
               </tr>

@@ -5,7 +5,7 @@ import { useNow } from '../../parts/time';
 
 const MOST = 50;
 
-export function InFlight({ calls }: { calls: readonly Call[] }) {
+export function InFlight({ calls, callerOf }: { calls: readonly Call[]; callerOf: (call: Call) => string }) {
   const t = useText();
   const now = useNow(500);
   return (
@@ -19,7 +19,7 @@ export function InFlight({ calls }: { calls: readonly Call[] }) {
             <li key={call.id} className="flex items-center gap-2.5 px-4 py-2.5 text-sm">
               <Light shade="warn" beating />
               <span className="min-w-0 flex-1 truncate font-mono"><span className="text-ink-3">{call.server}:</span>{call.tool}</span>
-              <span className="hidden text-ink-2 sm:block">{call.entry ?? t.activity.admin}</span>
+              <span className="hidden text-ink-2 sm:block">{callerOf(call)}</span>
               <span className="num w-16 text-right text-ink-2">{t.tryIt.took(Math.max(0, now - call.at))}</span>
             </li>
           ))}

@@ -1,0 +1,19 @@
+import { listEntries } from '../../api/entries';
+import type { Call } from '../../api/types';
+import { useText } from '../../i18n';
+import { useLoad } from '../../parts/load';
+import { useCell } from '../../store/cell';
+import { entriesRevision } from '../../store/live';
+
+/** Who made a call, in words: the entry's name, or whoever it was without one. */
+export function useCallers(): (call: Call) => string {
+  const t = useText();
+  const revision = useCell(entriesRevision);
+  const { data } = useLoad(listEntries, [revision]);
+  return (call) => {
+    if (call.entry === null) {
+      return call.principal && call.principal !== 'admin' ? call.principal : t.activity.admin;
+    }
+    return data?.find((entry) => entry.id === call.entry)?.name ?? `#${call.entry}`;
+  };
+}
