@@ -93,7 +93,7 @@ const en = {
     title: 'Activity', inFlight: 'In flight', history: 'History', perSecond: 'Calls per second', errors: 'Error rate', latency: 'Latency', emptyTitle: 'No calls yet',
     emptyText: 'Calls appear here the moment a client, or you, call a tool.', server: 'Server', tool: 'Tool', entry: 'Entry', at: 'Time', took: 'Took', outcome: 'Outcome', admin: 'admin',
     ok: 'OK', tool_error: 'Tool error', error: 'Failed', cancelled: 'Cancelled', none: 'Nothing is running.', lastMinutes: (n: number) => `last ${n} min`, now: 'now', unavailable: 'This Portway keeps no call history yet.',
-    p50: 'p50', p95: 'p95', p99: 'p99', filter: 'Filter calls', tryTool: 'Try a tool', elapsed: 'Running for',
+    peak: (n: number) => `peak ${n.toLocaleString('en')}/s`, p50: 'p50', p95: 'p95', p99: 'p99', filter: 'Filter calls', tryTool: 'Try a tool', elapsed: 'Running for',
   },
   settings: {
     title: 'Settings', appearance: 'Appearance', theme: 'Theme', system: 'System', light: 'Light', dark: 'Dark', language: 'Language', sources: 'Configuration files',

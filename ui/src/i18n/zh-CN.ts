@@ -93,7 +93,7 @@ const zhCN: Dictionary = {
     title: '活动', inFlight: '进行中', history: '历史', perSecond: '每秒调用', errors: '错误率', latency: '延迟', emptyTitle: '还没有调用',
     emptyText: '客户端或你自己调用工具时，会立即显示在这里。', server: '服务', tool: '工具', entry: '入口', at: '时间', took: '耗时', outcome: '结果', admin: '管理员',
     ok: '成功', tool_error: '工具错误', error: '失败', cancelled: '已取消', none: '当前没有进行中的调用。', lastMinutes: (n) => `最近 ${n} 分钟`, now: '现在', unavailable: '此版本的 Portway 不保存调用历史。',
-    p50: 'p50', p95: 'p95', p99: 'p99', filter: '筛选调用', tryTool: '试用工具', elapsed: '已进行',
+    peak: (n) => `峰值 ${n}/秒`, p50: 'p50', p95: 'p95', p99: 'p99', filter: '筛选调用', tryTool: '试用工具', elapsed: '已进行',
   },
   settings: {
     title: '设置', appearance: '外观', theme: '主题', system: '跟随系统', light: '浅色', dark: '深色', language: '语言', sources: '配置文件',

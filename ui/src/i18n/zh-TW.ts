@@ -93,7 +93,7 @@ const zhTW: Dictionary = {
     title: '活動', inFlight: '進行中', history: '歷史', perSecond: '每秒呼叫', errors: '錯誤率', latency: '延遲', emptyTitle: '還沒有呼叫',
     emptyText: '用戶端或你自己呼叫工具時，會立即顯示在這裡。', server: '服務', tool: '工具', entry: '入口', at: '時間', took: '耗時', outcome: '結果', admin: '管理員',
     ok: '成功', tool_error: '工具錯誤', error: '失敗', cancelled: '已取消', none: '目前沒有進行中的呼叫。', lastMinutes: (n) => `最近 ${n} 分鐘`, now: '現在', unavailable: '此版本的 Portway 不保存呼叫歷史。',
-    p50: 'p50', p95: 'p95', p99: 'p99', filter: '篩選呼叫', tryTool: '試用工具', elapsed: '已進行',
+    peak: (n) => `峰值 ${n}/秒`, p50: 'p50', p95: 'p95', p99: 'p99', filter: '篩選呼叫', tryTool: '試用工具', elapsed: '已進行',
   },
   settings: {
     title: '設定', appearance: '外觀', theme: '主題', system: '跟隨系統', light: '淺色', dark: '深色', language: '語言', sources: '設定檔',

@@ -37,7 +37,7 @@ export function clock(at: number, language: string): string {
 }
 
 export function moment(at: number | string, language: string): string {
-  return new Date(at).toLocaleString(language, { dateStyle: 'medium', timeStyle: 'short', hour12: false });
+  return new Date(at).toLocaleString(language, { dateStyle: 'medium', timeStyle: 'medium', hour12: false });
 }
 
 export function bytes(n: number): string {

@@ -53,7 +53,7 @@ function TextInput({ wired, schema, value, required, onChange }: Props) {
     return <input {...wired} type={type} value={text} onChange={(event) => set(event.target.value)} className="field h-9" />;
   }
   return (
-    <textarea {...wired} rows={1} spellCheck={false} value={text} onChange={(event) => set(event.target.value)} className="field max-h-72 min-h-9 py-1.5 [field-sizing:content]" />
+    <textarea {...wired} rows={1} spellCheck={false} value={text} onChange={(event) => set(event.target.value)} className="field max-h-72 min-h-9 resize-none py-1.5 [field-sizing:content]" />
   );
 }
 

@@ -3,6 +3,21 @@ import { holds, same, until } from '../check.mjs';
 
 const tool = (name) => ({ path: `#/tools/alpha/${name}` });
 
+/** The tools that the holder of a key sees. */
+async function listed(portway, key) {
+  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+  const answer = await fetch(`${portway.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: meta } }),
+  });
+  const text = await answer.text();
+  return JSON.parse(text.startsWith('{') ? text : /^data: ?(.*)$/m.exec(text)[1]).result.tools;
+}
+
 export const paths = {
   async 'k3 without a session the token is asked for'({ open, portway }) {
     const { page, done } = await open({ signedIn: false });
@@ -112,6 +127,7 @@ export const paths = {
       await page.getByRole('button', { name: client, exact: true }).click();
       holds((await page.locator('[data-settings]').innerText()).includes(key), `the settings for ${client} have the key`);
     }
+    same((await listed(portway, key)).map(({ name }) => name), ['echo'], 'what a client with that key sees');
     await page.getByRole('button', { name: 'Done' }).click();
     const [entry] = (await portway.api('GET', '/api/v1/mcp_v2')).items.filter(({ name }) => name === 'my client');
     same((await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.map(({ name, status }) => [name, status]), [['echo', true]], 'what is bound');

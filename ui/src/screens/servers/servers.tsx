@@ -65,7 +65,7 @@ function Bar({ query, setQuery, filter, setFilter }: BarProps) {
           {t.servers.add}
         </Button>
       </div>
-      <div className="flex flex-wrap items-center gap-2">
+      {n.all === 0 ? null : <div className="flex flex-wrap items-center gap-2">
         <div className="flex min-w-52 flex-1">
           <Search main label={t.servers.search} value={query} onChange={setQuery} />
         </div>
@@ -85,7 +85,7 @@ function Bar({ query, setQuery, filter, setFilter }: BarProps) {
               ),
             }))}
         />
-      </div>
+      </div>}
     </div>
   );
 }
