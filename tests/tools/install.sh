@@ -12,6 +12,8 @@ command -v node >/dev/null && command -v npm >/dev/null || missing+=(nodejs npm)
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 command -v git >/dev/null || missing+=(git)
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
+ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing+=(postgresql)
+command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing+=(pgbouncer)
 if ((${#missing[@]})); then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         apt-get update -qq

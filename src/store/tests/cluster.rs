@@ -183,6 +183,57 @@ impl Cluster {
     }
 }
 
+/// `pgbouncer` before a cluster, ended when dropped.
+pub struct Pooler {
+    pub port: u16,
+    child: Child,
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Cluster {
+    pub fn pooler(&self, mode: &str) -> Pooler {
+        let port = free_port();
+        let users = self.directory.join("users");
+        std::fs::write(&users, format!("\"postgres\" \"{PASSWORD}\"\n")).unwrap();
+        let file = self.directory.join(format!("{mode}.ini"));
+        let settings = format!(
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\n\
+             listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+             auth_type = plain\nauth_file = {}\npool_mode = {mode}\n",
+            self.port,
+            users.display()
+        );
+        std::fs::write(&file, settings).unwrap();
+        // Like PostgreSQL it will not be root.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig=KILL"]);
+        if nix::unistd::geteuid().is_root() {
+            command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
+        }
+        let log = std::fs::File::create(self.directory.join("pooler.log")).unwrap();
+        let child = command
+            .arg("/usr/sbin/pgbouncer")
+            .arg(&file)
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let pooler = Pooler { port, child };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < deadline, "pgbouncer does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        pooler
+    }
+}
+
 /// The one for all tests that leave it alone.
 pub fn shared() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();

@@ -1,1 +1,95 @@
-//! PostgreSQL itself under faults.
+//! PostgreSQL itself: its tables, its faults, several processes on one.
+
+use std::time::{Duration, Instant};
+
+use super::cluster::{self, Cluster};
+use super::rounds;
+use crate::config::Secret;
+use crate::store::*;
+
+mod faults;
+mod replicas;
+mod scale;
+mod tables;
+
+const ALL: Whose = Whose::Everybodys;
+
+async fn open(cluster: &Cluster, database: &str) -> PostgresStore {
+    let url = Secret::new(cluster.url(database));
+    PostgresStore::open(&url).await.unwrap()
+}
+
+async fn refused(url: &str) -> StoreError {
+    match PostgresStore::open(&Secret::new(url)).await {
+        Ok(_) => panic!("{url} was opened"),
+        Err(error) => error,
+    }
+}
+
+async fn tool(store: &dyn Store, name: &str) -> ToolId {
+    let new = NewTool {
+        owner: "me".into(),
+        name: name.into(),
+        description: None,
+        server: "files".into(),
+        tool: name.into(),
+    };
+    match store.create_tool(new, None).await.unwrap() {
+        Created::New(tool) => tool.id,
+        earlier => panic!("{earlier:?}"),
+    }
+}
+
+fn new_entry(tools: &[ToolId]) -> (KeyDigest, NewEntry) {
+    let key = ApiKey::random().unwrap();
+    let bindings = tools.iter().map(|tool| NewBinding {
+        tool: *tool,
+        enabled: true,
+    });
+    let new = NewEntry {
+        owner: "me".into(),
+        name: "desk".into(),
+        enabled: true,
+        key: key.record(None),
+        exposes: Exposes::default(),
+        bindings: bindings.collect(),
+    };
+    (key.digest(), new)
+}
+
+async fn entry(store: &dyn Store, tools: &[ToolId]) -> (KeyDigest, EntryId) {
+    let (key, new) = new_entry(tools);
+    match store.create_entry(new, None).await.unwrap() {
+        Created::New(entry) => (key, entry.id),
+        earlier => panic!("{earlier:?}"),
+    }
+}
+
+/// As the edge does it.
+async fn granted(
+    store: &dyn Store,
+    key: &KeyDigest,
+) -> Result<Option<std::sync::Arc<Grant>>, StoreError> {
+    match store.grant(key) {
+        Granted::Yes(grant) => Ok(Some(grant)),
+        Granted::No => Ok(None),
+        Granted::Ask => store.ask(key).await,
+    }
+}
+
+/// Until it is so; how long that took.
+async fn eventually(what: &str, mut so: impl AsyncFnMut() -> bool) -> Duration {
+    let start = Instant::now();
+    while !so().await {
+        assert!(start.elapsed() < Duration::from_secs(30), "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    start.elapsed()
+}
+
+fn switch(enabled: bool) -> EntryChange {
+    EntryChange {
+        enabled: Some(enabled),
+        ..EntryChange::default()
+    }
+}

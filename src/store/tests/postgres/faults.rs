@@ -1,0 +1,167 @@
+//! A database that goes away, hangs, or loses a process in the middle.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f7_a_restart_costs_writes_for_a_moment_and_calls_nothing() {
+    let mut cluster = tokio::task::spawn_blocking(Cluster::start).await.unwrap();
+    let database = cluster.database();
+    let store = Arc::new(open(&cluster, &database).await);
+    let (key, desk) = entry(&*store, &[tool(&*store, "read").await]).await;
+    let (good, bad) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let calls = tokio::spawn({
+        let (store, good, bad) = (store.clone(), good.clone(), bad.clone());
+        async move {
+            let mut every = tokio::time::interval(Duration::from_millis(5));
+            loop {
+                every.tick().await;
+                let (store, good, bad) = (store.clone(), good.clone(), bad.clone());
+                tokio::spawn(async move {
+                    let open = matches!(granted(&*store, &key).await, Ok(Some(_)));
+                    let count = if open { good } else { bad };
+                    count.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        }
+    });
+    let mut worst = Duration::ZERO;
+    for _ in 0..rounds(2, 10) {
+        cluster.restart();
+        let mut refused = 0;
+        eventually("a write fails", async || {
+            let written = store.update_entry(&ALL, desk, EntryChange::default()).await;
+            let failed = matches!(
+                &written,
+                Err(error) if matches!(error.kind, StoreErrorKind::Unavailable(_))
+            );
+            refused += usize::from(failed);
+            assert!(written.is_ok() || failed, "{written:?}");
+            failed
+        })
+        .await;
+        cluster = tokio::task::spawn_blocking(move || {
+            cluster.restarted();
+            cluster
+        })
+        .await
+        .unwrap();
+        let back = eventually("writes work", async || {
+            store.create_entry(new_entry(&[]).1, None).await.is_ok()
+        });
+        worst = worst.max(back.await);
+        eventually("all is well", async || store.trouble().is_none()).await;
+    }
+    calls.abort();
+    let (good, bad) = (good.load(Ordering::Relaxed), bad.load(Ordering::Relaxed));
+    println!("{good} calls, {bad} failed; writes were back after {worst:?} at worst");
+    assert!(good > 100 && good >= 99 * bad, "{good} good, {bad} bad");
+    assert!(worst < Duration::from_secs(5), "{worst:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f7_a_database_that_hangs_is_503_within_three_seconds() {
+    let cluster = tokio::task::spawn_blocking(Cluster::start).await.unwrap();
+    let database = cluster.database();
+    let store = Arc::new(open(&cluster, &database).await);
+    let (key, desk) = entry(&*store, &[]).await;
+    cluster.freeze(true);
+    let start = Instant::now();
+    let tasks = |runtime: tokio::runtime::Handle| runtime.metrics().num_alive_tasks();
+    let before = tasks(tokio::runtime::Handle::current());
+    let mut worst = Duration::ZERO;
+    while start.elapsed() < Duration::from_secs(6) {
+        let mut writes = tokio::task::JoinSet::new();
+        for _ in 0..20 {
+            let store = store.clone();
+            writes.spawn(async move {
+                let start = Instant::now();
+                let written = store.update_entry(&ALL, desk, switch(true)).await;
+                (start.elapsed(), written)
+            });
+        }
+        while let Some(done) = writes.join_next().await {
+            let (took, written) = done.unwrap();
+            worst = worst.max(took);
+            let kind = written.unwrap_err().kind;
+            assert!(matches!(kind, StoreErrorKind::Unavailable(_)), "{kind:?}");
+        }
+        let call = Instant::now();
+        assert!(granted(&*store, &key).await.unwrap().is_some());
+        worst = worst.max(call.elapsed());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let after = tasks(tokio::runtime::Handle::current());
+    let unknown = granted(&*store, &KeyDigest::of("unknown")).await;
+    assert!(unknown.is_err(), "nobody knows");
+    assert!(store.trouble().unwrap().contains("has not answered"));
+    cluster.freeze(false);
+    let back = eventually("writes work", async || {
+        store.update_entry(&ALL, desk, switch(false)).await.is_ok()
+    })
+    .await;
+    println!("refused within {worst:?}; {before} tasks, then {after}; back after {back:?}");
+    assert!(worst < Duration::from_secs(3), "{worst:?}");
+    assert!(after < before + 40, "{before} tasks became {after}");
+    assert!(back < Duration::from_secs(5), "{back:?}");
+    assert!(granted(&*store, &key).await.unwrap().is_none());
+}
+
+/// A process that dies in the middle: the database ends what it had begun.
+#[tokio::test(flavor = "multi_thread")]
+async fn e4_killed_at_any_binding_nothing_is_kept() {
+    let cluster = cluster::shared();
+    let database = cluster.database();
+    let store = Arc::new(open(cluster, &database).await);
+    let mut tools = Vec::new();
+    for k in 0..5 {
+        tools.push(tool(&*store, &format!("t{k}")).await);
+    }
+    // The k-th binding is where it stops, until its connection is ended.
+    cluster.sql(
+        &database,
+        "create table public.stop_at (tool bigint); \
+         create function public.stop() returns trigger language plpgsql as $$ begin \
+         if exists (select 1 from public.stop_at where tool = new.tool_id) \
+         then perform pg_sleep(10); end if; return new; end $$; \
+         create trigger stop before insert on public.mcp_binding \
+         for each row execute function public.stop()",
+    );
+    let rows = "select (select count(*) from mcp_v2) || ' ' || (select count(*) from mcp_binding) \
+                || ' ' || (select count(*) from mcp_idempotency)";
+    for stop in &tools {
+        let at = format!("truncate stop_at; insert into stop_at values ({stop})");
+        cluster.sql(&database, &at);
+        let (_, new) = new_entry(&tools);
+        let once = Once {
+            key: [7; 32],
+            body: [8; 32],
+        };
+        let creating = tokio::spawn({
+            let store = store.clone();
+            async move { store.create_entry(new, Some(once)).await }
+        });
+        let sleeping = "select pg_terminate_backend(pid) from pg_stat_activity \
+             where datname = current_database() and wait_event = 'PgSleep'";
+        eventually("it is in the middle", async || {
+            cluster.sql(&database, sleeping) == "t"
+        })
+        .await;
+        let error = creating.await.unwrap().unwrap_err();
+        assert!(
+            matches!(error.kind, StoreErrorKind::Unavailable(_)),
+            "{error}"
+        );
+        assert_eq!(cluster.sql(&database, rows), "0 0 0", "stopped at {stop}");
+        eventually("all is well", async || store.trouble().is_none()).await;
+    }
+    cluster.sql(&database, "truncate stop_at");
+    let (key, _) = entry(&*store, &tools).await;
+    assert_eq!(
+        granted(&*store, &key).await.unwrap().unwrap().tools.len(),
+        5
+    );
+    assert_eq!(cluster.sql(&database, rows), "1 5 0");
+}
