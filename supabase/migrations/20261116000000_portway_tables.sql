@@ -26,8 +26,8 @@ create table if not exists public.mcp_v2 (
     constraint mcp_v2_of_user unique (id, user_id),
     constraint mcp_v2_key_is_a_digest check (octet_length(key_digest) = 32),
     constraint mcp_v2_hint_length check (char_length(key_hint) <= 16),
-    constraint mcp_v2_user_length check (char_length(user_id) between 1 and 10000),
-    constraint mcp_v2_name_length check (char_length(name) between 1 and 10000)
+    constraint mcp_v2_user_length check (char_length(user_id) between 1 and 20000),
+    constraint mcp_v2_name_length check (char_length(name) between 1 and 20000)
 );
 create index if not exists mcp_v2_by_user on public.mcp_v2 (user_id, id);
 
@@ -42,11 +42,11 @@ create table if not exists public.tool (
     updated_at timestamptz not null default now(),
     constraint tool_of_user unique (id, user_id),
     constraint tool_named unique (id, name),
-    constraint tool_user_length check (char_length(user_id) between 1 and 10000),
-    constraint tool_name_length check (char_length(name) between 1 and 10000),
+    constraint tool_user_length check (char_length(user_id) between 1 and 20000),
+    constraint tool_name_length check (char_length(name) between 1 and 20000),
     constraint tool_description_length check (char_length(description) <= 100000),
-    constraint tool_server_length check (char_length(server) between 1 and 10000),
-    constraint tool_tool_length check (char_length(tool) between 1 and 10000)
+    constraint tool_server_length check (char_length(server) between 1 and 20000),
+    constraint tool_tool_length check (char_length(tool) between 1 and 20000)
 );
 create index if not exists tool_by_user on public.tool (user_id, id);
 
@@ -89,8 +89,8 @@ create table if not exists public.mcp (
     constraint mcp_key unique (key_digest),
     constraint mcp_key_is_a_digest check (octet_length(key_digest) = 32),
     constraint mcp_hint_length check (char_length(key_hint) <= 16),
-    constraint mcp_user_length check (char_length(user_id) between 1 and 10000),
-    constraint mcp_name_length check (char_length(name) between 1 and 10000)
+    constraint mcp_user_length check (char_length(user_id) between 1 and 20000),
+    constraint mcp_name_length check (char_length(name) between 1 and 20000)
 );
 create index if not exists mcp_by_user on public.mcp (user_id, id);
 
@@ -102,7 +102,7 @@ create table if not exists public.mcp_server (
     run boolean,
     created_at timestamptz not null default now(),
     constraint mcp_server_name unique (name),
-    constraint mcp_server_name_length check (char_length(name) between 1 and 10000)
+    constraint mcp_server_name_length check (char_length(name) between 1 and 20000)
 );
 
 -- What to run, for the servers that no file defines. A table of its own: a
@@ -111,7 +111,7 @@ create table if not exists public.mcp_server (
 create table if not exists public.mcp_server_definition (
     name text primary key,
     definition json not null,
-    constraint mcp_server_definition_name_length check (char_length(name) between 1 and 10000)
+    constraint mcp_server_definition_name_length check (char_length(name) between 1 and 20000)
 );
 
 -- Creates that may be asked for again (`Idempotency-Key`).

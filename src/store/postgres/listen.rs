@@ -113,17 +113,19 @@ impl Keeper {
         }
         self.link.renew();
         self.link.standing.set_behind();
-        match listening {
-            Ok(listener) => {
-                self.mirror.reload(true).await.ok()?;
+        // One that can be asked, but does not tell, is asked again and again.
+        let read = self.mirror.reload(listening.is_ok()).await;
+        match (read, listening) {
+            (Ok(()), Ok(listener)) => {
                 tracing::info!("changes in the database are being heard of again");
                 Some(listener)
             }
-            // It can be asked, but does not tell: so ask, again and again.
-            Err(_) => {
-                if self.mirror.reload(false).await.is_ok() {
-                    self.link.standing.set_read();
-                }
+            (Ok(()), Err(_)) => {
+                self.link.standing.set_read();
+                None
+            }
+            (Err(_), _) => {
+                self.link.standing.set_away();
                 None
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::{Executor, Row};
+use sqlx::{Connection, Executor, Row};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use super::super::records::{Entry, EntryId};
@@ -282,11 +282,13 @@ async fn load(link: &Arc<Link>, few: Few) -> Result<Vec<(EntryId, Option<Grant>)
 
 async fn select(connection: &mut PgConnection, few: Few) -> Result<Vec<PgRow>, Fault> {
     let Some((ids, keys)) = few else {
-        connection.execute("set statement_timeout = '60s'").await?;
+        // In a transaction, so that the longer limit ends with it.
+        let mut whole = connection.begin().await?;
+        whole.execute("set local statement_timeout = '60s'").await?;
         let rows = sqlx::query(select_grants!("where e.status"))
-            .fetch_all(&mut *connection)
+            .fetch_all(&mut *whole)
             .await?;
-        connection.execute("set statement_timeout = '2s'").await?;
+        whole.commit().await?;
         return Ok(rows);
     };
     let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
