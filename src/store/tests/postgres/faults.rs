@@ -130,7 +130,7 @@ async fn e4_killed_at_any_binding_nothing_is_kept() {
     );
     let rows = "select (select count(*) from mcp_v2) || ' ' || (select count(*) from mcp_binding) \
                 || ' ' || (select count(*) from mcp_idempotency)";
-    for stop in &tools {
+    for stop in tools.iter().cycle().take(rounds(5, 200)) {
         let at = format!("truncate stop_at; insert into stop_at values ({stop})");
         cluster.sql(&database, &at);
         let (_, new) = new_entry(&tools);
