@@ -13,6 +13,7 @@ use super::super::{
     StoreErrorKind,
 };
 use super::link::{Doing, LIMIT, LONG};
+use super::mirror::Failed;
 use super::standing::{FROM_MEMORY, Memory};
 use super::{PostgresStore, bindings, entries, instances, servers, tools};
 use crate::config::ServerName;
@@ -308,20 +309,24 @@ impl Store for PostgresStore {
     async fn ask(&self, key: &KeyDigest) -> Result<Option<Arc<Grant>>, StoreError> {
         // Where it is known that nobody answers, nobody waits.
         let asked = match self.link.standing.is_away() {
-            true => Err(StoreErrorKind::Unavailable(
-                "the database does not answer".to_owned(),
-            )),
+            true => Err(Failed {
+                kind: StoreErrorKind::Unavailable("the database does not answer".to_owned()),
+                away: true,
+            }),
             false => self.mirror.ask(*key).await,
         };
-        match (asked, self.link.standing.memory()) {
-            (Ok(grant), _) => Ok(grant),
-            (Err(kind), Memory::Away(unheard)) if unheard < FROM_MEMORY => {
-                match self.mirror.grants.find(key) {
-                    Some(grant) => Ok(Some(grant)),
-                    None => Err(kind.during("look up the key")),
-                }
-            }
-            (Err(kind), _) => Err(kind.during("look up the key")),
+        let failed = match asked {
+            Ok(grant) => return Ok(grant),
+            Err(failed) => failed,
+        };
+        let standing = &self.link.standing;
+        let in_step = standing.memory() == Memory::InStep;
+        let remembered = self.mirror.grants.find(key);
+        let good = in_step || (failed.away && standing.unheard() < FROM_MEMORY);
+        match remembered {
+            Some(grant) if good => Ok(Some(grant)),
+            None if in_step => Ok(None),
+            _ => Err(failed.kind.during("look up the key")),
         }
     }
 

@@ -45,7 +45,21 @@ struct Wanted {
 
 struct Request {
     wanted: Wanted,
-    reply: oneshot::Sender<Result<Leaving, StoreErrorKind>>,
+    reply: oneshot::Sender<Result<Leaving, Failed>>,
+}
+
+/// Why there was no answer.
+#[derive(Clone)]
+pub(super) struct Failed {
+    pub(super) kind: StoreErrorKind,
+    /// The database could not be reached.
+    pub(super) away: bool,
+}
+
+impl From<Failed> for StoreErrorKind {
+    fn from(failed: Failed) -> StoreErrorKind {
+        failed.kind
+    }
 }
 
 /// Grants out of force through which calls may still be passing.
@@ -94,7 +108,7 @@ impl Mirror {
         }
     }
 
-    pub(super) async fn ask(&self, key: KeyDigest) -> Result<Option<Arc<Grant>>, StoreErrorKind> {
+    pub(super) async fn ask(&self, key: KeyDigest) -> Result<Option<Arc<Grant>>, Failed> {
         let wanted = Wanted {
             keys: vec![key],
             ..Wanted::default()
@@ -112,18 +126,18 @@ impl Mirror {
             ..Wanted::default()
         };
         let leaving = self.request(wanted)?.await;
-        leaving.unwrap_or_else(|_| Err(closed())).map(drop)
+        leaving.unwrap_or_else(|_| Err(closed()))?;
+        Ok(())
     }
 
     fn request(
         &self,
         wanted: Wanted,
-    ) -> Result<oneshot::Receiver<Result<Leaving, StoreErrorKind>>, StoreErrorKind> {
+    ) -> Result<oneshot::Receiver<Result<Leaving, Failed>>, Failed> {
         let (reply, answered) = oneshot::channel();
         let request = Request { wanted, reply };
-        self.requests.try_send(request).map_err(|_| {
-            StoreErrorKind::Unavailable("too many wait for the database".to_owned())
-        })?;
+        let sent = self.requests.try_send(request);
+        sent.map_err(|_| Failed::here("too many wait for the database"))?;
         Ok(answered)
     }
 
@@ -133,8 +147,18 @@ impl Mirror {
     }
 }
 
-fn closed() -> StoreErrorKind {
-    StoreErrorKind::Unavailable("the store is closed".to_owned())
+impl Failed {
+    /// For a reason that is not the database's.
+    fn here(text: &str) -> Failed {
+        Failed {
+            kind: StoreErrorKind::Unavailable(text.to_owned()),
+            away: false,
+        }
+    }
+}
+
+fn closed() -> Failed {
+    Failed::here("the store is closed")
 }
 
 struct Reader {
@@ -153,7 +177,7 @@ impl Reader {
             for request in batch.drain(..) {
                 let answer = match &outcome {
                     Ok(()) => Ok(self.leaving_of(&request.wanted)),
-                    Err(kind) => Err(kind.clone()),
+                    Err(failed) => Err(failed.clone()),
                 };
                 // Who asked may have gone.
                 let _ = request.reply.send(answer);
@@ -168,7 +192,7 @@ impl Reader {
         self.leaving.iter().filter(concerns).cloned().collect()
     }
 
-    async fn read(&mut self, wanted: &Wanted) -> Result<(), StoreErrorKind> {
+    async fn read(&mut self, wanted: &Wanted) -> Result<(), Failed> {
         let mut entries: BTreeSet<EntryId> = wanted.entries.iter().copied().collect();
         // A key may have opened another entry before.
         let known = wanted
@@ -187,7 +211,9 @@ impl Reader {
             Ok(found) => found,
             Err(fault) => {
                 self.give_up(wanted, &fault);
-                return Err(fault.kind());
+                let away = fault.is_connection();
+                let kind = fault.kind();
+                return Err(Failed { kind, away });
             }
         };
         if wanted.everything {

@@ -53,7 +53,8 @@ impl Standing {
         self.mode.load(Ordering::Acquire) == AWAY
     }
 
-    fn unheard(&self) -> Duration {
+    /// How long ago memory was last in step, where it is not.
+    pub(super) fn unheard(&self) -> Duration {
         let last = Duration::from_millis(self.in_step.load(Ordering::Acquire));
         self.start.elapsed().saturating_sub(last)
     }

@@ -28,7 +28,7 @@ async fn f7_a_restart_costs_writes_for_a_moment_and_calls_nothing() {
         }
     });
     let (mut worst, mut refused) = (Duration::ZERO, 0);
-    for _ in 0..rounds(2, 10) {
+    for _ in 0..rounds(4, 20) {
         cluster.restart();
         let restarting = tokio::task::spawn_blocking(move || {
             cluster.restarted();
