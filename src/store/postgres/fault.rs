@@ -89,6 +89,8 @@ impl Fault {
                 | sqlx::Error::Tls(_)
                 | sqlx::Error::PoolTimedOut
                 | sqlx::Error::PoolClosed
+                | sqlx::Error::BeginFailed
+                | sqlx::Error::WorkerCrashed
                 | sqlx::Error::Protocol(_),
             ) => true,
             Fault::Sql(_) => self.code().is_some_and(|code| away(&code)),

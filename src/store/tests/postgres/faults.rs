@@ -20,7 +20,11 @@ async fn f7_a_restart_costs_writes_for_a_moment_and_calls_nothing() {
                 every.tick().await;
                 let (store, good, bad) = (store.clone(), good.clone(), bad.clone());
                 tokio::spawn(async move {
-                    let open = matches!(granted(&*store, &key).await, Ok(Some(_)));
+                    let answer = granted(&*store, &key).await;
+                    let open = matches!(answer, Ok(Some(_)));
+                    if !open {
+                        println!("not open: {answer:?}");
+                    }
                     let count = if open { good } else { bad };
                     count.fetch_add(1, Ordering::Relaxed);
                 });
