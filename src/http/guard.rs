@@ -29,6 +29,7 @@ use super::hosts::HostPolicy;
 use super::json;
 use super::mcp;
 use super::principal::Principal;
+use super::records::BY_KEY;
 use super::users::Users;
 use crate::store::Store;
 
@@ -94,7 +95,8 @@ impl Guard {
         };
         Ok(Passed {
             principal,
-            public,
+            // What a key in the path opens is for its holder alone.
+            public: public && knock.matched != Some(BY_KEY),
             _room: self.make_room(knock.length)?,
         })
     }
@@ -164,6 +166,7 @@ pub(super) struct Knock<'a> {
 pub(super) struct Passed {
     /// None where none is asked for.
     pub principal: Option<Principal>,
+    /// The answer is for anybody, and may be kept.
     pub public: bool,
     /// Freed when the request has been handled.
     _room: Option<OwnedSemaphorePermit>,

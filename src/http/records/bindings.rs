@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::{StatusCode, header};
+use http::StatusCode;
 use serde::Deserialize;
 
 use super::answers::{BoundAnswer, Items};
@@ -102,13 +102,15 @@ pub(super) async fn tools(
     Ok(Json(which.of(bound)))
 }
 
-/// No principal: the key in the path opens this and nothing else.
+/// No principal: the key in the path opens this and nothing else. Whatever
+/// opens nothing is refused in the same words, also what is no text.
 pub(super) async fn tools_by_key(
     State(records): State<Records>,
-    Path(key): Path,
+    key: Result<Path, ApiError>,
     Query(which): Query<Which>,
-) -> Result<Response, ApiError> {
+) -> Result<Json<Items<BoundAnswer>>, ApiError> {
     let refused = || ApiError::not_found("there is no entry with this key");
+    let Path(key) = key.map_err(|_| refused())?;
     let key = ApiKey::given(&key).digest();
     let grant = match records.store.grant(&key) {
         Granted::Yes(grant) => Some(grant),
@@ -121,10 +123,7 @@ pub(super) async fn tools_by_key(
         .store
         .bindings(&Whose::Everybodys, grant.entry)
         .await?;
-    let answer = which.of(bound.ok_or_else(refused)?);
-    // The guard says this where a credential was asked for.
-    let headers = [(header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Json(answer)).into_response())
+    Ok(Json(which.of(bound.ok_or_else(refused)?)))
 }
 
 impl Records {
