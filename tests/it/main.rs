@@ -26,6 +26,9 @@ mod b_plan;
 mod b_reload;
 mod c_connections;
 mod c_isolation;
+#[path = "../../src/store/tests/cluster.rs"]
+#[allow(dead_code, reason = "the tests of the store use the rest")]
+mod cluster;
 mod conformance;
 mod d_catalog;
 mod d_limits;
@@ -33,6 +36,7 @@ mod d_tools;
 mod e_door;
 mod e_entries;
 mod e_records;
+mod e_served;
 mod edge;
 mod f_replicas;
 mod fidelity;

@@ -87,7 +87,7 @@ async fn k4_an_entry_has_the_old_transport() {
 }
 
 /// An answer as it stands on the wire, but for the time of day.
-async fn raw(app: &App, method: &str, path: &str, body: &str) -> String {
+pub async fn raw(app: &App, method: &str, path: &str, body: &str) -> String {
     let host = app.url.strip_prefix("http://").unwrap();
     raw_for(app, host, method, path, body).await
 }

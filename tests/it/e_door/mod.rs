@@ -1,7 +1,7 @@
 //! Who is asking: keys of entries in headers and in addresses, the service
 //! behind a relay, and the tokens of users.
 
-mod entries;
+pub mod entries;
 mod keys;
 mod relay;
 mod users;

@@ -13,23 +13,34 @@ mod tools;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, App, Setup, TOKEN, setup};
+use crate::cluster::{self, Cluster};
 
 /// Where records are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
     Json,
+    Supabase,
 }
 
 impl Storage {
     pub fn setup(self) -> Setup {
         match self {
             Storage::Json => setup(),
+            Storage::Supabase => on_database(setup(), cluster::shared()),
         }
     }
 
     pub async fn start(self) -> App {
         self.setup().start().await
     }
+}
+
+/// With a new database in place of a file.
+pub fn on_database(setup: Setup, cluster: &Cluster) -> Setup {
+    let url = cluster.url(&cluster.database());
+    setup
+        .env("STORAGE_TYPE", "supabase")
+        .env("SUPABASE_DB_URL", &url)
 }
 
 /// The stories of a file, once for each store.
@@ -43,9 +54,18 @@ macro_rules! on_each_store {
                 }
             )+
         }
+
+        mod supabase {
+            $(
+                #[tokio::test]
+                async fn $story() {
+                    super::$story(crate::e_records::Storage::Supabase).await;
+                }
+            )+
+        }
     };
 }
-use on_each_store;
+pub(crate) use on_each_store;
 
 pub const TOOLS: &str = "/api/v1/tools";
 pub const ENTRIES: &str = "/api/v1/mcp_v2";

@@ -1,0 +1,157 @@
+//! Entries from end to end: made over REST, used over MCP through every door
+//! by clients of both eras, on each store.
+
+mod keys;
+mod links;
+mod matrix;
+mod revoked;
+
+use serde_json::{Value, json};
+
+use crate::app::{Answer, App, fixtures};
+use crate::e_records::{Storage, TOOLS, number, text};
+use crate::mcp_front::{BOTH, MODERN, modern_body};
+
+/// How an entry is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Its own address.
+    Address,
+    /// The shared endpoint, with its key in a header.
+    Header,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speech {
+    Legacy,
+    Modern,
+}
+
+pub const WAYS: [(Way, Speech); 4] = [
+    (Way::Address, Speech::Modern),
+    (Way::Header, Speech::Modern),
+    (Way::Address, Speech::Legacy),
+    (Way::Header, Speech::Legacy),
+];
+
+/// Somebody who has a key, and a session where they need one.
+#[derive(Clone)]
+pub struct Agent<'a> {
+    app: &'a App,
+    path: String,
+    headers: Vec<(&'static str, String)>,
+    speech: Speech,
+}
+
+impl<'a> Agent<'a> {
+    pub async fn new(app: &'a App, key: &str, (way, speech): (Way, Speech)) -> Agent<'a> {
+        let mut headers = vec![("accept", BOTH.to_owned())];
+        let path = match way {
+            Way::Address => format!("/api/v1/mcp_v2/server/{key}"),
+            Way::Header => {
+                headers.push(("x-api-key", key.to_owned()));
+                "/mcp".to_owned()
+            }
+        };
+        let mut agent = Agent {
+            app,
+            path,
+            headers,
+            speech,
+        };
+        if speech == Speech::Legacy {
+            agent.greet().await;
+        }
+        agent
+    }
+
+    async fn greet(&mut self) {
+        let params = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let hello = self.send("initialize", params).await;
+        assert_eq!(hello.status, 200, "{}", hello.text);
+        let session = hello.headers["mcp-session-id"].to_str().unwrap();
+        self.headers.push(("mcp-session-id", session.to_owned()));
+    }
+
+    /// The answer as it came.
+    pub async fn send(&self, method: &str, params: Value) -> Answer {
+        let mut headers: Vec<(&str, &str)> = self
+            .headers
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let name = ["name", "uri"].iter().find_map(|key| params[*key].as_str());
+        let name = name.map(ToOwned::to_owned);
+        let body = match self.speech {
+            Speech::Legacy => {
+                json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+            }
+            Speech::Modern => modern_body(1, method, params),
+        };
+        if self.speech == Speech::Modern {
+            headers.push(("mcp-protocol-version", MODERN));
+            headers.push(("mcp-method", method));
+            headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
+        }
+        let (path, body) = (&self.path, Some(body.to_string()));
+        self.app.request("POST", path, body, &headers).await
+    }
+
+    /// The JSON-RPC answer, or the refusal of the front.
+    pub async fn ask(&self, method: &str, params: Value) -> Value {
+        let answer = self.send(method, params).await;
+        if !answer.body.is_null() {
+            return answer.body;
+        }
+        let lines = answer.text.lines().rev();
+        let mut data = lines.filter_map(|line| line.strip_prefix("data:"));
+        let last = data.next().and_then(|data| serde_json::from_str(data).ok());
+        last.unwrap_or_else(|| panic!("{method}: {answer:?}"))
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.ask("tools/call", params).await
+    }
+
+    /// The names of the tools it sees, in order.
+    pub async fn names(&self) -> Vec<String> {
+        let listed = self.ask("tools/list", json!({})).await;
+        let tools = listed["result"]["tools"].as_array();
+        let tools = tools.unwrap_or_else(|| panic!("{listed:#}"));
+        let mut names: Vec<String> = tools
+            .iter()
+            .map(|tool| text(&tool["name"]).to_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// The text of a tool's answer, or the message of whoever refused.
+#[track_caller]
+pub fn told(answer: &Value) -> &str {
+    let said = &answer["result"]["content"][0]["text"];
+    let said = said.as_str().or(answer["error"]["message"].as_str());
+    said.unwrap_or_else(|| panic!("{answer:#}"))
+}
+
+impl App {
+    /// The id of a record for a tool of a server.
+    pub async fn tool_of(&self, name: &str, server: &str, tool: &str) -> i64 {
+        let body = json!({"name": name, "server": server, "tool": tool});
+        number(&self.post(TOOLS, body).await.expect(201)["id"])
+    }
+}
+
+/// Portway with fixtures, all of them up.
+pub async fn with_fixtures(storage: Storage, servers: &[(&str, &[&str])]) -> App {
+    let app = storage.setup().mcp(fixtures(servers)).start().await;
+    for (name, _) in servers {
+        app.until_status(name, "connected").await;
+    }
+    app
+}
