@@ -278,6 +278,18 @@ impl App {
         body: Option<String>,
         headers: &[(&str, &str)],
     ) -> Answer {
+        let answer = self.try_request(method, path, body, headers).await;
+        answer.unwrap_or_else(|| panic!("{method} {path}: cut off; log: {}", self.log()))
+    }
+
+    /// None where the connection did not last until the answer.
+    pub async fn try_request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+        headers: &[(&str, &str)],
+    ) -> Option<Answer> {
         let mut request = http::Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url));
@@ -289,15 +301,15 @@ impl App {
         }
         let request = request.body(Full::from(body.unwrap_or_default())).unwrap();
         let work = async {
-            let (head, body) = self.client.request(request).await.unwrap().into_parts();
-            let bytes = body.collect().await.unwrap().to_bytes();
+            let (head, body) = self.client.request(request).await.ok()?.into_parts();
+            let bytes = body.collect().await.ok()?.to_bytes();
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            Answer {
+            Some(Answer {
                 status: head.status.as_u16(),
                 headers: head.headers,
                 body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
                 text,
-            }
+            })
         };
         let answer = tokio::time::timeout(PATIENCE, work).await;
         answer.unwrap_or_else(|_| panic!("{method} {path}: no answer; log: {}", self.log()))

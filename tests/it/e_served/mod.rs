@@ -2,8 +2,10 @@
 //! by clients of both eras, on each store.
 
 mod keys;
+mod killed;
 mod links;
 mod matrix;
+mod outage;
 mod revoked;
 
 use serde_json::{Value, json};

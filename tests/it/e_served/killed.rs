@@ -1,0 +1,111 @@
+//! Portway killed while entries are being made: each is there with all its
+//! bindings, or not at all.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use super::*;
+use crate::app::PATIENCE;
+use crate::e_records::{BOUND, ENTRIES, each, on_each_store};
+use crate::process::forest::rounds;
+
+on_each_store!(e4_a_kill_leaves_whole_entries_or_none);
+
+const TOOLS: usize = 12;
+const MAKERS: usize = 8;
+
+/// Makes entries without end, every third one with a binding that cannot be;
+/// notes those that were answered. Its name tells how many bindings an entry
+/// must have.
+async fn make(app: &App, maker: usize, ids: &[i64], answered: &mut Vec<String>) {
+    for n in 0.. {
+        let (bindings, broken) = (1 + (n + maker) % TOOLS, n % 3 == 2);
+        let mut tools: Vec<Value> = ids[..bindings]
+            .iter()
+            .map(|id| json!({"tool_id": id}))
+            .collect();
+        let name = match broken {
+            true => {
+                // At each place in turn.
+                tools[n % bindings] = json!({"tool_id": 999_999});
+                "broken".to_owned()
+            }
+            false => format!("{bindings} {maker} {n} {}", app.pid()),
+        };
+        let body = json!({"name": name, "bindings": tools});
+        let bearer = format!("Bearer {}", crate::app::TOKEN);
+        let headers = [("authorization", bearer.as_str())];
+        let sent = app.try_request("POST", BOUND, Some(body.to_string()), &headers);
+        match sent.await {
+            Some(answer) if broken => assert_eq!(answer.status, 404, "{}", answer.text),
+            Some(answer) => {
+                assert_eq!(answer.status, 201, "{}", answer.text);
+                answered.push(name);
+            }
+            None => return,
+        }
+    }
+}
+
+/// Every entry there is, by its name; each has what its name says.
+async fn whole(app: &App) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    loop {
+        let path = format!("{ENTRIES}?limit=1000&skip={}", names.len());
+        let page = app.get(&path).await.expect(200);
+        let (ids, found) = (each(&page, "id"), each(&page, "name"));
+        if ids.is_empty() {
+            return names;
+        }
+        let count = async |id| app.total(&format!("{ENTRIES}/{id}/bindings")).await;
+        let bound = stream::iter(&ids).map(count).buffered(16);
+        let bound: Vec<i64> = bound.collect().await;
+        for (name, bound) in found.iter().zip(bound) {
+            let wanted = text(name).split(' ').next().and_then(|n| n.parse().ok());
+            assert_eq!(wanted, Some(bound), "{name}");
+            assert!(names.insert(text(name).to_owned()), "{name} twice");
+        }
+    }
+}
+
+async fn e4_a_kill_leaves_whole_entries_or_none(storage: Storage) {
+    let mut app = storage.start().await;
+    let mut ids = Vec::new();
+    for tool in 0..TOOLS {
+        ids.push(app.new_tool(&format!("t{tool}")).await);
+    }
+    let mut answered: Vec<String> = Vec::new();
+    let mut kept = 0;
+    let rounds = rounds(3, 200);
+    for round in 0..rounds {
+        let mut notes = vec![Vec::new(); MAKERS];
+        let makers = notes.iter_mut().enumerate();
+        let makers = makers.map(|(maker, notes)| make(&app, maker, &ids, notes));
+        let kill = async {
+            tokio::time::sleep(Duration::from_micros(fastrand::u64(2_000..250_000))).await;
+            app.signal(Signal::SIGKILL);
+        };
+        let work = async { tokio::join!(join_all(makers), kill) };
+        tokio::time::timeout(PATIENCE, work).await.expect("in time");
+        answered.extend(notes.concat());
+        app.ended().await;
+        app = app.setup.start().await;
+        // All of them in the end, and now and then on the way.
+        if round % 50 == 49 || round + 1 == rounds {
+            let there = whole(&app).await;
+            for name in &answered {
+                assert!(there.contains(name), "{name} was answered and is lost");
+            }
+            kept = there.len();
+        }
+    }
+    println!(
+        "{rounds} kills: {} answered, {kept} kept, all whole",
+        answered.len()
+    );
+}
