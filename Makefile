@@ -4,7 +4,7 @@ CARGO ?= cargo
 PROJECT ?= examples/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check soak bench fmt tools console
+.PHONY: help run build test browse check soak bench fmt tools console
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -15,8 +15,13 @@ run: console ## start Portway on examples/quickstart (PROJECT=DIR for another fo
 build: console ## build the release binary
 	$(CARGO) build --release --locked
 
-test: tools check ## everything that must hold before a merge
+test: tools console check ## everything that must hold before a merge
 	$(CARGO) test --locked --no-fail-fast
+	$(MAKE) --no-print-directory browse
+
+browse: console ## walk through the console with a real browser
+	$(CARGO) build --locked --bins --example fixture
+	cd ui && npm run --silent lint && npm test --silent -- $(CURDIR)/target/debug/portway $(CURDIR)/target/debug/examples/fixture
 
 check: ## format, lints, and licences where cargo-deny is installed
 	$(CARGO) fmt --check
@@ -36,7 +41,17 @@ fmt: ## format the sources
 tools: ## install the servers and SDKs that the tests run against
 	@tests/tools/install.sh
 
-console: ## build the web console
-ifneq ($(wildcard ui/package.json),)
-	cd ui && npm ci --no-audit --no-fund && npm run build
+ifneq ($(shell command -v npm),)
+console: ui/dist/index.html ## build the web console
+else
+console:
+	@echo "npm is missing: the web console is left out"
 endif
+
+ui/dist/index.html: ui/node_modules/.package-lock.json $(shell find ui/src ui/index.html ui/vite.config.ts ui/tsconfig.json -type f 2>/dev/null)
+	cd ui && npm run --silent build
+	@touch $@
+
+ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
+	cd ui && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

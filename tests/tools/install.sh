@@ -14,6 +14,10 @@ command -v git >/dev/null || missing+=(git)
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing+=(postgresql)
 command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing+=(pgbouncer)
+command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
+command -v openssl >/dev/null || missing+=(openssl)
+command -v chromium >/dev/null || missing+=(chromium)
+fc-list 2>/dev/null | grep -qi microhei || ls /usr/share/fonts/truetype/wqy/wqy-microhei.ttc >/dev/null 2>&1 || missing+=(fonts-wqy-microhei)
 if ((${#missing[@]})); then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         apt-get update -qq

@@ -1,6 +1,8 @@
 // Walks through the console as a person would: `node tests/run.mjs BINARY
 // FIXTURE [words of the paths to walk]`. BINARY is a Portway, FIXTURE the test
 // server of the repository (`cargo build --example fixture`).
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openBrowser, openPage } from './browser.mjs';
 import { openFront } from './front.mjs';
 import { paths as other } from './paths/other.mjs';
@@ -25,7 +27,14 @@ const front = await openFront(portway);
 const browser = await openBrowser();
 let failed = 0;
 
+// What a busy machine did to a figure it does not do twice.
 for (const [name, walk] of chosen) {
+  const trouble = (await walked(name, walk)) && (await walked(name, walk));
+  failed += trouble ? 1 : 0;
+}
+
+/** What went wrong on the way, if anything did. */
+async function walked(name, walk) {
   const pages = [];
   const open = async (options) => {
     const opened = await openPage(browser, front, portway, options);
@@ -46,10 +55,12 @@ for (const [name, walk] of chosen) {
     });
     const note = await Promise.race([walk({ open, front, portway, fixture, browser, binary }), limit]);
     console.log(`ok   ${name} (${Date.now() - began} ms)${note ? `: ${note}` : ''}`);
+    return null;
   } catch (error) {
-    failed += 1;
     console.log(`FAIL ${name}\n     ${String(error.message).replaceAll('\n', '\n     ')}`);
-    await pages.at(-1)?.page.screenshot({ path: `/tmp/console-failed-${failed}.png` }).catch(() => undefined);
+    const path = join(tmpdir(), `console-${name.replaceAll(/\W+/g, '-')}.png`);
+    await pages.at(-1)?.page.screenshot({ path }).catch(() => undefined);
+    return error;
   } finally {
     clearTimeout(timer);
     front.setEvents(true);
