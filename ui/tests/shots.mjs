@@ -1,19 +1,27 @@
 // Pictures of every screen in both themes, to look at:
 // `node tests/shots.mjs BINARY FIXTURE [FOLDER]`.
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { openBrowser, openPage } from './browser.mjs';
 import { openFront } from './front.mjs';
 import { startPortway } from './portway.mjs';
 
 const [binary, fixture, folder = 'tests/shots'] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
+// Names that a reader of the pictures would know, for the same test server.
+const names = mkdtempSync(join(tmpdir(), 'portway-shots-'));
+for (const name of ['github-mcp', 'mcp-files', 'mcp-memory', 'mcp-weather']) {
+  symlinkSync(resolve(fixture), join(names, name));
+}
+process.env.PATH = `${names}:/usr/bin:/bin`;
 const portway = await startPortway(binary, {
-  github: { command: fixture, args: ['--era', 'modern', '--name', 'github'], env: { GITHUB_TOKEN: '${GITHUB_TOKEN:-none}' } },
-  'local-files': { command: fixture, args: ['--era', 'legacy', '--tools', '12'] },
-  memory: { command: fixture, args: ['--name', 'memory'] },
+  github: { command: 'github-mcp', args: ['--era', 'modern'], env: { GITHUB_TOKEN: '${GITHUB_TOKEN:-none}' } },
+  'local-files': { command: 'mcp-files', args: ['--era', 'legacy', '--tools', '12'] },
+  memory: { command: 'mcp-memory' },
   docs: { url: 'http://127.0.0.1:9/mcp', headers: { Authorization: 'Bearer ${DOCS_TOKEN:-none}' } },
-  search: { command: 'uvx', args: ['mcp-search-that-is-not-there'] },
-  weather: { command: fixture, enabled: false },
+  search: { command: 'false', args: ['--index', 'docs'] },
+  weather: { command: 'mcp-weather', enabled: false },
 });
 const front = await openFront(portway);
 const browser = await openBrowser();
@@ -44,7 +52,8 @@ await driver.evaluate(async () => {
 await context.close();
 
 const shots = [
-  ['servers', '#/servers', async (page) => page.getByRole('button', { name: /github.*(tools|工具)|(tools|工具).*github|展开 github/ }).first().click()],
+  ['servers', '#/servers', undefined],
+  ['unfolded', '#/servers', async (page) => page.getByRole('button', { name: /github.*(tools|工具)|(tools|工具).*github|展开 github/ }).first().click()],
   ['detail', '#/servers/github', undefined],
   ['log', '#/servers/github/log', undefined],
   ['add', '#/servers', async (page) => page.keyboard.press('n')],
@@ -75,3 +84,4 @@ for (const [name, path] of [['servers', '#/servers'], ['entries', '#/entries'], 
 await browser.close();
 await front.close();
 await portway.stop();
+rmSync(names, { recursive: true });
