@@ -4,18 +4,27 @@ use serde_json::{Value, json};
 
 use super::{Before, Made, at, keyed, tools, up, with_x};
 use crate::app::{App, TOKEN};
+use crate::e_records::{Storage, on_each_store};
 use crate::mcp_front::old_sse::connect;
 use crate::mcp_front::{ask, call, legacy, modern, post, said};
 
-async fn one(bound: &[&str]) -> (App, Made) {
-    let setup = with_x();
-    let entry = Before::of(&setup).entry("a", bound).await;
+on_each_store!(
+    e6_an_entry_speaks_to_modern_clients,
+    e6_an_entry_speaks_to_legacy_clients,
+    k4_an_entry_has_the_old_transport,
+    e7_what_opens_nothing_is_the_same_404,
+    e6_host_origin_and_size_are_checked_there_too,
+    threat_d6_no_key_is_in_any_log,
+);
+
+async fn one(storage: Storage, bound: &[&str]) -> (App, Made) {
+    let setup = with_x(storage);
+    let entry = Before::of(&setup).await.entry("a", bound).await;
     (up(setup).await, entry)
 }
 
-#[tokio::test]
-async fn e6_an_entry_speaks_to_modern_clients() {
-    let (app, entry) = one(&["echo", "count"]).await;
+async fn e6_an_entry_speaks_to_modern_clients(storage: Storage) {
+    let (app, entry) = one(storage, &["echo", "count"]).await;
     let path = entry.path();
     // What the client shows besides is not looked at, good or bad.
     for (name, value) in [
@@ -44,9 +53,8 @@ async fn e6_an_entry_speaks_to_modern_clients() {
     assert_eq!(tools(list).await, ["count", "echo"]);
 }
 
-#[tokio::test]
-async fn e6_an_entry_speaks_to_legacy_clients() {
-    let (app, entry) = one(&["echo"]).await;
+async fn e6_an_entry_speaks_to_legacy_clients(storage: Storage) {
+    let (app, entry) = one(storage, &["echo"]).await;
     let client = legacy(&app, &entry.path(), "2025-11-25", json!({})).await;
     client.notify("notifications/initialized", json!({})).await;
     let list = client.request(1, "tools/list", json!({}));
@@ -68,9 +76,8 @@ async fn e6_an_entry_speaks_to_legacy_clients() {
     assert_eq!(client.post(ping).send().await.status, 404);
 }
 
-#[tokio::test]
-async fn k4_an_entry_has_the_old_transport() {
-    let (app, entry) = one(&["echo"]).await;
+async fn k4_an_entry_has_the_old_transport(storage: Storage) {
+    let (app, entry) = one(storage, &["echo"]).await;
     let mut client = connect(&app, &format!("{}/sse", entry.path())).await;
     let place = format!("{}/messages?sessionId=", entry.path());
     assert!(client.place.starts_with(&place));
@@ -115,10 +122,9 @@ async fn raw_for(app: &App, host: &str, method: &str, path: &str, body: &str) ->
     lines.collect::<Vec<_>>().join("\n")
 }
 
-#[tokio::test]
-async fn e7_what_opens_nothing_is_the_same_404() {
-    let setup = with_x();
-    let before = Before::of(&setup);
+async fn e7_what_opens_nothing_is_the_same_404(storage: Storage) {
+    let setup = with_x(storage);
+    let before = Before::of(&setup).await;
     let off = before.entry("off", &["echo"]).await;
     before.disable(&off).await;
     let past = portway::store::Timestamp::from_millis(1);
@@ -170,9 +176,8 @@ async fn e7_what_opens_nothing_is_the_same_404() {
     assert!(!good.starts_with("HTTP/1.1 404 "), "{good}");
 }
 
-#[tokio::test]
-async fn e6_host_origin_and_size_are_checked_there_too() {
-    let (app, entry) = one(&["echo"]).await;
+async fn e6_host_origin_and_size_are_checked_there_too(storage: Storage) {
+    let (app, entry) = one(storage, &["echo"]).await;
     let list = || modern(&app, &entry.path(), "tools/list", json!({}));
     let rebound = raw_for(&app, "evil.example", "POST", &entry.path(), "{}").await;
     assert!(rebound.starts_with("HTTP/1.1 403 "), "{rebound}");
@@ -184,10 +189,9 @@ async fn e6_host_origin_and_size_are_checked_there_too() {
     assert_eq!(form.send().await.status, 415);
 }
 
-#[tokio::test]
-async fn threat_d6_no_key_is_in_any_log() {
-    let setup = with_x().env("RUST_LOG", "trace");
-    let before = Before::of(&setup);
+async fn threat_d6_no_key_is_in_any_log(storage: Storage) {
+    let setup = with_x(storage).env("RUST_LOG", "trace");
+    let before = Before::of(&setup).await;
     let entry = before.entry("a", &["echo"]).await;
     let off = before.entry("off", &["count"]).await;
     before.disable(&off).await;

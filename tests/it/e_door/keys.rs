@@ -4,11 +4,19 @@ use serde_json::json;
 
 use super::{Before, Made, keyed, tools, up, with_x};
 use crate::app::{App, TOKEN};
+use crate::e_records::{Storage, on_each_store};
 use crate::mcp_front::{Ask, ask, call, legacy, modern, post, said};
 
-async fn two() -> (App, Made, Made) {
-    let setup = with_x();
-    let before = Before::of(&setup);
+on_each_store!(
+    e8_a_key_gives_its_entry_and_the_token_everything,
+    e8_a_key_is_for_its_endpoint_alone,
+    threat_d2_a_session_is_for_the_key_that_opened_it,
+    e8_without_auth_a_key_still_means_its_entry,
+);
+
+async fn two(storage: Storage) -> (App, Made, Made) {
+    let setup = with_x(storage);
+    let before = Before::of(&setup).await;
     let first = before.entry("a", &["echo"]).await;
     let second = before.entry("b", &["count"]).await;
     drop(before);
@@ -19,9 +27,8 @@ fn list(app: &App) -> Ask<'_> {
     modern(app, "/mcp", "tools/list", json!({})).without("authorization")
 }
 
-#[tokio::test]
-async fn e8_a_key_gives_its_entry_and_the_token_everything() {
-    let (app, first, second) = two().await;
+async fn e8_a_key_gives_its_entry_and_the_token_everything(storage: Storage) {
+    let (app, first, second) = two(storage).await;
     let key = |key: &str| list(&app).header("x-api-key", key);
     let bearer = |key: &str| list(&app).header("authorization", &format!("Bearer {key}"));
     assert_eq!(tools(key(&first.key)).await, ["echo"]);
@@ -57,9 +64,8 @@ async fn e8_a_key_gives_its_entry_and_the_token_everything() {
     assert_eq!(said(&hi.send().await.answer().await), "hi");
 }
 
-#[tokio::test]
-async fn e8_a_key_is_for_its_endpoint_alone() {
-    let (app, first, _) = two().await;
+async fn e8_a_key_is_for_its_endpoint_alone(storage: Storage) {
+    let (app, first, _) = two(storage).await;
     let bearer = format!("Bearer {}", first.key);
     for (method, path) in [
         ("GET", "/api/mcp/servers"),
@@ -81,9 +87,8 @@ async fn e8_a_key_is_for_its_endpoint_alone() {
     assert_eq!(other.send().await.status, 403);
 }
 
-#[tokio::test]
-async fn threat_d2_a_session_is_for_the_key_that_opened_it() {
-    let (app, first, second) = two().await;
+async fn threat_d2_a_session_is_for_the_key_that_opened_it(storage: Storage) {
+    let (app, first, second) = two(storage).await;
     let client = legacy(&app, &first.path(), "2025-11-25", json!({})).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     for method in ["POST", "GET", "DELETE"] {
@@ -104,10 +109,9 @@ async fn threat_d2_a_session_is_for_the_key_that_opened_it() {
     assert_eq!(own.status, 200);
 }
 
-#[tokio::test]
-async fn e8_without_auth_a_key_still_means_its_entry() {
-    let setup = with_x().arg("--no-auth");
-    let before = Before::of(&setup);
+async fn e8_without_auth_a_key_still_means_its_entry(storage: Storage) {
+    let setup = with_x(storage).arg("--no-auth");
+    let before = Before::of(&setup).await;
     let entry = before.entry("a", &["echo"]).await;
     let off = before.entry("off", &["count"]).await;
     before.disable(&off).await;

@@ -8,13 +8,15 @@ mod users;
 
 use std::path::Path;
 
+use portway::config::Secret;
 use portway::store::{
-    ApiKey, Created, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool, Store,
-    Timestamp, Whose,
+    ApiKey, Created, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool, PostgresStore,
+    Store, Timestamp, Whose,
 };
 use serde_json::Value;
 
-use crate::app::{App, Setup, fixtures, setup};
+use crate::app::{App, Setup, fixtures};
+use crate::e_records::Storage;
 use crate::mcp_front::Ask;
 
 /// An entry made before Portway starts.
@@ -35,11 +37,22 @@ pub fn at(key: &str) -> String {
 }
 
 /// What the store of a Portway that is yet to start has in it.
-pub struct Before(JsonStore);
+pub struct Before(Box<dyn Store>);
 
 impl Before {
-    pub fn of(setup: &Setup) -> Before {
-        Before(JsonStore::open(&data(setup.path())).unwrap().store)
+    pub async fn of(setup: &Setup) -> Before {
+        let command = setup.command();
+        let mut given = command.as_std().get_envs();
+        let url = given.find_map(|(name, value)| value.filter(|_| name == "SUPABASE_DB_URL"));
+        match url.and_then(|url| url.to_str()) {
+            None => Before(Box::new(
+                JsonStore::open(&data(setup.path())).unwrap().store,
+            )),
+            Some(url) => {
+                let store = PostgresStore::open(&Secret::new(url)).await;
+                Before(Box::new(store.unwrap()))
+            }
+        }
     }
 
     /// An entry with these tools of server `x`, under their own names.
@@ -116,8 +129,8 @@ pub fn copy(from: &Setup, to: &Setup) {
 }
 
 /// A directory with the fixture `x`.
-pub fn with_x() -> Setup {
-    setup().mcp(fixtures(&[("x", &[])]))
+pub fn with_x(storage: Storage) -> Setup {
+    storage.setup().mcp(fixtures(&[("x", &[])]))
 }
 
 pub async fn up(setup: Setup) -> App {

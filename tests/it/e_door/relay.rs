@@ -8,14 +8,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{Before, Made, copy, tools, up, with_x};
 use crate::app::{App, PATIENCE, setup};
+use crate::e_records::Storage;
 use crate::mcp_front::old_sse::connect;
 use crate::mcp_front::{ask, call, calls, has_begun, legacy, modern, said, until};
 
 /// A Portway with the servers, one in front of it with the same entries, and
 /// two of these, one of them switched off.
 async fn pair() -> (App, App, Made, Made) {
-    let (behind, front) = (with_x(), setup());
-    let before = Before::of(&behind);
+    let (behind, front) = (with_x(Storage::Json), setup());
+    let before = Before::of(&behind).await;
     let entry = before
         .entry("a", &["echo", "sleep", "count", "cancelled", "progress"])
         .await;
@@ -137,7 +138,7 @@ async fn serve(mut socket: TcpStream, answer: &str, heard: Arc<Mutex<Vec<String>
 
 async fn in_front_of(answer: &'static str) -> (App, Made, Arc<Mutex<Vec<String>>>) {
     let front = setup();
-    let entry = Before::of(&front).entry("a", &["echo"]).await;
+    let entry = Before::of(&front).await.entry("a", &["echo"]).await;
     let (url, heard) = scripted(answer).await;
     let front = front.env("MCP_SERVICE_URL", &url);
     let front = front.env("PORTWAY_MAX_RESPONSE", "64KiB");
