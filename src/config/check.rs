@@ -24,7 +24,7 @@ pub(super) fn check_env_value(value: &str) -> Result<(), String> {
 
 /// What the connection itself sets: a second value would let the two ends
 /// disagree about where a message stops.
-const FRAMING: &[&str] = &[
+pub(super) const FRAMING: &[&str] = &[
     "connection",
     "content-length",
     "keep-alive",

@@ -340,7 +340,11 @@ impl Fields<'_, '_> {
             return DEFAULT_TIMEOUT;
         };
         let millis = match value {
-            Value::NumberLit(number) => number.value.parse::<u64>().ok(),
+            // `3000.0` is a whole number to JSON.
+            Value::NumberLit(number) => {
+                let digits = number.value.trim_end_matches('0').strip_suffix('.');
+                digits.unwrap_or(number.value).parse::<u64>().ok()
+            }
             _ => None,
         };
         let timeout = millis.map(Duration::from_millis);

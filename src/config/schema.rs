@@ -1,6 +1,8 @@
 //! The JSON Schema of an `.mcp.json`, so that editors complete and check it.
 //! It says no more than the reader does; fields of other tools are allowed.
 
+pub mod request;
+
 use serde_json::{Value, json};
 
 use super::definition::{CONTAINMENTS, ERAS, ISOLATIONS, MAX_TIMEOUT};

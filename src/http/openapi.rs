@@ -1,5 +1,6 @@
 //! The API as an OpenAPI document (SPEC G5).
 
+mod requests;
 mod schemas;
 mod table;
 
@@ -9,7 +10,8 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
-use schemas::{list, named, schemas};
+use super::records::BY_KEY;
+use schemas::{list, named};
 use table::{OPERATIONS, Operation};
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
@@ -55,58 +57,84 @@ fn parameters(path: &str) -> Vec<Value> {
         .split('{')
         .skip(1)
         .filter_map(|rest| rest.split('}').next());
-    names
-        .map(|name| {
-            let schema = json!({"type": "string"});
-            json!({"name": name, "in": "path", "required": true, "schema": schema})
-        })
-        .collect()
+    names.map(requests::in_path).collect()
 }
 
-/// Those that stand behind it.
-fn query(id: &str) -> &'static [&'static str] {
-    match id {
-        "serverLogs" => &["from", "limit"],
-        "activity" => &["limit"],
-        _ => &[],
+/// Where the key in the path, or nothing at all, is the credential.
+fn is_open(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | BY_KEY) || path.contains("mcp_v2/server/")
+}
+
+/// Whether MCP says what is answered, not we.
+fn is_mcp(operation: &Operation) -> bool {
+    let ends = ["/mcp", "/sse", "/messages", "/server/{api_key}"];
+    let ours = operation.path.starts_with("/api/v1/mcp") && operation.path.len() < 13;
+    !ours && ends.iter().any(|end| operation.path.ends_with(end))
+}
+
+/// The statuses of an operation that does not come to anything.
+fn failures(operation: &Operation, asked: bool) -> Vec<&'static str> {
+    let mut statuses = vec![
+        "400", "403", "408", "413", "414", "415", "431", "500", "503",
+    ];
+    let changes = operation.method != "get";
+    let conditions: [(bool, &'static str); 5] = [
+        (!is_open(operation.path), "401"),
+        (
+            operation.path.contains('{') || operation.takes.contains("Bound"),
+            "404",
+        ),
+        (changes, "409"),
+        (asked || !operation.takes.is_empty(), "422"),
+        (changes, "507"),
+    ];
+    let met = conditions.iter().filter(|(met, _)| *met);
+    statuses.extend(met.map(|(_, status)| *status));
+    if operation.id.starts_with("create") && !statuses.contains(&"404") {
+        // What an Idempotency-Key made may be gone.
+        statuses.push("404");
     }
+    statuses.sort_unstable();
+    statuses
 }
 
 fn described(operation: &Operation) -> Value {
     let good = match operation.gives {
         "" => json!({"description": operation.does}),
-        shape => json!({
-            "description": operation.does,
-            "content": {"application/json": {"schema": shaped(shape)}},
-        }),
+        shape => answer(operation.does, &shaped(shape)),
     };
-    let failed = json!({
-        "description": "What went wrong",
-        "content": {"application/json": {"schema": named("Error")}},
-    });
+    let asked = requests::beside(operation.id);
+    let mut responses = json!({operation.status: good});
+    if is_mcp(operation) {
+        responses["default"] = json!({"description": "What went wrong"});
+    } else {
+        for status in failures(operation, !asked.is_empty()) {
+            let shape = if status == "422" { "Invalid" } else { "Error" };
+            responses[status] = answer("What went wrong", &named(shape));
+        }
+    }
     let mut described = json!({
         "operationId": operation.id,
         "summary": operation.does,
-        "responses": {operation.status: good, "default": failed},
+        "responses": responses,
     });
     if !operation.takes.is_empty() {
         described["requestBody"] = json!({
-            "required": true,
+            "required": operation.takes != "NewKey",
             "content": {"application/json": {"schema": shaped(operation.takes)}},
         });
     }
-    let asked = query(operation.id).iter().map(|name| {
-        let schema = json!({"type": "integer", "minimum": 0});
-        json!({"name": name, "in": "query", "schema": schema})
-    });
-    let asked: Vec<Value> = asked.collect();
     if !asked.is_empty() {
         described["parameters"] = asked.into();
     }
-    if matches!(operation.path, "/healthz" | "/readyz") {
+    if is_open(operation.path) {
         described["security"] = json!([]);
     }
     described
+}
+
+fn answer(description: &str, schema: &Value) -> Value {
+    json!({"description": description, "content": {"application/json": {"schema": schema}}})
 }
 
 fn shaped(shape: &str) -> Value {
@@ -114,4 +142,20 @@ fn shaped(shape: &str) -> Value {
         Some(of) => list(of),
         None => named(shape),
     }
+}
+
+fn schemas() -> Value {
+    let rooms = [
+        requests::schemas(),
+        schemas::plain(),
+        schemas::servers(),
+        schemas::records(),
+    ];
+    let mut all = Map::new();
+    for room in rooms {
+        if let Value::Object(room) = room {
+            all.extend(room);
+        }
+    }
+    Value::Object(all)
 }

@@ -1,47 +1,63 @@
-//! The shapes that the document names. The test beside it holds them against
-//! what is really answered.
+//! The shapes of answers. `tests/it/g_openapi.rs` holds them against what is
+//! really answered.
 
 use serde_json::{Value, json};
 
-pub(super) fn schemas() -> Value {
-    let text = json!({"type": "string"});
-    let maybe_text = json!({"type": ["string", "null"]});
-    let named_so = json!({"type": "string", "minLength": 1});
-    let tool = json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"});
-    let count = json!({"type": "integer", "minimum": 0});
-    let time = json!({"type": "integer", "description": "Milliseconds since the epoch"});
+/// As it is written in answers.
+const MOMENT: &str = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$";
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn maybe_text() -> Value {
+    json!({"type": ["string", "null"]})
+}
+
+fn count() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+fn time() -> Value {
+    json!({"type": "integer", "minimum": 0, "description": "Milliseconds since the epoch"})
+}
+
+fn flag() -> Value {
+    json!({"type": "boolean"})
+}
+
+/// Of errors, and of what needs no credential.
+pub(super) fn plain() -> Value {
+    let code = json!({"type": "string", "pattern": "^[A-Z]+(_[A-Z]+)*$"});
+    let error = |details: Value| {
+        let inner = object(
+            &[("code", &code), ("message", &text())],
+            &[("details", &details)],
+        );
+        object(&[("error", &inner)], &[])
+    };
+    let fields = list("FieldProblem");
+    json!({
+        "Error": error(json!({})),
+        "Invalid": error(fields),
+        "FieldProblem": object(&[("field", &text()), ("message", &text())], &[]),
+        "Health": object(&[("status", &json!({"const": "ok"})), ("version", &text()),
+            ("console", &json!({"enum": ["embedded", "missing"]}))], &[]),
+        "Ready": object(&[("status", &json!({"const": "ready"}))], &[]),
+        "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
+        "JsonSchema": {"type": "object", "required": ["$schema", "properties"]},
+    })
+}
+
+/// Of `/api/mcp`.
+pub(super) fn servers() -> Value {
     let took = json!({"type": ["number", "null"], "description": "Milliseconds"});
     let status = json!({"enum": ["disconnected", "connecting", "connected", "error"]});
+    let names = json!({"type": "array", "items": {"type": "string"}});
+    let problems = list("Problem");
+    let (text, maybe_text, count, time) = (text(), maybe_text(), count(), time());
+    let problem = [("server", &text), ("line", &count), ("column", &count)];
     json!({
-        "Object": {"type": "object"},
-        "Message": {"type": ["object", "array"], "description": "JSON-RPC, as MCP defines it"},
-        "Error": {
-            "type": "object",
-            "required": ["error"],
-            "properties": {"error": {
-                "type": "object",
-                "required": ["code", "message"],
-                "properties": {"code": text, "message": text, "details": {}},
-            }},
-        },
-        "Health": object(&[("status", &text), ("version", &text),
-            ("console", &json!({"enum": ["embedded", "missing"]}))], &[]),
-        "Ready": object(&[("status", &text)], &[]),
-        "Definition": {"type": "object", "description": "Fields as in .mcp.json"},
-        "NewServer": {
-            "type": "object",
-            "required": ["name"],
-            "properties": {"name": text, "autoStart": {"type": "boolean", "default": true}},
-        },
-        "NewTool": takes(&[("name", &tool), ("server", &named_so), ("tool", &named_so)]),
-        "NewEntry": takes(&[("name", &named_so)]),
-        "NewBoundEntry": takes(&[("name", &named_so), ("bindings", &list("Binding"))]),
-        "Binding": takes(&[("tool_id", &json!({"type": "integer", "minimum": 1}))]),
-        "Switch": takes(&[("status", &json!({"type": "boolean"}))]),
-        "Candidate": {
-            "type": "object",
-            "description": "The text of a file, a whole .mcp.json, or one server as in a registration",
-        },
         "Server": object(&[
             ("id", &json!({"type": "string", "format": "uuid"})),
             ("name", &text),
@@ -50,9 +66,9 @@ pub(super) fn schemas() -> Value {
             ("state", &json!({"enum": ["stopped", "running", "error"]})),
             ("since", &time),
             ("error", &maybe_text),
-            ("enabled", &json!({"type": "boolean"})),
+            ("enabled", &flag()),
             ("toolCount", &count),
-            ("config", &json!({"type": ["object", "null"]})),
+            ("config", &json!({"anyOf": [named("ServerConfig"), {"type": "null"}]})),
             ("source", &text),
             ("era", &json!({"enum": ["legacy", "modern", null]})),
             ("protocolVersion", &maybe_text),
@@ -61,10 +77,12 @@ pub(super) fn schemas() -> Value {
             ("pid", &json!({"type": ["integer", "null"]})),
             ("containment", &maybe_text),
             ("restarts", &count),
-        ], &[
-            ("shadows", &json!({"type": "array", "items": text})),
-            ("problems", &json!({"type": "array", "items": {"type": "object"}})),
-        ]),
+        ], &[("shadows", &names), ("problems", &problems)]),
+        "ServerConfig": config(),
+        "Problem": object(&[("field", &text), ("message", &text)], &problem),
+        "ServerTool": upstream(&["name", "key"]),
+        "ServerResource": {"type": "object", "anyOf": [{"required": ["uri"]}, {"required": ["uriTemplate"]}]},
+        "ServerPrompt": upstream(&["name"]),
         "LogLine": object(&[("seq", &count), ("at", &time), ("stream", &text), ("text", &text)], &[]),
         "Process": object(&[("pid", &count), ("ppid", &count), ("command", &text),
             ("rssBytes", &count), ("startedAt", &time)], &[]),
@@ -83,6 +101,95 @@ pub(super) fn schemas() -> Value {
             ("p50", &took), ("p95", &took), ("p99", &took)], &[]),
         "Activity": object(&[("inFlight", &list("Call")), ("recent", &list("Call")),
             ("perSecond", &list("Second")), ("dropped", &count)], &[]),
+        "Source": object(&[("path", &text), ("kind", &text), ("error", &maybe_text),
+            ("problems", &problems), ("servers", &list("DefinitionReport"))], &[]),
+        "DefinitionReport": object(&[("name", &text), ("shadowedBy", &maybe_text),
+            ("problems", &problems)], &[]),
+        "Plan": object(&[("added", &names), ("removed", &names), ("restarted", &names),
+            ("kept", &names), ("problems", &list("Fault"))], &[]),
+        "Fault": object(&[("file", &text), ("field", &text), ("message", &text)], &problem),
+    })
+}
+
+/// A definition as it is shown: every field said, secrets covered.
+fn config() -> Value {
+    let kind = json!({"enum": ["stdio", "http", "sse"]});
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let args = json!({"type": "array", "items": {"type": "string"}});
+    object(
+        &[
+            ("type", &kind),
+            ("transport", &kind),
+            ("enabled", &flag()),
+            ("timeout", &count()),
+            ("era", &json!({"enum": ["auto", "legacy", "modern"]})),
+            (
+                "isolation",
+                &json!({"enum": ["shared", "principal", "session"]}),
+            ),
+        ],
+        &[
+            ("command", &text()),
+            ("args", &args),
+            ("env", &texts),
+            ("cwd", &text()),
+            ("containment", &text()),
+            ("url", &text()),
+            ("headers", &texts),
+        ],
+    )
+}
+
+/// As a server lists it: what else is in it, that server decides.
+fn upstream(fields: &[&str]) -> Value {
+    let named: serde_json::Map<String, Value> = fields
+        .iter()
+        .map(|name| ((*name).to_owned(), text()))
+        .collect();
+    json!({"type": "object", "required": fields, "properties": named})
+}
+
+/// Of `/api/v1`.
+pub(super) fn records() -> Value {
+    let moment = json!({"type": "string", "format": "date-time", "pattern": MOMENT});
+    let maybe_moment =
+        json!({"type": ["string", "null"], "format": "date-time", "pattern": MOMENT});
+    let names = json!({"type": "array", "items": {"type": "string"}});
+    let (text, maybe_text, flag) = (text(), maybe_text(), flag());
+    let id = json!({"type": "integer", "minimum": 1});
+    let items = |of: &str| object(&[("items", &list(of)), ("total", &count())], &[]);
+    let (status, key) = (json!({"enum": [0, 1]}), named("Key"));
+    let exposes = object(&[("resources", &names), ("prompts", &names)], &[]);
+    let record = [
+        ("id", &id),
+        ("mcp_instance_id", &text),
+        ("name", &text),
+        ("user_id", &text),
+        ("key", &key),
+        ("created_at", &moment),
+        ("updated_at", &moment),
+    ];
+    let entry = [&record[..], &[("status", &flag), ("exposes", &exposes)]].concat();
+    let old = [&record[..], &[("status", &status)]].concat();
+    let mut old = object(&old, &[("api_key", &text)]);
+    old["additionalProperties"] = true.into();
+    json!({
+        "Tool": object(&[("id", &id), ("name", &text), ("description", &maybe_text),
+            ("server", &text), ("tool", &text), ("user_id", &text),
+            ("created_at", &moment), ("updated_at", &moment)], &[]),
+        "Tools": items("Tool"),
+        "Key": object(&[("hint", &text), ("created_at", &moment),
+            ("expires_at", &maybe_moment), ("last_used_at", &maybe_moment)], &[]),
+        "Entry": object(&entry, &[]),
+        "OpenedEntry": object(&entry, &[("api_key", &text), ("url", &text)]),
+        "Entries": items("Entry"),
+        "Binding": object(&[("tool_id", &id), ("status", &flag), ("name", &text),
+            ("description", &maybe_text), ("server", &text), ("tool", &text),
+            ("created_at", &moment)], &[]),
+        "Bindings": items("Binding"),
+        "Bound": {"anyOf": [named("Binding"), named("Bindings")]},
+        "OldRecord": old,
+        "OldRecords": items("OldRecord"),
     })
 }
 
@@ -94,14 +201,7 @@ pub(super) fn named(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// What a body must have; it may have more.
-fn takes(fields: &[(&str, &Value)]) -> Value {
-    let mut schema = object(fields, &[]);
-    schema["additionalProperties"] = true.into();
-    schema
-}
-
-fn object(always: &[(&str, &Value)], sometimes: &[(&str, &Value)]) -> Value {
+pub(super) fn object(always: &[(&str, &Value)], sometimes: &[(&str, &Value)]) -> Value {
     let required: Vec<_> = always.iter().map(|(name, _)| *name).collect();
     let all = always.iter().chain(sometimes);
     let properties: serde_json::Map<String, Value> = all

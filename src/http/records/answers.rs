@@ -177,7 +177,7 @@ pub(super) struct InstanceAnswer {
 }
 
 /// The members that are ours; a client cannot bring one of that name.
-pub(super) const OURS: [&str; 7] = [
+pub(in crate::http) const OURS: [&str; 7] = [
     "id",
     "mcp_instance_id",
     "user_id",

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use super::error::{ApiError, FieldProblem};
 use crate::store::{EntryId, Page, Store, ToolId};
 
+pub(super) use answers::OURS;
 pub use keys::Keys;
 
 /// Where the entry of a key speaks MCP; the key follows.

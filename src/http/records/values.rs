@@ -72,17 +72,37 @@ pub(super) fn server(value: &Value) -> Result<String, String> {
 
 /// A boolean, or 0 or 1 as the old model has it (SPEC K6).
 pub(super) fn status(value: &Value) -> Result<bool, String> {
-    match (value, value.as_u64()) {
+    match (value, value.as_f64()) {
         (Value::Bool(status), _) => Ok(*status),
-        (_, Some(0)) => Ok(false),
-        (_, Some(1)) => Ok(true),
+        (_, Some(0.0)) => Ok(false),
+        (_, Some(1.0)) => Ok(true),
         _ => Err("must be true, false, 1 or 0".into()),
     }
 }
 
 pub(super) fn moment(value: &Value) -> Result<Timestamp, String> {
-    let moment = text(value)?.parse::<Timestamp>();
-    moment.map_err(|_| "must be a moment in UTC like 2026-11-15T10:11:12Z".into())
+    let text = text(value)?;
+    let moment = text
+        .parse::<Timestamp>()
+        .ok()
+        .filter(|_| well_written(text));
+    moment.ok_or_else(|| "must be a moment in UTC like 2026-11-15T10:11:12Z".into())
+}
+
+/// Every part with all its digits, as RFC 3339 has it; up to nanoseconds.
+fn well_written(text: &str) -> bool {
+    const SHAPE: &str = "0000-00-00T00:00:00";
+    let digit_or = |(given, shape): (u8, u8)| match shape {
+        b'0' => given.is_ascii_digit(),
+        other => given == other,
+    };
+    let Some((start, end)) = text.split_at_checked(SHAPE.len()) else {
+        return false;
+    };
+    start.bytes().zip(SHAPE.bytes()).all(digit_or)
+        // The clock here has no leap seconds.
+        && start.get(17..).is_some_and(|second| second < "60")
+        && (1..=11).contains(&end.len())
 }
 
 /// For a key that is about to be given out.
@@ -96,7 +116,7 @@ pub(super) fn future(value: &Value) -> Result<Timestamp, String> {
 
 pub(super) fn tool_id(value: &Value) -> Result<Option<ToolId>, String> {
     let id = match value {
-        Value::Number(number) => number.as_i64(),
+        Value::Number(number) => number.as_i64().or_else(|| whole(number)),
         Value::String(text) => number(text),
         _ => return Err(format!("must be a tool's id, not {}", kind(value))),
     };
@@ -105,9 +125,16 @@ pub(super) fn tool_id(value: &Value) -> Result<Option<ToolId>, String> {
         .ok_or_else(|| "must be a tool's id: a whole number above 0".into())
 }
 
-/// Digits and nothing else.
+/// `3.0` is a whole number to JSON, as far as no digit is lost.
+fn whole(number: &serde_json::Number) -> Option<i64> {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    let number = number.as_f64()?;
+    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
+}
+
+/// Digits and nothing else, and not more than every id can have.
 pub(super) fn number(text: &str) -> Option<i64> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok())?
 }
 

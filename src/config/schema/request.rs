@@ -1,0 +1,174 @@
+//! The schemas of a server in a request (SPEC G5). What a file forgives is a
+//! mistake here, and `null` is as good as absent.
+
+use serde_json::{Map, Value, json};
+
+use super::super::check::FRAMING;
+use super::{REMOTE_WORDS, STDIO_WORDS, fields};
+
+/// Letters and digits of all languages. The marks that some of them write
+/// letters with are taken, too; not every validator could say which.
+const NAME: &str = r"^[\p{L}\p{N}]([\p{L}\p{N} _.-]{0,62}[\p{L}\p{N}_.-])?$";
+const UUID: &str = "^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){4}[0-9A-Fa-f]{8}$";
+
+const NO_NUL: &str = r"^[^\x00]*$";
+const NOT_BLANK: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
+
+const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
+const OF_REMOTE: &[&str] = &["url", "headers"];
+
+/// What a server may be called.
+pub fn name() -> Value {
+    json!({"type": "string", "pattern": NAME, "not": {"pattern": UUID}})
+}
+
+/// The body of a registration.
+pub fn registration() -> Value {
+    let kinds = kinds().map(|mut kind| {
+        kind["required"] = ["name"]
+            .into_iter()
+            .chain(required(&kind))
+            .map(Value::from)
+            .collect();
+        kind["properties"]["name"] = name();
+        kind
+    });
+    json!({ "anyOf": kinds })
+}
+
+/// The body of a replacement.
+pub fn replacement() -> Value {
+    json!({ "anyOf": kinds() })
+}
+
+/// The body of a change: what comes of it must be a whole definition again,
+/// which depends on the one that is there.
+pub fn patch() -> Value {
+    let mut properties = properties();
+    for map in ["env", "environment", "headers"] {
+        properties[map]["additionalProperties"] =
+            or_null(properties[map]["additionalProperties"].take());
+    }
+    closed(properties)
+}
+
+/// Fields that contradict each other make three kinds of one.
+fn kinds() -> [Value; 3] {
+    let (sse, mut http): (Vec<&str>, Vec<&str>) =
+        REMOTE_WORDS.iter().partition(|word| **word == "sse");
+    let stdio = kind(STDIO_WORDS, OF_REMOTE, "command");
+    let plain = kind(&http, OF_STDIO, "url");
+    http.retain(|word| *word == "remote");
+    let either: Vec<&str> = sse.iter().chain(&http).copied().collect();
+    let mut old = kind(&either, OF_STDIO, "url");
+    old["anyOf"] = ["type", "transport"]
+        .map(|field| json!({"properties": {field: {"enum": sse}}, "required": [field]}))
+        .into_iter()
+        .collect();
+    [stdio, plain, old]
+}
+
+fn kind(words: &[&str], foreign: &[&str], essential: &str) -> Value {
+    let mut properties = properties();
+    for field in ["type", "transport"] {
+        properties[field]["enum"] = words.iter().map(|word| json!(word)).collect();
+        properties[field] = or_null(properties[field].take());
+    }
+    for field in foreign {
+        properties[*field] = json!({"type": "null"});
+    }
+    if !foreign.contains(&essential) {
+        properties[essential] = given(&properties[essential]);
+    }
+    let mut schema = closed(properties);
+    schema["required"] = json!([essential]);
+    schema["allOf"] = contradictions();
+    schema
+}
+
+fn required(kind: &Value) -> impl Iterator<Item = &str> {
+    let names = kind["required"].as_array().into_iter().flatten();
+    names.filter_map(Value::as_str)
+}
+
+fn contradictions() -> Value {
+    let both = |one: &str, first: Value, other: &str, second: Value| json!({"not": {"required": [one, other], "properties": {one: first, other: second}}});
+    let is = |value: bool| json!({"const": value});
+    let map = || json!({"type": "object"});
+    let more_than = |n: usize| json!({"type": "array", "minItems": n});
+    json!([
+        both("enabled", is(true), "disabled", is(true)),
+        both("enabled", is(false), "disabled", is(false)),
+        both("env", map(), "environment", map()),
+        both("command", more_than(2), "args", more_than(1)),
+    ])
+}
+
+/// Every field that a request may have, `null` included.
+fn properties() -> Value {
+    let words: Vec<&str> = STDIO_WORDS.iter().chain(REMOTE_WORDS).copied().collect();
+    let text = json!({"type": "string", "pattern": NO_NUL});
+    let program = json!({"type": "string", "pattern": NOT_BLANK});
+    let mut all = fields(&words);
+    all["command"]["anyOf"] = json!([
+        program,
+        {"type": "array", "prefixItems": [program], "items": text, "minItems": 1},
+    ]);
+    all["args"]["items"] = text.clone();
+    all["cwd"]["pattern"] = NO_NUL.into();
+    for field in ["env", "environment"] {
+        let names = json!({"pattern": r"^[^=\x00]+$"});
+        all[field] = map(&all[field], names, text.clone());
+    }
+    let names = json!({"pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", "not": {"enum": FRAMING}});
+    let line = json!({"type": "string", "pattern": r"^[\t -~]*$"});
+    all["headers"] = map(&all["headers"], names, line);
+    all["autoStart"] = json!({"description": "Connect it now.", "type": "boolean"});
+    let mut nullable = Map::new();
+    if let Value::Object(all) = all {
+        nullable.extend(
+            all.into_iter()
+                .map(|(name, schema)| (name, or_null(schema))),
+        );
+    }
+    nullable.insert("name".into(), or_null(name()));
+    Value::Object(nullable)
+}
+
+fn map(of: &Value, names: Value, values: Value) -> Value {
+    json!({
+        "description": of["description"],
+        "type": "object",
+        "propertyNames": names,
+        "additionalProperties": values,
+    })
+}
+
+fn closed(properties: Value) -> Value {
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+/// The same, and `null`.
+fn or_null(mut schema: Value) -> Value {
+    if let Some(kind) = schema.get("type").and_then(Value::as_str) {
+        schema["type"] = json!([kind, "null"]);
+    } else if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        if !words.contains(&Value::Null) {
+            words.push(Value::Null);
+        }
+    } else if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        ways.push(json!({"type": "null"}));
+    }
+    schema
+}
+
+/// The same without `null`.
+fn given(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(kind) = schema["type"].get(0).cloned() {
+        schema["type"] = kind;
+    } else if let Some(ways) = schema["anyOf"].as_array_mut() {
+        ways.pop();
+    }
+    schema
+}

@@ -1,0 +1,150 @@
+//! What bodies, headers and addresses may say: as exact as the rules in
+//! `records` and `config::body`, so that what fits is taken.
+
+use serde_json::{Value, json};
+
+use super::schemas::{named, object};
+use crate::config::schema::request;
+use crate::http::records::OURS;
+
+const ID: &str = "^[0-9]{1,18}$";
+/// UTC, to the second or finer.
+const MOMENT: &str = r"^(19[7-9]|[2-9][0-9]{2})[0-9]-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$";
+/// With something to see, and without control characters.
+const VISIBLE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
+const PROSE: &str = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$";
+const NO_NUL: &str = r"^[^\x00]*$";
+
+/// Of everything whose shape is the client's own.
+fn free() -> Value {
+    json!({
+        "description": "Any JSON, without NUL characters",
+        "anyOf": [
+            {"type": ["null", "boolean", "number"]},
+            {"type": "string", "pattern": NO_NUL},
+            {"type": "array", "items": named("Json")},
+            {"type": "object", "propertyNames": {"pattern": NO_NUL}, "additionalProperties": named("Json")},
+        ],
+    })
+}
+
+pub(super) fn schemas() -> Value {
+    let tool = json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"});
+    let entry = json!({"type": "string", "pattern": VISIBLE, "maxLength": 200});
+    let upstream = json!({"type": "string", "pattern": VISIBLE, "maxLength": 512});
+    let prose = json!({"type": ["string", "null"], "pattern": PROSE, "maxLength": 16384});
+    let server = request::name();
+    let status = json!({"enum": [true, false, 1, 0]});
+    let maybe_status = json!({"enum": [true, false, 1, 0, null]});
+    let moment = json!({"type": ["string", "null"], "pattern": MOMENT});
+    let future =
+        json!({"type": ["string", "null"], "pattern": MOMENT, "description": "Not in the past"});
+    let exposes = json!({"anyOf": [named("GivenExposes"), {"type": "null"}]});
+    let bindings = json!({"type": "array", "items": named("NewBinding"), "maxItems": 1000});
+    let servers = json!({"type": "array", "items": server, "maxItems": 1000});
+    let entry_fields = [
+        ("status", &maybe_status),
+        ("expires_at", &future),
+        ("exposes", &exposes),
+    ];
+    json!({
+        "Json": free(),
+        "NewTool": object(
+            &[("name", &tool), ("server", &server), ("tool", &upstream)],
+            &[("description", &prose)],
+        ),
+        "ToolChange": object(&[], &[
+            ("name", &tool), ("description", &prose), ("server", &server), ("tool", &upstream),
+        ]),
+        "GivenExposes": object(&[], &[("resources", &servers), ("prompts", &servers)]),
+        "NewEntry": object(&[("name", &entry)], &entry_fields),
+        "NewBoundEntry": object(&[("name", &entry), ("bindings", &bindings)], &entry_fields),
+        "EntryChange": object(&[], &[
+            ("name", &entry), ("status", &status), ("expires_at", &moment), ("exposes", &exposes),
+        ]),
+        "NewKey": object(&[], &[("expires_at", &future)]),
+        "NewBinding": object(&[("tool_id", &json!({"anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": i64::MAX},
+            {"type": "string", "pattern": "^0*[1-9][0-9]*$", "maxLength": 18},
+        ]}))], &[("status", &status)]),
+        "NewBindings": {"anyOf": [named("NewBinding"), object(&[("bindings", &bindings)], &[])]},
+        "BindingChange": object(&[("status", &status)], &[]),
+        "NewOld": old(json!({"name": entry, "status": maybe_status}), &["name"], &json!(false)),
+        "OldChange": old(json!({"name": entry, "status": status}), &[], &named("Json")),
+        "NewServer": request::registration(),
+        "Definition": request::replacement(),
+        "DefinitionChange": request::patch(),
+        "Candidate": {"anyOf": [
+            {"type": "object", "required": ["file"], "properties": {"file": {
+                "type": "string", "description": "The text of an .mcp.json",
+            }}},
+            {"type": "object", "required": ["mcpServers"], "properties": {
+                "mcpServers": {"type": ["object", "null"]}, "file": false,
+            }},
+            named("NewServer"),
+        ]},
+        "Message": {"type": ["object", "array"], "description": "JSON-RPC, as MCP defines it"},
+    })
+}
+
+/// An old record: any fields beside its own, and `ours` in those that Portway
+/// gives out.
+fn old(mut properties: Value, required: &[&str], ours: &Value) -> Value {
+    for name in OURS {
+        // The key is never taken; a change may repeat it, which says nothing.
+        properties[name] = if name == "api_key" {
+            json!(false)
+        } else {
+            ours.clone()
+        };
+    }
+    json!({
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "propertyNames": {"pattern": NO_NUL},
+        "additionalProperties": named("Json"),
+    })
+}
+
+/// What stands in a path.
+pub(super) fn in_path(name: &str) -> Value {
+    let schema = match name {
+        "id" | "tool_id" => json!({"type": "string", "pattern": ID}),
+        _ => json!({"type": "string", "minLength": 1}),
+    };
+    json!({"name": name, "in": "path", "required": true, "schema": schema})
+}
+
+/// What stands behind it, or in a header.
+pub(super) fn beside(id: &str) -> Vec<Value> {
+    let query = |name: &str, schema: Value| json!({"name": name, "in": "query", "schema": schema});
+    let header =
+        |name: &str, schema: Value| json!({"name": name, "in": "header", "schema": schema});
+    let number = |most: u64| json!({"type": "integer", "minimum": 0, "maximum": most});
+    match id {
+        "serverLogs" => vec![
+            query("from", number(u64::MAX)),
+            query("limit", number(u64::MAX)),
+        ],
+        "activity" => vec![query("limit", number(u64::MAX))],
+        "listTools" | "listEntries" | "listOld" | "listOldSlash" => {
+            vec![
+                query("skip", number(i64::MAX as u64)),
+                query("limit", number(1000)),
+            ]
+        }
+        "entryTools" | "toolsByKey" => vec![query("include_disabled", json!({"type": "boolean"}))],
+        "createTool" | "createEntry" | "createBoundEntry" | "createOld" | "createOldSlash" => {
+            let key = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});
+            vec![header("Idempotency-Key", key)]
+        }
+        "replaceServer" | "changeServer" => {
+            vec![header(
+                "If-Match",
+                json!({"type": "string", "pattern": "^[!-~]+$"}),
+            )]
+        }
+        _ => Vec::new(),
+    }
+}
