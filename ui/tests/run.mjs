@@ -2,7 +2,7 @@
 // FIXTURE [words of the paths to walk]`. BINARY is a Portway, FIXTURE the test
 // server of the repository (`cargo build --example fixture`).
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { openBrowser, openPage } from './browser.mjs';
 import { openFront } from './front.mjs';
 import { paths as other } from './paths/other.mjs';
@@ -10,11 +10,12 @@ import { paths as servers } from './paths/servers.mjs';
 import { paths as wide } from './paths/wide.mjs';
 import { startPortway } from './portway.mjs';
 
-const [binary, fixture, ...words] = process.argv.slice(2);
-if (!binary || !fixture) {
+const [program, server, ...words] = process.argv.slice(2);
+if (!program || !server) {
   console.error('usage: node tests/run.mjs BINARY FIXTURE [words]');
   process.exit(2);
 }
+const [binary, fixture] = [resolve(program), resolve(server)];
 const LIMIT = 120_000;
 const chosen = Object.entries({ ...servers, ...other, ...wide }).filter(([name]) => words.every((word) => name.includes(word)));
 const portway = await startPortway(binary, {
