@@ -187,7 +187,16 @@ impl Portway {
     /// Starts it with `wrapper` around it, and waits until its servers have
     /// settled.
     pub fn start(binary: &Path, servers: Servers, wrapper: &[String]) -> anyhow::Result<Portway> {
-        let project = tempfile::tempdir()?;
+        Portway::start_in(tempfile::tempdir()?, binary, servers, wrapper)
+    }
+
+    /// The same in a folder that has something in it.
+    pub fn start_in(
+        project: tempfile::TempDir,
+        binary: &Path,
+        servers: Servers,
+        wrapper: &[String],
+    ) -> anyhow::Result<Portway> {
         let config = json!({"mcpServers": servers.0});
         std::fs::write(project.path().join(".mcp.json"), config.to_string())?;
         let mut program = wrapper.to_vec();

@@ -1,6 +1,7 @@
 //! How fast Portway is. `make bench` runs [`run`], which starts everything
 //! else as processes of their own, each on its core.
 
+mod entries;
 mod exchange;
 mod figures;
 mod lab;

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::Era;
 use crate::figures::{Figures, median};
 use crate::lab::{self, Nginx, Portway, Process, Servers, TOKEN, Upstream};
-use crate::{table, valgrind};
+use crate::{entries, table, valgrind};
 
 #[derive(Args)]
 pub struct Options {
@@ -210,9 +210,12 @@ fn speeds(options: &Options) -> anyhow::Result<Results> {
         .http("oldbusy", &oldbusy)
         .stdio("pipe", Era::Modern)?
         .stdio("oldpipe", Era::Legacy)?;
-    let portway = Portway::start(&options.portway, servers, &[])?;
+    let project = tempfile::tempdir()?;
+    let key = entries::fill(project.path())?;
+    let portway = Portway::start_in(project, &options.portway, servers, &[])?;
     let nginx = Nginx::start(&options.nginx, &[&modern, &legacy])?;
     let mut all = calls(&portway, &nginx, &modern, &legacy)?;
+    all.push(keyed(&portway, &modern, &key));
     all.extend(working(&portway, &busy, &oldbusy));
     let (lists, _page) = lists(&portway)?;
     all.extend(lists);
@@ -283,6 +286,15 @@ fn calls(
         proxied("one nginx", Modern, 0, 1),
         through("one stdio", Modern, "pipe", 1),
     ])
+}
+
+/// As `http modern`, with the key of one entry among many.
+fn keyed(portway: &Portway, modern: &Upstream, key: &str) -> Series {
+    Series::new("keyed modern", &portway.url("/mcp"), Era::Modern, MANY)
+        .with("tool", "mcp_modern_echo")
+        .with("token", key)
+        .through(portway.process.pid())
+        .to(modern)
 }
 
 /// Calls to servers that do something.

@@ -45,6 +45,12 @@ const BARE: &[Ratio] = &[
         0.8,
     ),
     ratio(
+        "an entry's key among 10,000 to the admin token",
+        "keyed modern",
+        "http modern",
+        0.95,
+    ),
+    ratio(
         "list of 1,000 tools to a file, modern",
         "list modern",
         "list file",

@@ -4,9 +4,13 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use super::StoreErrorKind;
 use super::file::sync_directory;
+
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Held until dropped.
 #[derive(Debug)]
@@ -22,7 +26,7 @@ impl DirectoryLock {
             .truncate(false)
             .open(&path)
             .map_err(fail)?;
-        match file.try_lock() {
+        match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
@@ -40,6 +44,18 @@ impl DirectoryLock {
         writeln!(file, "{}", std::process::id()).map_err(fail)?;
         Ok(DirectoryLock { _file: file })
     }
+}
+
+/// A child that its last holder was just starting has the lock too, until it
+/// has become the program it is to be.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    file.try_lock()
 }
 
 /// Makes the directory, closed to everyone else. One that is there already
