@@ -15,7 +15,15 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Held until dropped.
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // A child that is about to become another program still has the file
+        // open: to close ours alone would leave the lock to it for a moment.
+        let _ = self.file.unlock();
+    }
 }
 
 impl DirectoryLock {
@@ -42,7 +50,7 @@ impl DirectoryLock {
         file.set_len(0).map_err(fail)?;
         file.rewind().map_err(fail)?;
         writeln!(file, "{}", std::process::id()).map_err(fail)?;
-        Ok(DirectoryLock { _file: file })
+        Ok(DirectoryLock { file })
     }
 }
 
@@ -82,4 +90,21 @@ pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f6_a_lock_given_up_is_free_whoever_still_has_the_file_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = DirectoryLock::take(directory.path()).unwrap();
+        // As a child has it between fork and exec.
+        let _inherited = lock.file.try_clone().unwrap();
+        let refused = DirectoryLock::take(directory.path()).unwrap_err();
+        assert!(matches!(refused, StoreErrorKind::Locked { .. }));
+        drop(lock);
+        DirectoryLock::take(directory.path()).unwrap();
+    }
 }
