@@ -2,6 +2,7 @@
 //! bindings, or not at all.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -22,7 +23,12 @@ const MAKERS: usize = 8;
 /// Makes entries without end, every third one with a binding that cannot be;
 /// notes those that were answered. Its name tells how many bindings an entry
 /// must have.
-async fn make(app: &App, maker: usize, ids: &[i64], answered: &mut Vec<String>) {
+async fn make(
+    app: &App,
+    maker: usize,
+    ids: &[i64],
+    (answered, made): (&mut Vec<String>, &AtomicUsize),
+) {
     for n in 0.. {
         let (bindings, broken) = (1 + (n + maker) % TOOLS, n % 3 == 2);
         let mut tools: Vec<Value> = ids[..bindings]
@@ -46,6 +52,7 @@ async fn make(app: &App, maker: usize, ids: &[i64], answered: &mut Vec<String>) 
             Some(answer) => {
                 assert_eq!(answer.status, 201, "{}", answer.text);
                 answered.push(name);
+                made.fetch_add(1, Ordering::Relaxed);
             }
             None => return,
         }
@@ -84,10 +91,14 @@ async fn e4_a_kill_leaves_whole_entries_or_none(storage: Storage) {
     let rounds = rounds(3, 200);
     for round in 0..rounds {
         let mut notes = vec![Vec::new(); MAKERS];
+        let (made, enough) = (AtomicUsize::new(0), fastrand::usize(0..40));
         let makers = notes.iter_mut().enumerate();
-        let makers = makers.map(|(maker, notes)| make(&app, maker, &ids, notes));
+        let makers = makers.map(|(maker, notes)| make(&app, maker, &ids, (notes, &made)));
         let kill = async {
-            tokio::time::sleep(Duration::from_micros(fastrand::u64(2_000..250_000))).await;
+            while made.load(Ordering::Relaxed) < enough {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            tokio::time::sleep(Duration::from_micros(fastrand::u64(0..10_000))).await;
             app.signal(Signal::SIGKILL);
         };
         let work = async { tokio::join!(join_all(makers), kill) };
