@@ -4,7 +4,7 @@
 pub mod entries;
 mod keys;
 mod relay;
-mod users;
+pub mod users;
 
 use std::path::Path;
 

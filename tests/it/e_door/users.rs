@@ -1,7 +1,7 @@
 //! Users of a Supabase project, by the tokens it signs: what is good, and
 //! each way of forging one.
 
-mod project;
+pub mod project;
 
 use std::sync::Arc;
 use std::time::Duration;

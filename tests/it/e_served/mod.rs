@@ -6,6 +6,7 @@ mod killed;
 mod links;
 mod matrix;
 mod outage;
+mod owners;
 mod revoked;
 
 use serde_json::{Value, json};

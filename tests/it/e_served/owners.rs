@@ -1,0 +1,180 @@
+//! Users of a project over REST: each has records of their own, and another's
+//! are not there for them.
+
+use serde_json::json;
+
+use super::*;
+use crate::e_door::users::project::{now, sign_with};
+use crate::e_records::{BOUND, ENTRIES, OLD, each, on_each_store, refused};
+
+on_each_store!(
+    e2_what_is_anothers_is_404,
+    e5_a_tool_of_anothers_cannot_be_bound,
+    e2_lists_show_what_is_ones_own,
+);
+
+const SECRET: &str = "the-legacy-secret-of-a-project-0123";
+
+struct User<'a> {
+    app: &'a App,
+    id: &'static str,
+    bearer: String,
+}
+
+impl User<'_> {
+    async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+        let headers = [("authorization", self.bearer.as_str())];
+        let body = body.map(|body| body.to_string());
+        self.app.request(method, path, body, &headers).await
+    }
+
+    async fn made(&self, path: &str, body: Value) -> Value {
+        self.send("POST", path, Some(body)).await.expect(201)
+    }
+
+    async fn tool(&self, name: &str) -> i64 {
+        let body = json!({"name": name, "server": "x", "tool": "echo"});
+        number(&self.made(TOOLS, body).await["id"])
+    }
+
+    async fn entry(&self, name: &str, tool: i64) -> Value {
+        let body = json!({"name": name, "bindings": [{"tool_id": tool}]});
+        self.made(BOUND, body).await
+    }
+}
+
+async fn start(storage: Storage) -> App {
+    let setup = storage.setup().env("SUPABASE_JWT_SECRET", SECRET);
+    setup.start().await
+}
+
+fn users(app: &App) -> [User<'_>; 2] {
+    let user = |id: &'static str| {
+        let claims = json!({"aud": "authenticated", "role": "authenticated",
+            "sub": id, "exp": now() + 600});
+        let token = sign_with(SECRET.as_bytes(), &json!({"alg": "HS256"}), &claims);
+        let bearer = format!("Bearer {token}");
+        User { app, id, bearer }
+    };
+    [
+        user("0b7f6e52-9a4c-4a5b-8f5e-1f0e6a3c2d11"),
+        user("1c8f6e52-9a4c-4a5b-8f5e-1f0e6a3c2d22"),
+    ]
+}
+
+async fn e2_what_is_anothers_is_404(storage: Storage) {
+    let app = start(storage).await;
+    let [ann, bob] = users(&app);
+    let tool = ann.tool("read").await;
+    let entry = ann.entry("hers", tool).await;
+    let old = ann.made(OLD, json!({"name": "old"})).await;
+    let own = bob.tool("own").await;
+    let place = format!("{ENTRIES}/{}", entry["id"]);
+    let record = format!("{TOOLS}/{tool}");
+    let instance = format!("{OLD}{}", text(&old["api_key"]));
+    let off = || Some(json!({"status": false}));
+    for (method, path, body) in [
+        ("GET", record.clone(), None),
+        ("PATCH", record.clone(), Some(json!({"name": "his"}))),
+        ("DELETE", record.clone(), None),
+        ("GET", place.clone(), None),
+        ("PATCH", place.clone(), off()),
+        ("DELETE", place.clone(), None),
+        ("POST", format!("{place}/rotate_key"), None),
+        ("GET", format!("{place}/tools"), None),
+        ("GET", format!("{place}/bindings"), None),
+        (
+            "POST",
+            format!("{place}/bindings"),
+            Some(json!({"tool_id": own})),
+        ),
+        ("PATCH", format!("{place}/bindings/{tool}"), off()),
+        ("DELETE", format!("{place}/bindings/{tool}"), None),
+        ("GET", instance.clone(), None),
+        ("PUT", instance.clone(), off()),
+        ("DELETE", instance.clone(), None),
+    ] {
+        let answer = bob.send(method, &path, body).await;
+        assert_eq!(answer.status, 404, "{method} {path}: {}", answer.text);
+        refused(answer, 404, "NOT_FOUND");
+    }
+    // She finds it all as she left it, and so does who holds the key.
+    let hers = ann.send("GET", &place, None).await.expect(200);
+    assert_eq!(
+        (&hers["status"], &hers["user_id"]),
+        (&json!(true), &json!(ann.id))
+    );
+    let by_key = format!("/api/v1/mcp/{}/tools", text(&entry["api_key"]));
+    let tools = app.request("GET", &by_key, None, &[]).await.expect(200);
+    assert_eq!(each(&tools, "name"), ["read"]);
+    let still = ann.send("GET", &instance, None).await.expect(200);
+    assert_eq!(still["name"], "old");
+}
+
+async fn e5_a_tool_of_anothers_cannot_be_bound(storage: Storage) {
+    let app = start(storage).await;
+    let [ann, bob] = users(&app);
+    let (hers, his) = (ann.tool("hers").await, bob.tool("his").await);
+    let entry = bob.entry("his", his).await;
+    let place = format!("{ENTRIES}/{}/bindings", entry["id"]);
+    // Hers at each place.
+    for bindings in [
+        json!([{"tool_id": hers}]),
+        json!([{"tool_id": hers}, {"tool_id": his}]),
+        json!([{"tool_id": his}, {"tool_id": hers, "status": false}]),
+    ] {
+        let body = json!({"name": "stolen", "bindings": bindings});
+        let answer = bob.send("POST", BOUND, Some(body)).await;
+        refused(answer, 404, "NOT_FOUND");
+    }
+    let body = Some(json!({"tool_id": hers}));
+    refused(
+        bob.send("POST", &place, body.clone()).await,
+        404,
+        "NOT_FOUND",
+    );
+    // Nor by the admin, for him: it would be his to use.
+    refused(
+        app.send("POST", &place, body.map(|b| b.to_string())).await,
+        404,
+        "NOT_FOUND",
+    );
+    let listed = bob.send("GET", ENTRIES, None).await.expect(200);
+    assert_eq!(each(&listed, "name"), ["his"]);
+    let bound = bob.send("GET", &place, None).await.expect(200);
+    assert_eq!(each(&bound, "tool_id"), [his]);
+}
+
+async fn e2_lists_show_what_is_ones_own(storage: Storage) {
+    let app = start(storage).await;
+    let [ann, bob] = users(&app);
+    for (user, name) in [(&ann, "a"), (&bob, "b"), (&ann, "c")] {
+        let tool = user.tool(name).await;
+        user.entry(name, tool).await;
+        user.made(OLD, json!({"name": name})).await;
+    }
+    for path in [TOOLS, ENTRIES, OLD] {
+        for (user, names) in [(&ann, &["a", "c"][..]), (&bob, &["b"][..])] {
+            let listed = user.send("GET", path, None).await.expect(200);
+            assert_eq!(each(&listed, "name"), names, "{path}");
+            assert_eq!(listed["total"], names.len(), "{path}");
+            assert!(each(&listed, "user_id").iter().all(|id| *id == user.id));
+        }
+        assert_eq!(app.total(path).await, 3, "{path}");
+    }
+    // The same words from another are another's.
+    let once = async |user: &User<'_>| {
+        let headers = [
+            ("authorization", user.bearer.as_str()),
+            ("idempotency-key", "k"),
+        ];
+        let body = Some(r#"{"name":"once"}"#.to_owned());
+        app.request("POST", ENTRIES, body, &headers)
+            .await
+            .expect(201)
+    };
+    let (hers, his) = (once(&ann).await, once(&bob).await);
+    assert_ne!(hers["id"], his["id"]);
+    assert_ne!(hers["api_key"], his["api_key"]);
+    assert_eq!(once(&ann).await["api_key"], hers["api_key"]);
+}
