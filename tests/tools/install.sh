@@ -51,7 +51,7 @@ fi
 # So that the servers kept here find their packages.
 ln -sfn ../.tools/node/node_modules "$here/node_modules"
 
-for version in 1 2; do
+for version in 1 2 schemathesis; do
     part=python-$version
     if ! fresh "$part" "requirements-$version.txt"; then
         rm -rf "${tools:?}/$part"
