@@ -177,11 +177,13 @@ struct Writer {
 impl Writer {
     async fn run(self, mut queue: mpsc::Receiver<Mark>) {
         let mut marks = Vec::new();
-        let mut missed = 0;
+        let (mut missed, mut settled) = (0, true);
         while queue.recv_many(&mut marks, AT_ONCE).await > 0 {
             self.write(marks.drain(..));
             let dropped = self.dropped.load(Ordering::Relaxed);
-            if dropped != missed {
+            // Once more after the last one: who dropped it may just be going.
+            let again = std::mem::replace(&mut settled, dropped == missed);
+            if dropped != missed || !again {
                 missed = dropped;
                 self.settle(dropped);
             }

@@ -69,7 +69,8 @@ impl Need {
 /// A call of an entry is made on the strength of the grant it came with.
 impl Permit for Grant {
     fn enter(&self) -> bool {
-        self.gate.enter()
+        // It may have waited long for its turn.
+        !self.expired(Timestamp::now()) && self.gate.enter()
     }
 
     fn leave(&self) {

@@ -56,7 +56,8 @@ async fn watch(
     mut changes: Receiver<StoreChange>,
     token: CancellationToken,
 ) {
-    while opens(&*store, &grant) {
+    // Looked at anew each time: the moment it expires may have been moved.
+    while let Some(now) = opens(&*store, &grant) {
         let changed = async {
             loop {
                 match changes.recv().await {
@@ -69,17 +70,18 @@ async fn watch(
         };
         tokio::select! {
             () = token.cancelled() => return,
-            () = expiry(&grant) => {}
+            () = expiry(&now) => {}
             goes_on = changed => if !goes_on { return },
         }
     }
     token.cancel();
 }
 
-/// Whether the key still opens the entry.
-fn opens(store: &dyn Store, grant: &Grant) -> bool {
-    let now = store.grant_of(grant.entry);
-    now.is_some_and(|now| now.digest.matches(&grant.digest) && !now.expired(Timestamp::now()))
+/// The grant of the entry, if the key still opens it.
+fn opens(store: &dyn Store, grant: &Grant) -> Option<Arc<Grant>> {
+    let now = store.grant_of(grant.entry)?;
+    let open = now.digest.matches(&grant.digest) && !now.expired(Timestamp::now());
+    open.then_some(now)
 }
 
 async fn expiry(grant: &Grant) {

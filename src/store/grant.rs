@@ -7,8 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
-use super::{Bound, Entry, EntryId, Exposes, KeyDigest, Timestamp};
+use super::{Bound, Entry, EntryId, Exposes, KeyDigest, StoreErrorKind, Timestamp};
 
 /// An enabled entry and all that it gives.
 #[derive(Debug)]
@@ -221,12 +222,19 @@ impl Directory {
         old
     }
 
-    /// Waits until nothing passes on the strength of what has been replaced.
-    pub async fn settle(old: &[Arc<Grant>]) {
+    /// Waits until nothing passes on the strength of what has been replaced;
+    /// an error if something still does after a while.
+    pub async fn settle(old: &[Arc<Grant>]) -> Result<(), StoreErrorKind> {
+        let until = Instant::now() + PASSING;
         for grant in old {
-            if !grant.gate.emptied(PASSING).await {
-                tracing::warn!(entry = %grant.entry, "calls are still being sent after a change");
+            let left = until.saturating_duration_since(Instant::now());
+            if !grant.gate.emptied(left).await {
+                let entry = grant.entry;
+                return Err(StoreErrorKind::Unavailable(format!(
+                    "it is saved, but a server does not take what entry {entry} was sending it"
+                )));
             }
         }
+        Ok(())
     }
 }

@@ -162,7 +162,8 @@ impl JsonStore {
             Err(_) => Err(fail("the disk does not answer")),
         };
         let (value, replaced) = outcome?;
-        Directory::settle(&replaced).await;
+        let settled = Directory::settle(&replaced).await;
+        settled.map_err(|kind| kind.during(operation))?;
         Ok(value)
     }
 }

@@ -163,14 +163,16 @@ pub(super) async fn take(
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };
-    match pipe.take(&front, &body) {
+    match pipe.take(&front, &caller, &body) {
         Ok(()) => accepted(),
         Err(refusal) => refusal.into_response(),
     }
 }
 
 impl Pipe {
-    fn take(self: &Arc<Pipe>, front: &Front, body: &[u8]) -> Result<(), Refusal> {
+    /// `caller` is who posts now: what an entry gives may have changed since
+    /// the stream was opened.
+    fn take(self: &Arc<Pipe>, front: &Front, caller: &Caller, body: &[u8]) -> Result<(), Refusal> {
         if is_batch(body) {
             let session = self.session.get().ok_or(Fault::Batch)?;
             let elements = parse_batch(body)?;
@@ -179,10 +181,10 @@ impl Pipe {
             }
             let (requests, told) = legacy::sort(&elements)?;
             for message in told {
-                legacy::take(&front.gateway, &self.caller, session, message);
+                legacy::take(&front.gateway, caller, session, message);
             }
             let mut requests = requests.into_iter();
-            return requests.try_for_each(|request| self.run(front, session, request));
+            return requests.try_for_each(|request| self.run(front, caller, session, request));
         }
         match wire::parse(body)? {
             Message::Request { id, method, params } => {
@@ -196,23 +198,29 @@ impl Pipe {
                     params,
                 });
                 match self.session.get() {
-                    Some(session) => self.run(front, session, request),
-                    None => self.first(front, request),
+                    Some(session) => self.run(front, caller, session, request),
+                    None => self.first(front, caller, request),
                 }
             }
             message => {
                 if let Some(session) = self.session.get() {
-                    legacy::take(&front.gateway, &self.caller, session, message);
+                    legacy::take(&front.gateway, caller, session, message);
                 }
                 Ok(())
             }
         }
     }
 
-    fn run(&self, front: &Front, session: &Arc<Session>, request: Request) -> Result<(), Refusal> {
+    fn run(
+        &self,
+        front: &Front,
+        caller: &Caller,
+        session: &Arc<Session>,
+        request: Request,
+    ) -> Result<(), Refusal> {
         running::run(
             &front.gateway,
-            &self.caller,
+            caller,
             session,
             request.incoming(),
             &self.stream,
@@ -221,7 +229,12 @@ impl Pipe {
     }
 
     /// A request before there is a session: it had better open one.
-    fn first(self: &Arc<Pipe>, front: &Front, request: Request) -> Result<(), Refusal> {
+    fn first(
+        self: &Arc<Pipe>,
+        front: &Front,
+        caller: &Caller,
+        request: Request,
+    ) -> Result<(), Refusal> {
         let opens = request.method == "initialize";
         if !opens || self.opening.swap(true, Ordering::Relaxed) {
             let error = "the first request is `initialize`, and its answer comes before others";
@@ -236,7 +249,7 @@ impl Pipe {
             session: None,
         };
         let gateway = front.gateway.clone();
-        let exchange = Exchange::new(&gateway, &self.caller, client, request.incoming());
+        let exchange = Exchange::new(&gateway, caller, client, request.incoming());
         let pipe = self.clone();
         tokio::spawn(async move {
             let reply = last(exchange).await;

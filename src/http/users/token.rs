@@ -119,6 +119,8 @@ pub(super) struct Claims {
     aud: Option<Audience>,
     role: Option<String>,
     sub: Option<String>,
+    /// Anybody can have a token that says so.
+    is_anonymous: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -148,6 +150,9 @@ impl Claims {
         };
         if !ours {
             return Err(Refused::Audience);
+        }
+        if self.is_anonymous == Some(true) {
+            return Err(Refused::Role);
         }
         // `anon` and `service_role` are keys of applications.
         if self.role.is_some_and(|role| role != AUTHENTICATED) {
@@ -218,6 +223,7 @@ mod tests {
             ("aud", Value::Null, Refused::Audience),
             ("role", json!("anon"), Refused::Role),
             ("role", json!("service_role"), Refused::Role),
+            ("is_anonymous", json!(true), Refused::Role),
             ("sub", Value::Null, Refused::User),
             ("sub", json!(""), Refused::User),
             ("sub", json!("Admin"), Refused::User),

@@ -133,9 +133,9 @@ impl Disk {
         self.unsure = true;
         let bytes = self.snapshot.place(prepared)?;
         self.length = bytes.len() as u64;
-        if let Err(error) = self.snapshot.save_backup(&bytes) {
-            tracing::warn!("the backup of the store could not be written: {error}");
-        }
+        // Before the journal goes: with the backup that there was, it is all
+        // that a start would have if this snapshot turned out damaged.
+        self.snapshot.save_backup(&bytes)?;
         self.journal = Journal::start(&self.path, self.generation)?;
         self.unsure = false;
         self.not_before = None;

@@ -154,10 +154,11 @@ impl Store for PostgresStore {
         let whose = whose.clone();
         let grant = self.mirror.grants.of_entry(id);
         let used = grant.and_then(|grant| grant.last_used());
-        let update = work!(|c| [whose, change] Ok((
-            entries::update(c, &whose, id, &change, used).await?,
-            vec![id],
-        )));
+        let update = work!(|c| [whose, change] {
+            let found = entries::update(c, &whose, id, &change, used).await?;
+            let touched = if found.is_some() { vec![id] } else { Vec::new() };
+            Ok((found, touched))
+        });
         self.write("change MCP instance", LIMIT, update).await
     }
 
@@ -168,19 +169,21 @@ impl Store for PostgresStore {
         key: NewKey,
     ) -> Result<Option<Entry>, StoreError> {
         let whose = whose.clone();
-        let replace = work!(|c| [whose, key] Ok((
-            entries::replace_key(c, &whose, id, &key).await?,
-            vec![id],
-        )));
+        let replace = work!(|c| [whose, key] {
+            let found = entries::replace_key(c, &whose, id, &key).await?;
+            let touched = if found.is_some() { vec![id] } else { Vec::new() };
+            Ok((found, touched))
+        });
         self.write("rotate the key", LIMIT, replace).await
     }
 
     async fn delete_entry(&self, whose: &Whose, id: EntryId) -> Result<bool, StoreError> {
         let whose = whose.clone();
-        let delete = work!(|c| [whose] Ok((
-            entries::delete(c, &whose, id).await?,
-            vec![id],
-        )));
+        let delete = work!(|c| [whose] {
+            let found = entries::delete(c, &whose, id).await?;
+            let touched = if found { vec![id] } else { Vec::new() };
+            Ok((found, touched))
+        });
         self.write("delete MCP instance", LIMIT, delete).await
     }
 
@@ -201,10 +204,11 @@ impl Store for PostgresStore {
         new: &[NewBinding],
     ) -> Result<Option<Vec<Bound>>, StoreError> {
         let (whose, new): (_, Arc<[NewBinding]>) = (whose.clone(), new.into());
-        let bind = work!(|c| [whose, new] Ok((
-            bindings::bind(c, &whose, entry, &new).await?,
-            vec![entry],
-        )));
+        let bind = work!(|c| [whose, new] {
+            let found = bindings::bind(c, &whose, entry, &new).await?;
+            let touched = if found.is_some() { vec![entry] } else { Vec::new() };
+            Ok((found, touched))
+        });
         self.write("bind the tools", LIMIT, bind).await
     }
 
@@ -215,10 +219,11 @@ impl Store for PostgresStore {
         binding: NewBinding,
     ) -> Result<Option<Bound>, StoreError> {
         let whose = whose.clone();
-        let update = work!(|c| [whose] Ok((
-            bindings::update(c, &whose, entry, binding).await?,
-            vec![entry],
-        )));
+        let update = work!(|c| [whose] {
+            let found = bindings::update(c, &whose, entry, binding).await?;
+            let touched = if found.is_some() { vec![entry] } else { Vec::new() };
+            Ok((found, touched))
+        });
         self.write("change the binding", LIMIT, update).await
     }
 
@@ -229,10 +234,11 @@ impl Store for PostgresStore {
         tool: ToolId,
     ) -> Result<bool, StoreError> {
         let whose = whose.clone();
-        let unbind = work!(|c| [whose] Ok((
-            bindings::unbind(c, &whose, entry, tool).await?,
-            vec![entry],
-        )));
+        let unbind = work!(|c| [whose] {
+            let found = bindings::unbind(c, &whose, entry, tool).await?;
+            let touched = if found { vec![entry] } else { Vec::new() };
+            Ok((found, touched))
+        });
         self.write("remove the binding", LIMIT, unbind).await
     }
 

@@ -93,8 +93,7 @@ impl Mirror {
         };
         let leaving = self.request(wanted)?.await;
         let leaving = leaving.unwrap_or_else(|_| Err(closed()))?;
-        Directory::settle(&leaving).await;
-        Ok(())
+        Directory::settle(&leaving).await
     }
 
     /// Without waiting for it.
