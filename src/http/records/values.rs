@@ -72,10 +72,10 @@ pub(super) fn server(value: &Value) -> Result<String, String> {
 
 /// A boolean, or 0 or 1 as the old model has it (SPEC K6).
 pub(super) fn status(value: &Value) -> Result<bool, String> {
-    match (value, value.as_f64()) {
+    match (value, value.as_u64()) {
         (Value::Bool(status), _) => Ok(*status),
-        (_, Some(0.0)) => Ok(false),
-        (_, Some(1.0)) => Ok(true),
+        (_, Some(0)) => Ok(false),
+        (_, Some(1)) => Ok(true),
         _ => Err("must be true, false, 1 or 0".into()),
     }
 }
