@@ -370,12 +370,13 @@ impl App {
             .expect(200)
     }
 
-    /// Polls a server until it is as `fits` says.
+    /// Polls a server until it is there, and as `fits` says.
     pub async fn until(&self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
-            let record = self.server(name).await;
-            if fits(&record) {
+            let answer = self.get(&format!("/api/mcp/servers/{name}")).await;
+            let record = answer.body;
+            if answer.status == 200 && fits(&record) {
                 return record;
             }
             assert!(

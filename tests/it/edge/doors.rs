@@ -62,7 +62,6 @@ async fn k3_everything_else_needs_the_token() {
         "/api/../healthz",
         "/healthz;x",
         "/assets",
-        "/api/v1/mcp_v2/server/key",
         "/index.html",
     ];
     for method in [
