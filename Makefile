@@ -25,7 +25,7 @@ browse: console ## walk through the console with a real browser
 
 check: ## format, lints, and licences where cargo-deny is installed
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
 
 soak: tools ## the long runs, in release: process trees killed by the hundred

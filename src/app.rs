@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use tokio::net::TcpListener;
@@ -174,7 +175,17 @@ impl App {
             .merge(records)
             .merge(http::mcp::router(front.clone()));
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
-        let unsettled = Arc::new(move || unsettled(&registry, &fleet));
+        // Ready once, ready for good: a server that is added later is no
+        // reason to take all the others out of service.
+        let ready = AtomicBool::new(false);
+        let unsettled = Arc::new(move || {
+            if ready.load(Ordering::Relaxed) {
+                return 0;
+            }
+            let left = unsettled(&registry, &fleet);
+            ready.store(left == 0, Ordering::Relaxed);
+            left
+        });
         let router = http::router(guard.clone(), unsettled, http::Console::built_in(), api);
         Ok(http::Site::new(router, guard, front))
     }

@@ -32,7 +32,7 @@ pub async fn serve(options: &Options) -> anyhow::Result<()> {
     let listener = TcpListener::bind(options.listen).await?;
     let hosts = HostPolicy::new(listener.local_addr()?, Vec::new(), Vec::new());
     let guard = Arc::new(Guard::new(Access::Open, hosts, 4 << 20));
-    let router = http::router(guard, Arc::new(|| 0), files);
+    let router = http::router(guard, Arc::new(|| 0), http::Console::missing(), files);
     http::serve(
         listener,
         router,

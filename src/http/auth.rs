@@ -212,7 +212,10 @@ fn session_cookie(headers: &HeaderMap) -> Option<&str> {
 }
 
 pub(super) fn refused() -> ApiError {
-    ApiError::unauthorized("this needs the admin token, as `Authorization: Bearer <token>`")
+    ApiError::unauthorized(
+        "this needs the admin token, or on an MCP endpoint an entry's key that is in force, \
+         as `Authorization: Bearer <token>`",
+    )
 }
 
 fn missing_header() -> ApiError {

@@ -25,10 +25,14 @@ function spell(schema, indent) {
   }
   const choices = schema.oneOf ?? schema.anyOf;
   if (choices && !schema.properties) {
-    return choices.map((choice) => spell(choice, indent)).join(' | ');
+    return union(choices.map((choice) => spell(choice, indent)));
   }
   const kinds = [schema.type ?? []].flat();
-  return kinds.map((kind) => PLAIN[kind] ?? compound(kind, schema, indent)).join(' | ') || 'unknown';
+  return union(kinds.map((kind) => PLAIN[kind] ?? compound(kind, schema, indent)));
+}
+
+function union(parts) {
+  return parts.length === 0 || parts.includes('unknown') ? 'unknown' : [...new Set(parts)].join(' | ');
 }
 
 function compound(kind, schema, indent) {
@@ -37,7 +41,8 @@ function compound(kind, schema, indent) {
   }
   if (!schema.properties) {
     const inner = typeof schema.additionalProperties === 'object' ? spell(schema.additionalProperties, indent) : 'unknown';
-    return `Record<string, ${inner}>`;
+    // Not a `Record`: that could not name itself.
+    return `{ [name: string]: ${inner} }`;
   }
   const fields = Object.entries(schema.properties).map(([name, property]) => {
     const mark = schema.required?.includes(name) ? '' : '?';

@@ -9,7 +9,24 @@ export type Activity = {
 
 export type Binding = {
   tool_id: number;
+  status: boolean;
+  name: string;
+  description: string | null;
+  server: string;
+  tool: string;
+  created_at: string;
 };
+
+export type BindingChange = {
+  status: true | false | 1 | 0;
+};
+
+export type Bindings = {
+  items: (Binding)[];
+  total: number;
+};
+
+export type Bound = Binding | Bindings;
 
 export type Call = {
   id: number;
@@ -23,9 +40,123 @@ export type Call = {
   error?: string;
 };
 
-export type Candidate = Record<string, unknown>;
+export type Candidate = {
+  file: string;
+} | {
+  mcpServers: { [name: string]: unknown } | null;
+  file?: unknown;
+} | NewServer;
 
-export type Definition = Record<string, unknown>;
+export type Definition = {
+  type?: "stdio" | "local" | null;
+  transport?: "stdio" | "local" | null;
+  command: string | (string)[];
+  args?: (string)[] | null;
+  env?: { [name: string]: string } | null;
+  environment?: { [name: string]: string } | null;
+  cwd?: string | null;
+  url?: null;
+  headers?: null;
+  enabled?: boolean | null;
+  disabled?: boolean | null;
+  timeout?: number | null;
+  era?: "auto" | "legacy" | "modern" | null;
+  containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  isolation?: "shared" | "principal" | "session" | null;
+  autoStart?: boolean | null;
+  name?: string | null;
+} | {
+  type?: "http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote" | null;
+  transport?: "http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote" | null;
+  command?: null;
+  args?: null;
+  env?: null;
+  environment?: null;
+  cwd?: null;
+  url: string;
+  headers?: { [name: string]: string } | null;
+  enabled?: boolean | null;
+  disabled?: boolean | null;
+  timeout?: number | null;
+  era?: "auto" | "legacy" | "modern" | null;
+  containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  isolation?: "shared" | "principal" | "session" | null;
+  autoStart?: boolean | null;
+  name?: string | null;
+} | {
+  type?: "sse" | "remote" | null;
+  transport?: "sse" | "remote" | null;
+  command?: null;
+  args?: null;
+  env?: null;
+  environment?: null;
+  cwd?: null;
+  url: string;
+  headers?: { [name: string]: string } | null;
+  enabled?: boolean | null;
+  disabled?: boolean | null;
+  timeout?: number | null;
+  era?: "auto" | "legacy" | "modern" | null;
+  containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  isolation?: "shared" | "principal" | "session" | null;
+  autoStart?: boolean | null;
+  name?: string | null;
+};
+
+export type DefinitionChange = {
+  type?: "stdio" | "local" | "http" | "streamable-http" | "streamable_http" | "streamableHttp" | "sse" | "remote" | null;
+  transport?: "stdio" | "local" | "http" | "streamable-http" | "streamable_http" | "streamableHttp" | "sse" | "remote" | null;
+  command?: string | (string)[] | null;
+  args?: (string)[] | null;
+  env?: { [name: string]: string | null } | null;
+  environment?: { [name: string]: string | null } | null;
+  cwd?: string | null;
+  url?: string | null;
+  headers?: { [name: string]: string | null } | null;
+  enabled?: boolean | null;
+  disabled?: boolean | null;
+  timeout?: number | null;
+  era?: "auto" | "legacy" | "modern" | null;
+  containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  isolation?: "shared" | "principal" | "session" | null;
+  autoStart?: boolean | null;
+  name?: string | null;
+};
+
+export type DefinitionReport = {
+  name: string;
+  shadowedBy: string | null;
+  problems: (Problem)[];
+};
+
+export type Document = { [name: string]: unknown };
+
+export type Entries = {
+  items: (Entry)[];
+  total: number;
+};
+
+export type Entry = {
+  id: number;
+  mcp_instance_id: string;
+  name: string;
+  user_id: string;
+  key: Key;
+  created_at: string;
+  updated_at: string;
+  status: boolean;
+  exposes: {
+    resources: (string)[];
+    prompts: (string)[];
+  };
+};
+
+export type EntryChange = {
+  name?: string;
+  status?: true | false | 1 | 0;
+  expires_at?: string | null;
+  exposes?: GivenExposes | null;
+};
 
 export type Error = {
   error: {
@@ -35,10 +166,48 @@ export type Error = {
   };
 };
 
+export type Fault = {
+  file: string;
+  field: string;
+  message: string;
+  server?: string;
+  line?: number;
+  column?: number;
+};
+
+export type FieldProblem = {
+  field: string;
+  message: string;
+};
+
+export type GivenExposes = {
+  resources?: (string)[];
+  prompts?: (string)[];
+};
+
 export type Health = {
-  status: string;
+  status: "ok";
   version: string;
   console: "embedded" | "missing";
+};
+
+export type Invalid = {
+  error: {
+    code: string;
+    message: string;
+    details?: (FieldProblem)[];
+  };
+};
+
+export type Json = null | boolean | number | string | (Json)[] | { [name: string]: Json };
+
+export type JsonSchema = { [name: string]: unknown };
+
+export type Key = {
+  hint: string;
+  created_at: string;
+  expires_at: string | null;
+  last_used_at: string | null;
 };
 
 export type LogLine = {
@@ -48,7 +217,7 @@ export type LogLine = {
   text: string;
 };
 
-export type Message = Record<string, unknown> | (unknown)[];
+export type Message = { [name: string]: unknown } | (unknown)[];
 
 export type Moment = {
   at: number;
@@ -56,27 +225,170 @@ export type Moment = {
   reason: string | null;
 };
 
+export type NewBinding = {
+  tool_id: number | string;
+  status?: true | false | 1 | 0;
+};
+
+export type NewBindings = NewBinding | {
+  bindings: (NewBinding)[];
+};
+
 export type NewBoundEntry = {
   name: string;
-  bindings: (Binding)[];
+  bindings: (NewBinding)[];
+  status?: true | false | 1 | 0 | null;
+  expires_at?: string | null;
+  exposes?: GivenExposes | null;
 };
 
 export type NewEntry = {
   name: string;
+  status?: true | false | 1 | 0 | null;
+  expires_at?: string | null;
+  exposes?: GivenExposes | null;
+};
+
+export type NewKey = {
+  expires_at?: string | null;
+};
+
+export type NewOld = {
+  name: string;
+  status?: true | false | 1 | 0 | null;
+  id?: unknown;
+  mcp_instance_id?: unknown;
+  user_id?: unknown;
+  key?: unknown;
+  created_at?: unknown;
+  updated_at?: unknown;
+  api_key?: unknown;
 };
 
 export type NewServer = {
+  type?: "stdio" | "local" | null;
+  transport?: "stdio" | "local" | null;
+  command: string | (string)[];
+  args?: (string)[] | null;
+  env?: { [name: string]: string } | null;
+  environment?: { [name: string]: string } | null;
+  cwd?: string | null;
+  url?: null;
+  headers?: null;
+  enabled?: boolean | null;
+  disabled?: boolean | null;
+  timeout?: number | null;
+  era?: "auto" | "legacy" | "modern" | null;
+  containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  isolation?: "shared" | "principal" | "session" | null;
+  autoStart?: boolean | null;
   name: string;
-  autoStart?: boolean;
+} | {
+  type?: "http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote" | null;
+  transport?: "http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote" | null;
+  command?: null;
+  args?: null;
+  env?: null;
+  environment?: null;
+  cwd?: null;
+  url: string;
+  headers?: { [name: string]: string } | null;
+  enabled?: boolean | null;
+  disabled?: boolean | null;
+  timeout?: number | null;
+  era?: "auto" | "legacy" | "modern" | null;
+  containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  isolation?: "shared" | "principal" | "session" | null;
+  autoStart?: boolean | null;
+  name: string;
+} | {
+  type?: "sse" | "remote" | null;
+  transport?: "sse" | "remote" | null;
+  command?: null;
+  args?: null;
+  env?: null;
+  environment?: null;
+  cwd?: null;
+  url: string;
+  headers?: { [name: string]: string } | null;
+  enabled?: boolean | null;
+  disabled?: boolean | null;
+  timeout?: number | null;
+  era?: "auto" | "legacy" | "modern" | null;
+  containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  isolation?: "shared" | "principal" | "session" | null;
+  autoStart?: boolean | null;
+  name: string;
 };
 
 export type NewTool = {
   name: string;
   server: string;
   tool: string;
+  description?: string | null;
 };
 
-export type Object = Record<string, unknown>;
+export type OldChange = {
+  name?: string;
+  status?: true | false | 1 | 0;
+  id?: Json;
+  mcp_instance_id?: Json;
+  user_id?: Json;
+  key?: Json;
+  created_at?: Json;
+  updated_at?: Json;
+  api_key?: unknown;
+};
+
+export type OldRecord = {
+  id: number;
+  mcp_instance_id: string;
+  name: string;
+  user_id: string;
+  key: Key;
+  created_at: string;
+  updated_at: string;
+  status: 0 | 1;
+  api_key?: string;
+};
+
+export type OldRecords = {
+  items: (OldRecord)[];
+  total: number;
+};
+
+export type OpenedEntry = {
+  id: number;
+  mcp_instance_id: string;
+  name: string;
+  user_id: string;
+  key: Key;
+  created_at: string;
+  updated_at: string;
+  status: boolean;
+  exposes: {
+    resources: (string)[];
+    prompts: (string)[];
+  };
+  api_key?: string;
+  url?: string;
+};
+
+export type Plan = {
+  added: (string)[];
+  removed: (string)[];
+  restarted: (string)[];
+  kept: (string)[];
+  problems: (Fault)[];
+};
+
+export type Problem = {
+  field: string;
+  message: string;
+  server?: string;
+  line?: number;
+  column?: number;
+};
 
 export type Process = {
   pid: number;
@@ -91,7 +403,7 @@ export type Processes = {
 };
 
 export type Ready = {
-  status: string;
+  status: "ready";
 };
 
 export type Second = {
@@ -113,19 +425,73 @@ export type Server = {
   error: string | null;
   enabled: boolean;
   toolCount: number;
-  config: Record<string, unknown> | null;
+  config: ServerConfig | null;
   source: string;
   era: "legacy" | "modern" | null;
   protocolVersion: string | null;
-  serverInfo: Record<string, unknown> | null;
+  serverInfo: { [name: string]: unknown } | null;
   instructions: string | null;
   pid: number | null;
   containment: string | null;
   restarts: number;
   shadows?: (string)[];
-  problems?: (Record<string, unknown>)[];
+  problems?: (Problem)[];
 };
 
-export type Switch = {
-  status: boolean;
+export type ServerConfig = {
+  type: "stdio" | "http" | "sse";
+  transport: "stdio" | "http" | "sse";
+  enabled: boolean;
+  timeout: number;
+  era: "auto" | "legacy" | "modern";
+  isolation: "shared" | "principal" | "session";
+  command?: string;
+  args?: (string)[];
+  env?: { [name: string]: string };
+  cwd?: string;
+  containment?: string;
+  url?: string;
+  headers?: { [name: string]: string };
+};
+
+export type ServerPrompt = {
+  name: string;
+};
+
+export type ServerResource = unknown;
+
+export type ServerTool = {
+  name: string;
+  key: string;
+};
+
+export type Source = {
+  path: string;
+  kind: string;
+  error: string | null;
+  problems: (Problem)[];
+  servers: (DefinitionReport)[];
+};
+
+export type Tool = {
+  id: number;
+  name: string;
+  description: string | null;
+  server: string;
+  tool: string;
+  user_id: string;
+  created_at: string;
+  updated_at: string;
+};
+
+export type ToolChange = {
+  name?: string;
+  description?: string | null;
+  server?: string;
+  tool?: string;
+};
+
+export type Tools = {
+  items: (Tool)[];
+  total: number;
 };
