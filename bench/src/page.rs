@@ -23,7 +23,7 @@ pub struct Options {
 pub async fn serve(options: &Options) -> anyhow::Result<()> {
     let file = Bytes::from(vec![b'x'; options.bytes]);
     let files = Router::new().route(
-        "/assets/{*path}",
+        "/list.json",
         get(move || {
             let file = file.clone();
             async move { file }

@@ -213,10 +213,10 @@ fn speeds(options: &Options) -> anyhow::Result<Results> {
     let project = tempfile::tempdir()?;
     let key = entries::fill(project.path())?;
     let portway = Portway::start_in(project, &options.portway, servers, &[])?;
-    let nginx = Nginx::start(&options.nginx, &[&modern, &legacy])?;
+    let nginx = Nginx::start(&options.nginx, &[&modern, &legacy, &busy, &oldbusy])?;
     let mut all = calls(&portway, &nginx, &modern, &legacy)?;
     all.push(keyed(&portway, &modern, &key));
-    all.extend(working(&portway, &busy, &oldbusy));
+    all.extend(working(&portway, &nginx, &busy, &oldbusy)?);
     let (lists, _page) = lists(&portway)?;
     all.extend(lists);
     if let Some(only) = &options.only {
@@ -298,7 +298,12 @@ fn keyed(portway: &Portway, modern: &Upstream, key: &str) -> Series {
 }
 
 /// Calls to servers that do something.
-fn working(portway: &Portway, modern: &Upstream, legacy: &Upstream) -> Vec<Series> {
+fn working(
+    portway: &Portway,
+    nginx: &Nginx,
+    modern: &Upstream,
+    legacy: &Upstream,
+) -> anyhow::Result<Vec<Series>> {
     use Era::{Legacy, Modern};
     let url = portway.url("/mcp");
     let through = |name, era, server: &str, upstream, connections| {
@@ -308,14 +313,23 @@ fn working(portway: &Portway, modern: &Upstream, legacy: &Upstream) -> Vec<Serie
             .through(portway.process.pid())
             .to(upstream)
     };
-    vec![
+    let worker = nginx.worker()?;
+    let proxied = |name, era, port: usize, upstream| {
+        let url = format!("http://{}/mcp", nginx.addresses[port]);
+        Series::new(name, &url, era, MANY)
+            .through(worker)
+            .to(upstream)
+    };
+    Ok(vec![
         Series::new("work direct modern", &modern.url(), Modern, MANY).to(modern),
         through("work http modern", Modern, "busy", modern, MANY),
+        proxied("work nginx modern", Modern, 2, modern),
+        proxied("work nginx legacy", Legacy, 3, legacy),
         Series::new("work direct legacy", &legacy.url(), Legacy, MANY).to(legacy),
         through("work http legacy", Legacy, "oldbusy", legacy, MANY),
         Series::new("work one direct", &modern.url(), Modern, 1).to(modern),
         through("work one http", Modern, "busy", modern, 1),
-    ]
+    ])
 }
 
 /// Lists of many tools, and a file as large as one.
@@ -330,7 +344,7 @@ fn lists(portway: &Portway) -> anyhow::Result<(Vec<Series>, Process)> {
     let modern = list("list modern", Era::Modern);
     let bytes = modern.run(0.1)?.figures.bytes;
     let (address, page) = lab::page(bytes)?;
-    let url = format!("http://{address}/assets/list.json");
+    let url = format!("http://{address}/list.json");
     let file = Series::new("list file", &url, Era::Modern, MANY)
         .with("what", "get")
         .through(page.pid());

@@ -66,6 +66,18 @@ const BARE: &[Ratio] = &[
 
 const WORKING: &[Ratio] = &[
     ratio(
+        "HTTP to nginx, modern",
+        "work http modern",
+        "work nginx modern",
+        0.5,
+    ),
+    ratio(
+        "HTTP to nginx, legacy",
+        "work http legacy",
+        "work nginx legacy",
+        0.5,
+    ),
+    ratio(
         "HTTP to direct, modern",
         "work http modern",
         "work direct modern",
