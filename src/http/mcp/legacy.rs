@@ -12,8 +12,8 @@ use super::exchange::Exchange;
 use super::post::{Post, Refusal};
 use super::reply::{accepted, events, json, message};
 use super::request::Request;
-use super::running::Answers;
-use crate::gateway::{Caller, Client, Gateway, Incoming, Item, NoSession, Session};
+use super::running::{Answers, client};
+use crate::gateway::{Caller, Client, Flow, Gateway, Incoming, Item, NoSession, Session};
 use crate::wire::message::{Fault, parse_batch};
 use crate::wire::meta::{self, member, text};
 use crate::wire::{Era, Id, Message, Outcome, RpcError, code, era};
@@ -39,8 +39,17 @@ pub(super) async fn request(
         method,
         params,
     };
+    let gateway = &post.front.gateway;
+    // A list is there at once and cannot be cancelled: it needs no place among
+    // what runs, and no stream to come back to.
+    if post.accept.json
+        && method.ends_with("/list")
+        && let Some(Flow::Reply(reply)) = gateway.at_once(post.caller, &client(&session), incoming)
+    {
+        return Ok(json(StatusCode::OK, reply.body));
+    }
     let mut answers = Answers::new(&session);
-    answers.run(&post.front.gateway, post.caller, incoming)?;
+    answers.run(gateway, post.caller, incoming)?;
     Ok(answers.response(post.accept, false).await)
 }
 

@@ -220,13 +220,7 @@ fn work<H: Send + 'static>(
         let busy = RpcError::new(code::INTERNAL, "too many requests run in this session");
         return Err(Refusal::with(StatusCode::TOO_MANY_REQUESTS, busy));
     };
-    let client = Client {
-        era: Era::Legacy,
-        version: session.version,
-        capabilities: session.capabilities.clone(),
-        log_level: session.level(),
-        session: Some(session.clone()),
-    };
+    let client = client(session);
     let unanswered = Unanswered {
         id: incoming.id.to_owned(),
         stream: stream.clone(),
@@ -239,6 +233,17 @@ fn work<H: Send + 'static>(
     };
     // A panic has been answered where it happened.
     Ok(Box::pin(AssertUnwindSafe(work).catch_unwind().map(drop)))
+}
+
+/// Who has this session.
+pub(super) fn client(session: &Arc<Session>) -> Client {
+    Client {
+        era: Era::Legacy,
+        version: session.version,
+        capabilities: session.capabilities.clone(),
+        log_level: session.level(),
+        session: Some(session.clone()),
+    }
 }
 
 async fn pump(mut exchange: Exchange, running: Running, mut unanswered: Unanswered) {
