@@ -208,11 +208,13 @@ impl Portway {
             "--project",
             &project.path().display().to_string(),
         ]));
+        let start = Instant::now();
         let mut process = Process::start(Core::Gateway, &program, Stdio::piped())?;
         let stdout = process.child.stdout.take().context("no stdout")?;
         let mut line = String::new();
         let mut stdout = BufReader::new(stdout);
         stdout.read_line(&mut line)?;
+        eprintln!("Portway listens after {:?}", start.elapsed());
         // What it says later must go somewhere.
         std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         let address = line
