@@ -81,7 +81,15 @@ impl Disk {
             not_before: None,
         };
         if repair {
-            disk.compact(&state)?;
+            match disk.compact(&state) {
+                // All is known; what is written next has to wait for room.
+                Err(StoreErrorKind::Full) => loaded.warnings.push(format!(
+                    "{} cannot be mended: {}",
+                    directory.display(),
+                    StoreErrorKind::Full
+                )),
+                done => done?,
+            }
         }
         Ok((disk, state, loaded.warnings))
     }

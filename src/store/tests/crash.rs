@@ -159,7 +159,9 @@ async fn filler() {
     store.put_server(&record("again")).await.unwrap();
     let expected = names(&store).await;
     drop(store);
-    assert_eq!(names(&open(Path::new(&directory))).await, expected);
+    // It may be too full for a backup, and says so.
+    let again = JsonStore::open(Path::new(&directory)).unwrap().store;
+    assert_eq!(names(&again).await, expected);
     eprintln!("held");
 }
 
