@@ -90,7 +90,7 @@ for ((n = 1; n <= replicas; n++)); do
     "$bin" --listen 127.0.0.1:0 --project "${PROJECT:-$work/$n/project}" --data-dir "$work/$n/data" \
         >"$work/$n/out" 2>"$work/$n/log" &
     pids+=($!)
-    wait_for 30 "replica $n" grep -q '^portway listening on ' "$work/$n/out"
+    wait_for 60 "replica $n" grep -q '^portway listening on ' "$work/$n/out"
     address=$(sed -n 's|^portway listening on http://||p' "$work/$n/out" | head -1)
     upstreams+="        server $address max_fails=1 fail_timeout=1s;"$'\n'
     echo "replica $n  http://$address  pid ${pids[-1]}"
