@@ -100,6 +100,21 @@ impl Replicas {
     }
 }
 
+/// A test that fails leaves nothing running either: the script ends what it
+/// has started, if it is asked and not killed.
+impl Drop for Replicas {
+    fn drop(&mut self) {
+        let Some(pid) = self.script.id() else { return };
+        let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
+        for _ in 0..200 {
+            if !matches!(self.script.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
 /// An entry with these tools of `x`: its id, key, and one binding's tool.
 async fn entry(app: &App, tools: &[&str]) -> (i64, String, i64) {
     let mut bindings = Vec::new();
