@@ -141,12 +141,16 @@ mod tests {
         let global = r#"{
             "mcpServers": {"a": {"command": "g"}, "b": {"command": "g"}, "c": {"command": "g"}},
             "projects": {
-                "/work/": {"mcpServers": {"b": {"command": "gp"}, "d": {"command": "gp"}}},
+                "/home/ada/shop/": {"mcpServers": {"b": {"command": "gp"}, "d": {"command": "gp"}}},
                 "/other": {"mcpServers": {"e": {"command": "gp"}}}
             }
         }"#;
         let parsed = parse_file(global, Dialect::Kode).unwrap();
-        let mut layers = kode_global(Path::new("~/.kode.json"), parsed, Path::new("/work"));
+        let mut layers = kode_global(
+            Path::new("~/.kode.json"),
+            parsed,
+            Path::new("/home/ada/shop"),
+        );
         layers.push(layer(
             SourceKind::Mcp,
             ".mcp.json",

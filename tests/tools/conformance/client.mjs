@@ -26,7 +26,7 @@ async function connect(url, mode) {
     client.setRequestHandler('sampling/createMessage', async () => ({
         role: 'assistant', model: 'none', content: { type: 'text', text: 'words' }
     }));
-    client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: 'file:///work', name: 'work' }] }));
+    client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: 'file:///shop', name: 'work' }] }));
     await client.connect(new StreamableHTTPClientTransport(new URL(url)));
     return client;
 }

@@ -18,7 +18,7 @@ const NOTIFICATIONS = [
 const ANSWERS = {
     elicit: ({ mode }) => (mode === 'url' ? { action: 'accept' } : { action: 'accept', content: { username: 'ada', email: 'ada@example.org', name: 'Ada', ok: true, color: 'blue' } }),
     sample: () => ({ role: 'assistant', model: 'a-model', stopReason: 'endTurn', content: { type: 'text', text: 'Paris, ü' } }),
-    roots: () => ({ roots: [{ uri: 'file:///work/a', name: 'a' }, { uri: 'file:///work/b' }] })
+    roots: () => ({ roots: [{ uri: 'file:///shop/a', name: 'a' }, { uri: 'file:///shop/b' }] })
 };
 
 /** One connected client: `{ client, asked, told, answers, close() }`. */

@@ -19,7 +19,7 @@ async function listed(portway, key) {
 }
 
 export const paths = {
-  async 'k3 without a session the token is asked for'({ open, portway }) {
+  async k3_without_a_session_the_token_is_asked_for({ open, portway }) {
     const { page, done } = await open({ signedIn: false });
     await page.getByLabel('Admin token').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -111,7 +111,7 @@ export const paths = {
     }
   },
 
-  async 'h6 an entry is made with its tools, used, rotated, switched off and deleted'({ open, portway }) {
+  async h6_an_entry_is_made_with_its_tools_used_rotated_switched_off_and_deleted({ open, portway }) {
     const { page, done } = await open({ path: '#/entries' });
     await page.getByRole('button', { name: 'New entry' }).click();
     const dialog = page.getByRole('dialog');

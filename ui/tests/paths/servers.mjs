@@ -4,7 +4,7 @@ import { holds, same, until } from '../check.mjs';
 const card = (page, name) => page.locator(`[data-server="${name}"]`);
 
 export const paths = {
-  async 'h1 the tab bar speaks three languages'({ open }) {
+  async h1_the_tab_bar_speaks_three_languages({ open }) {
     for (const [language, tab, add] of [['zh-CN', 'MCP 服务', '添加服务'], ['zh-TW', 'MCP 服務', '新增服務'], ['en', 'MCP Servers', 'Add Server']]) {
       const { page, done } = await open({ language });
       await page.getByRole('navigation').getByRole('link', { name: tab }).waitFor();
@@ -14,7 +14,7 @@ export const paths = {
     }
   },
 
-  async 'h2 a card shows what a server is and how it is'({ open }) {
+  async h2_a_card_shows_what_a_server_is_and_how_it_is({ open }) {
     const { page, done } = await open();
     await card(page, 'alpha').and(page.locator('[data-status=connected]')).waitFor();
     const text = await card(page, 'alpha').innerText();
@@ -27,7 +27,7 @@ export const paths = {
     await done();
   },
 
-  async 'h2 start, stop and restart from the card (zh-CN)'({ open }) {
+  async h2_start_stop_and_restart_from_the_card_zh_cn({ open }) {
     const { page, done } = await open({ language: 'zh-CN' });
     await page.getByRole('button', { name: '启动 sleeper' }).click();
     await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
@@ -41,7 +41,7 @@ export const paths = {
     await done();
   },
 
-  async 'h3 a change is on the page within 300 ms of its event'({ open, portway }) {
+  async h3_a_change_is_on_the_page_within_300_ms_of_its_event({ open, portway }) {
     const { page, done } = await open();
     await page.locator('[data-link=live]').waitFor();
     await page.evaluate(() => {
@@ -71,7 +71,7 @@ export const paths = {
     return `${Math.round(late[0])} ms after the event`;
   },
 
-  async 'h3 without events it polls, and recovers by itself'({ open, front, portway }) {
+  async h3_without_events_it_polls_and_recovers_by_itself({ open, front, portway }) {
     const { page, done } = await open();
     await page.locator('[data-link=live]').waitFor();
     front.setEvents(false);
@@ -85,7 +85,7 @@ export const paths = {
     await done();
   },
 
-  async 'h4 a server is added, with errors beside the field'({ open, fixture }) {
+  async h4_a_server_is_added_with_errors_beside_the_field({ open, fixture }) {
     const { page, done } = await open();
     await page.getByRole('button', { name: 'Add Server' }).first().click();
     const dialog = page.getByRole('dialog');
@@ -108,7 +108,7 @@ export const paths = {
     await done();
   },
 
-  async 'h4 an edit that is out of date is compared first'({ open, portway }) {
+  async h4_an_edit_that_is_out_of_date_is_compared_first({ open, portway }) {
     const { page, done } = await open();
     await page.getByRole('button', { name: 'Edit: added' }).click();
     const dialog = page.getByRole('dialog');
@@ -124,7 +124,7 @@ export const paths = {
     await done();
   },
 
-  async 'h2 deleting asks first, and names it (zh-TW)'({ open }) {
+  async h2_deleting_asks_first_and_names_it_zh_tw({ open }) {
     const { page, done } = await open({ language: 'zh-TW' });
     await page.getByRole('button', { name: '刪除: added' }).click();
     await page.getByRole('dialog').getByText('刪除 added？').waitFor();
@@ -137,7 +137,7 @@ export const paths = {
     await done();
   },
 
-  async 'h5 a card unfolds, and a tool is tried in place'({ open }) {
+  async h5_a_card_unfolds_and_a_tool_is_tried_in_place({ open }) {
     const { page, done } = await open();
     await page.getByRole('button', { name: 'Show tools of alpha' }).click();
     const row = card(page, 'alpha').locator('[data-tool=echo]');

@@ -63,12 +63,12 @@ async function measured(page, act) {
 }
 
 export const paths = {
-  async 'g5 the shapes the console was built with are those of the API'({ portway }) {
+  async g5_the_shapes_the_console_was_built_with_are_those_of_the_api({ portway }) {
     const made = readFileSync(new URL('../../src/api/generated.ts', import.meta.url), 'utf8');
     holds(made === typesOf(await portway.api('GET', '/api/openapi.json')), 'src/api/generated.ts is up to date (node tests/types.mjs BINARY)');
   },
 
-  async 'h7 nothing serious for axe, in both themes'({ open }) {
+  async h7_nothing_serious_for_axe_in_both_themes({ open }) {
     const found = [];
     for (const theme of ['light', 'dark']) {
       const { page, done } = await open({ theme });
@@ -83,7 +83,7 @@ export const paths = {
     same(found, [], 'what axe found');
   },
 
-  async 'h7 works at 320 px: nothing is wider than the window'({ open }) {
+  async h7_works_at_320_px_nothing_is_wider_than_the_window({ open }) {
     const { page, done } = await open({ width: 320, height: 640 });
     await page.locator('[data-server=alpha]').waitFor();
     for (const path of SCREENS) {
@@ -95,7 +95,7 @@ export const paths = {
     await done();
   },
 
-  async 'h7 works by keyboard: palette, focus, escape (zh-CN)'({ open }) {
+  async h7_works_by_keyboard_palette_focus_escape_zh_cn({ open }) {
     const { page, done } = await open({ language: 'zh-CN' });
     await page.locator('[data-server=alpha]').waitFor();
     await page.keyboard.press('Control+k');
