@@ -15,7 +15,7 @@ export async function openFront(portway) {
   const streams = new Set();
   const own = health.console !== 'embedded';
   const back = new URL(portway.url);
-  const state = { events: true, overrides: new Map() };
+  const state = { events: true, overrides: new Map(), held: new Map() };
 
   const server = createServer((incoming, outgoing) => {
     const { pathname, searchParams } = new URL(incoming.url, portway.url);
@@ -38,6 +38,12 @@ export async function openFront(portway) {
       headers.origin = portway.url;
     }
     const passed = request({ host: back.hostname, port: back.port, method: incoming.method, path: incoming.url, headers }, (answer) => {
+      const hold = state.held.get(`${incoming.method} ${pathname}`);
+      if (hold) {
+        state.held.delete(`${incoming.method} ${pathname}`);
+        hold(answer, outgoing);
+        return;
+      }
       outgoing.writeHead(answer.statusCode, answer.headers);
       answer.pipe(outgoing);
       if (isStream) {
@@ -63,6 +69,18 @@ export async function openFront(portway) {
     },
     answer: (what, body, status) => state.overrides.set(what, { body, status }),
     unanswer: (what) => state.overrides.delete(what),
+    /** Keeps the next answer back until the function it gives is called, with what to change in it. */
+    hold(what) {
+      const kept = new Promise((resolve) => {
+        state.held.set(what, (answer, outgoing) => resolve([answer, outgoing]));
+      });
+      return async (changes) => {
+        const [answer, outgoing] = await kept;
+        const body = { ...JSON.parse(Buffer.concat(await answer.toArray()).toString()), ...changes };
+        outgoing.writeHead(answer.statusCode, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+        return body;
+      };
+    },
     close() {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(resolve));

@@ -4,7 +4,7 @@ import { messageOf } from '../api/http';
 import { wish, type Wish } from '../api/servers';
 import type { Dictionary } from '../i18n/en';
 import { toast } from '../parts/toast';
-import { allServers, take } from '../store/servers';
+import { allServers, asking } from '../store/servers';
 import { overlay } from '../store/shell';
 import { setTheme } from '../store/theme';
 import type { CatalogTool } from '../store/tools';
@@ -62,7 +62,8 @@ export function commands(t: Dictionary, tools: CatalogTool[]): Command[] {
 
 async function act(server: string, what: Wish, t: Dictionary): Promise<void> {
   try {
-    take(await wish(server, what));
+    const { one } = asking();
+    one(await wish(server, what));
   } catch (error) {
     toast('bad', t.servers.failed(server), messageOf(error));
   }

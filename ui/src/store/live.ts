@@ -18,7 +18,8 @@ export const entriesRevision = new Cell(0);
 const POLL = 5_000;
 
 export async function refresh(): Promise<void> {
-  servers.takeAll(await listServers());
+  const { all } = servers.asking();
+  all(await listServers());
   loaded.set(true);
 }
 

@@ -18,6 +18,10 @@ export const revision = new Cell(0);
 /** Goes up with any change of a catalog. */
 export const catalogs = new Cell(0);
 
+/** Goes up with every piece of news; `heard` tells when a server last had some. */
+let clock = 0;
+const heard = new Map<string, number>();
+
 let due = false;
 
 function settle(): void {
@@ -59,8 +63,30 @@ export function allServers(): ServerRecord[] {
   return names.get().flatMap((name) => records.get(name)?.get() ?? []);
 }
 
+/**
+ * To be called before something is asked for; what it gives takes the answer.
+ * An answer may come after events that are newer than it, and then it counts
+ * for nothing.
+ */
+export function asking(): { one: (server: ServerRecord) => void; all: (servers: ServerRecord[]) => void } {
+  const since = clock;
+  return {
+    one: (server) => {
+      if ((heard.get(server.name) ?? 0) <= since) {
+        take(server);
+      }
+    },
+    all: (servers) => {
+      if (clock === since) {
+        takeAll(servers);
+      }
+    },
+  };
+}
+
 export function take(server: ServerRecord): void {
   const cell = records.get(server.name);
+  heard.set(server.name, ++clock);
   if (!cell) {
     records.set(server.name, new Cell(server));
     settle();
@@ -85,11 +111,13 @@ export function takeAll(servers: ServerRecord[]): void {
     }
   }
   servers.forEach(take);
+  clock += 1;
   settle();
   touchCatalogs();
 }
 
 export function drop(name: string): void {
+  heard.set(name, ++clock);
   if (records.delete(name)) {
     settle();
     touchCatalogs();

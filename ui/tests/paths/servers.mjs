@@ -71,6 +71,21 @@ export const paths = {
     return `${Math.round(late[0])} ms after the event`;
   },
 
+  async h3_an_answer_older_than_the_events_changes_nothing({ open, front }) {
+    const { page, done } = await open();
+    await page.locator('[data-link=live]').waitFor();
+    const answered = front.hold('POST /api/mcp/servers/sleeper/start');
+    await page.getByRole('button', { name: 'Start sleeper', exact: true }).click();
+    await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
+    const stale = await answered({ status: 'connecting', state: 'starting', toolCount: 0 });
+    same(stale.status, 'connecting', 'the answer is an old one');
+    await until('the button to be free again', () => page.getByRole('button', { name: 'Stop sleeper' }).isEnabled());
+    same(await card(page, 'sleeper').getAttribute('data-status'), 'connected', 'what the events said stays');
+    await page.getByRole('button', { name: 'Stop sleeper' }).click();
+    await page.locator('[data-server=sleeper][data-status=disconnected]').waitFor();
+    await done();
+  },
+
   async h3_without_events_it_polls_and_recovers_by_itself({ open, front, portway }) {
     const { page, done } = await open();
     await page.locator('[data-link=live]').waitFor();
@@ -104,6 +119,7 @@ export const paths = {
     await dialog.getByLabel('Value 1').fill('hush-hush');
     await dialog.getByRole('button', { name: 'Add', exact: true }).click();
     await page.locator('[data-server=added][data-status=connected]').waitFor();
+    await dialog.waitFor({ state: 'detached' });
     holds(!(await page.content()).includes('hush-hush'), 'no secret on the page');
     await done();
   },

@@ -5,7 +5,7 @@ import type { ServerRecord } from '../../api/types';
 import { useText } from '../../i18n';
 import { IconButton } from '../../parts/icon-button';
 import { toast } from '../../parts/toast';
-import { take } from '../../store/servers';
+import { asking } from '../../store/servers';
 import { overlay } from '../../store/shell';
 
 interface Props {
@@ -19,7 +19,8 @@ export function CardActions({ server, pending, setPending }: Props) {
   const act = async (what: Wish) => {
     setPending(what);
     try {
-      take(await wish(server.name, what));
+      const { one } = asking();
+      one(await wish(server.name, what));
     } catch (error) {
       toast('bad', t.servers.failed(server.name), messageOf(error));
     } finally {

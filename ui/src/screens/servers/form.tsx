@@ -10,7 +10,7 @@ import { Dialog } from '../../parts/dialog';
 import { Notice } from '../../parts/notice';
 import { toast } from '../../parts/toast';
 import { go } from '../../shell/route';
-import { drop, take } from '../../store/servers';
+import { asking, drop } from '../../store/servers';
 import { definition, draftOfServer, emptyDraft, registration, type Draft } from './draft';
 import { FormFields } from './form-fields';
 import { Paste } from './paste';
@@ -40,13 +40,14 @@ export default function ServerForm({ server, onClose }: Props) {
       return;
     }
     setBusy(true);
+    const { one } = asking();
     try {
       const saved = base ? await update(base, draft, over) : await createServer(registration(draft));
       if ('stale' in saved) {
         setTheirs(saved.stale);
         return;
       }
-      take(saved);
+      one(saved);
       if (base && base.name !== saved.name) {
         drop(base.name);
         go('servers');
