@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use portway::cli::{self, Cli, Command};
+use portway::cli::{self, Cli};
 
 fn main() -> ExitCode {
     // First of all: the helper that holds a process tree must stay small.
@@ -19,10 +19,5 @@ fn main() -> ExitCode {
     let environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    match cli.asked() {
-        Command::Serve(args) => cli::serve::main(args.into(), environment),
-        Command::Check(args) => cli::files::check(&args, &environment),
-        Command::Plan(args) => cli::files::plan(&args, &environment),
-        Command::Migrate(args) => cli::migrate::main(&args, &environment),
-    }
+    cli.asked().run(environment)
 }

@@ -117,8 +117,14 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    pub fn start(era: Era, tools: usize) -> anyhow::Result<Upstream> {
-        Upstream::with(era, &["--tools", &tools.to_string()])
+    pub fn start(era: Era) -> anyhow::Result<Upstream> {
+        Upstream::with(era, &[])
+    }
+
+    /// One with many tools, whose list comes to about so many bytes.
+    pub fn with_tools(era: Era, tools: usize, bytes: usize) -> anyhow::Result<Upstream> {
+        let (count, each) = (tools.to_string(), (bytes / tools).to_string());
+        Upstream::with(era, &["--tools", &count, "--tool-bytes", &each])
     }
 
     /// One whose calls take so many microseconds of work.
@@ -147,14 +153,18 @@ impl Upstream {
     }
 }
 
-/// A static file behind Portway's own listener.
-pub fn page(bytes: usize) -> anyhow::Result<(SocketAddr, Process)> {
-    let address = free_address()?;
-    let (at, size) = (address.to_string(), bytes.to_string());
-    let program = words(&[&me()?, "page", "--listen", &at, "--bytes", &size]);
-    let process = Process::start(Core::Gateway, &program, Stdio::null())?;
-    until_listening(address)?;
-    Ok((address, process))
+/// The largest file of the console that was built into Portway: its path
+/// there, and its size.
+pub fn largest_asset() -> anyhow::Result<(String, usize)> {
+    const BUILT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui/dist/assets");
+    let mut largest = None;
+    for entry in std::fs::read_dir(BUILT).context("no console was built: make console")? {
+        let entry = entry?;
+        let found = (entry.metadata()?.len(), entry.file_name());
+        largest = largest.max(Some(found));
+    }
+    let (size, name) = largest.context("the console has no files: make console")?;
+    Ok((format!("/assets/{}", name.display()), size as usize))
 }
 
 /// `.mcp.json` of a run.

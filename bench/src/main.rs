@@ -6,7 +6,6 @@ mod exchange;
 mod figures;
 mod lab;
 mod load;
-mod page;
 mod run;
 mod table;
 mod upstream;
@@ -27,8 +26,6 @@ enum Command {
     Upstream(upstream::Options),
     /// Asks as fast as it gets answers, and checks every one.
     Load(load::Options),
-    /// A static file, served by Portway's own listener and guard.
-    Page(page::Options),
     /// All figures, side by side.
     Run(run::Options),
 }
@@ -62,7 +59,6 @@ fn main() -> anyhow::Result<()> {
             None => upstream::stdio::serve(&options),
         },
         Command::Load(options) => runtime()?.block_on(load::main(&options)),
-        Command::Page(options) => runtime()?.block_on(page::serve(&options)),
         Command::Run(options) => run::main(&options),
     }
 }

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::Era;
 use crate::figures::{Figures, median};
-use crate::lab::{self, Nginx, Portway, Process, Servers, TOKEN, Upstream};
+use crate::lab::{self, Nginx, Portway, Servers, TOKEN, Upstream};
 use crate::{entries, table, valgrind};
 
 #[derive(Args)]
@@ -197,9 +197,10 @@ const TOOLS: usize = 1000;
 const MANY: usize = 16;
 
 fn speeds(options: &Options) -> anyhow::Result<Results> {
-    let modern = Upstream::start(Era::Modern, 1)?;
-    let legacy = Upstream::start(Era::Legacy, 1)?;
-    let thousand = Upstream::start(Era::Modern, TOOLS)?;
+    let modern = Upstream::start(Era::Modern)?;
+    let legacy = Upstream::start(Era::Legacy)?;
+    let (file, size) = lab::largest_asset()?;
+    let thousand = Upstream::with_tools(Era::Modern, TOOLS, size)?;
     let busy = Upstream::working(Era::Modern, options.work)?;
     let oldbusy = Upstream::working(Era::Legacy, options.work)?;
     let servers = Servers::default()
@@ -217,8 +218,7 @@ fn speeds(options: &Options) -> anyhow::Result<Results> {
     let mut all = calls(&portway, &nginx, &modern, &legacy)?;
     all.push(keyed(&portway, &modern, &key));
     all.extend(working(&portway, &nginx, &busy, &oldbusy)?);
-    let (lists, _page) = lists(&portway)?;
-    all.extend(lists);
+    all.extend(lists(&portway, &file, size)?);
     if let Some(only) = &options.only {
         all.retain(|series| series.name.starts_with(only.as_str()));
     }
@@ -332,8 +332,8 @@ fn working(
     ])
 }
 
-/// Lists of many tools, and a file as large as one.
-fn lists(portway: &Portway) -> anyhow::Result<(Vec<Series>, Process)> {
+/// Lists of many tools, and a file of the console that is as large as one.
+fn lists(portway: &Portway, file: &str, size: usize) -> anyhow::Result<Vec<Series>> {
     let url = portway.url("/servers/thousand/mcp");
     let list = |name, era| {
         Series::new(name, &url, era, MANY)
@@ -342,11 +342,15 @@ fn lists(portway: &Portway) -> anyhow::Result<(Vec<Series>, Process)> {
             .through(portway.process.pid())
     };
     let modern = list("list modern", Era::Modern);
-    let bytes = modern.run(0.1)?.figures.bytes;
-    let (address, page) = lab::page(bytes)?;
-    let url = format!("http://{address}/list.json");
-    let file = Series::new("list file", &url, Era::Modern, MANY)
+    let file = Series::new("list file", &portway.url(file), Era::Modern, MANY)
         .with("what", "get")
-        .through(page.pid());
-    Ok((vec![modern, list("list legacy", Era::Legacy), file], page))
+        .through(portway.process.pid());
+    for (what, series) in [("list", &modern), ("file", &file)] {
+        let bytes = series.run(0.1)?.figures.bytes;
+        ensure!(
+            bytes.abs_diff(size) < size / 100,
+            "the {what} has {bytes} bytes where {size} were wanted"
+        );
+    }
+    Ok(vec![modern, list("list legacy", Era::Legacy), file])
 }

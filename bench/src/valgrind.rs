@@ -96,8 +96,8 @@ fn watched(
     calls: u64,
     wrapper: &[String],
 ) -> anyhow::Result<()> {
-    let modern = Upstream::start(Era::Modern, 1)?;
-    let legacy = Upstream::start(Era::Legacy, 1)?;
+    let modern = Upstream::start(Era::Modern)?;
+    let legacy = Upstream::start(Era::Legacy)?;
     let servers = Servers::default()
         .http("modern", &modern)
         .http("legacy", &legacy);

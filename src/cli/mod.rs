@@ -2,15 +2,30 @@
 //!
 //! [`Settings`]: crate::config::settings::Settings
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::settings::{Options, VARIABLES};
 
-pub mod files;
-pub mod migrate;
-pub mod serve;
+mod call;
+mod completions;
+mod connect;
+mod doctor;
+mod entries;
+mod failure;
+mod files;
+mod import;
+mod install;
+mod lab;
+mod logs;
+mod migrate;
+mod remote;
+mod serve;
+mod servers;
+mod tools;
 
 /// The exit code for a wrong argument or setting.
 pub const BAD_USE: u8 = 2;
@@ -29,12 +44,79 @@ pub struct Cli {
 pub enum Command {
     /// Run the gateway (what `portway` alone does)
     Serve(ServeArgs),
+    /// List the servers and how they are
+    Ls(servers::LsArgs),
+    /// Add a server: a command after --, or a URL
+    Add(servers::AddArgs),
+    /// Remove a server
+    Rm(servers::NamedArgs),
+    /// Start a server
+    Start(servers::NamedArgs),
+    /// Stop a server
+    Stop(servers::NamedArgs),
+    /// Stop a server and start it again
+    Restart(servers::NamedArgs),
+    /// What a server has said lately
+    Logs(logs::LogsArgs),
+    /// List the tools of all servers
+    Tools(tools::ToolsArgs),
+    /// Call a tool
+    Call(call::CallArgs),
+    /// Make, list and change entries: endpoints with a key and tools of their own
+    Entries(entries::EntriesArgs),
+    /// Speak MCP on stdin and stdout, for clients that can only start a command
+    Connect(connect::ConnectArgs),
+    /// Take servers over from another client's file
+    Import(import::ImportArgs),
+    /// Write Portway into a client's own settings
+    Install(install::InstallArgs),
+    /// Take Portway out of a client's settings again
+    Uninstall(install::UninstallArgs),
+    /// Look for what is wrong here, and say what to do
+    Doctor(doctor::DoctorArgs),
+    /// Try a server out and report how it behaves
+    Lab(lab::LabArgs),
     /// Check the configuration files; exits with 1 if something is wrong
     Check(files::CheckArgs),
     /// Tell what a changed .mcp.json would do to the servers
     Plan(files::PlanArgs),
     /// Turn the records of the old API into entries with the same keys
     Migrate(migrate::MigrateArgs),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+    /// Print the manual, or write its pages into a directory
+    Man(completions::ManArgs),
+}
+
+impl Command {
+    /// From arguments to exit code.
+    pub fn run(self, environment: BTreeMap<String, String>) -> ExitCode {
+        let env = &environment;
+        match self {
+            Command::Serve(args) => serve::main(args.into(), environment),
+            Command::Ls(args) => servers::ls(&args, env),
+            Command::Add(args) => servers::add(&args, env),
+            Command::Rm(args) => servers::rm(&args, env),
+            Command::Start(args) => servers::start(&args, env),
+            Command::Stop(args) => servers::stop(&args, env),
+            Command::Restart(args) => servers::restart(&args, env),
+            Command::Logs(args) => logs::main(&args, env),
+            Command::Tools(args) => tools::main(&args, env),
+            Command::Call(args) => call::main(&args, env),
+            Command::Entries(args) => entries::main(&args, env),
+            Command::Connect(args) => connect::main(&args, env),
+            Command::Import(args) => import::main(&args, env),
+            Command::Install(args) => install::install(&args, env),
+            Command::Uninstall(args) => install::uninstall(&args, env),
+            Command::Doctor(args) => doctor::main(&args, env),
+            Command::Lab(args) => lab::main(&args, env),
+            Command::Check(args) => files::check(&args, env),
+            Command::Plan(args) => files::plan(&args, env),
+            Command::Migrate(args) => migrate::main(&args, env),
+            Command::Completions(args) => completions::main(&args),
+            Command::Man(args) => completions::man(&args),
+        }
+    }
 }
 
 #[derive(Debug, Default, Args)]

@@ -14,10 +14,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::BAD_USE;
+use super::remote::reached;
 use crate::app::{self, App};
 use crate::config::settings::{LogFormat, Options, Settings};
 use crate::fleet::{Fleet, ServerView, Status};
 use crate::registry::Registry;
+use crate::store;
 use crate::upstream::printable;
 
 /// The table waits so long for slow servers.
@@ -106,7 +108,13 @@ async fn run(settings: Settings, environment: BTreeMap<String, String>) -> anyho
         own_token: settings.admin_token.is_some(),
         no_auth: settings.no_auth,
     };
+    let data_dir = settings.data_dir.clone();
     let app = App::start(settings, &environment).await?;
+    // For the other commands; without it they need to be told.
+    let url = reached(address);
+    if let Err(error) = store::tell_address(&data_dir, &url) {
+        tracing::warn!("{error}");
+    }
     // The socket already queues connections; they are served from here on.
     say(&format!("portway listening on http://{address}\n"));
     let (registry, fleet) = (app.registry.clone(), app.fleet.clone());
@@ -116,6 +124,7 @@ async fn run(settings: Settings, environment: BTreeMap<String, String>) -> anyho
     });
     let outcome = app.serve(listener, stop).await;
     table.abort();
+    store::forget_address(&data_dir, &url);
     outcome
 }
 

@@ -25,6 +25,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "address to listen on (127.0.0.1:7420; port 0 picks a free one)",
     ),
     (
+        "PORTWAY_URL",
+        "where the other commands find the running Portway",
+    ),
+    (
         "PORTWAY_DATA_DIR",
         "where state is kept (./data in the project)",
     ),

@@ -51,7 +51,7 @@ pub use seal::Seal;
 pub use session::{
     ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
 };
-pub use text::Text;
+pub use text::{Ending, Text};
 pub use until::Until;
 pub use view::{Reader, View, Views};
 
@@ -104,7 +104,7 @@ impl Reply {
     }
 
     /// `result` is on one line already; it is not copied.
-    fn prepared(id: &RawValue, result: Arc<RawValue>) -> Reply {
+    fn prepared(id: &RawValue, result: Ending) -> Reply {
         Reply {
             body: Text::around(wire::response_start(id), result),
             error: None,

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use super::text::Ending;
 use super::uris::{self, Role};
 use crate::fleet::catalog::Kind;
 use crate::store::GrantedTool;
@@ -189,7 +190,7 @@ impl View {
         method: &str,
         reader: Reader<'_>,
         params: Option<&RawValue>,
-    ) -> Result<Arc<RawValue>, RpcError> {
+    ) -> Result<Ending, RpcError> {
         self.offers(method)?;
         let kind = Kind::of_method(method).ok_or_else(|| unknown(method))?;
         let list = &self.lists[kind as usize];

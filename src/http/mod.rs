@@ -44,6 +44,7 @@ pub use error::{ApiError, Code, FieldProblem};
 pub use guard::Guard;
 pub use hosts::HostPolicy;
 pub use json::Json;
+pub(crate) use outward::Outward;
 pub use principal::Principal;
 pub use relay::{Relay, RelayError};
 pub use site::Site;

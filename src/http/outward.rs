@@ -1,5 +1,5 @@
 //! Requests of our own to addresses that the operator has set: the project's
-//! keys, and the MCP service behind the entries.
+//! keys, the MCP service behind the entries, a running Portway.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub struct NoCertificates(String);
 
 /// An HTTP/1.1 client that follows no redirects.
 #[derive(Clone)]
-pub(super) enum Outward<B> {
+pub(crate) enum Outward<B> {
     Plain(Client<HttpConnector, B>),
     Tls(Client<HttpsConnector<HttpConnector>, B>),
 }
@@ -35,7 +35,7 @@ impl<B> Outward<B>
 where
     B: Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
 {
-    pub(super) fn new(tls: bool) -> Result<Outward<B>, NoCertificates> {
+    pub(crate) fn new(tls: bool) -> Result<Outward<B>, NoCertificates> {
         let mut tcp = HttpConnector::new();
         tcp.set_connect_timeout(Some(CONNECT));
         tcp.set_keepalive(Some(KEEPALIVE));
@@ -55,7 +55,7 @@ where
         Ok(Outward::Tls(builder.build(tls)))
     }
 
-    pub(super) fn request(&self, request: Request<B>) -> ResponseFuture {
+    pub(crate) fn request(&self, request: Request<B>) -> ResponseFuture {
         match self {
             Outward::Plain(client) => client.request(request),
             Outward::Tls(client) => client.request(request),

@@ -9,13 +9,16 @@ use std::sync::Arc;
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use http::{Method, Request};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use tower::Service;
 
 use super::edge::Peer;
 use super::guard::{Guard, Knock, Length, Seen, SeenPath};
 use super::json::read_body;
 use super::mcp::{Front, Place};
+
+/// Bytes of an answer that waits for no others.
+const BURST: u64 = 64 * 1024;
 
 pub struct Site {
     router: Router,
@@ -92,7 +95,14 @@ async fn post(
     });
     let response = seen.handled(passed.public, work).await;
     // Answers that come together go out together: to wake a client for each
-    // would cost more than to send it.
-    tokio::task::yield_now().await;
+    // would cost more than to send it. A large one is a burst by itself.
+    if response
+        .body()
+        .size_hint()
+        .upper()
+        .is_none_or(|size| size < BURST)
+    {
+        tokio::task::yield_now().await;
+    }
     response
 }

@@ -33,6 +33,13 @@ pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, S
     .map_err(fail)
 }
 
+/// The token of whoever uses the directory, if there is one and we may read it.
+pub fn known_admin_token(directory: &Path) -> Option<Secret> {
+    let bytes = file::read(&directory.join("admin_token")).ok()??;
+    let text = std::str::from_utf8(&bytes).ok()?.trim();
+    fits_a_header(text).then(|| Secret::new(text))
+}
+
 /// The secret that seals what clients keep for us: the one given, else the
 /// one kept in the directory, else a new one that is kept.
 pub fn session_secret(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {

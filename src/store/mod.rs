@@ -28,13 +28,14 @@ mod rules;
 mod snapshot;
 mod state;
 mod time;
+mod whereabouts;
 mod writers;
 
 pub use contract::{DefinitionChange, Granted, Store, StoreChange};
 pub use digest::{ApiKey, KeyDigest, PREFIX as KEY_PREFIX};
 pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
-pub use key::{admin_token, instance_id, session_secret};
+pub use key::{admin_token, instance_id, known_admin_token, session_secret};
 pub use open::{OpenStore, open};
 pub use postgres::PostgresStore;
 pub use records::{
@@ -44,6 +45,7 @@ pub use records::{
 };
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use time::Timestamp;
+pub use whereabouts::{forget_address, known_address, tell_address};
 
 /// What no configuration file has a field for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

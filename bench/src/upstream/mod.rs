@@ -25,6 +25,9 @@ pub struct Options {
     /// How many tools to list; all of them echo.
     #[arg(long, default_value_t = 1)]
     tools: usize,
+    /// About how many bytes each of them takes in the list.
+    #[arg(long, default_value_t = 260)]
+    tool_bytes: usize,
     /// Microseconds of work that each call takes beyond its answer.
     #[arg(long, default_value_t = 0.0)]
     work: f64,
@@ -64,7 +67,10 @@ pub struct Answers {
 
 impl Answers {
     pub fn new(options: &Options) -> Answers {
-        let tools = (0..options.tools).map(tool).collect::<Vec<_>>().join(",");
+        let tools = (0..options.tools)
+            .map(|number| tool(number, options.tool_bytes))
+            .collect::<Vec<_>>()
+            .join(",");
         Answers {
             era: options.era,
             tools: format!(r#""tools":[{tools}]"#),
@@ -150,13 +156,19 @@ fn call(params: &str, era: Era, out: &mut Vec<u8>) -> std::io::Result<()> {
     )
 }
 
-/// About the size that tools of real servers have.
-fn tool(number: usize) -> String {
+/// Its description is as long as it takes to come to `bytes`.
+fn tool(number: usize, bytes: usize) -> String {
+    const SENTENCE: &str = "Gives back what it was given, to show what a call costs. ";
     let name = match number {
         0 => "echo".to_owned(),
         _ => format!("echo_{number:04}"),
     };
-    format!(
-        r#"{{"name":"{name}","description":"Gives back what it was given, to show what a call costs.","inputSchema":{{"type":"object","properties":{{"nonce":{{"type":"string","description":"Comes back as it is."}}}},"required":["nonce"]}}}}"#
-    )
+    let spell = |description: &str| {
+        format!(
+            r#"{{"name":"{name}","description":"{description}","inputSchema":{{"type":"object","properties":{{"nonce":{{"type":"string","description":"Comes back as it is."}}}},"required":["nonce"]}}}}"#
+        )
+    };
+    // One byte for the comma.
+    let rest = bytes.saturating_sub(spell("").len() + 1);
+    spell(&SENTENCE.chars().cycle().take(rest).collect::<String>())
 }

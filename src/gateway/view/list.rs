@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::entry::Entry;
 use crate::fleet::catalog::Kind;
+use crate::gateway::text::Ending;
 use crate::wire::message::compact;
 use crate::wire::meta::{SERVER_INFO, set_meta_member};
 use crate::wire::object::{each_member, is_null, member, text};
@@ -37,8 +38,8 @@ pub(super) struct List {
     pub info: Arc<RawValue>,
     /// Nobody has such a list.
     pub missing: bool,
-    pub modern: OnceLock<Vec<Arc<RawValue>>>,
-    pub legacy: OnceLock<Vec<Arc<RawValue>>>,
+    pub modern: OnceLock<Vec<Ending>>,
+    pub legacy: OnceLock<Vec<Ending>>,
     pub tag: OnceLock<[u8; TAG]>,
 }
 
@@ -67,7 +68,7 @@ impl List {
         self.entries.iter().map(size).sum()
     }
 
-    pub fn page(&self, era: Era, params: Option<&RawValue>) -> Result<Arc<RawValue>, RpcError> {
+    pub fn page(&self, era: Era, params: Option<&RawValue>) -> Result<Ending, RpcError> {
         let cell = match era {
             Era::Modern => &self.modern,
             Era::Legacy => &self.legacy,
@@ -81,7 +82,7 @@ impl List {
         pages.get(number).cloned().ok_or_else(bad_cursor)
     }
 
-    fn pages(&self, era: Era) -> Vec<Arc<RawValue>> {
+    fn pages(&self, era: Era) -> Vec<Ending> {
         let chunks = self.chunks();
         let last = chunks.len() - 1;
         let page = |(number, entries)| {
@@ -94,7 +95,7 @@ impl List {
             let raw = serde_json::value::to_raw_value(&page);
             let raw = raw.expect("raw values serialise into memory");
             // Once and for all who read it.
-            Arc::from(compact(&raw).into_owned())
+            Ending::new(&compact(&raw))
         };
         chunks.into_iter().enumerate().map(page).collect()
     }

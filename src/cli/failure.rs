@@ -1,0 +1,115 @@
+//! How a command fails, and what a script and a person are told.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::BAD_USE;
+use crate::upstream::printable;
+
+/// The exit code when no Portway answers.
+pub const NOT_RUNNING: u8 = 3;
+/// The exit code for a missing or a wrong token.
+pub const DENIED: u8 = 4;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A wrong argument or setting.
+    #[error("{0}")]
+    Usage(String),
+    #[error(
+        "no Portway answers at {url}: {reason}\n\
+         start one with `portway`, or name another with --url or PORTWAY_URL"
+    )]
+    Unreachable { url: String, reason: String },
+    #[error("{}", denied(.url, *.given))]
+    Denied { url: String, given: bool },
+    /// Portway said no, and why.
+    #[error("{message}")]
+    Refused {
+        status: StatusCode,
+        code: String,
+        message: String,
+    },
+    #[error("{0}")]
+    Other(String),
+}
+
+fn denied(url: &str, given: bool) -> String {
+    match given {
+        true => format!(
+            "the Portway at {url} does not take this token: set PORTWAY_ADMIN_TOKEN to its own, \
+             or name its data directory with --data-dir"
+        ),
+        false => format!(
+            "the Portway at {url} asks for a token: set PORTWAY_ADMIN_TOKEN, \
+             or name its data directory with --data-dir"
+        ),
+    }
+}
+
+impl Failure {
+    pub fn usage(text: impl Display) -> Failure {
+        Failure::Usage(text.to_string())
+    }
+
+    pub fn other(text: impl Display) -> Failure {
+        Failure::Other(text.to_string())
+    }
+
+    pub fn unreachable(url: &str, reason: impl Display) -> Failure {
+        Failure::Unreachable {
+            url: url.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// From the body of an answer that is an error.
+    pub fn refused(status: StatusCode, body: &Value) -> Failure {
+        let error = &body["error"];
+        let text = |name: &str| error[name].as_str().map(str::to_owned);
+        let mut message = text("message").unwrap_or_else(|| status.to_string());
+        for detail in error["details"].as_array().into_iter().flatten() {
+            if let (Some(field), Some(problem)) =
+                (detail["field"].as_str(), detail["message"].as_str())
+            {
+                message += &format!("\n  {field}: {problem}");
+            }
+        }
+        Failure::Refused {
+            status,
+            code: text("code").unwrap_or_default(),
+            message,
+        }
+    }
+
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => BAD_USE,
+            Failure::Unreachable { .. } => NOT_RUNNING,
+            Failure::Denied { .. } => DENIED,
+            Failure::Refused { .. } | Failure::Other(_) => 1,
+        }
+    }
+}
+
+/// From a command's work to its exit code; failures go to stderr.
+pub fn run(work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(work),
+        Err(error) => Err(Failure::other(format!("cannot start the runtime: {error}"))),
+    };
+    outcome.unwrap_or_else(|failure| {
+        // What a server or a file says shall not steer the terminal.
+        for line in failure.to_string().lines() {
+            let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));
+        }
+        ExitCode::from(failure.exit_code())
+    })
+}

@@ -1,0 +1,210 @@
+//! The running Portway, asked over HTTP by the other commands.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use serde_json::Value;
+use url::{Host, Url};
+
+use super::failure::Failure;
+use crate::config::Secret;
+use crate::config::settings::{Options, Settings};
+use crate::http::Outward;
+use crate::store;
+
+/// From the request to the last byte of the answer, where nothing else is
+/// said.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LARGEST: usize = 64 * 1024 * 1024;
+
+/// Which Portway is meant, and where its token is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RemoteArgs {
+    /// Address of the running Portway [default: that of the project's, else
+    /// http://127.0.0.1:7420] [env: PORTWAY_URL]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Directory of the project [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Where its state is kept [default: data in the project] [env: PORTWAY_DATA_DIR]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+/// Where a Portway should be, whether one runs there or not.
+#[derive(Clone)]
+pub struct Remote {
+    base: Url,
+    token: Option<Secret>,
+    http: Outward<Full<Bytes>>,
+}
+
+#[allow(dead_code)] // until all commands are there
+impl Remote {
+    pub fn new(
+        args: &RemoteArgs,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Remote, Failure> {
+        let settings = args.settings(environment)?;
+        let known = store::known_address(&settings.data_dir);
+        let given = args.url.as_ref().or(environment.get("PORTWAY_URL"));
+        let text = given.or(known.as_ref()).cloned();
+        let text = text.unwrap_or_else(|| reached(settings.listen));
+        let base = Url::parse(&text)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .ok_or_else(|| Failure::usage("--url: must be an http or https address"))?;
+        let token = match settings.admin_token {
+            Some(token) => Some(token),
+            // The token of this machine is nothing to send elsewhere.
+            None if is_local(&base) => store::known_admin_token(&settings.data_dir),
+            None => None,
+        };
+        let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
+        Ok(Remote { base, token, http })
+    }
+
+    /// Without a slash at its end.
+    pub fn url(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    pub fn token(&self) -> Option<&Secret> {
+        self.token.as_ref()
+    }
+
+    pub async fn get(&self, path: &str) -> Result<Value, Failure> {
+        self.ask(Method::GET, path, None).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.ask(Method::POST, path, Some(body)).await
+    }
+
+    /// One request and its JSON; null where there is none.
+    pub async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
+        let answer = async {
+            let response = self.open(method, path, body).await?;
+            self.read(response).await
+        };
+        match tokio::time::timeout(PATIENCE, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.silent(PATIENCE)),
+        }
+    }
+
+    /// One request; the answer may be a stream. Waits for its head as long
+    /// as it takes.
+    pub async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url()))
+            .header(header::ACCEPT, "application/json, text/event-stream");
+        if let Some(token) = &self.token {
+            let value = format!("Bearer {}", token.expose());
+            request = request.header(header::AUTHORIZATION, value);
+        }
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let body = body.map(ToString::to_string).unwrap_or_default();
+        let request = request
+            .body(Full::from(body))
+            .map_err(|error| Failure::usage(format!("{path}: {error}")))?;
+        let sent = self.http.request(request).await;
+        let response = sent.map_err(|error| self.unreachable(&error))?;
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.denied()),
+            status => Err(Failure::refused(status, &self.read(response).await?)),
+        }
+    }
+
+    async fn read(&self, response: Response<Incoming>) -> Result<Value, Failure> {
+        let body = Limited::new(response.into_body(), LARGEST).collect();
+        let bytes = match body.await {
+            Ok(whole) => whole.to_bytes(),
+            Err(error) => return Err(Failure::unreachable(self.url(), error)),
+        };
+        if bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&bytes).map_err(|_| {
+            let what = "something answers there, but it is no Portway";
+            Failure::unreachable(self.url(), what)
+        })
+    }
+
+    fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> Failure {
+        use std::error::Error;
+        // The innermost says it in the system's own words.
+        let mut reason: &dyn Error = error;
+        while let Some(source) = reason.source() {
+            reason = source;
+        }
+        Failure::unreachable(self.url(), reason)
+    }
+
+    fn silent(&self, limit: Duration) -> Failure {
+        let what = format!("no answer within {} s", limit.as_secs());
+        Failure::unreachable(self.url(), what)
+    }
+
+    fn denied(&self) -> Failure {
+        Failure::Denied {
+            url: self.url().to_owned(),
+            given: self.token.is_some(),
+        }
+    }
+}
+
+impl RemoteArgs {
+    /// The settings that the program would run with here.
+    pub fn settings(&self, environment: &BTreeMap<String, String>) -> Result<Settings, Failure> {
+        let options = Options {
+            project: self.project.clone(),
+            data_dir: self.data_dir.clone(),
+            ..Options::default()
+        };
+        let cwd = std::env::current_dir()
+            .map_err(|error| Failure::other(format!("the working directory: {error}")))?;
+        Settings::load(options, environment, cwd).map_err(Failure::usage)
+    }
+}
+
+/// How one that listens there is reached from here.
+pub(super) fn reached(listen: SocketAddr) -> String {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, listen.port()))
+}
+
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}

@@ -1,0 +1,29 @@
+//! Where the program that uses a data directory can be reached: for other
+//! commands on the same machine, since the port may be any.
+
+use std::path::Path;
+
+use super::{StoreError, StoreErrorKind, file};
+
+const NAME: &str = "address";
+
+/// Says it. Blocks on the disk.
+pub fn tell_address(directory: &Path, url: &str) -> Result<(), StoreError> {
+    let path = directory.join(NAME);
+    file::write_private(&path, format!("{url}\n").as_bytes())
+        .map_err(|error| StoreErrorKind::io(&path, error).during("say where we can be reached"))
+}
+
+/// What was last said. Whoever was killed is still named: ask there.
+pub fn known_address(directory: &Path) -> Option<String> {
+    let bytes = file::read(&directory.join(NAME)).ok()??;
+    let text = String::from_utf8(bytes).ok()?;
+    Some(text.trim().to_owned()).filter(|url| url.starts_with("http"))
+}
+
+/// Nobody is reached at `url` any more. A successor's word stays.
+pub fn forget_address(directory: &Path, url: &str) {
+    if known_address(directory).is_some_and(|known| known == url) {
+        let _ = std::fs::remove_file(directory.join(NAME));
+    }
+}
