@@ -153,7 +153,8 @@ impl Registry {
         Ok(renamed)
     }
 
-    /// The id goes over to the new name, and back if the file does not.
+    /// The id goes over to the new name, and back if the file does not; what
+    /// entries have of the server follows.
     async fn save_renamed(
         &self,
         edits: &mut Edits,
@@ -177,6 +178,7 @@ impl Registry {
         if matches!(saved, Ok(true)) {
             edits.records.remove(&*wanted.name);
             edits.records.insert(name.to_string(), moved);
+            self.store.server_moved(&old.name, Some(name)).await?;
         } else {
             self.store.put_server(&old).await?;
         }
@@ -191,6 +193,7 @@ impl Registry {
         if wanted.shadows.is_empty()
             && let Some(record) = edits.records.remove(&*wanted.name)
         {
+            self.store.server_moved(&record.name, None).await?;
             self.store.delete_server(&record.name).await?;
         }
         self.refresh(&mut edits).await?;

@@ -61,6 +61,15 @@ pub trait Store: Send + Sync {
     /// Whether there was one.
     async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError>;
 
+    /// A server got another name, or is no more: the tool records that stand
+    /// for its tools and what entries expose of it follow. Of one that is no
+    /// more the records stay, with nobody bound to them.
+    async fn server_moved(
+        &self,
+        from: &ServerName,
+        to: Option<&ServerName>,
+    ) -> Result<(), StoreError>;
+
     /// The servers defined in the store itself, each as the JSON of its
     /// definition, by name; `None` where definitions stand in files alone.
     async fn definitions(&self) -> Result<Option<BTreeMap<String, String>>, StoreError> {

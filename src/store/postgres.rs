@@ -13,6 +13,7 @@ mod instances;
 mod link;
 mod listen;
 mod mirror;
+mod moved;
 mod once;
 mod schema;
 mod servers;

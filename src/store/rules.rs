@@ -2,6 +2,7 @@
 //! Nothing here touches a disk; a database says the same by constraints.
 
 mod migrate;
+mod moved;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::{KeyDigest, ServerRecord, StoreErrorKind, Timestamp};
 use crate::config::ServerName;
 
 pub(super) use migrate::migrate;
+pub(super) use moved::server_moved;
 
 /// What to answer, and what to remember.
 pub(super) type Ruling<T> = Result<(T, Vec<Step>), StoreErrorKind>;

@@ -79,6 +79,18 @@ impl Store for JsonStore {
         Ok(copied(page(all, asked), |tool| ToolRecord::clone(tool)))
     }
 
+    async fn server_moved(
+        &self,
+        from: &ServerName,
+        to: Option<&ServerName>,
+    ) -> Result<(), StoreError> {
+        let (from, to) = (from.to_string(), to.map(ToString::to_string));
+        self.write("move the server's tools", move |state| {
+            rules::server_moved(state, &from, to.as_deref())
+        })
+        .await
+    }
+
     async fn update_tool(
         &self,
         whose: &Whose,

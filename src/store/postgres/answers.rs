@@ -15,7 +15,7 @@ use super::super::{
 use super::link::{Doing, LIMIT, LONG};
 use super::mirror::Failed;
 use super::standing::{FROM_MEMORY, Memory};
-use super::{PostgresStore, bindings, entries, instances, servers, tools};
+use super::{PostgresStore, bindings, entries, instances, moved, servers, tools};
 use crate::config::ServerName;
 
 /// Work on a connection. What it is given is cloned: it may be run again.
@@ -88,6 +88,16 @@ impl Store for PostgresStore {
         let whose = whose.clone();
         let list = work!(|c| [whose] tools::list(c, &whose, page).await);
         self.read("list the tools", list).await
+    }
+
+    async fn server_moved(
+        &self,
+        from: &ServerName,
+        to: Option<&ServerName>,
+    ) -> Result<(), StoreError> {
+        let (from, to) = (from.to_string(), to.map(ToString::to_string));
+        let follow = work!(|c| [from, to] moved::server_moved(c, &from, to.as_deref()).await);
+        self.write("move the server's tools", LIMIT, follow).await
     }
 
     async fn update_tool(

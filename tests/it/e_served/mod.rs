@@ -5,6 +5,7 @@ mod keys;
 mod killed;
 mod links;
 mod matrix;
+mod moved;
 mod outage;
 mod owners;
 mod revoked;

@@ -113,6 +113,8 @@ macro_rules! contract {
                 e2_a_tool_is_made_read_changed_and_deleted,
                 e2_a_change_that_changes_nothing_keeps_the_time,
                 e2_two_tools_may_have_one_name,
+                a8_tools_follow_a_server_to_its_new_name,
+                a9_bindings_go_with_their_server,
                 e2_deleting_a_tool_takes_its_bindings,
                 e2_numbers_are_not_used_twice,
                 f4_a_missing_tool_is_no_error;

@@ -91,6 +91,70 @@ pub(super) async fn e2_deleting_a_tool_takes_its_bindings(place: &dyn Place) {
     assert_eq!(counts(&*store).await, (2, 2, 0));
 }
 
+fn server(name: &str) -> ServerName {
+    ServerName::parse(name).unwrap()
+}
+
+/// An entry that has two tools and the resources of `files`, and a tool of
+/// another server.
+async fn of_files(store: &dyn Store) -> (ApiKey, EntryId, Vec<ToolId>) {
+    let mut ids = tools(store, &["a", "b"]).await;
+    let mut other = new_tool(ME, "c");
+    other.server = "web".to_owned();
+    ids.push(made(store.create_tool(other, None).await).id);
+    let (key, mut new) = new_entry("an entry", &ids);
+    new.exposes.resources = vec!["web".to_owned(), "files".to_owned()];
+    new.exposes.prompts = vec!["files".to_owned()];
+    let entry = made(store.create_entry(new, None).await);
+    (key, entry.id, ids)
+}
+
+async fn exposed(store: &dyn Store, entry: EntryId) -> (Vec<String>, Vec<String>) {
+    let entry = store.entry(&ALL, entry).await.unwrap().unwrap();
+    (entry.exposes.resources, entry.exposes.prompts)
+}
+
+pub(super) async fn a8_tools_follow_a_server_to_its_new_name(place: &dyn Place) {
+    let store = place.open().await;
+    let (key, entry, ids) = of_files(&*store).await;
+    let (files, disk, web) = (server("files"), server("disk"), server("web"));
+    store.server_moved(&files, Some(&disk)).await.unwrap();
+    for (id, name) in ids.iter().zip(["disk", "disk", "web"]) {
+        let tool = store.tool(&ALL, *id).await.unwrap().unwrap();
+        assert_eq!(tool.server, name);
+    }
+    let grant = granted(&*store, &key).await.unwrap();
+    let servers: Vec<_> = grant.tools.iter().map(|tool| &*tool.server).collect();
+    assert_eq!(servers, ["disk", "disk", "web"], "in force at once");
+    let (resources, prompts) = exposed(&*store, entry).await;
+    assert_eq!(
+        (resources, prompts),
+        (strings(&["web", "disk"]), strings(&["disk"]))
+    );
+
+    store.server_moved(&disk, Some(&web)).await.unwrap();
+    assert_eq!(exposed(&*store, entry).await.0, ["web"], "once each");
+}
+
+pub(super) async fn a9_bindings_go_with_their_server(place: &dyn Place) {
+    let store = place.open().await;
+    let (key, entry, ids) = of_files(&*store).await;
+    store.server_moved(&server("none"), None).await.unwrap();
+    assert_eq!(bound(&*store, entry).await.len(), 3);
+    store.server_moved(&server("files"), None).await.unwrap();
+    assert_eq!(bound(&*store, entry).await, [(ids[2], true)]);
+    assert_eq!(visible(&*store, &key).await.unwrap(), ["c"]);
+    assert_eq!(
+        exposed(&*store, entry).await,
+        (strings(&["web"]), Vec::new())
+    );
+    assert_eq!(counts(&*store).await, (3, 1, 0), "the records stay");
+}
+
+fn strings(all: &[&str]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
 pub(super) async fn e2_numbers_are_not_used_twice(place: &dyn Place) {
     let store = place.open().await;
     let mut last = ToolId(0);

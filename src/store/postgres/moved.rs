@@ -1,0 +1,65 @@
+//! A server got another name, or is no more: what stands for its tools
+//! follows.
+
+use sqlx::postgres::PgConnection;
+
+use super::super::Timestamp;
+use super::super::records::EntryId;
+use super::fault::Fault;
+use super::rows::moment;
+
+/// With the entries that it concerns.
+pub(super) async fn server_moved(
+    tx: &mut PgConnection,
+    from: &str,
+    to: Option<&str>,
+) -> Result<((), Vec<EntryId>), Fault> {
+    let mut entries: Vec<i64> = sqlx::query_scalar(
+        "select b.mcp_id from public.mcp_binding b \
+         join public.tool t on t.id = b.tool_id where t.server = $1",
+    )
+    .bind(from)
+    .fetch_all(&mut *tx)
+    .await?;
+    match to {
+        Some(to) => {
+            sqlx::query(
+                "update public.tool set server = $2, updated_at = to_timestamp($3 / 1000.0) \
+                 where server = $1",
+            )
+            .bind(from)
+            .bind(to)
+            .bind(moment(Timestamp::now()))
+            .execute(&mut *tx)
+            .await?;
+        }
+        None => {
+            sqlx::query(
+                "delete from public.mcp_binding b using public.tool t \
+                 where t.id = b.tool_id and t.server = $1",
+            )
+            .bind(from)
+            .execute(&mut *tx)
+            .await?;
+        }
+    }
+    let exposing: Vec<i64> = sqlx::query_scalar(
+        "update public.mcp_v2 set updated_at = to_timestamp($3 / 1000.0), \
+         exposed_resources = case when $2::text = any (exposed_resources) \
+             then array_remove(exposed_resources, $1::text) \
+             else array_remove(array_replace(exposed_resources, $1::text, $2::text), null) end, \
+         exposed_prompts = case when $2::text = any (exposed_prompts) \
+             then array_remove(exposed_prompts, $1::text) \
+             else array_remove(array_replace(exposed_prompts, $1::text, $2::text), null) end \
+         where $1::text = any (exposed_resources) or $1::text = any (exposed_prompts) returning id",
+    )
+    .bind(from)
+    .bind(to)
+    .bind(moment(Timestamp::now()))
+    .fetch_all(tx)
+    .await?;
+    entries.extend(exposing);
+    entries.sort_unstable();
+    entries.dedup();
+    Ok(((), entries.into_iter().map(EntryId).collect()))
+}

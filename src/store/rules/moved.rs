@@ -1,0 +1,66 @@
+//! A server got another name, or is no more: what stands for its tools
+//! follows.
+
+use std::sync::Arc;
+
+use super::super::Timestamp;
+use super::super::records::*;
+use super::super::state::{Held, State, Step};
+use super::Ruling;
+
+impl Exposes {
+    /// With the server under its new name, or without it.
+    fn moved(&self, from: &str, to: Option<&str>) -> Exposes {
+        let one = |servers: &Vec<String>| {
+            let mut after: Vec<String> = Vec::with_capacity(servers.len());
+            for server in servers {
+                let name = if server == from { to } else { Some(&**server) };
+                after.extend(
+                    name.filter(|name| !after.iter().any(|a| a == name))
+                        .map(Into::into),
+                );
+            }
+            after
+        };
+        Exposes {
+            resources: one(&self.resources),
+            prompts: one(&self.prompts),
+        }
+    }
+}
+
+pub(in super::super) fn server_moved(state: &State, from: &str, to: Option<&str>) -> Ruling<()> {
+    let now = Timestamp::now();
+    let stands = |tool: ToolId| {
+        state
+            .tools
+            .get(&tool)
+            .is_some_and(|tool| tool.server == from)
+    };
+    let mut steps = Vec::new();
+    for before in state.entries.values() {
+        let mut held = Held::clone(before);
+        held.entry.exposes = held.entry.exposes.moved(from, to);
+        if to.is_none() {
+            held.bindings.retain(|binding| !stands(binding.tool));
+        }
+        let same = held.entry.exposes == before.entry.exposes;
+        if same && held.bindings.len() == before.bindings.len() {
+            continue;
+        }
+        if !same {
+            held.entry.updated_at = now;
+        }
+        steps.push(Step::Entry(Arc::new(held)));
+    }
+    if let Some(to) = to {
+        let its = state.tools.values().filter(|tool| tool.server == from);
+        steps.extend(its.map(|tool| {
+            let mut tool = ToolRecord::clone(tool);
+            to.clone_into(&mut tool.server);
+            tool.updated_at = now;
+            Step::Tool(Arc::new(tool))
+        }));
+    }
+    Ok(((), steps))
+}
