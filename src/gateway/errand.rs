@@ -122,12 +122,17 @@ impl Job {
 
     pub fn trouble(&self, trouble: Trouble) -> Reply {
         let text = match &trouble {
-            Trouble::Result(text) => text,
+            Trouble::Result(text) | Trouble::Late(text) => text,
             Trouble::Error(error) => &error.message,
         };
         self.watch.over(Outcome::Error, Some(text));
+        let failed = |text: &str| Reply::result(&self.id, &failed_tool(text, self.client.era));
         match trouble {
-            Trouble::Result(text) => Reply::result(&self.id, &failed_tool(&text, self.client.era)),
+            Trouble::Result(text) => failed(&text),
+            Trouble::Late(text) => Reply {
+                late: true,
+                ..failed(&text)
+            },
             Trouble::Error(error) => Reply::error(&self.id, &error),
         }
     }

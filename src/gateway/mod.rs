@@ -25,6 +25,7 @@ mod elicit;
 mod errand;
 mod exchange;
 mod filter;
+pub mod format;
 mod hub;
 mod legacy;
 mod listening;
@@ -40,6 +41,7 @@ mod seal;
 mod session;
 mod state;
 mod text;
+mod tools;
 mod trouble;
 mod until;
 mod uris;
@@ -52,8 +54,9 @@ pub use session::{
     ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
 };
 pub use text::{Ending, Text};
+pub use tools::Called;
 pub use until::Until;
-pub use view::{Reader, View, Views};
+pub use view::{Reader, ToolList, View, Views};
 
 use activity::{Activity, Watch};
 use errand::Job;
@@ -93,6 +96,8 @@ pub struct Reply {
     pub body: Text,
     /// The code where it is an error: some have an HTTP status of their own.
     pub error: Option<i64>,
+    /// It tells of a call that took too long.
+    pub late: bool,
 }
 
 impl Reply {
@@ -100,6 +105,7 @@ impl Reply {
         Reply {
             body: wire::response(id, result).into(),
             error: None,
+            late: false,
         }
     }
 
@@ -108,6 +114,7 @@ impl Reply {
         Reply {
             body: Text::around(wire::response_start(id), result),
             error: None,
+            late: false,
         }
     }
 
@@ -115,6 +122,7 @@ impl Reply {
         Reply {
             body: wire::error(Some(id), error).into(),
             error: Some(error.code),
+            late: false,
         }
     }
 }

@@ -15,6 +15,7 @@
 //! Hashes are short: should two keys meet all the same, each of them gets a
 //! longer one, and neither the name they met in.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
@@ -31,6 +32,17 @@ pub fn name(server: &str, own: &str) -> String {
         return plain;
     }
     suffixed(plain, server, own, SHORT)
+}
+
+/// A name that somebody else gave, as models' APIs take it: as it is if it
+/// fits, else replaced where it does not, cut, and with a suffix. `allowed`
+/// allows ASCII alone.
+pub fn fitted(name: &str, allowed: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if (1..=LONGEST).contains(&name.len()) && name.chars().all(&allowed) {
+        return Cow::Borrowed(name);
+    }
+    let plain = name.replace(|c| !allowed(c), "_");
+    Cow::Owned(suffixed(plain, "", name, SHORT))
 }
 
 /// How every name of a server's starts that was not cut.
@@ -80,7 +92,7 @@ fn plain(server: &str, own: &str) -> String {
     plain
 }
 
-fn is_allowed(c: char) -> bool {
+pub fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 

@@ -14,11 +14,14 @@ use crate::wire::{Era, RpcError, code};
 pub(super) enum Trouble {
     /// The text of an `isError` result.
     Result(String),
+    /// The same, of a call that took too long.
+    Late(String),
     Error(RpcError),
 }
 
 pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Trouble {
     let subject = job.subject();
+    let late = matches!(error, CallError::Upstream(UpstreamError::Timeout { .. }));
     let text = match error {
         CallError::Upstream(UpstreamError::Revoked) => return Trouble::Error(gone(job)),
         CallError::Upstream(UpstreamError::Rpc(error)) => {
@@ -51,6 +54,7 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
         error => error.to_string(),
     };
     match job.method() {
+        "tools/call" if late => Trouble::Late(text),
         "tools/call" => Trouble::Result(text),
         _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
     }

@@ -5,6 +5,7 @@ mod build;
 mod entry;
 #[cfg(test)]
 pub(super) mod fixture;
+mod formatted;
 mod granted;
 mod hello;
 mod kept;
@@ -29,6 +30,9 @@ use crate::wire::{self, Era, RpcError, code};
 
 pub use kept::Views;
 
+pub use formatted::ToolList;
+
+use formatted::Formatted;
 use hello::Hello;
 use links::Links;
 use list::List;
@@ -51,6 +55,7 @@ pub struct View {
     absent: Vec<(String, Arc<str>)>,
     /// Why there is nothing to show.
     fault: Option<RpcError>,
+    formatted: Formatted,
 }
 
 /// Where a tool or prompt of a view really is.
@@ -63,6 +68,8 @@ pub struct Target {
     pub headers: Vec<ParamHeader>,
     /// Its `outputSchema` was wrapped for legacy clients, so its results are.
     pub wrapped: bool,
+    /// Where in its list it stands.
+    pub(super) at: usize,
 }
 
 /// Where something that a client is handed comes from.

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::entry::{self, Entry, Prepared};
+use super::formatted::Formatted;
 use super::hello::Hello;
 use super::list::List;
 use super::{Target, View};
@@ -61,6 +62,7 @@ impl View {
             links: None,
             absent: Vec::new(),
             fault: None,
+            formatted: Formatted::default(),
         }
     }
 }
@@ -82,7 +84,8 @@ fn one(server: &Arc<str>, offer: &Offer) -> View {
         list.rest = facts.rest.clone();
         list.missing = facts.missing;
         for item in offer.catalog.items(kind) {
-            let target = |prepared: Option<&mut Prepared>| target(server, item, prepared);
+            let at = list.entries.len();
+            let target = |prepared: Option<&mut Prepared>| target(server, item, at, prepared);
             let raw = item.raw.clone();
             match kind {
                 Kind::Tools => {
@@ -111,7 +114,7 @@ pub(super) fn fresh(offer: &Offer, kind: Kind) -> Freshness {
     }
 }
 
-fn target(server: &Arc<str>, item: &Item, prepared: Option<&mut Prepared>) -> Target {
+fn target(server: &Arc<str>, item: &Item, at: usize, prepared: Option<&mut Prepared>) -> Target {
     let (headers, wrapped) = match prepared {
         Some(prepared) => (std::mem::take(&mut prepared.headers), prepared.wrapped),
         None => Default::default(),
@@ -121,6 +124,7 @@ fn target(server: &Arc<str>, item: &Item, prepared: Option<&mut Prepared>) -> Ta
         name: item.key.clone(),
         headers,
         wrapped,
+        at,
     }
 }
 
@@ -203,9 +207,9 @@ fn tools(view: &mut View, offers: &[Offered<'_>], filter: Option<&Filter>) {
         }
         let raw = entry::renamed(item, &name);
         let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
-        let target = target(server, item, Some(&mut prepared));
-        view.tools.insert(name, target);
         let list = &mut view.lists[Kind::Tools as usize];
+        let target = target(server, item, list.entries.len(), Some(&mut prepared));
+        view.tools.insert(name, target);
         list.entries.push(prepared.entry);
     }
 }
@@ -225,8 +229,10 @@ pub(super) fn app_of(item: &Item) -> Option<String> {
 pub(super) fn prompts(view: &mut View, offers: &[Offered<'_>]) {
     for (name, Offered { server, offer, .. }, item) in named(offers, Kind::Prompts) {
         let entry = Entry::same(entry::renamed(item, &name), offer.stale);
-        view.lists[Kind::Prompts as usize].entries.push(entry);
-        view.prompts.insert(name, target(server, item, None));
+        let list = &mut view.lists[Kind::Prompts as usize];
+        let target = target(server, item, list.entries.len(), None);
+        list.entries.push(entry);
+        view.prompts.insert(name, target);
     }
 }
 

@@ -9,9 +9,13 @@ use crate::fleet::catalog::Item;
 use crate::wire::Era;
 use crate::wire::header::{self, ParamHeader};
 use crate::wire::invisible::without_tags;
+use crate::wire::meta::set_meta_member;
 use crate::wire::object::{member, set_member};
 use crate::wire::result::{tool_to_legacy, tool_to_modern};
 use crate::wire::schema::mentions;
+
+/// On entries of a server that is away.
+const STALE: &str = "portway/stale";
 
 /// One entry in both spellings; often they are the same.
 pub(super) struct Entry {
@@ -34,6 +38,18 @@ impl Entry {
         match era {
             Era::Modern => &self.modern,
             Era::Legacy => &self.legacy,
+        }
+    }
+
+    /// As it is listed.
+    pub fn shown(&self, era: Era) -> Cow<'_, RawValue> {
+        let raw = self.spelled(era);
+        match self.stale {
+            true => {
+                let yes: &RawValue = serde_json::from_str("true").expect("a literal");
+                Cow::Owned(set_meta_member(raw, STALE, yes))
+            }
+            false => Cow::Borrowed(raw),
         }
     }
 }

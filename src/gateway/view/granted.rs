@@ -92,6 +92,7 @@ fn tools(view: &mut View, grant: &Grant, snapshot: &Snapshot) -> HashMap<String,
             name: item.key.clone(),
             headers: std::mem::take(&mut prepared.headers),
             wrapped: prepared.wrapped,
+            at: view.lists[Kind::Tools as usize].entries.len(),
         };
         view.tools.insert(granted.name.clone(), target);
         view.lists[Kind::Tools as usize]

@@ -25,8 +25,6 @@ use crate::wire::{Era, RpcError, code};
 const PAGE_ENTRIES: usize = 2000;
 const PAGE_BYTES: usize = 4 << 20;
 const TAG: usize = 8;
-/// On entries of a server that is away.
-const STALE: &str = "portway/stale";
 
 pub(super) struct List {
     pub kind: Kind,
@@ -213,12 +211,7 @@ impl Serialize for Entries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
         for entry in self.0 {
-            let raw = entry.spelled(self.1);
-            if entry.stale {
-                seq.serialize_element(&set_meta_member(raw, STALE, yes()))?;
-            } else {
-                seq.serialize_element(&**raw)?;
-            }
+            seq.serialize_element(&*entry.shown(self.1))?;
         }
         seq.end()
     }
@@ -226,10 +219,6 @@ impl Serialize for Entries<'_> {
 
 fn empty() -> &'static RawValue {
     literal("{}")
-}
-
-fn yes() -> &'static RawValue {
-    literal("true")
 }
 
 fn literal(json: &'static str) -> &'static RawValue {

@@ -33,6 +33,8 @@ struct Kept {
     made_of: Vec<(Arc<str>, Option<Arc<Offer>>)>,
     view: Arc<View>,
     weight: usize,
+    /// What of it are lists in other formats, which come later if at all.
+    formatted: usize,
     used: u64,
 }
 
@@ -55,7 +57,7 @@ impl Shelf {
     }
 
     pub fn get(&self, grant: &Arc<Grant>, seal: &Arc<Seal>, snapshot: &Snapshot) -> Arc<View> {
-        if let Some(view) = self.lock().find(grant, snapshot) {
+        if let Some(view) = self.lock().find(grant, snapshot, self.room) {
             return view;
         }
         let view = Arc::new(View::of_entry(grant, seal, snapshot));
@@ -67,6 +69,7 @@ impl Shelf {
                 made_of: made_of(grant, snapshot),
                 weight: view.weight(),
                 view: view.clone(),
+                formatted: 0,
                 used: 0,
             };
             self.lock().put(kept, self.room);
@@ -82,7 +85,7 @@ impl Shelf {
 }
 
 impl KeptViews {
-    fn find(&mut self, grant: &Arc<Grant>, snapshot: &Snapshot) -> Option<Arc<View>> {
+    fn find(&mut self, grant: &Arc<Grant>, snapshot: &Snapshot, room: usize) -> Option<Arc<View>> {
         self.now += 1;
         let kept = self.by_entry.get_mut(&grant.entry)?;
         if !Arc::ptr_eq(&kept.grant, grant) {
@@ -96,7 +99,15 @@ impl KeptViews {
             kept.offers = snapshot.offers;
         }
         kept.used = self.now;
-        Some(kept.view.clone())
+        let grown = kept.view.formatted() - kept.formatted;
+        kept.formatted += grown;
+        kept.weight += grown;
+        let view = kept.view.clone();
+        self.weight += grown;
+        if self.weight > room {
+            self.make_room(room);
+        }
+        Some(view)
     }
 
     fn put(&mut self, mut kept: Kept, room: usize) {

@@ -1,0 +1,345 @@
+//! Holds arguments against a tool's own schema before they are sent, so that
+//! a model learns at once what is wrong. The server judges after us: what is
+//! not certainly wrong passes. So only keywords are looked at that can be
+//! judged one by one; `not`, `if` and "exactly one of" would turn what we
+//! overlook into a refusal, and patterns are spelled in a language that is
+//! not ours.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// Most that are told at once.
+const TOLD: usize = 5;
+/// Schemas looked at, and how deep: references may go round in circles.
+const STEPS: usize = 20_000;
+const DEPTH: usize = 64;
+/// Characters of the allowed values that are listed.
+const LISTED: usize = 200;
+
+/// What is wrong, argument by argument.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Wrong(Vec<String>);
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+pub fn check(schema: &Value, arguments: &Value) -> Result<(), Wrong> {
+    let mut check = Check {
+        root: schema,
+        steps: STEPS,
+        wrong: Vec::new(),
+    };
+    check.value(schema, arguments, &Place::Top, 0);
+    match check.wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Wrong(check.wrong)),
+    }
+}
+
+/// What a reference within one document leads to.
+pub(super) fn pointed<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
+    let path = target.strip_prefix('#')?;
+    root.pointer(path)
+}
+
+/// Where in the arguments something stands.
+enum Place<'a> {
+    Top,
+    Member(&'a Place<'a>, &'a str),
+    Element(&'a Place<'a>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Top => f.write_str("arguments"),
+            Place::Member(Place::Top, name) => write!(f, "{name}"),
+            Place::Member(outer, name) => write!(f, "{outer}.{name}"),
+            Place::Element(outer, number) => write!(f, "{outer}[{number}]"),
+        }
+    }
+}
+
+struct Check<'a> {
+    root: &'a Value,
+    steps: usize,
+    wrong: Vec<String>,
+}
+
+impl<'a> Check<'a> {
+    fn say(&mut self, place: &Place<'_>, what: impl fmt::Display) {
+        if self.wrong.len() < TOLD {
+            self.wrong.push(format!("{place}: {what}"));
+        }
+    }
+
+    fn value(&mut self, schema: &'a Value, value: &Value, place: &Place<'_>, depth: usize) {
+        if *schema == Value::Bool(false) {
+            return self.say(place, "is not allowed");
+        }
+        let Value::Object(schema) = schema else {
+            return;
+        };
+        // Below an `$id` references mean something else.
+        let elsewhere = depth > 0 && schema.contains_key("$id");
+        if self.steps == 0 || depth >= DEPTH || elsewhere {
+            return;
+        }
+        self.steps -= 1;
+        // Older drafts do not read what stands beside a reference.
+        if let Some(target) = schema.get("$ref") {
+            let found = target.as_str().and_then(|to| pointed(self.root, to));
+            return match found {
+                Some(found) => self.value(found, value, place, depth + 1),
+                None => {}
+            };
+        }
+        if !self.kind(schema, value, place) {
+            return;
+        }
+        match value {
+            Value::Object(members) => self.object(schema, members, place, depth),
+            Value::Array(elements) => self.array(schema, elements, place, depth),
+            Value::String(text) => self.text(schema, text, place),
+            Value::Number(number) => self.number(schema, number.as_f64(), place),
+            Value::Null | Value::Bool(_) => {}
+        }
+        self.variants(schema, value, place, depth);
+    }
+
+    /// Whether it is worth looking further.
+    fn kind(&mut self, schema: &Map<String, Value>, value: &Value, place: &Place<'_>) -> bool {
+        let types: Vec<&str> = match schema.get("type") {
+            Some(Value::String(name)) => vec![name],
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        if !types.is_empty() && !types.iter().any(|name| is(name, value)) {
+            let wanted = types.join(" or ");
+            self.say(place, format!("must be {wanted}, not {}", name_of(value)));
+            return false;
+        }
+        if let Some(Value::Array(allowed)) = schema.get("enum")
+            && !allowed.iter().any(|one| equal(one, value))
+        {
+            self.say(place, listed(allowed));
+            return false;
+        }
+        if let Some(only) = schema.get("const")
+            && !equal(only, value)
+        {
+            self.say(place, listed(std::slice::from_ref(only)));
+            return false;
+        }
+        true
+    }
+
+    fn object(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        members: &Map<String, Value>,
+        place: &Place<'_>,
+        depth: usize,
+    ) {
+        let required = schema.get("required").and_then(Value::as_array);
+        let names = required.into_iter().flatten().filter_map(Value::as_str);
+        for name in names.filter(|name| !members.contains_key(*name)) {
+            self.say(&Place::Member(place, name), "is missing");
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let patterns = schema.contains_key("patternProperties");
+        let others = schema.get("additionalProperties").filter(|_| !patterns);
+        for (name, value) in members {
+            let place = Place::Member(place, name);
+            match (properties.and_then(|known| known.get(name)), others) {
+                (Some(its), _) => self.value(its, value, &place, depth + 1),
+                (None, Some(Value::Bool(false))) => self.say(&place, "is not an argument"),
+                (None, Some(others)) => self.value(others, value, &place, depth + 1),
+                (None, None) => {}
+            }
+        }
+        self.count(
+            schema,
+            members.len(),
+            ["minProperties", "maxProperties"],
+            "members",
+            place,
+        );
+    }
+
+    fn array(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        elements: &[Value],
+        place: &Place<'_>,
+        depth: usize,
+    ) {
+        let items = schema.get("items");
+        let (first, rest) = match items {
+            Some(Value::Array(first)) => (Some(first), schema.get("additionalItems")),
+            _ => (schema.get("prefixItems").and_then(Value::as_array), items),
+        };
+        for (number, element) in elements.iter().enumerate() {
+            let its = first.and_then(|first| first.get(number)).or(rest);
+            if let Some(its) = its {
+                self.value(its, element, &Place::Element(place, number), depth + 1);
+            }
+        }
+        self.count(
+            schema,
+            elements.len(),
+            ["minItems", "maxItems"],
+            "elements",
+            place,
+        );
+    }
+
+    fn text(&mut self, schema: &Map<String, Value>, text: &str, place: &Place<'_>) {
+        let bounds = ["minLength", "maxLength"];
+        if bounds.iter().any(|bound| schema.contains_key(*bound)) {
+            self.count(schema, text.chars().count(), bounds, "characters", place);
+        }
+    }
+
+    fn count(
+        &mut self,
+        schema: &Map<String, Value>,
+        count: usize,
+        [least, most]: [&str; 2],
+        of: &str,
+        place: &Place<'_>,
+    ) {
+        let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+        let count = count as f64;
+        if let Some(least) = bound(least).filter(|least| count < *least) {
+            self.say(place, format!("must have at least {least} {of}"));
+        }
+        if let Some(most) = bound(most).filter(|most| count > *most) {
+            self.say(place, format!("must have at most {most} {of}"));
+        }
+    }
+
+    fn number(&mut self, schema: &Map<String, Value>, number: Option<f64>, place: &Place<'_>) {
+        let Some(number) = number else { return };
+        let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+        let wrong = [
+            bound("minimum")
+                .filter(|least| number < *least)
+                .map(|b| ("at least", b)),
+            bound("maximum")
+                .filter(|most| number > *most)
+                .map(|b| ("at most", b)),
+            bound("exclusiveMinimum")
+                .filter(|least| number <= *least)
+                .map(|b| ("more than", b)),
+            bound("exclusiveMaximum")
+                .filter(|most| number >= *most)
+                .map(|b| ("less than", b)),
+        ];
+        for (must, bound) in wrong.into_iter().flatten() {
+            self.say(place, format!("must be {must} {bound}"));
+        }
+    }
+
+    fn variants(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        value: &Value,
+        place: &Place<'_>,
+        depth: usize,
+    ) {
+        let list = |name: &str| schema.get(name).and_then(Value::as_array);
+        for all in list("allOf").into_iter().flatten() {
+            self.value(all, value, place, depth + 1);
+        }
+        for any in ["anyOf", "oneOf"].into_iter().filter_map(list) {
+            self.any(any, value, place, depth);
+        }
+    }
+
+    fn any(&mut self, variants: &'a [Value], value: &Value, place: &Place<'_>, depth: usize) {
+        let before = self.wrong.len();
+        let full = before >= TOLD;
+        let mut closest: Option<Vec<String>> = None;
+        for variant in variants {
+            let kept = std::mem::take(&mut self.wrong);
+            self.value(variant, value, place, depth + 1);
+            let wrong = std::mem::replace(&mut self.wrong, kept);
+            if wrong.is_empty() {
+                return;
+            }
+            if closest.as_ref().is_none_or(|best| wrong.len() < best.len()) {
+                closest = Some(wrong);
+            }
+        }
+        if let Some(closest) = closest.filter(|_| !full) {
+            let forms = variants.len();
+            let text = format!("fits none of its {forms} forms ({})", closest.join("; "));
+            self.say(place, text);
+        }
+    }
+}
+
+fn is(name: &str, value: &Value) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        // To a schema 1.0 is an integer.
+        "integer" => match value {
+            Value::Number(number) => {
+                number.is_i64()
+                    || number.is_u64()
+                    || number.as_f64().is_none_or(|float| float.fract() == 0.0)
+            }
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// As schemas compare: by value, whatever way numbers are written.
+fn equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let same = |(name, value)| b.get(name).is_some_and(|other| equal(value, other));
+            a.len() == b.len() && a.iter().all(same)
+        }
+        _ => one == other,
+    }
+}
+
+fn listed(allowed: &[Value]) -> String {
+    let all: Vec<String> = allowed.iter().map(Value::to_string).collect();
+    let text = all.join(", ");
+    let text = match text.char_indices().nth(LISTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    };
+    match allowed.len() {
+        1 => format!("must be {text}"),
+        _ => format!("must be one of {text}"),
+    }
+}
