@@ -30,6 +30,7 @@ use super::json;
 use super::mcp;
 use super::principal::Principal;
 use super::records::BY_KEY;
+use super::tools;
 use super::users::Users;
 use crate::store::Store;
 
@@ -111,7 +112,8 @@ impl Guard {
             };
             return grant.map(Principal::Entry).ok_or_else(nothing_there);
         }
-        let endpoint = knock.matched.is_some_and(mcp::is_endpoint);
+        let with_key = |path| mcp::is_endpoint(path) || tools::is_tools(path);
+        let endpoint = knock.matched.is_some_and(with_key);
         let principal = self.door.who(knock.method, knock.headers, endpoint).await?;
         principal.may_ask(knock.matched)?;
         Ok(principal)

@@ -27,6 +27,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
+/// A handler's argument: the bytes of the body, which the guard has bounded.
+pub(super) struct Given(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Given {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Given, ApiError> {
+        read_body(request.into_body()).await.map(Given)
+    }
+}
+
 /// The whole body. The guard has bounded it.
 pub async fn read_body<B>(body: B) -> Result<Bytes, ApiError>
 where

@@ -28,6 +28,7 @@ mod site;
 mod slots;
 mod stream;
 mod tag;
+pub mod tools;
 mod users;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 mod requests;
 mod schemas;
 mod table;
+mod tools;
 
 use std::sync::LazyLock;
 
@@ -81,7 +82,9 @@ fn failures(operation: &Operation, asked: bool) -> Vec<&'static str> {
     let conditions: [(bool, &'static str); 5] = [
         (!is_open(operation.path), "401"),
         (
-            operation.path.contains('{') || operation.takes.contains("Bound"),
+            operation.path.contains('{')
+                || operation.takes.contains("Bound")
+                || operation.id == "formattedTools",
             "404",
         ),
         (changes, "409"),
@@ -112,6 +115,11 @@ fn described(operation: &Operation) -> Value {
             let shape = if status == "422" { "Invalid" } else { "Error" };
             responses[status] = answer("What went wrong", &named(shape));
         }
+    }
+    if operation.id == "formattedTools" {
+        responses["304"] = json!({"description": "The list is the one that If-None-Match names"});
+        // The filter that applies by default is not what it should be.
+        responses["409"] = answer("What went wrong", &named("Error"));
     }
     let mut described = json!({
         "operationId": operation.id,
@@ -150,6 +158,7 @@ fn schemas() -> Value {
         schemas::plain(),
         schemas::servers(),
         schemas::records(),
+        tools::schemas(),
     ];
     let mut all = Map::new();
     for room in rooms {

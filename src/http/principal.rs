@@ -7,7 +7,7 @@ use http::request::Parts;
 
 use super::auth;
 use super::error::ApiError;
-use super::mcp;
+use super::{mcp, tools};
 use crate::store::{Grant, Whose};
 
 /// There is no default: it exists only where a credential was checked, or
@@ -49,7 +49,9 @@ impl Principal {
         let may = match self {
             Principal::Admin => true,
             Principal::User(_) => matched.is_some_and(|path| path.starts_with(RECORDS)),
-            Principal::Entry(_) => matched.is_some_and(mcp::is_shared),
+            Principal::Entry(_) => {
+                matched.is_some_and(|path| mcp::is_shared(path) || tools::is_tools(path))
+            }
         };
         if may { Ok(()) } else { Err(not_here()) }
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::schemas::{named, object};
 use crate::config::schema::request;
+use crate::gateway::format::Format;
 use crate::http::records::OURS;
 
 const ID: &str = "^[0-9]{1,18}$";
@@ -138,6 +139,21 @@ pub(super) fn beside(id: &str) -> Vec<Value> {
         "createTool" | "createEntry" | "createBoundEntry" | "createOld" | "createOldSlash" => {
             let key = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});
             vec![header("Idempotency-Key", key)]
+        }
+        "formattedTools" | "callTool" => {
+            let formats = Format::ALL.map(Format::name);
+            let mut asked = vec![
+                query("format", json!({"enum": formats, "default": "mcp"})),
+                query("filter", json!({"type": "string", "minLength": 1})),
+                query("entry", json!({"type": "string", "pattern": ID})),
+            ];
+            if id == "formattedTools" {
+                asked.push(header(
+                    "If-None-Match",
+                    json!({"type": "string", "pattern": "^[!-~]+$"}),
+                ));
+            }
+            asked
         }
         "replaceServer" | "changeServer" => {
             vec![header(

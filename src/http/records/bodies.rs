@@ -3,29 +3,17 @@
 
 use std::fmt;
 
-use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::http::error::{ApiError, FieldProblem};
-use crate::http::json::{MAX_DEPTH, depth_within, read_body};
+pub(super) use crate::http::json::Given;
+use crate::http::json::{MAX_DEPTH, depth_within};
 
 /// More problems than this help nobody.
 const PROBLEMS: usize = 100;
 /// Characters of a field's name that are repeated in an answer.
 const SHOWN: usize = 100;
-
-/// A handler's argument: the bytes of the body, which the guard has bounded.
-pub(super) struct Given(pub Bytes);
-
-impl<S: Send + Sync> FromRequest<S> for Given {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, _: &S) -> Result<Given, ApiError> {
-        read_body(request.into_body()).await.map(Given)
-    }
-}
 
 /// The members of an object that nobody has read yet, and what is wrong with
 /// those that were.

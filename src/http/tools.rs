@@ -1,0 +1,174 @@
+//! `/api/mcp/tools`: tools and calls for programs that speak no MCP, in the
+//! shapes that their models' APIs take (SPEC D10).
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+
+use super::error::{ApiError, FieldProblem};
+use super::extract::{Path, Query};
+use super::json::Given;
+use super::mcp::{Front, Place};
+use super::principal::{Principal, not_here};
+use crate::gateway::format::{self, Format};
+use crate::gateway::{Caller, Gateway};
+use crate::store::{EntryId, Store};
+
+mod body;
+
+use body::Ask;
+
+/// The paths of this room, as the router spells them.
+const LIST: &str = "/api/mcp/tools";
+const CALL: &str = "/api/mcp/tools/{name}/call";
+
+#[derive(Clone)]
+pub struct Tools {
+    pub front: Front,
+    pub store: Arc<dyn Store>,
+}
+
+pub fn router(tools: Tools) -> Router {
+    Router::new()
+        .route(LIST, get(list))
+        .route(CALL, post(call))
+        .with_state(tools)
+}
+
+/// Whether a path, as the router spells it, is of this room: the key of an
+/// entry opens it.
+pub(super) fn is_tools(matched: &str) -> bool {
+    matches!(matched, LIST | CALL)
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    format: Option<String>,
+    filter: Option<String>,
+    entry: Option<String>,
+}
+
+impl Asked {
+    fn format(&self) -> Result<Format, ApiError> {
+        let Some(name) = &self.format else {
+            return Ok(Format::default());
+        };
+        Format::find(name).ok_or_else(|| {
+            let names = Format::ALL.map(Format::name).join(", ");
+            wrong("format", format!("must be one of {names}"))
+        })
+    }
+}
+
+fn wrong(field: &str, message: impl Into<String>) -> ApiError {
+    ApiError::validation(vec![FieldProblem::new(field, message.into())])
+}
+
+impl Tools {
+    fn gateway(&self) -> &Gateway {
+        &self.front.gateway
+    }
+
+    /// Whose tools are asked for.
+    fn caller(&self, principal: &Principal, asked: Asked) -> Result<Caller, ApiError> {
+        let Asked { filter, entry, .. } = asked;
+        let unfiltered = |caller: Caller| match filter {
+            Some(_) => Err(wrong(
+                "filter",
+                "is over all servers; an entry has its own tools",
+            )),
+            None => Ok(caller),
+        };
+        match (principal, entry) {
+            (Principal::User(_), _) => Err(not_here()),
+            (Principal::Entry(_), Some(_)) => Err(ApiError::forbidden(
+                "entry: only the admin may name one; a key shows its own",
+            )),
+            (Principal::Entry(grant), None) => unfiltered(Caller::entry(grant.clone())),
+            (Principal::Admin, Some(entry)) => unfiltered(self.entry(&entry)?),
+            (Principal::Admin, None) => {
+                let front = &self.front;
+                front.caller(Some(principal), Place::Everything, filter)
+            }
+        }
+    }
+
+    fn entry(&self, id: &str) -> Result<Caller, ApiError> {
+        let id: i64 = id
+            .parse()
+            .map_err(|_| wrong("entry", "must be the number of an entry"))?;
+        let grant = self.store.grant_of(EntryId(id)).ok_or_else(|| {
+            ApiError::not_found(format!("there is no entry {id} that is switched on"))
+        })?;
+        Ok(Caller::entry(grant))
+    }
+}
+
+async fn list(
+    State(tools): State<Tools>,
+    principal: Principal,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let format = asked.format()?;
+    let caller = tools.caller(&principal, asked)?;
+    let list = tools.gateway().view(&caller).tools_as(format);
+    let tag = HeaderValue::from_maybe_shared(list.tag).map_err(ApiError::internal)?;
+    let known = headers.get_all(header::IF_NONE_MATCH).iter();
+    let mut response = match known.into_iter().any(|line| names(line, &tag)) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => json(Body::from(list.body)),
+    };
+    let own = response.headers_mut();
+    own.insert(header::ETAG, tag);
+    // To be kept, and asked about each time.
+    let cache = HeaderValue::from_static("private, no-cache");
+    own.insert(header::CACHE_CONTROL, cache);
+    Ok(response)
+}
+
+/// Whether a line of `If-None-Match` has the tag in it.
+fn names(line: &HeaderValue, tag: &HeaderValue) -> bool {
+    let line = line.to_str().unwrap_or_default();
+    let mut tags = line.split(',').map(str::trim);
+    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one).as_bytes() == tag.as_bytes())
+}
+
+async fn call(
+    State(tools): State<Tools>,
+    Path(name): Path,
+    principal: Principal,
+    Query(asked): Query<Asked>,
+    Given(body): Given,
+) -> Result<Response, ApiError> {
+    let format = asked.format()?;
+    let caller = tools.caller(&principal, asked)?;
+    let ask = Ask::read(&body)?;
+    let gateway = tools.gateway();
+    if let Some((field, said)) = &ask.named {
+        let view = gateway.view(&caller);
+        let tool = |name: &str| view.tool_called(name).map(|(name, _)| name);
+        let meant = tool(&name);
+        if *said != name && meant.is_some() && tool(said) != meant {
+            return Err(wrong(field, "is another tool than the one in the address"));
+        }
+    }
+    let called = match ask.arguments {
+        Ok(arguments) => gateway.call_tool(&caller, &name, format, &arguments).await,
+        Err(text) => gateway.refused_call(&caller, &name, &text),
+    };
+    let called = called.ok_or_else(|| ApiError::not_found(format!("there is no tool {name:?}")))?;
+    let answer = format::answer(format, called.outcome(), ask.id.as_deref());
+    Ok(json(Body::from(answer)))
+}
+
+fn json(body: Body) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}
