@@ -93,10 +93,10 @@ impl<'a> Check<'a> {
         // Older drafts do not read what stands beside a reference.
         if let Some(target) = schema.get("$ref") {
             let found = target.as_str().and_then(|to| pointed(self.root, to));
-            return match found {
-                Some(found) => self.value(found, value, place, depth + 1),
-                None => {}
-            };
+            if let Some(found) = found {
+                self.value(found, value, place, depth + 1);
+            }
+            return;
         }
         if !self.kind(schema, value, place) {
             return;
