@@ -7,6 +7,22 @@ export type Activity = {
   dropped: number;
 };
 
+export type AnthropicResult = {
+  type: "tool_result";
+  content: ({ [name: string]: unknown })[];
+  is_error: boolean;
+  tool_use_id?: string;
+};
+
+export type AnthropicTool = {
+  name: string;
+  description: string;
+  input_schema: {
+    type: "object";
+    properties: { [name: string]: unknown };
+  };
+};
+
 export type Binding = {
   tool_id: number;
   status: boolean;
@@ -46,6 +62,24 @@ export type Candidate = {
   mcpServers: { [name: string]: unknown } | null;
   file?: unknown;
 } | NewServer;
+
+export type CopilotResult = {
+  textResultForLlm: string;
+  resultType: "success" | "failure" | "timeout";
+  error?: string;
+  binaryResultsForLlm?: ({ [name: string]: unknown })[];
+};
+
+export type CopilotTool = {
+  name: string;
+  description: string;
+  parameters: {
+    type: "object";
+    properties: { [name: string]: unknown };
+  };
+  metadata: { [name: string]: unknown };
+  skipPermission?: true;
+};
 
 export type Definition = {
   type?: "stdio" | "local" | null;
@@ -180,6 +214,8 @@ export type FieldProblem = {
   message: string;
 };
 
+export type FormattedTool = McpTool | OpenAiTool | AnthropicTool | CopilotTool;
+
 export type GivenExposes = {
   resources?: (string)[];
   prompts?: (string)[];
@@ -215,6 +251,15 @@ export type LogLine = {
   at: number;
   stream: string;
   text: string;
+};
+
+export type McpResult = {
+  content: ({ [name: string]: unknown })[];
+};
+
+export type McpTool = {
+  name: string;
+  inputSchema: { [name: string]: unknown };
 };
 
 export type Message = { [name: string]: unknown } | (unknown)[];
@@ -357,6 +402,24 @@ export type OldRecords = {
   total: number;
 };
 
+export type OpenAiResult = {
+  role: "tool";
+  content: string;
+  tool_call_id?: string;
+};
+
+export type OpenAiTool = {
+  type: "function";
+  function: {
+    name: string;
+    description: string;
+    parameters: {
+      type: "object";
+      properties: { [name: string]: unknown };
+    };
+  };
+};
+
 export type OpenedEntry = {
   id: number;
   mcp_instance_id: string;
@@ -484,11 +547,37 @@ export type Tool = {
   updated_at: string;
 };
 
+export type ToolAnswer = McpResult | OpenAiResult | AnthropicResult | CopilotResult;
+
+export type ToolCall = {
+  arguments?: { [name: string]: unknown } | null;
+  id?: string | null;
+} | {
+  id?: string | null;
+  type?: "function";
+  function: {
+    name?: string | null;
+    arguments?: string | { [name: string]: unknown };
+  };
+} | {
+  id?: string | null;
+  type?: "tool_use";
+  name?: string | null;
+  input: { [name: string]: unknown };
+  function?: unknown;
+};
+
 export type ToolChange = {
   name?: string;
   description?: string | null;
   server?: string;
   tool?: string;
+};
+
+export type ToolList = {
+  format: "mcp" | "openai" | "anthropic" | "copilot";
+  hash: string;
+  tools: (FormattedTool)[];
 };
 
 export type Tools = {
