@@ -89,6 +89,8 @@ mod tests {
             ("/mcp", false),
             ("/sse", false),
             ("/servers/{server}/mcp", false),
+            ("/api/mcp/tools", false),
+            ("/api/mcp/tools/{name}/call", false),
         ];
         for (path, may) in table {
             assert_eq!(user.may_ask(Some(path)).is_ok(), may, "{path}");
