@@ -31,6 +31,7 @@ mod c_isolation;
 mod cluster;
 mod conformance;
 mod d_catalog;
+mod d_formats;
 mod d_limits;
 mod d_tools;
 mod e_door;
