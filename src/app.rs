@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Secret;
 use crate::config::settings::Settings;
 use crate::fleet::{self, Fleet, Publisher, Surroundings};
+use crate::gateway::servers::Servers;
 use crate::gateway::{self, Gateway, Seal, Sessions};
 use crate::http::records::{Keys, Records};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Users};
@@ -123,6 +124,13 @@ impl App {
         Ok(())
     }
 
+    fn servers(&self) -> Servers {
+        Servers {
+            registry: self.registry.clone(),
+            fleet: self.fleet.clone(),
+        }
+    }
+
     fn site(
         &self,
         address: SocketAddr,
@@ -147,8 +155,7 @@ impl App {
         let guard = Guard::new(access, hosts, settings.limits.max_body);
         let guard = Arc::new(guard.with_keys(self.store.clone()).with_users(users));
         let servers = http::servers::router(http::servers::Servers {
-            registry: self.registry.clone(),
-            fleet: self.fleet.clone(),
+            managing: self.servers(),
             tags: http::Tags::new(&self.session_secret),
         });
         let records = http::records::router(Records {

@@ -16,9 +16,9 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::mcp::{KEEP_ALIVE, events};
-use super::record::{ServerRecord, record};
 use crate::fleet::Fleet;
 use crate::gateway::activity::CallNews;
+use crate::gateway::record::{ServerRecord, record};
 use crate::registry::Registry;
 use crate::store::StoreChange;
 use crate::wire::sse;

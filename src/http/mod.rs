@@ -20,7 +20,6 @@ pub mod mcp;
 pub mod openapi;
 mod outward;
 mod principal;
-mod record;
 pub mod records;
 mod relay;
 pub mod servers;

@@ -1,9 +1,7 @@
 //! The servers: what is defined, what runs, and the edits of both (SPEC G1,
-//! G2). A handler edits the registry and, where the answer is about what came
-//! of it, waits for the snapshot to show it.
+//! G2). What is done and waited for is the gateway's; this says it in HTTP.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -17,27 +15,20 @@ use serde_json::value::RawValue;
 
 use super::error::{ApiError, Code, FieldProblem};
 use super::extract::{Path, Query};
-use super::record::{ServerRecord, record};
 use super::tag::{Asked, Tagged, Tags};
-use crate::config::body::{Change, merge_patch, parse_body, parse_replacement};
+use crate::config::body::{Change, merge_patch, parse_replacement};
 use crate::config::{self, Problem, ServerSpec};
 use crate::fleet::catalog::{Catalog, Item};
 use crate::fleet::log::LogLine;
-use crate::fleet::{Fleet, ServerView, Status};
-use crate::registry::{Basis, Registry, RegistryError, SourceError, UpdateError, Wanted};
+use crate::gateway::record::ServerRecord;
+use crate::gateway::servers::{Managed, Servers as Managing};
+use crate::registry::{Basis, RegistryError, SourceError, UpdateError};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::wire::object;
 
-/// An answer that is about a start waits so long; then it tells what is.
-const START_WAIT: Duration = Duration::from_secs(30);
-/// The supervisor takes a wish up at once; this is only a bound.
-const TAKE_UP_WAIT: Duration = Duration::from_secs(2);
-const LOG_LINES: usize = 200;
-
 #[derive(Clone)]
 pub struct Servers {
-    pub registry: Arc<Registry>,
-    pub fleet: Fleet,
+    pub managing: Managing,
     pub tags: Tags,
 }
 
@@ -57,31 +48,18 @@ pub fn router(servers: Servers) -> Router {
 }
 
 async fn list(State(servers): State<Servers>) -> Json<Vec<ServerRecord>> {
-    let snapshot = servers.fleet.snapshot();
-    let desired = servers.registry.desired();
-    let records = desired
-        .values()
-        .map(|wanted| record(wanted, snapshot.servers.get(&wanted.name)));
-    Json(records.collect())
+    Json(servers.managing.list())
 }
 
 async fn create(State(servers): State<Servers>, body: Bytes) -> Result<Response, ApiError> {
-    let body = parse_body(&body).map_err(invalid)?;
-    let auto_start = body.auto_start.unwrap_or(true);
-    let wanted = servers
-        .registry
-        .create(body.name, body.spec, auto_start)
-        .await?;
-    let place = format!("/api/mcp/servers/{}", wanted.id);
-    let record = servers.taken_up(&wanted).await;
+    let made = servers.managing.create(&body).await?;
+    let place = format!("/api/mcp/servers/{}", made.wanted.id);
     let headers = [(header::LOCATION, place)];
-    let tagged = servers.tagged(&wanted, record);
-    Ok((StatusCode::CREATED, headers, tagged).into_response())
+    Ok((StatusCode::CREATED, headers, servers.tagged(made)).into_response())
 }
 
 async fn show(State(servers): State<Servers>, Path(server): Path) -> Result<Tagged, ApiError> {
-    let wanted = servers.find(&server)?;
-    Ok(servers.tagged(&wanted, servers.record(&wanted)))
+    Ok(servers.tagged(servers.managing.show(&server)?))
 }
 
 async fn replace(
@@ -129,24 +107,19 @@ async fn update(
         let _ = stale.set(now);
         Err(Vec::new())
     };
-    let updated = servers.registry.update(&server, basis, checked).await;
+    let updated = servers.managing.update(&server, basis, checked).await;
     if let Some(now) = stale.get() {
         let text = "the definition was changed meanwhile; `details` has it as it is now";
         return Err(ApiError::conflict(text).with_details(now.clone()));
     }
-    let wanted = updated?;
-    let record = servers.taken_up(&wanted).await;
-    Ok(servers.tagged(&wanted, record))
+    Ok(servers.tagged(updated?))
 }
 
 async fn remove(
     State(servers): State<Servers>,
     Path(server): Path,
 ) -> Result<StatusCode, ApiError> {
-    let removed = servers.registry.remove(&server).await?;
-    if servers.registry.find(&removed.name).is_none() {
-        servers.fleet.removed(&removed.name, START_WAIT).await;
-    }
+    servers.managing.remove(&server).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -154,43 +127,29 @@ async fn start(
     State(servers): State<Servers>,
     Path(server): Path,
 ) -> Result<Json<ServerRecord>, ApiError> {
-    let wanted = servers.find(&server)?;
-    let snapshot = servers.fleet.snapshot();
-    let status = snapshot
-        .servers
-        .get(&wanted.name)
-        .map(|view| view.state.status());
-    // One that should run but does not is tried again, at once.
-    let again = wanted.run && matches!(status, Some(Status::Error | Status::Disconnected));
-    let wanted = match again {
-        true => servers.registry.restart(&wanted.name).await?,
-        false => servers.registry.set_run(&wanted.name, true).await?,
-    };
-    Ok(Json(servers.settled(&wanted).await))
+    Ok(Json(servers.managing.start(&server).await?))
 }
 
 async fn stop(
     State(servers): State<Servers>,
     Path(server): Path,
 ) -> Result<Json<ServerRecord>, ApiError> {
-    let wanted = servers.registry.set_run(&server, false).await?;
-    Ok(Json(servers.settled(&wanted).await))
+    Ok(Json(servers.managing.stop(&server).await?))
 }
 
 async fn restart(
     State(servers): State<Servers>,
     Path(server): Path,
 ) -> Result<Json<ServerRecord>, ApiError> {
-    let wanted = servers.registry.restart(&server).await?;
-    Ok(Json(servers.settled(&wanted).await))
+    Ok(Json(servers.managing.restart(&server).await?))
 }
 
 async fn tools(
     State(servers): State<Servers>,
     Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
-    let wanted = servers.find(&server)?;
-    let catalog = servers.catalog(&wanted);
+    let wanted = servers.managing.find(&server)?;
+    let catalog = servers.managing.catalog(&wanted);
     let with_key = |tool: &Item| -> Arc<RawValue> {
         let mut shown = tool.raw.clone();
         let key = json!(format!("{}:{}", wanted.name, tool.key));
@@ -211,7 +170,7 @@ async fn resources(
     State(servers): State<Servers>,
     Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
-    let catalog = servers.catalog(&*servers.find(&server)?);
+    let catalog = servers.catalog(&server)?;
     let items = catalog.resources.iter().chain(&catalog.templates);
     Ok(Json(items.map(|item| item.raw.clone()).collect()))
 }
@@ -220,7 +179,7 @@ async fn prompts(
     State(servers): State<Servers>,
     Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
-    let catalog = servers.catalog(&*servers.find(&server)?);
+    let catalog = servers.catalog(&server)?;
     Ok(Json(
         catalog
             .prompts
@@ -242,50 +201,22 @@ async fn logs(
     Path(server): Path,
     Query(query): Query<LogQuery>,
 ) -> Result<Json<Vec<LogLine>>, ApiError> {
-    let wanted = servers.find(&server)?;
-    let snapshot = servers.fleet.snapshot();
-    let lines = snapshot.servers.get(&wanted.name).map(|view| {
-        let limit = query.limit.unwrap_or(LOG_LINES);
-        view.log.read(query.from.unwrap_or(0), limit)
-    });
-    Ok(Json(lines.unwrap_or_default()))
+    let LogQuery { from, limit } = query;
+    Ok(Json(servers.managing.logs(&server, from, limit)?))
 }
 
 impl Servers {
-    fn find(&self, server: &str) -> Result<Arc<Wanted>, ApiError> {
-        self.registry
-            .find(server)
-            .ok_or_else(|| RegistryError::NotFound(server.to_owned()).into())
+    fn tagged(&self, managed: Managed) -> Tagged {
+        let spec = managed.wanted.spec.as_ref().ok();
+        Tagged {
+            tag: spec.map(|spec| self.tags.of(spec)),
+            record: managed.record,
+        }
     }
 
-    fn record(&self, wanted: &Wanted) -> ServerRecord {
-        record(wanted, self.fleet.snapshot().servers.get(&wanted.name))
-    }
-
-    fn tagged(&self, wanted: &Wanted, record: ServerRecord) -> Tagged {
-        let tag = wanted.spec.as_ref().ok().map(|spec| self.tags.of(spec));
-        Tagged { record, tag }
-    }
-
-    fn catalog(&self, wanted: &Wanted) -> Arc<Catalog> {
-        let snapshot = self.fleet.snapshot();
-        let view = snapshot.servers.get(&wanted.name);
-        view.map_or_else(Arc::default, |view| view.catalog.clone())
-    }
-
-    /// The record once the supervisor has seen the wish.
-    async fn taken_up(&self, wanted: &Wanted) -> ServerRecord {
-        let seen = |view: &ServerView| view.wanted.generation >= wanted.generation;
-        let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
-        record(wanted, view.as_ref())
-    }
-
-    /// The record once the wish has come to something.
-    async fn settled(&self, wanted: &Wanted) -> ServerRecord {
-        let settled =
-            |view: &ServerView| view.settled && view.wanted.generation >= wanted.generation;
-        let view = self.fleet.wait(&wanted.name, settled, START_WAIT).await;
-        record(wanted, view.as_ref())
+    fn catalog(&self, server: &str) -> Result<Arc<Catalog>, ApiError> {
+        let wanted = self.managing.find(server)?;
+        Ok(self.managing.catalog(&wanted))
     }
 }
 

@@ -8,9 +8,9 @@ use http::request::Parts;
 use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
-use super::record::ServerRecord;
 use crate::config::view::plain;
 use crate::config::{Secret, ServerSpec};
+use crate::gateway::record::ServerRecord;
 
 /// Makes tags. Definitions hold secrets, so that a plain hash of one would
 /// let whoever sees it try out what they might be.

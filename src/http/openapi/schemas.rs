@@ -3,6 +3,9 @@
 
 use serde_json::{Value, json};
 
+use crate::gateway::record::shape;
+pub(super) use crate::gateway::record::shape::object;
+
 /// As it is written in answers.
 const MOMENT: &str = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$";
 
@@ -58,32 +61,13 @@ pub(super) fn servers() -> Value {
     let (text, maybe_text, count, time) = (text(), maybe_text(), count(), time());
     let problem = [("server", &text), ("line", &count), ("column", &count)];
     json!({
-        "Server": object(&[
-            ("id", &json!({"type": "string", "format": "uuid"})),
-            ("name", &text),
-            ("transport", &json!({"enum": ["stdio", "http", "sse", null]})),
-            ("status", &status),
-            ("state", &json!({"enum": ["stopped", "running", "error"]})),
-            ("since", &time),
-            ("error", &maybe_text),
-            ("enabled", &flag()),
-            ("toolCount", &count),
-            ("config", &json!({"anyOf": [named("ServerConfig"), {"type": "null"}]})),
-            ("source", &text),
-            ("era", &json!({"enum": ["legacy", "modern", null]})),
-            ("protocolVersion", &maybe_text),
-            ("serverInfo", &json!({"type": ["object", "null"]})),
-            ("instructions", &maybe_text),
-            ("pid", &json!({"type": ["integer", "null"]})),
-            ("containment", &maybe_text),
-            ("restarts", &count),
-        ], &[("shadows", &names), ("problems", &problems)]),
-        "ServerConfig": config(),
-        "Problem": object(&[("field", &text), ("message", &text)], &problem),
+        "Server": shape::server(&named("ServerConfig"), &named("Problem")),
+        "ServerConfig": shape::config(),
+        "Problem": shape::problem(),
         "ServerTool": upstream(&["name", "key"]),
         "ServerResource": {"type": "object", "anyOf": [{"required": ["uri"]}, {"required": ["uriTemplate"]}]},
         "ServerPrompt": upstream(&["name"]),
-        "LogLine": object(&[("seq", &count), ("at", &time), ("stream", &text), ("text", &text)], &[]),
+        "LogLine": shape::log_line(),
         "Process": object(&[("pid", &count), ("ppid", &count), ("command", &text),
             ("rssBytes", &count), ("startedAt", &time)], &[]),
         "Processes": object(&[("processes", &list("Process"))], &[]),
@@ -109,35 +93,6 @@ pub(super) fn servers() -> Value {
             ("kept", &names), ("problems", &list("Fault"))], &[]),
         "Fault": object(&[("file", &text), ("field", &text), ("message", &text)], &problem),
     })
-}
-
-/// A definition as it is shown: every field said, secrets covered.
-fn config() -> Value {
-    let kind = json!({"enum": ["stdio", "http", "sse"]});
-    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let args = json!({"type": "array", "items": {"type": "string"}});
-    object(
-        &[
-            ("type", &kind),
-            ("transport", &kind),
-            ("enabled", &flag()),
-            ("timeout", &count()),
-            ("era", &json!({"enum": ["auto", "legacy", "modern"]})),
-            (
-                "isolation",
-                &json!({"enum": ["shared", "principal", "session"]}),
-            ),
-        ],
-        &[
-            ("command", &text()),
-            ("args", &args),
-            ("env", &texts),
-            ("cwd", &text()),
-            ("containment", &text()),
-            ("url", &text()),
-            ("headers", &texts),
-        ],
-    )
 }
 
 /// As a server lists it: what else is in it, that server decides.
@@ -199,18 +154,4 @@ pub(super) fn list(of: &str) -> Value {
 
 pub(super) fn named(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
-}
-
-pub(super) fn object(always: &[(&str, &Value)], sometimes: &[(&str, &Value)]) -> Value {
-    let required: Vec<_> = always.iter().map(|(name, _)| *name).collect();
-    let all = always.iter().chain(sometimes);
-    let properties: serde_json::Map<String, Value> = all
-        .map(|(name, schema)| ((*name).to_owned(), (*schema).clone()))
-        .collect();
-    json!({
-        "type": "object",
-        "required": required,
-        "properties": properties,
-        "additionalProperties": false,
-    })
 }

@@ -1,5 +1,7 @@
 //! A server as the API shows it.
 
+pub mod shape;
+
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,0 +1,126 @@
+//! The JSON Schemas of a server as it is shown. Both the API's document and
+//! Portway's own tools say them.
+
+use serde_json::{Value, json};
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn maybe_text() -> Value {
+    json!({"type": ["string", "null"]})
+}
+
+fn count() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+fn time() -> Value {
+    json!({"type": "integer", "minimum": 0, "description": "Milliseconds since the epoch"})
+}
+
+fn flag() -> Value {
+    json!({"type": "boolean"})
+}
+
+/// A record; `config` and `problem` are the schemas of what is in it, or refer
+/// to them.
+pub fn server(config: &Value, problem: &Value) -> Value {
+    let names = json!({"type": "array", "items": {"type": "string"}});
+    let problems = json!({"type": "array", "items": problem});
+    let (text, maybe_text, count) = (text(), maybe_text(), count());
+    object(
+        &[
+            ("id", &json!({"type": "string", "format": "uuid"})),
+            ("name", &text),
+            (
+                "transport",
+                &json!({"enum": ["stdio", "http", "sse", null]}),
+            ),
+            (
+                "status",
+                &json!({"enum": ["disconnected", "connecting", "connected", "error"]}),
+            ),
+            ("state", &json!({"enum": ["stopped", "running", "error"]})),
+            ("since", &time()),
+            ("error", &maybe_text),
+            ("enabled", &flag()),
+            ("toolCount", &count),
+            ("config", &json!({"anyOf": [config, {"type": "null"}]})),
+            ("source", &text),
+            ("era", &json!({"enum": ["legacy", "modern", null]})),
+            ("protocolVersion", &maybe_text),
+            ("serverInfo", &json!({"type": ["object", "null"]})),
+            ("instructions", &maybe_text),
+            ("pid", &json!({"type": ["integer", "null"]})),
+            ("containment", &maybe_text),
+            ("restarts", &count),
+        ],
+        &[("shadows", &names), ("problems", &problems)],
+    )
+}
+
+/// A definition as it is shown: every field said, secrets covered.
+pub fn config() -> Value {
+    let kind = json!({"enum": ["stdio", "http", "sse"]});
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let args = json!({"type": "array", "items": {"type": "string"}});
+    object(
+        &[
+            ("type", &kind),
+            ("transport", &kind),
+            ("enabled", &flag()),
+            ("timeout", &count()),
+            ("era", &json!({"enum": ["auto", "legacy", "modern"]})),
+            (
+                "isolation",
+                &json!({"enum": ["shared", "principal", "session"]}),
+            ),
+        ],
+        &[
+            ("command", &text()),
+            ("args", &args),
+            ("env", &texts),
+            ("cwd", &text()),
+            ("containment", &text()),
+            ("url", &text()),
+            ("headers", &texts),
+        ],
+    )
+}
+
+pub fn problem() -> Value {
+    let (text, count) = (text(), count());
+    object(
+        &[("field", &text), ("message", &text)],
+        &[("server", &text), ("line", &count), ("column", &count)],
+    )
+}
+
+pub fn log_line() -> Value {
+    let text = text();
+    object(
+        &[
+            ("seq", &count()),
+            ("at", &time()),
+            ("stream", &text),
+            ("text", &text),
+        ],
+        &[],
+    )
+}
+
+/// An object with these members and no others.
+pub fn object(always: &[(&str, &Value)], sometimes: &[(&str, &Value)]) -> Value {
+    let required: Vec<_> = always.iter().map(|(name, _)| *name).collect();
+    let all = always.iter().chain(sometimes);
+    let properties: serde_json::Map<String, Value> = all
+        .map(|(name, schema)| ((*name).to_owned(), (*schema).clone()))
+        .collect();
+    json!({
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}

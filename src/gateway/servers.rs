@@ -1,0 +1,146 @@
+//! The servers as they are managed, whoever asks: the REST API, or Portway's
+//! own tools. An edit of the registry and, where the answer is about what
+//! came of it, a wait until the snapshot shows it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::record::{ServerRecord, record};
+use crate::config::body::{Change, parse_body};
+use crate::config::{Problem, ServerSpec};
+use crate::fleet::catalog::Catalog;
+use crate::fleet::log::LogLine;
+use crate::fleet::{Fleet, ServerView, Status};
+use crate::registry::{Basis, Registry, RegistryError, UpdateError, Wanted};
+
+/// An answer that is about a start waits so long; then it tells what is.
+const START_WAIT: Duration = Duration::from_secs(30);
+/// The supervisor takes a wish up at once; this is only a bound.
+const TAKE_UP_WAIT: Duration = Duration::from_secs(2);
+const LOG_LINES: usize = 200;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Servers {
+    pub registry: Arc<Registry>,
+    pub fleet: Fleet,
+}
+
+/// A server, and how it was when the answer was due.
+pub struct Managed {
+    pub wanted: Arc<Wanted>,
+    pub record: ServerRecord,
+}
+
+impl Servers {
+    pub fn list(&self) -> Vec<ServerRecord> {
+        let snapshot = self.fleet.snapshot();
+        let desired = self.registry.desired();
+        let records = desired
+            .values()
+            .map(|wanted| record(wanted, snapshot.servers.get(&wanted.name)));
+        records.collect()
+    }
+
+    /// By name or id.
+    pub fn find(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        self.registry
+            .find(server)
+            .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
+    }
+
+    pub fn show(&self, server: &str) -> Result<Managed, RegistryError> {
+        let wanted = self.find(server)?;
+        let record = record(&wanted, self.fleet.snapshot().servers.get(&wanted.name));
+        Ok(Managed { wanted, record })
+    }
+
+    /// Registers what a request's body describes.
+    pub async fn create(&self, body: &[u8]) -> Result<Managed, UpdateError> {
+        let body = parse_body(body).map_err(UpdateError::Problems)?;
+        let auto_start = body.auto_start.unwrap_or(true);
+        let created = self.registry.create(body.name, body.spec, auto_start);
+        Ok(self.taken_up(created.await?).await)
+    }
+
+    pub async fn update(
+        &self,
+        server: &str,
+        basis: Basis,
+        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    ) -> Result<Managed, UpdateError> {
+        let wanted = self.registry.update(server, basis, read).await?;
+        Ok(self.taken_up(wanted).await)
+    }
+
+    /// Stops it first, if it runs.
+    pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let removed = self.registry.remove(server).await?;
+        if self.registry.find(&removed.name).is_none() {
+            self.fleet.removed(&removed.name, START_WAIT).await;
+        }
+        Ok(removed)
+    }
+
+    pub async fn start(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+        let wanted = self.find(server)?;
+        let snapshot = self.fleet.snapshot();
+        let view = snapshot.servers.get(&wanted.name);
+        let status = view.map(|view| view.state.status());
+        // One that should run but does not is tried again, at once.
+        let again = wanted.run && matches!(status, Some(Status::Error | Status::Disconnected));
+        let wanted = match again {
+            true => self.registry.restart(&wanted.name).await?,
+            false => self.registry.set_run(&wanted.name, true).await?,
+        };
+        Ok(self.settled(&wanted).await)
+    }
+
+    pub async fn stop(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+        let wanted = self.registry.set_run(server, false).await?;
+        Ok(self.settled(&wanted).await)
+    }
+
+    pub async fn restart(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+        let wanted = self.registry.restart(server).await?;
+        Ok(self.settled(&wanted).await)
+    }
+
+    pub fn catalog(&self, wanted: &Wanted) -> Arc<Catalog> {
+        let snapshot = self.fleet.snapshot();
+        let view = snapshot.servers.get(&wanted.name);
+        view.map_or_else(Arc::default, |view| view.catalog.clone())
+    }
+
+    /// The last `limit` lines of its log, from a line number on.
+    pub fn logs(
+        &self,
+        server: &str,
+        from: Option<u64>,
+        limit: Option<usize>,
+    ) -> Result<Vec<LogLine>, RegistryError> {
+        let wanted = self.find(server)?;
+        let snapshot = self.fleet.snapshot();
+        let lines = snapshot.servers.get(&wanted.name).map(|view| {
+            let limit = limit.unwrap_or(LOG_LINES);
+            view.log.read(from.unwrap_or(0), limit)
+        });
+        Ok(lines.unwrap_or_default())
+    }
+
+    /// The record once the supervisor has seen the wish.
+    async fn taken_up(&self, wanted: Arc<Wanted>) -> Managed {
+        let seen = |view: &ServerView| view.wanted.generation >= wanted.generation;
+        let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
+        let record = record(&wanted, view.as_ref());
+        Managed { wanted, record }
+    }
+
+    /// The record once the wish has come to something.
+    async fn settled(&self, wanted: &Wanted) -> ServerRecord {
+        let settled =
+            |view: &ServerView| view.settled && view.wanted.generation >= wanted.generation;
+        let view = self.fleet.wait(&wanted.name, settled, START_WAIT).await;
+        record(wanted, view.as_ref())
+    }
+}
