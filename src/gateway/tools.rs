@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::format::{Format, Outcome, arguments, keys};
-use super::{Caller, Client, Flow, Gateway, Incoming, Item, Reply, View, ability};
-use crate::wire::object::{empty, is_object, pick, text};
+use super::{Caller, Client, Flow, Gateway, Incoming, Item, Reply, View, ability, naming};
+use crate::wire::object::{empty, is_object, pick, set_member, text};
 use crate::wire::result::{ResultType, result_type};
 use crate::wire::{Era, MODERN};
 
@@ -74,7 +74,7 @@ impl Gateway {
         // Progress restarts the time limit, and is told only to who asks.
         let params = serde_json::json!({"name": name, "_meta": {"progressToken": 1}});
         let params = to_raw_value(&params).expect("text serialises into memory");
-        let params = crate::wire::object::set_member(&params, "arguments", arguments);
+        let params = set_member(&params, "arguments", arguments);
         let id = to_raw_value(&1).expect("a number serialises into memory");
         let client = Client {
             era: Era::Modern,
@@ -101,9 +101,10 @@ impl Gateway {
 
 /// Why a tool that should be there is not; `None` if it should not.
 fn missing(caller: &Caller, view: &View, name: &str) -> Option<String> {
-    let granted = caller.scope.grant().and_then(|grant| grant.tool(name));
-    if granted.is_some() {
-        return Some(format!("{name}: it is not available now"));
+    if let Some(grant) = caller.scope.grant() {
+        let meant = |own: &str| own == name || naming::fitted(own, naming::is_allowed) == name;
+        let granted = grant.tools.iter().any(|tool| meant(&tool.name));
+        return granted.then(|| format!("{name}: it is not available now"));
     }
     let absent = view.absent(name).map(|server| &**server);
     let server = absent.or_else(|| view.absent_server(name))?;

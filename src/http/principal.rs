@@ -18,7 +18,7 @@ pub enum Principal {
     Admin,
     /// Has records of their own, and sees no others.
     User(Arc<str>),
-    /// Holds the key of an entry, and may speak MCP with it.
+    /// Holds the key of an entry, and may list and call its tools.
     Entry(Arc<Grant>),
 }
 

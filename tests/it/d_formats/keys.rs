@@ -106,5 +106,16 @@ async fn d10_names_of_an_entry_fit_what_a_vendor_takes(storage: Storage) {
             let answer = with_key(&app, key, &path, Some(body)).await;
             assert_eq!(text(format, &answer.expect(200)), "hi");
         }
+        // Away with its server, but not forgotten.
+        app.act("one", "stop").await;
+        for name in [&fitted, &long] {
+            let path = at(name, &format!("format={format}"));
+            let answer = with_key(&app, key, &path, Some(json!({}))).await;
+            let answer = answer.expect(200);
+            assert!(failed(format, &answer), "{answer}");
+            assert!(text(format, &answer).contains("not available"), "{answer}");
+            assert!(!answer.to_string().contains("\"one\""), "{answer}");
+        }
+        app.act("one", "start").await;
     }
 }
