@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Secret;
 use crate::config::settings::Settings;
 use crate::fleet::{self, Fleet, Publisher, Surroundings};
+use crate::gateway::control::Control;
 use crate::gateway::servers::Servers;
 use crate::gateway::{self, Gateway, Seal, Sessions};
 use crate::http::records::{Keys, Records};
@@ -103,10 +104,13 @@ impl App {
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let address = listener.local_addr()?;
         let limits = EdgeLimits::from(&self.settings.limits);
+        let control = self.settings.self_control;
+        let control = control.then(|| Control::new(self.servers()));
         let gateway = Arc::new(Gateway::new(
             self.fleet.clone(),
             self.store.clone(),
             self.registry.filters(),
+            control.map(Arc::new),
             Sessions::new(self.seal.clone()),
             self.seal.clone(),
             stop.clone(),
@@ -161,6 +165,7 @@ impl App {
         let records = http::records::router(Records {
             store: self.store.clone(),
             keys: self.keys.clone(),
+            desired: self.registry.watch(),
         });
         let relay = settings.mcp_service_url.as_ref().map(|service| {
             http::Relay::new(service, settings.limits.max_response, closing.clone())

@@ -49,6 +49,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "seals sessions; the same on every replica (else made at first start)",
     ),
     (
+        "PORTWAY_SELF_CONTROL",
+        "Portway's own management as MCP tools for the admin: on (default) or off",
+    ),
+    (
         "PORTWAY_CONNECT_TIMEOUT",
         "how long a server may take to start and answer the handshake (60s)",
     ),
@@ -129,6 +133,8 @@ pub struct Settings {
     pub no_auth: bool,
     pub admin_token: Option<Secret>,
     pub secret: Option<Secret>,
+    /// Whether Portway can be managed by MCP tools of its own.
+    pub self_control: bool,
     pub storage: Storage,
     pub supabase_db_url: Option<Secret>,
     pub supabase_url: Option<Url>,
@@ -199,6 +205,9 @@ impl Settings {
             no_auth: from.no_auth(options.no_auth, listen),
             admin_token: from.read("PORTWAY_ADMIN_TOKEN", |text| values::secret(text, 16)),
             secret: from.read("PORTWAY_SECRET", |text| values::secret(text, 32)),
+            self_control: from
+                .read("PORTWAY_SELF_CONTROL", values::switch)
+                .unwrap_or(true),
             storage,
             supabase_db_url: from.read("SUPABASE_DB_URL", values::database_url),
             supabase_url: from.read("SUPABASE_URL", values::web_url),

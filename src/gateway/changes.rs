@@ -8,6 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::Scope;
+use super::control::Control;
 use super::scope::EntryScope;
 use crate::config::filters::Filters;
 use crate::fleet::Fleet;
@@ -162,10 +163,11 @@ pub(super) fn watch(
     fleet: &Fleet,
     store: &dyn Store,
     filters: watch::Receiver<Arc<Filters>>,
+    control: Option<Arc<Control>>,
     changes: &broadcast::Sender<Arc<Change>>,
 ) {
     tokio::spawn(watch_filters(filters, changes.clone()));
-    tokio::spawn(watch_lists(fleet.clone(), changes.clone()));
+    tokio::spawn(watch_lists(fleet.clone(), control, changes.clone()));
     tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
     tokio::spawn(watch_entries(store.changes(), changes.clone()));
 }
@@ -189,14 +191,23 @@ async fn watch_entries(
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// Tells of lists that are no longer what they were.
-async fn watch_lists(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
+async fn watch_lists(
+    fleet: Fleet,
+    control: Option<Arc<Control>>,
+    changes: broadcast::Sender<Arc<Change>>,
+) {
     let mut snapshots = fleet.watch();
     let mut known: HashMap<Arc<str>, Arc<Catalog>> = HashMap::new();
     loop {
         let snapshot = snapshots.borrow_and_update().clone();
         let mut now = HashMap::new();
-        for (name, view) in &snapshot.servers {
-            let listed = view.listed();
+        let own = control.as_deref().and_then(|control| {
+            let offer = control.offer(&snapshot)?;
+            Some((control.name(), &offer.catalog))
+        });
+        let servers = snapshot.servers.iter();
+        let servers = servers.map(|(name, view)| (name, view.listed()));
+        for (name, listed) in servers.chain(own) {
             if let Some(change) = compare(name, known.get(name), Some(listed), snapshot.offers) {
                 let _ = changes.send(Arc::new(change));
             }

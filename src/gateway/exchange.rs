@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use super::control::Control;
 use super::right::Right;
 use crate::fleet::{CallError, Fleet, Slot};
 use crate::upstream::{
@@ -40,6 +41,8 @@ pub(super) struct Errand {
     pub limit: Option<Duration>,
     /// What it is sent on the strength of, where that may end.
     pub right: Option<Right>,
+    /// Portway itself answers, and no server.
+    pub control: Option<Arc<Control>>,
 }
 
 impl Errand {
@@ -66,20 +69,25 @@ pub(super) struct Answered {
     pub answer: Result<Box<RawValue>, CallError>,
 }
 
+type Work = Pin<Box<dyn Future<Output = Answered> + Send>>;
+
 /// Dropping it gives the request up; the server is told.
 pub(super) struct Exchange {
     events: EventReceiver,
-    work: Pin<Box<dyn Future<Output = Answered> + Send>>,
+    work: Work,
     answered: Option<Answered>,
 }
 
 impl Exchange {
     pub fn start(fleet: &Fleet, errand: Arc<Errand>) -> Exchange {
         let (sender, events) = event_queue(EVENTS);
-        let work = run(fleet.clone(), errand, sender);
+        let work: Work = match &errand.control {
+            None => Box::pin(run(fleet.clone(), errand, sender)),
+            Some(control) => Box::pin(control.clone().answer(errand)),
+        };
         Exchange {
             events,
-            work: Box::pin(work),
+            work,
             answered: None,
         }
     }

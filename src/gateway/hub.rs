@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Scope;
 use super::changes::{self, Audience, Change};
+use super::control::Control;
 use crate::config::filters::Filters;
 use crate::fleet::{CallError, Fleet, Snapshot, Update};
 use crate::store::Store;
@@ -51,9 +52,14 @@ pub(super) struct Following {
 
 impl Hub {
     /// Must be called inside the runtime: it starts to watch at once.
-    pub fn new(fleet: Fleet, store: Arc<dyn Store>, filters: watch::Receiver<Arc<Filters>>) -> Hub {
+    pub fn new(
+        fleet: Fleet,
+        store: Arc<dyn Store>,
+        filters: watch::Receiver<Arc<Filters>>,
+        control: Option<Arc<Control>>,
+    ) -> Hub {
         let (changes, _) = broadcast::channel(CHANGES);
-        changes::watch(&fleet, &*store, filters, &changes);
+        changes::watch(&fleet, &*store, filters, control, &changes);
         Hub(Arc::new(Inner {
             fleet,
             store,

@@ -21,6 +21,7 @@ mod ability;
 pub mod activity;
 mod arrival;
 mod changes;
+pub mod control;
 mod elicit;
 mod errand;
 mod exchange;
@@ -61,6 +62,7 @@ pub use until::Until;
 pub use view::{Reader, ToolList, View, Views};
 
 use activity::{Activity, Watch};
+use control::Control;
 use errand::Job;
 use exchange::Exchange;
 use hub::Hub;
@@ -174,22 +176,33 @@ impl Gateway {
         fleet: Fleet,
         store: Arc<dyn Store>,
         filters: watch::Receiver<Arc<Filters>>,
+        control: Option<Arc<Control>>,
         sessions: Sessions,
         seal: Arc<Seal>,
         closing: CancellationToken,
     ) -> Gateway {
         Gateway {
-            hub: Hub::new(fleet.clone(), store.clone(), filters.clone()),
+            hub: Hub::new(
+                fleet.clone(),
+                store.clone(),
+                filters.clone(),
+                control.clone(),
+            ),
             activity: Activity::new(fleet.clone()),
             fleet,
             store,
-            views: Arc::new(Views::new(filters, seal.clone())),
+            views: Arc::new(Views::new(filters, seal.clone(), control)),
             sessions: Arc::new(sessions),
             feeds: Feeds::default(),
             parked: Parked::default(),
             states: RequestState(seal),
             closing,
         }
+    }
+
+    /// Whether a name that no server has is Portway's own.
+    pub fn is_own(&self, server: &str) -> bool {
+        server == control::NAME && self.views.has_control()
     }
 
     /// What this caller sees now.

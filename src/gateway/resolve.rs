@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::ability::Abilities;
 use super::activity::Watch;
+use super::control::Control;
 use super::errand::Job;
 use super::exchange::Errand;
 use super::right::{Need, Right};
@@ -58,6 +59,8 @@ struct Place {
     wrapped: bool,
     /// What an entry must have been granted for it.
     need: Need,
+    /// Set where the server is Portway itself.
+    control: Option<Arc<Control>>,
 }
 
 pub(super) fn resolve(
@@ -128,6 +131,7 @@ pub(super) fn resolve(
                 grant: grant.clone(),
                 need: place.need,
             }),
+            control: place.control,
         }),
         token,
         abilities,
@@ -171,6 +175,7 @@ fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<P
             there: Some(target.name.clone()),
             server: target.server.clone(),
             wrapped: target.wrapped,
+            control: target.control.clone(),
             what: name,
         }),
         // Some servers have more than they list; this is theirs to judge.
@@ -181,6 +186,7 @@ fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<P
             what: name,
             wrapped: false,
             need: Need::Prompts,
+            control: view.control().cloned(),
         }),
         (None, Scope::Everything { .. } | Scope::Entry(_)) => {
             let word = match kind {
@@ -235,6 +241,7 @@ fn resource(caller: &Caller, view: &View, asked: Asked<'_>) -> Result<Place, Rpc
         what: uri,
         wrapped: false,
         need,
+        control: None,
     })
 }
 
@@ -300,6 +307,7 @@ fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Pla
             "name" => Need::Prompts,
             _ => Need::Resources,
         },
+        control: None,
     })
 }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use super::control::Control;
 use super::text::Ending;
 use super::uris::{self, Role};
 use crate::fleet::catalog::Kind;
@@ -56,6 +57,8 @@ pub struct View {
     /// Why there is nothing to show.
     fault: Option<RpcError>,
     formatted: Formatted,
+    /// Set where Portway itself is the only server.
+    control: Option<Arc<Control>>,
 }
 
 /// Where a tool or prompt of a view really is.
@@ -70,6 +73,8 @@ pub struct Target {
     pub wrapped: bool,
     /// Where in its list it stands.
     pub(super) at: usize,
+    /// Set where Portway itself is that server.
+    pub control: Option<Arc<Control>>,
 }
 
 /// Where something that a client is handed comes from.
@@ -101,6 +106,11 @@ impl View {
     pub fn absent(&self, visible: &str) -> Option<&Arc<str>> {
         let starts = |(start, _): &&(String, Arc<str>)| visible.starts_with(start.as_str());
         self.absent.iter().find(starts).map(|(_, server)| server)
+    }
+
+    /// Portway itself, on an endpoint of its own.
+    pub fn control(&self) -> Option<&Arc<Control>> {
+        self.control.as_ref()
     }
 
     /// Whether there is nothing to show at all.

@@ -8,7 +8,7 @@ use http::request::Parts;
 use super::auth;
 use super::error::ApiError;
 use super::{mcp, tools};
-use crate::store::{Grant, Whose};
+use crate::store::{self, Grant, Whose};
 
 /// There is no default: it exists only where a credential was checked, or
 /// where `--no-auth` says that none is asked.
@@ -22,7 +22,7 @@ pub enum Principal {
     Entry(Arc<Grant>),
 }
 
-static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| "admin".into());
+static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| store::ADMIN.into());
 
 impl Principal {
     /// The records they may see and touch.

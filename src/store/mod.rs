@@ -39,9 +39,9 @@ pub use key::{admin_token, instance_id, known_admin_token, session_secret};
 pub use open::{OpenStore, open};
 pub use postgres::PostgresStore;
 pub use records::{
-    Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance, InstanceChange, Key,
-    Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool, ONCE_MILLIS, Once, Page,
-    ToolChange, ToolId, ToolRecord, Whose,
+    ADMIN, Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance, InstanceChange,
+    Key, Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool, ONCE_MILLIS, Once,
+    Page, ToolChange, ToolId, ToolRecord, Whose,
 };
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use time::Timestamp;

@@ -32,6 +32,9 @@ id!(
 );
 id!(ToolId);
 
+/// Whom the records that no user made belong to. No user has this id.
+pub const ADMIN: &str = "admin";
+
 /// Whose records are meant: those of somebody else are not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {

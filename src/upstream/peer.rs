@@ -21,6 +21,18 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// Ourselves, where what we offer stands among what servers do.
+    pub fn ourselves(capabilities: Box<RawValue>, instructions: &str) -> Peer {
+        Peer {
+            era: Era::Modern,
+            version: wire::MODERN.to_owned(),
+            server_info: Some(client_info().to_owned()),
+            instructions: Some(instructions.to_owned()),
+            spelling: Spelling::modern(capabilities.clone().into()),
+            capabilities,
+        }
+    }
+
     /// A peer that nobody met.
     #[cfg(test)]
     pub(crate) fn for_tests(era: Era, capabilities: &str) -> Peer {

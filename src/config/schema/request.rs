@@ -52,6 +52,57 @@ pub fn patch() -> Value {
     closed(properties)
 }
 
+/// What a tool takes that registers a server: each field in its one usual
+/// spelling, and nothing at the root that a model's vendor might refuse.
+/// Whether the whole makes sense, the reader says.
+pub fn argument() -> Value {
+    let mut usual = usual();
+    for (_, schema) in &mut usual {
+        *schema = given(schema);
+    }
+    usual["command"] = json!({
+        "description": "The program to start, for a server that runs here. It runs with Portway's rights.",
+        "type": "string",
+    });
+    usual["name"] = json!({
+        "description": "What it is to be called: letters, digits, spaces, `_`, `.` and `-`.",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 64,
+    });
+    let mut schema = closed(Value::Object(usual));
+    schema["required"] = json!(["name"]);
+    schema
+}
+
+/// What a tool takes that changes one: `null` takes a field away.
+pub fn argument_change() -> Value {
+    let mut usual = usual();
+    usual.shift_remove("autoStart");
+    for map in ["env", "headers"] {
+        usual[map]["additionalProperties"] = or_null(usual[map]["additionalProperties"].take());
+    }
+    usual["command"] = json!({"description": "The program to start.", "type": "string"});
+    usual["name"] = json!({
+        "description": "A new name.",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 64,
+    });
+    closed(Value::Object(usual))
+}
+
+/// The fields without their other spellings.
+fn usual() -> Map<String, Value> {
+    let mut usual = match properties() {
+        Value::Object(all) => all,
+        _ => Map::new(),
+    };
+    usual.retain(|field, _| !matches!(field.as_str(), "transport" | "environment" | "disabled"));
+    usual["type"]["enum"] = json!(["stdio", "http", "sse"]);
+    usual
+}
+
 /// Fields that contradict each other make three kinds of one.
 fn kinds() -> [Value; 3] {
     let (sse, mut http): (Vec<&str>, Vec<&str>) =
@@ -167,6 +218,8 @@ fn given(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Some(kind) = schema["type"].get(0).cloned() {
         schema["type"] = kind;
+    } else if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        words.retain(|word| !word.is_null());
     } else if let Some(ways) = schema["anyOf"].as_array_mut() {
         ways.pop();
     }

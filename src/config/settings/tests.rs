@@ -36,6 +36,7 @@ fn k1_defaults() {
     assert_eq!(settings.storage, Storage::Json);
     assert_eq!(settings.log_format, LogFormat::Text);
     assert!(!settings.no_auth && settings.admin_token.is_none());
+    assert!(settings.self_control);
     assert_eq!(settings.limits, Limits::default());
     assert_eq!(settings.limits.health_interval, Duration::from_secs(30));
     assert_eq!(settings.limits.drain, Duration::from_secs(10));
@@ -58,6 +59,17 @@ fn k1_the_command_line_wins_over_the_environment() {
     assert_eq!(settings.listen.to_string(), "[::1]:0");
     assert_eq!(settings.project, PathBuf::from("/home/someone/p"));
     assert_eq!(settings.data_dir, PathBuf::from("/home/someone/d"));
+}
+
+#[test]
+fn d9_self_control_is_on_or_off() {
+    for (word, on) in [("on", true), ("off", false), ("", true)] {
+        let settings = load(Options::default(), &[("PORTWAY_SELF_CONTROL", word)]).unwrap();
+        assert_eq!(settings.self_control, on, "{word}");
+    }
+    let (names, text) = bad(Options::default(), &[("PORTWAY_SELF_CONTROL", "no")]);
+    assert_eq!(names, ["PORTWAY_SELF_CONTROL"]);
+    assert!(text.contains("on or off"), "{text}");
 }
 
 #[test]

@@ -57,6 +57,14 @@ pub(super) fn count(text: &str) -> Result<usize, String> {
         .map_err(|_| format!("`{text}` is not a whole number"))
 }
 
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("`{text}` is not on or off")),
+    }
+}
+
 fn split_unit(text: &str) -> (&str, &str) {
     let end = text
         .find(|c: char| !c.is_ascii_digit())

@@ -12,6 +12,7 @@ use super::{Target, View};
 use crate::config::filters::{Filter, FilterError};
 use crate::fleet::catalog::{Item, Kind};
 use crate::fleet::{Offer, Snapshot};
+use crate::gateway::control::{self, Control};
 use crate::gateway::{filter, naming, uris};
 use crate::wire::meta::{member, text};
 use crate::wire::result::Freshness;
@@ -19,12 +20,21 @@ use crate::wire::{RpcError, code};
 
 impl View {
     /// One server as it is.
-    pub(super) fn of_server(server: &Arc<str>, snapshot: &Snapshot) -> View {
+    pub(super) fn of_server(
+        server: &Arc<str>,
+        snapshot: &Snapshot,
+        control: Option<&Arc<Control>>,
+    ) -> View {
         let Some(view) = snapshot.find(server) else {
+            if let (Some(offer), Some(control)) =
+                (control::offer(snapshot, control, server), control)
+            {
+                return one(server, offer, Some(control));
+            }
             return nothing(server, format!("no server is called {server:?}"));
         };
         match &view.offer {
-            Some(offer) => one(&view.wanted.name, offer),
+            Some(offer) => one(&view.wanted.name, offer, None),
             None => {
                 let reason = view.state.error().map(|error| format!(": {error}"));
                 let reason = reason.unwrap_or_default();
@@ -40,9 +50,10 @@ impl View {
     pub(super) fn of_all(
         snapshot: &Snapshot,
         filter: Result<Option<&Filter>, FilterError>,
+        control: Option<&Arc<Control>>,
     ) -> View {
         match filter {
-            Ok(filter) => everything(snapshot, filter),
+            Ok(filter) => everything(snapshot, filter, control),
             Err(error) => View {
                 fault: Some(RpcError::new(code::INVALID_PARAMS, error.to_string())),
                 ..View::empty(None, Hello::ours())
@@ -63,6 +74,7 @@ impl View {
             absent: Vec::new(),
             fault: None,
             formatted: Formatted::default(),
+            control: None,
         }
     }
 }
@@ -75,8 +87,9 @@ fn nothing(server: &Arc<str>, why: String) -> View {
 }
 
 /// One server: its own names, its own order.
-fn one(server: &Arc<str>, offer: &Offer) -> View {
+fn one(server: &Arc<str>, offer: &Offer, control: Option<&Arc<Control>>) -> View {
     let mut view = View::empty(Some(server.clone()), Hello::of(server, offer));
+    view.control = control.cloned();
     for kind in Kind::ALL {
         let list = &mut view.lists[kind as usize];
         let facts = offer.catalog.facts(kind);
@@ -85,7 +98,8 @@ fn one(server: &Arc<str>, offer: &Offer) -> View {
         list.missing = facts.missing;
         for item in offer.catalog.items(kind) {
             let at = list.entries.len();
-            let target = |prepared: Option<&mut Prepared>| target(server, item, at, prepared);
+            let target =
+                |prepared: Option<&mut Prepared>| target(server, item, at, prepared, control);
             let raw = item.raw.clone();
             match kind {
                 Kind::Tools => {
@@ -114,7 +128,13 @@ pub(super) fn fresh(offer: &Offer, kind: Kind) -> Freshness {
     }
 }
 
-fn target(server: &Arc<str>, item: &Item, at: usize, prepared: Option<&mut Prepared>) -> Target {
+fn target(
+    server: &Arc<str>,
+    item: &Item,
+    at: usize,
+    prepared: Option<&mut Prepared>,
+    control: Option<&Arc<Control>>,
+) -> Target {
     let (headers, wrapped) = match prepared {
         Some(prepared) => (std::mem::take(&mut prepared.headers), prepared.wrapped),
         None => Default::default(),
@@ -125,6 +145,7 @@ fn target(server: &Arc<str>, item: &Item, at: usize, prepared: Option<&mut Prepa
         headers,
         wrapped,
         at,
+        control: control.cloned(),
     }
 }
 
@@ -135,20 +156,28 @@ pub(super) struct Offered<'a> {
     pub offer: &'a Offer,
     /// Whether anything of it is shown.
     pub shown: bool,
+    /// Set where it is Portway itself.
+    pub control: Option<&'a Arc<Control>>,
 }
 
 /// All servers. Names are given over all of them, so that no filter changes
 /// one; then sorted, since that is the one order that no server can disturb.
-fn everything(snapshot: &Snapshot, filter: Option<&Filter>) -> View {
+fn everything(
+    snapshot: &Snapshot,
+    filter: Option<&Filter>,
+    control: Option<&Arc<Control>>,
+) -> View {
     let mut view = View::empty(None, Hello::ours());
+    let admits = |server: &str| filter.is_none_or(|filter| filter::admits(filter, server));
     let mut offers = Vec::new();
     for (server, its) in &snapshot.servers {
-        let shown = filter.is_none_or(|filter| filter::admits(filter, server));
+        let shown = admits(server);
         match &its.offer {
             Some(offer) => offers.push(Offered {
                 server,
                 offer,
                 shown,
+                control: None,
             }),
             None if shown => view.absent.push((naming::start(server), server.clone())),
             None => {}
@@ -160,6 +189,17 @@ fn everything(snapshot: &Snapshot, filter: Option<&Filter>) -> View {
         let freshness = shown().map(|offered| fresh(offered.offer, kind));
         view.lists[kind as usize].freshness =
             freshness.reduce(Freshness::and).unwrap_or(Freshness::NONE);
+    }
+    // Last: it has nothing but tools, and they are no less fresh for it.
+    if let Some(control) = control
+        && let Some(offer) = control.offer(snapshot)
+    {
+        offers.push(Offered {
+            server: control.name(),
+            offer,
+            shown: admits(control.name()),
+            control: Some(control),
+        });
     }
     // Before the tools: who lists a page has more right to it than who
     // mentions one.
@@ -198,7 +238,8 @@ fn named<'a>(offers: &[Offered<'a>], kind: Kind) -> Vec<(String, Offered<'a>, &'
 }
 
 fn tools(view: &mut View, offers: &[Offered<'_>], filter: Option<&Filter>) {
-    for (name, Offered { server, offer, .. }, item) in named(offers, Kind::Tools) {
+    for (name, offered, item) in named(offers, Kind::Tools) {
+        let Offered { server, offer, .. } = offered;
         if filter.is_some_and(|filter| !filter::allows(filter, server, &item.key)) {
             continue;
         }
@@ -208,7 +249,8 @@ fn tools(view: &mut View, offers: &[Offered<'_>], filter: Option<&Filter>) {
         let raw = entry::renamed(item, &name);
         let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
         let list = &mut view.lists[Kind::Tools as usize];
-        let target = target(server, item, list.entries.len(), Some(&mut prepared));
+        let at = list.entries.len();
+        let target = target(server, item, at, Some(&mut prepared), offered.control);
         view.tools.insert(name, target);
         list.entries.push(prepared.entry);
     }
@@ -230,7 +272,7 @@ pub(super) fn prompts(view: &mut View, offers: &[Offered<'_>]) {
     for (name, Offered { server, offer, .. }, item) in named(offers, Kind::Prompts) {
         let entry = Entry::same(entry::renamed(item, &name), offer.stale);
         let list = &mut view.lists[Kind::Prompts as usize];
-        let target = target(server, item, list.entries.len(), None);
+        let target = target(server, item, list.entries.len(), None, None);
         list.entries.push(entry);
         view.prompts.insert(name, target);
     }

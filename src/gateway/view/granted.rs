@@ -11,8 +11,9 @@ use super::entry;
 use super::hello::Hello;
 use super::links::Links;
 use super::{Target, View};
+use crate::fleet::Snapshot;
 use crate::fleet::catalog::{Item, Kind};
-use crate::fleet::{Offer, Snapshot};
+use crate::gateway::control::{self, Control};
 use crate::gateway::seal::Seal;
 use crate::store::{Grant, GrantedTool};
 use crate::wire::invisible::without_tags;
@@ -20,7 +21,13 @@ use crate::wire::object::set_member;
 use crate::wire::result::Freshness;
 
 impl View {
-    pub(super) fn of_entry(grant: &Arc<Grant>, seal: &Arc<Seal>, snapshot: &Snapshot) -> View {
+    pub(super) fn of_entry(
+        grant: &Arc<Grant>,
+        seal: &Arc<Seal>,
+        snapshot: &Snapshot,
+        control: Option<&Arc<Control>>,
+    ) -> View {
+        let control = control.filter(|_| Control::may_be_given(grant));
         let exposes = &grant.exposes;
         let mut view = View::empty(None, Hello::of_entry(exposes));
         let exposed = |kind: Kind, server: &str| {
@@ -43,7 +50,7 @@ impl View {
             view.lists[Kind::Prompts as usize].freshness = freshness(&prompts, Kind::Prompts);
             build::prompts(&mut view, &prompts);
         }
-        let pages = tools(&mut view, grant, snapshot);
+        let pages = tools(&mut view, grant, snapshot, control);
         view.links = Some(Links {
             grant: grant.clone(),
             seal: seal.clone(),
@@ -60,6 +67,7 @@ fn offers<'a>(snapshot: &'a Snapshot, shown: impl Fn(&str) -> bool) -> Vec<Offer
             server,
             offer: its.offer.as_deref()?,
             shown: shown(server),
+            control: None,
         })
     };
     snapshot.servers.iter().filter_map(offered).collect()
@@ -73,13 +81,20 @@ fn freshness(offers: &[Offered<'_>], kind: Kind) -> Freshness {
 
 /// In the grant's own order, which is that of the names. Returns the pages of
 /// those that have one.
-fn tools(view: &mut View, grant: &Grant, snapshot: &Snapshot) -> HashMap<String, usize> {
+fn tools(
+    view: &mut View,
+    grant: &Grant,
+    snapshot: &Snapshot,
+    control: Option<&Arc<Control>>,
+) -> HashMap<String, usize> {
     let mut pages = HashMap::new();
     let mut freshness: Option<Freshness> = None;
     for (number, granted) in grant.tools.iter().enumerate() {
-        let Some((server, offer, item)) = find(granted, snapshot) else {
+        let found = find(granted, snapshot, control);
+        let Some((offered, item)) = found else {
             continue;
         };
+        let offer = offered.offer;
         let its = build::fresh(offer, Kind::Tools);
         freshness = Some(freshness.map_or(its, |all| all.and(its)));
         if let Some(uri) = build::app_of(item) {
@@ -88,11 +103,12 @@ fn tools(view: &mut View, grant: &Grant, snapshot: &Snapshot) -> HashMap<String,
         let raw = described(entry::renamed(item, &granted.name), granted);
         let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
         let target = Target {
-            server: server.clone(),
+            server: offered.server.clone(),
             name: item.key.clone(),
             headers: std::mem::take(&mut prepared.headers),
             wrapped: prepared.wrapped,
             at: view.lists[Kind::Tools as usize].entries.len(),
+            control: offered.control.cloned(),
         };
         view.tools.insert(granted.name.clone(), target);
         view.lists[Kind::Tools as usize]
@@ -106,12 +122,22 @@ fn tools(view: &mut View, grant: &Grant, snapshot: &Snapshot) -> HashMap<String,
 fn find<'a>(
     granted: &GrantedTool,
     snapshot: &'a Snapshot,
-) -> Option<(&'a Arc<str>, &'a Offer, &'a Item)> {
-    let (server, its) = snapshot.servers.get_key_value(granted.server.as_str())?;
-    let offer = its.offer.as_deref()?;
+    control: Option<&'a Arc<Control>>,
+) -> Option<(Offered<'a>, &'a Item)> {
+    let offer = control::offer(snapshot, control, &granted.server)?;
+    let (server, control) = match snapshot.servers.get_key_value(granted.server.as_str()) {
+        Some((server, _)) => (server, None),
+        None => (control?.name(), control),
+    };
     let mut items = offer.catalog.items(Kind::Tools).iter();
     let item = items.find(|item| item.key == granted.tool)?;
-    Some((server, offer, item))
+    let offered = Offered {
+        server,
+        offer,
+        shown: true,
+        control,
+    };
+    Some((offered, item))
 }
 
 fn described(raw: Arc<RawValue>, granted: &GrantedTool) -> Arc<RawValue> {

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::View;
-use super::shelf::Shelf;
+use super::shelf::{ROOM, Shelf};
 use crate::config::filters::Filters;
 use crate::fleet::{Offer, Snapshot};
+use crate::gateway::control::{self, Control};
 use crate::gateway::{Scope, Seal};
 
 pub struct Views {
     filters: watch::Receiver<Arc<Filters>>,
     seal: Arc<Seal>,
+    control: Option<Arc<Control>>,
     entries: Shelf,
     /// A std mutex: held for a lookup, never while a view is made.
     kept: Mutex<HashMap<Scope, Kept>>,
@@ -39,12 +41,20 @@ enum Part {
 }
 
 impl Basis {
-    fn of(scope: &Scope, snapshot: &Snapshot, filters: &Arc<Filters>) -> Basis {
+    fn of(
+        scope: &Scope,
+        snapshot: &Snapshot,
+        filters: &Arc<Filters>,
+        control: Option<&Arc<Control>>,
+    ) -> Basis {
         let part = match scope {
             Scope::Everything { .. } => Part::All(filters.clone()),
             Scope::Server(server) => {
-                let view = snapshot.find(server);
-                Part::One(view.and_then(|view| view.offer.clone()))
+                let offer = match snapshot.find(server) {
+                    Some(view) => view.offer.as_ref(),
+                    None => control::offer(snapshot, control, server),
+                };
+                Part::One(offer.cloned())
             }
             // Kept on a shelf of their own.
             Scope::Entry(_) => Part::One(None),
@@ -69,13 +79,23 @@ impl Basis {
 }
 
 impl Views {
-    pub fn new(filters: watch::Receiver<Arc<Filters>>, seal: Arc<Seal>) -> Views {
+    pub fn new(
+        filters: watch::Receiver<Arc<Filters>>,
+        seal: Arc<Seal>,
+        control: Option<Arc<Control>>,
+    ) -> Views {
         Views {
             filters,
             seal,
-            entries: Shelf::default(),
+            entries: Shelf::new(ROOM, control.clone()),
+            control,
             kept: Mutex::default(),
         }
+    }
+
+    /// Whether Portway's own tools can be shown at all.
+    pub fn has_control(&self) -> bool {
+        self.control.is_some()
     }
 
     /// The view of a scope on what runs now; made anew only when a catalog or
@@ -85,16 +105,19 @@ impl Views {
             return self.entries.get(entry.grant(), &self.seal, snapshot);
         }
         let filters = self.filters.borrow().clone();
-        let basis = Basis::of(scope, snapshot, &filters);
+        let control = self.control.as_ref();
+        let basis = Basis::of(scope, snapshot, &filters, control);
         if let Some(kept) = self.lock().get(scope)
             && kept.basis.holds(&basis)
         {
             return kept.view.clone();
         }
         let view = Arc::new(match scope {
-            Scope::Server(server) => View::of_server(server, snapshot),
-            Scope::Everything { filter } => View::of_all(snapshot, filters.find(filter.as_deref())),
-            Scope::Entry(entry) => View::of_entry(entry.grant(), &self.seal, snapshot),
+            Scope::Server(server) => View::of_server(server, snapshot, control),
+            Scope::Everything { filter } => {
+                View::of_all(snapshot, filters.find(filter.as_deref()), control)
+            }
+            Scope::Entry(entry) => View::of_entry(entry.grant(), &self.seal, snapshot, control),
         });
         self.keep(
             scope,
@@ -113,7 +136,7 @@ impl Views {
         kept.retain(|scope, _| match scope {
             Scope::Everything { filter: None } => true,
             Scope::Everything { filter: Some(name) } => filters.named.contains_key(&**name),
-            Scope::Server(server) => snapshot.find(server).is_some(),
+            Scope::Server(server) => snapshot.find(server).is_some() || **server == *control::NAME,
             Scope::Entry(_) => false,
         });
         // Scopes come from outside: those that show nothing are not kept.
@@ -136,7 +159,7 @@ impl Views {
 impl Views {
     pub fn filtered(filters: watch::Receiver<Arc<Filters>>) -> Views {
         let secret = crate::config::Secret::new("a secret of thirty-two characters");
-        Views::new(filters, Arc::new(Seal::new(&secret)))
+        Views::new(filters, Arc::new(Seal::new(&secret)), None)
     }
 }
 

@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::View;
 use crate::fleet::{Offer, Snapshot};
+use crate::gateway::control::{self, Control};
 use crate::gateway::seal::Seal;
 use crate::store::{EntryId, Grant};
 
 /// Most bytes of all views together, about.
-const ROOM: usize = 128 << 20;
+pub(super) const ROOM: usize = 128 << 20;
 
 /// A std mutex: held for a lookup, never while a view is made.
 pub(super) struct Shelf {
     room: usize,
+    control: Option<Arc<Control>>,
     kept: Mutex<KeptViews>,
 }
 
@@ -38,16 +40,11 @@ struct Kept {
     used: u64,
 }
 
-impl Default for Shelf {
-    fn default() -> Shelf {
-        Shelf::new(ROOM)
-    }
-}
-
 impl Shelf {
-    pub fn new(room: usize) -> Shelf {
+    pub fn new(room: usize, control: Option<Arc<Control>>) -> Shelf {
         Shelf {
             room,
+            control,
             kept: Mutex::default(),
         }
     }
@@ -57,16 +54,17 @@ impl Shelf {
     }
 
     pub fn get(&self, grant: &Arc<Grant>, seal: &Arc<Seal>, snapshot: &Snapshot) -> Arc<View> {
-        if let Some(view) = self.lock().find(grant, snapshot, self.room) {
+        let control = self.control.as_ref();
+        if let Some(view) = self.lock().find(grant, snapshot, control, self.room) {
             return view;
         }
-        let view = Arc::new(View::of_entry(grant, seal, snapshot));
+        let view = Arc::new(View::of_entry(grant, seal, snapshot, control));
         // What came to an end while it waited is nobody's to keep.
         if !grant.gate.is_closed() {
             let kept = Kept {
                 grant: grant.clone(),
                 offers: snapshot.offers,
-                made_of: made_of(grant, snapshot),
+                made_of: made_of(grant, snapshot, control),
                 weight: view.weight(),
                 view: view.clone(),
                 formatted: 0,
@@ -85,7 +83,13 @@ impl Shelf {
 }
 
 impl KeptViews {
-    fn find(&mut self, grant: &Arc<Grant>, snapshot: &Snapshot, room: usize) -> Option<Arc<View>> {
+    fn find(
+        &mut self,
+        grant: &Arc<Grant>,
+        snapshot: &Snapshot,
+        control: Option<&Arc<Control>>,
+        room: usize,
+    ) -> Option<Arc<View>> {
         self.now += 1;
         let kept = self.by_entry.get_mut(&grant.entry)?;
         if !Arc::ptr_eq(&kept.grant, grant) {
@@ -93,7 +97,7 @@ impl KeptViews {
         }
         // Who comes late with an older snapshot gets the newer view.
         if kept.offers < snapshot.offers {
-            if !kept.holds(snapshot) {
+            if !kept.holds(snapshot, control) {
                 return None;
             }
             kept.offers = snapshot.offers;
@@ -139,30 +143,33 @@ impl KeptViews {
 
 impl Kept {
     /// Whether all that the view was made of is still what is offered.
-    fn holds(&self, snapshot: &Snapshot) -> bool {
+    fn holds(&self, snapshot: &Snapshot, control: Option<&Arc<Control>>) -> bool {
         // Names of prompts are given over all servers.
         if !self.grant.exposes.prompts.is_empty() {
             return false;
         }
-        self.made_of
-            .iter()
-            .all(|(server, before)| match (before, offer(snapshot, server)) {
+        self.made_of.iter().all(|(server, before)| {
+            match (before, control::offer(snapshot, control, server)) {
                 (Some(before), Some(now)) => Arc::ptr_eq(before, now),
                 (None, None) => true,
                 _ => false,
-            })
+            }
+        })
     }
 }
 
-fn offer<'a>(snapshot: &'a Snapshot, server: &str) -> Option<&'a Arc<Offer>> {
-    snapshot.servers.get(server)?.offer.as_ref()
-}
-
-fn made_of(grant: &Grant, snapshot: &Snapshot) -> Vec<(Arc<str>, Option<Arc<Offer>>)> {
+fn made_of(
+    grant: &Grant,
+    snapshot: &Snapshot,
+    control: Option<&Arc<Control>>,
+) -> Vec<(Arc<str>, Option<Arc<Offer>>)> {
     let granted = grant.tools.iter().map(|tool| &tool.server);
     let mut servers: Vec<&String> = granted.chain(&grant.exposes.resources).collect();
     servers.sort_unstable();
     servers.dedup();
-    let its = |server: &String| (server.as_str().into(), offer(snapshot, server).cloned());
+    let its = |server: &String| {
+        let offer = control::offer(snapshot, control, server);
+        (server.as_str().into(), offer.cloned())
+    };
     servers.into_iter().map(its).collect()
 }

@@ -159,8 +159,11 @@ impl Front {
             Place::Entry => return Err(nothing_there()),
             Place::Server(server) => {
                 let found = self.registry.find(&server);
-                let wanted = found.ok_or(RegistryError::NotFound(server))?;
-                Scope::Server(wanted.name.clone())
+                match found {
+                    Some(wanted) => Scope::Server(wanted.name.clone()),
+                    None if self.gateway.is_own(&server) => Scope::Server(server.into()),
+                    None => return Err(RegistryError::NotFound(server).into()),
+                }
             }
             Place::Everything => {
                 let filters = self.registry.filters();

@@ -17,8 +17,10 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, patch, post};
 use serde::Deserialize;
+use tokio::sync::watch;
 
 use super::error::{ApiError, FieldProblem};
+use crate::registry::Desired;
 use crate::store::{EntryId, Page, Store, ToolId};
 
 pub(super) use answers::OURS;
@@ -35,6 +37,8 @@ pub(super) const BY_KEY: &str = "/api/v1/mcp/{api_key}/tools";
 pub struct Records {
     pub store: Arc<dyn Store>,
     pub keys: Arc<Keys>,
+    /// The servers that are defined.
+    pub desired: watch::Receiver<Arc<Desired>>,
 }
 
 pub fn router(records: Records) -> Router {

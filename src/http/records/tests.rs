@@ -27,6 +27,8 @@ fn desk() -> Desk {
         router: router(Records {
             store: store.clone(),
             keys: Arc::new(Keys::new(&secret)),
+            // Nobody will ever send: what is there first is read all the same.
+            desired: watch::channel(Arc::default()).1,
         }),
         store,
         _directory: directory,
@@ -227,4 +229,29 @@ async fn f5_what_the_store_refuses_has_its_status() {
     let error = ApiError::from(damaged);
     assert_eq!(error.code().status(), 500);
     assert!(!error.message().contains("SELECT"));
+}
+
+#[tokio::test]
+async fn d9_no_user_makes_a_tool_of_portways_own() {
+    let desk = desk();
+    let body = json!({"name": "all", "server": "portway", "tool": "list_servers"});
+    let (status, refused) = desk.ask(&user("ann"), "POST", "/api/v1/tools", &body).await;
+    assert_eq!(status, 422, "{refused}");
+    assert_eq!(refused["error"]["details"][0]["field"], "server");
+    let (status, _) = desk
+        .ask(&Principal::Admin, "POST", "/api/v1/tools", &body)
+        .await;
+    assert_eq!(status, 201);
+    // Nor does one become it, whoever changes it.
+    let other = json!({"name": "other", "server": "fs", "tool": "read"});
+    let (status, made) = desk
+        .ask(&user("ann"), "POST", "/api/v1/tools", &other)
+        .await;
+    assert_eq!(status, 201, "{made}");
+    let place = format!("/api/v1/tools/{}", made["id"]);
+    for who in [user("ann"), Principal::Admin] {
+        let change = json!({"server": "portway"});
+        let (status, refused) = desk.ask(&who, "PATCH", &place, &change).await;
+        assert_eq!(status, 422, "{refused}");
+    }
 }

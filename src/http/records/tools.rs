@@ -11,10 +11,11 @@ use super::answers::{Items, ToolAnswer, created, made};
 use super::bodies::{Fields, Given};
 use super::once::{Asked, IdempotencyKey};
 use super::{Paging, Records, no_tool, tool_id, values};
+use crate::gateway::control;
 use crate::http::Principal;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, FieldProblem};
 use crate::http::extract::{Path, Query};
-use crate::store::{NewTool, ToolChange};
+use crate::store::{ADMIN, NewTool, ToolChange};
 
 pub(super) async fn create(
     State(records): State<Records>,
@@ -25,6 +26,7 @@ pub(super) async fn create(
     let owner = principal.owner();
     let asked = Asked::new("tools", &owner, key.as_deref(), &body);
     let new = new_tool(owner.clone(), Fields::read(&body)?)?;
+    records.may_stand_for(&owner, &new.server)?;
     let (tool, replayed) = made(records.store.create_tool(new, asked.once()).await?)?;
     let place = format!("/api/v1/tools/{}", tool.id);
     Ok(created(ToolAnswer::from(tool), Some(place), replayed))
@@ -59,6 +61,11 @@ pub(super) async fn change(
     let id = tool_id(&id)?;
     let change = tool_change(Fields::read(&body)?)?;
     let whose = principal.whose()?;
+    if let Some(server) = &change.server
+        && let Some(tool) = records.store.tool(&whose, id).await?
+    {
+        records.may_stand_for(&tool.owner, server)?;
+    }
     let changed = records.store.update_tool(&whose, id, change).await?;
     Ok(Json(changed.ok_or_else(|| no_tool(id))?.into()))
 }
@@ -72,6 +79,21 @@ pub(super) async fn remove(
     match records.store.delete_tool(&principal.whose()?, id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(no_tool(id)),
+    }
+}
+
+impl Records {
+    /// Portway's own tools are the admin's to hand out. A server that only
+    /// has their name is as any other.
+    fn may_stand_for(&self, owner: &str, server: &str) -> Result<(), ApiError> {
+        let own = server == control::NAME && !self.desired.borrow().contains_key(server);
+        if !own || owner == ADMIN {
+            return Ok(());
+        }
+        let text = "is Portway itself: only the admin can make tools of its own management";
+        Err(ApiError::validation(vec![FieldProblem::new(
+            "server", text,
+        )]))
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::keys::Kind;
+use crate::store::ADMIN;
 
 /// Real ones have one or two thousand bytes.
 const LONGEST: usize = 8 * 1024;
@@ -16,8 +17,6 @@ const LEEWAY: f64 = 30.0;
 /// What the project calls those who have signed in, as audience and as role.
 const AUTHENTICATED: &str = "authenticated";
 const LONGEST_ID: usize = 128;
-/// Whom records without a user belong to.
-const ADMIN: &str = "admin";
 
 /// Why a token is not taken; for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -45,6 +45,7 @@ impl House {
             rooms.fleet.clone(),
             rooms.store.clone(),
             rooms.registry.filters(),
+            None,
             Sessions::new(seal.clone()),
             seal,
             CancellationToken::new(),

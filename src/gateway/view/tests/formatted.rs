@@ -84,7 +84,7 @@ fn d10_lists_in_other_formats_weigh_what_they_take() {
         .add("a", listed(Era::Modern).tools(&["x"]).offer())
         .snapshot();
     let seal = Arc::new(Seal::new(&crate::config::Secret::new("s")));
-    let shelf = super::super::shelf::Shelf::new(1 << 20);
+    let shelf = super::super::shelf::Shelf::new(1 << 20, None);
     let given = grant(1, &[("x", "a", "x")], Exposes::default());
     let view = shelf.get(&given, &seal, &snapshot);
     let before = shelf.load().1;

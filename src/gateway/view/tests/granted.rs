@@ -162,7 +162,7 @@ fn ten_thousand_entries_are_no_burden() {
     let names: Vec<String> = (0..20).map(|n| format!("do_something_{n}")).collect();
     let given: Vec<_> = names.iter().map(|name| (&**name, "s", &**name)).collect();
     let seal = Arc::new(crate::gateway::Seal::new(&crate::config::Secret::new("s")));
-    let shelf = super::super::shelf::Shelf::new(4 << 20);
+    let shelf = super::super::shelf::Shelf::new(4 << 20, None);
     let grants: Vec<_> = (0..1000)
         .map(|id| grant(id, &given, Exposes::default()))
         .collect();
