@@ -38,6 +38,8 @@ impl Process {
             .args(program)
             .env("PORTWAY_ADMIN_TOKEN", TOKEN)
             .env("PORTWAY_HEALTH_INTERVAL", "1h")
+            // Lists are of the servers under load alone.
+            .env("PORTWAY_SELF_CONTROL", "off")
             .env("RUST_LOG", "warn")
             .stdin(Stdio::null())
             .stdout(output)

@@ -197,7 +197,11 @@ async fn watch_lists(
     changes: broadcast::Sender<Arc<Change>>,
 ) {
     let mut snapshots = fleet.watch();
-    let mut known: HashMap<Arc<str>, Arc<Catalog>> = HashMap::new();
+    // Portway's own tools have been there all the time.
+    let first = control.iter();
+    let mut known: HashMap<Arc<str>, Arc<Catalog>> = first
+        .map(|control| (control.name().clone(), control.catalog().clone()))
+        .collect();
     loop {
         let snapshot = snapshots.borrow_and_update().clone();
         let mut now = HashMap::new();

@@ -15,9 +15,11 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
+use super::Gateway;
 use super::exchange::{Answered, Errand};
 use super::right::Right;
 use super::servers::Servers;
+use crate::fleet::catalog::Catalog;
 use crate::fleet::{CallError, Offer, Snapshot};
 use crate::store::{ADMIN, Grant};
 use crate::upstream::{Peer, UpstreamError};
@@ -66,6 +68,10 @@ impl Control {
 
     pub(super) fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    pub(super) fn catalog(&self) -> &Arc<Catalog> {
+        &self.offer.catalog
     }
 
     /// What it offers beside what runs: nothing where a server that somebody
@@ -128,6 +134,13 @@ impl Control {
             }
             right = right.renewed(&errand.server)?;
         }
+    }
+}
+
+impl Gateway {
+    /// Whether a name that no server has is Portway's own.
+    pub fn is_own(&self, server: &str) -> bool {
+        server == NAME && self.views.has_control()
     }
 }
 

@@ -53,16 +53,16 @@ pub(super) struct Following {
 impl Hub {
     /// Must be called inside the runtime: it starts to watch at once.
     pub fn new(
-        fleet: Fleet,
-        store: Arc<dyn Store>,
-        filters: watch::Receiver<Arc<Filters>>,
+        fleet: &Fleet,
+        store: &Arc<dyn Store>,
+        filters: &watch::Receiver<Arc<Filters>>,
         control: Option<Arc<Control>>,
     ) -> Hub {
         let (changes, _) = broadcast::channel(CHANGES);
-        changes::watch(&fleet, &*store, filters, control, &changes);
+        changes::watch(fleet, &**store, filters.clone(), control, &changes);
         Hub(Arc::new(Inner {
-            fleet,
-            store,
+            fleet: fleet.clone(),
+            store: store.clone(),
             changes,
             followed: Mutex::default(),
         }))

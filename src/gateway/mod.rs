@@ -181,13 +181,9 @@ impl Gateway {
         seal: Arc<Seal>,
         closing: CancellationToken,
     ) -> Gateway {
+        let hub = Hub::new(&fleet, &store, &filters, control.clone());
         Gateway {
-            hub: Hub::new(
-                fleet.clone(),
-                store.clone(),
-                filters.clone(),
-                control.clone(),
-            ),
+            hub,
             activity: Activity::new(fleet.clone()),
             fleet,
             store,
@@ -198,11 +194,6 @@ impl Gateway {
             states: RequestState(seal),
             closing,
         }
-    }
-
-    /// Whether a name that no server has is Portway's own.
-    pub fn is_own(&self, server: &str) -> bool {
-        server == control::NAME && self.views.has_control()
     }
 
     /// What this caller sees now.

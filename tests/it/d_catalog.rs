@@ -203,7 +203,8 @@ async fn d1_a_server_that_is_away_delays_no_list_and_its_tools_are_marked() {
         "gone": {"command": program, "args": ["--era", "legacy"]},
         "here": {"command": fixture()},
     }});
-    let app = start.mcp(definition).start().await;
+    let app = start.mcp(definition).env("PORTWAY_SELF_CONTROL", "off");
+    let app = app.start().await;
     for name in ["gone", "here"] {
         app.until_status(name, "connected").await;
     }

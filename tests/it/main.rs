@@ -32,6 +32,7 @@ mod cluster;
 mod conformance;
 mod d_catalog;
 mod d_formats;
+mod d_control;
 mod d_limits;
 mod d_tools;
 mod e_door;

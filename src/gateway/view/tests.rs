@@ -230,7 +230,10 @@ fn lists_of_a_server_that_is_away_are_marked() {
     };
     let away = Servers::default().add("s", offer(true)).snapshot();
     let here = Servers::default().add("s", offer(false)).snapshot();
-    let (away, here) = (View::of_all(&away, Ok(None)), View::of_all(&here, Ok(None)));
+    let (away, here) = (
+        View::of_all(&away, Ok(None), None),
+        View::of_all(&here, Ok(None), None),
+    );
     let tools = list(&away, Kind::Tools, MODERN);
     assert_eq!(
         tools["tools"][0]["_meta"],
@@ -250,7 +253,11 @@ fn trap20_cursors_fit_the_list_they_are_of() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let view = |names: &[&str]| {
         let offer = listed(Era::Modern).tools(names).offer();
-        View::of_server(&"s".into(), &Servers::default().add("s", offer).snapshot())
+        View::of_server(
+            &"s".into(),
+            &Servers::default().add("s", offer).snapshot(),
+            None,
+        )
     };
     let long = view(&names);
     let turned = |view: &View, cursor: &Value| {
@@ -309,7 +316,7 @@ fn ten_thousand_tools_are_no_burden() {
     // The best of several, on the processor: others use this machine too.
     let once = || {
         let start = processor_time();
-        let view = View::of_all(&snapshot, Ok(None));
+        let view = View::of_all(&snapshot, Ok(None), None);
         let page = view.list("tools/list", MODERN, None).unwrap();
         assert!(String::from_utf8_lossy(page.value()).contains("nextCursor"));
         processor_time() - start

@@ -84,7 +84,9 @@ async function throughPortway({ client, upstream: era, transport, shared }) {
     const args = [...PAGE, '--effects', effects];
     const upstream = transport === 'stdio' ? undefined : await startUpstream({ era, args });
     const up = { stdio: () => stdioUpstream({ era, args }), http: () => ({ type: 'http', url: upstream.url }), sse: () => ({ type: 'sse', url: upstream.sse }) };
-    const portway = await startPortway(options.portway, { up: up[transport]() });
+    // Lists are compared whole: nothing but the server's is in them.
+    const env = { PORTWAY_SELF_CONTROL: 'off' };
+    const portway = await startPortway(options.portway, { up: up[transport]() }, { env });
     const url = `${portway.url}${shared ? '/mcp' : '/servers/up/mcp'}`;
     const peer = new Peer(url, client, new Effects(effects), shared ? new Shared('up') : own);
     return { peer, log: portway.stderr, stop: () => portway.stop().then(() => upstream?.stop()) };
