@@ -64,12 +64,9 @@ pub fn argument() -> Value {
         "description": "The program to start, for a server that runs here. It runs with Portway's rights.",
         "type": "string",
     });
-    usual["name"] = json!({
-        "description": "What it is to be called: letters, digits, spaces, `_`, `.` and `-`.",
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 64,
-    });
+    usual["autoStart"]["default"] = true.into();
+    let name = called("What it is to be called: letters, digits, spaces, `_`, `.` and `-`.");
+    usual.shift_insert(0, "name".into(), name);
     let mut schema = closed(Value::Object(usual));
     schema["required"] = json!(["name"]);
     schema
@@ -83,13 +80,13 @@ pub fn argument_change() -> Value {
         usual[map]["additionalProperties"] = or_null(usual[map]["additionalProperties"].take());
     }
     usual["command"] = json!({"description": "The program to start.", "type": "string"});
-    usual["name"] = json!({
-        "description": "A new name.",
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 64,
-    });
+    usual.shift_insert(0, "name".into(), called("A new name."));
     closed(Value::Object(usual))
+}
+
+/// A name, in words that every validator understands.
+fn called(description: &str) -> Value {
+    json!({"description": description, "type": "string", "minLength": 1, "maxLength": 64})
 }
 
 /// The fields without their other spellings.
