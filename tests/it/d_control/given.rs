@@ -2,11 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, portway};
-use crate::app::{App, fixture, fixtures, setup};
+use super::Admin;
+use crate::app::{App, fixture, fixtures};
 use crate::e_door::users::project::{now, sign_with};
-use crate::e_records::{BOUND, TOOLS, number, text};
+use crate::e_records::{BOUND, Storage, TOOLS, number, on_each_store, text};
 use crate::mcp_front::{call, until};
+
+on_each_store!(
+    d9_an_entry_has_only_what_was_bound_on_purpose,
+    d9_a_user_never_gets_them,
+);
 
 const SECRET: &str = "the-legacy-secret-of-a-project-0123";
 
@@ -19,9 +24,10 @@ fn path(entry: &Value) -> String {
     format!("/api/v1/mcp_v2/server/{}", text(&entry["api_key"]))
 }
 
-#[tokio::test]
-async fn d9_an_entry_has_only_what_was_bound_on_purpose() {
-    let app = portway(&[("one", &[])]).await;
+async fn d9_an_entry_has_only_what_was_bound_on_purpose(storage: Storage) {
+    let setup = storage.setup().mcp(fixtures(&[("one", &[])]));
+    let app = setup.start().await;
+    app.until_status("one", "connected").await;
     let echo = tool(&app, "echo", "one", "echo").await;
     let plain = app.new_entry("plain", &[echo]).await;
     let plain = path(&plain);
@@ -67,9 +73,9 @@ async fn d9_an_entry_has_only_what_was_bound_on_purpose() {
     assert_eq!(app.server("one").await["state"], "running");
 }
 
-#[tokio::test]
-async fn d9_a_user_never_gets_them() {
-    let app = setup()
+async fn d9_a_user_never_gets_them(storage: Storage) {
+    let app = storage
+        .setup()
         .mcp(fixtures(&[("one", &[])]))
         .env("SUPABASE_JWT_SECRET", SECRET)
         .start()
