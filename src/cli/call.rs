@@ -1,20 +1,142 @@
-//! `portway call`.
+//! `portway call`: one tool, called as any client would.
+
+mod arguments;
+mod exchange;
+mod form;
+mod progress;
+mod shown;
+mod target;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgAction, Args};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::failure::{self, Failure};
-use super::remote::RemoteArgs;
+use super::out::{Out, is_attended, note};
+use super::remote::{AskArgs, Remote};
+use crate::config::settings::duration;
+use exchange::{Answers, Exchange};
+use progress::Progress;
+
+/// How often one call may come back with a question.
+const ROUNDS: usize = 10;
+/// Before a call is repeated that asked for nothing but that.
+const PAUSE: Duration = Duration::from_millis(250);
+/// As shells say of what was interrupted.
+const INTERRUPTED: u8 = 130;
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
+    /// Which tool: server:tool, or its name on /mcp
+    #[arg(value_name = "SERVER:TOOL")]
+    tool: String,
+    /// Its arguments: a JSON object, @FILE, - for stdin, or NAME=VALUE each
+    #[arg(value_name = "ARGUMENTS")]
+    arguments: Vec<String>,
+    /// Write images, audio and resources into this directory
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Give up after so long, such as 10s; each question asked starts it anew
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Show what the server logs meanwhile; twice for all of it
+    #[arg(short, long, action = ArgAction::Count)]
+    verbose: u8,
     #[command(flatten)]
-    remote: RemoteArgs,
+    ask: AskArgs,
 }
 
 pub fn main(args: &CallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
+    failure::run(async {
+        // Our end closes the connection, and that ends the call.
+        tokio::select! {
+            outcome = call(args, environment) => outcome,
+            interrupted = tokio::signal::ctrl_c() => {
+                interrupted.map_err(Failure::other)?;
+                Progress::new().clear();
+                note("cancelled");
+                Ok(ExitCode::from(INTERRUPTED))
+            }
+        }
+    })
+}
+
+async fn call(
+    args: &CallArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    let typed = arguments::read(&args.arguments)?;
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let target = target::find(&remote, &args.tool).await?;
+    let given = typed.for_schema(&target.schema)?;
+    let mut exchange = Exchange {
+        remote: &remote,
+        target: &target,
+        arguments: &given,
+        limit: args.timeout,
+        verbose: args.verbose,
+        progress: Progress::new(),
+        sent: 0,
+    };
+    let result = finished(&mut exchange).await?;
+    let mut out = Out::new(environment);
+    let failed = shown::is_error(&result);
+    if args.ask.json {
+        out.json_line(&crate::wire::compact(&result).get());
+        shown::save(&result, args.output.as_deref())?;
+    } else {
+        shown::print(&result, args.output.as_deref(), &mut out)?;
+    }
+    out.done(ExitCode::from(u8::from(failed)))
+}
+
+/// The result, after as many questions as the server has.
+async fn finished(exchange: &mut Exchange<'_>) -> Result<Box<RawValue>, Failure> {
+    let mut answers = Answers::default();
+    for _ in 0..ROUNDS {
+        let result = exchange.round(&answers).await?;
+        let Some(asked) = exchange::asked(&result)? else {
+            return Ok(result);
+        };
+        if asked.requests.is_empty() {
+            tokio::time::sleep(PAUSE).await;
+        }
+        answers = Answers {
+            responses: answer(&exchange.target.server, asked.requests).await?,
+            state: asked.state,
+        };
+    }
+    Err(Failure::other(format!(
+        "the server asks on and on: no result after {ROUNDS} rounds"
+    )))
+}
+
+async fn answer(
+    server: &str,
+    requests: Map<String, Value>,
+) -> Result<Option<Map<String, Value>>, Failure> {
+    if requests.is_empty() {
+        return Ok(None);
+    }
+    let mut answers = Map::new();
+    for (key, request) in requests {
+        let method = request["method"].as_str().unwrap_or_default();
+        if method != "elicitation/create" {
+            return Err(Failure::other(format!(
+                "the server asks for {method}, which a command line cannot give"
+            )));
+        }
+        let params = &request["params"];
+        let answer = match is_attended() {
+            true => form::ask(server, params).await?,
+            false => form::declined(server, params),
+        };
+        answers.insert(key, answer);
+    }
+    Ok(Some(answers))
 }

@@ -1,21 +1,57 @@
 //! `portway completions` and `portway man`.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use clap_complete::Shell;
 
 use super::failure::{self, Failure};
+use super::out::Out;
+use super::whole_command;
 
 #[derive(Debug, Args)]
-pub struct CompletionsArgs {}
-
-#[derive(Debug, Args)]
-pub struct ManArgs {}
-
-pub fn main(_: &CompletionsArgs) -> ExitCode {
-    failure::run(async { Err(Failure::other("is not built yet")) })
+pub struct CompletionsArgs {
+    /// For which shell; `portway completions --help` says where it goes
+    ///
+    /// bash: portway completions bash > ~/.local/share/bash-completion/completions/portway
+    /// zsh: portway completions zsh > "${fpath[1]}/_portway"
+    /// fish: portway completions fish > ~/.config/fish/completions/portway.fish
+    #[arg(verbatim_doc_comment)]
+    shell: Shell,
 }
 
-pub fn man(_: &ManArgs) -> ExitCode {
-    failure::run(async { Err(Failure::other("is not built yet")) })
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write one page for each command into this directory
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub fn main(args: &CompletionsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(async {
+        let mut script = Vec::new();
+        clap_complete::generate(args.shell, &mut whole_command(), "portway", &mut script);
+        let mut out = Out::new(environment);
+        out.write(&script);
+        out.done(ExitCode::SUCCESS)
+    })
+}
+
+pub fn man(args: &ManArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(async {
+        let mut out = Out::new(environment);
+        let Some(dir) = &args.dir else {
+            let mut page = Vec::new();
+            let drawn = clap_mangen::Man::new(whole_command()).render(&mut page);
+            drawn.map_err(|error| Failure::other(format!("cannot draw the page: {error}")))?;
+            out.write(&page);
+            return out.done(ExitCode::SUCCESS);
+        };
+        let written = std::fs::create_dir_all(dir)
+            .and_then(|()| clap_mangen::generate_to(whole_command(), dir));
+        written.map_err(|error| Failure::other(format!("{}: {error}", dir.display())))?;
+        out.done(ExitCode::SUCCESS)
+    })
 }

@@ -1,20 +1,145 @@
 //! `portway entries`.
 
+mod change;
+mod find;
+mod show;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
-use super::failure::{self, Failure};
-use super::remote::RemoteArgs;
+use super::failure;
+use super::remote::AskArgs;
+use super::when;
+use crate::store::Timestamp;
 
 #[derive(Debug, Args)]
 pub struct EntriesArgs {
+    #[command(subcommand)]
+    command: EntriesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum EntriesCommand {
+    /// List the entries
+    Ls(AskArgs),
+    /// Make an entry, and show its key this once
+    Create(CreateArgs),
+    /// One entry and its tools
+    Show(OneArgs),
+    /// Give tools to an entry
+    Bind(BindArgs),
+    /// Take tools from an entry
+    Unbind(UnbindArgs),
+    /// Switch an entry on, or some of its tools
+    Enable(SwitchArgs),
+    /// Switch an entry off, or some of its tools
+    Disable(SwitchArgs),
+    /// Give an entry a new key; the old one opens nothing any more
+    Rotate(RotateArgs),
+    /// Remove an entry
+    Rm(RmArgs),
+}
+
+#[derive(Debug, Args)]
+struct OneArgs {
+    /// Its name or id
+    entry: String,
     #[command(flatten)]
-    remote: RemoteArgs,
+    ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// What it is to be called
+    name: String,
+    /// A tool to give to it; may be given more than once
+    #[arg(long = "tool", value_name = "SERVER:TOOL")]
+    tools: Vec<String>,
+    /// What the entry calls the tool [default: as the server does]; one for
+    /// each --tool, in their order
+    #[arg(long = "as", value_name = "NAME")]
+    names: Vec<String>,
+    /// When its key ends: a span such as 30d, or a moment such as
+    /// 2026-11-15T10:11:12Z
+    #[arg(long, value_name = "WHEN", value_parser = when::future)]
+    expires: Option<Timestamp>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+struct BindArgs {
+    /// Its name or id
+    entry: String,
+    /// The tools to give to it
+    #[arg(required = true, value_name = "SERVER:TOOL")]
+    tools: Vec<String>,
+    /// What the entry calls the tool [default: as the server does]; one for
+    /// each tool, in their order
+    #[arg(long = "as", value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+struct UnbindArgs {
+    /// Its name or id
+    entry: String,
+    /// Which of its tools: server:tool, or what the entry calls it
+    #[arg(required = true, value_name = "TOOL")]
+    tools: Vec<String>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+struct SwitchArgs {
+    /// Its name or id
+    entry: String,
+    /// Only this tool of it; may be given more than once
+    #[arg(long = "tool", value_name = "TOOL")]
+    tools: Vec<String>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+struct RotateArgs {
+    /// Its name or id
+    entry: String,
+    /// When the new key ends: a span such as 30d, or a moment
+    #[arg(long, value_name = "WHEN", value_parser = when::future)]
+    expires: Option<Timestamp>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+struct RmArgs {
+    /// Its name or id
+    entry: String,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    ask: AskArgs,
 }
 
 pub fn main(args: &EntriesArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
+    failure::run(async {
+        match &args.command {
+            EntriesCommand::Ls(args) => show::ls(args, environment).await,
+            EntriesCommand::Show(args) => show::one(args, environment).await,
+            EntriesCommand::Create(args) => change::create(args, environment).await,
+            EntriesCommand::Bind(args) => change::bind(args, environment).await,
+            EntriesCommand::Unbind(args) => change::unbind(args, environment).await,
+            EntriesCommand::Enable(args) => change::switch(args, environment, true).await,
+            EntriesCommand::Disable(args) => change::switch(args, environment, false).await,
+            EntriesCommand::Rotate(args) => change::rotate(args, environment).await,
+            EntriesCommand::Rm(args) => change::rm(args, environment).await,
+        }
+    })
 }

@@ -72,7 +72,9 @@ impl Failure {
         let error = &body["error"];
         let text = |name: &str| error[name].as_str().map(str::to_owned);
         let mut message = text("message").unwrap_or_else(|| status.to_string());
-        for detail in error["details"].as_array().into_iter().flatten() {
+        // The first of them is in the message already.
+        let details = error["details"].as_array().into_iter().flatten();
+        for detail in details.skip(1) {
             if let (Some(field), Some(problem)) =
                 (detail["field"].as_str(), detail["message"].as_str())
             {

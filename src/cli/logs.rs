@@ -2,19 +2,207 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::failure::{self, Failure};
-use super::remote::RemoteArgs;
+use super::out::{Out, Tint, note, safe};
+use super::remote::{AskArgs, Remote};
+use super::servers::{path_of, text};
+use super::when;
+use crate::store::{self, Timestamp};
+
+/// As many as Portway keeps of a server.
+const ALL: u64 = 1000;
+const PAUSE: Duration = Duration::from_millis(300);
+/// Between two tries to reach a Portway that has gone.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub struct LogsArgs {
+    /// Whose log
+    name: String,
+    /// Go on with what comes, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// How many of the last lines
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    lines: u64,
+    /// Only what was said since: a span such as 5m, or a moment such as
+    /// 2026-11-15T10:11:12Z
+    #[arg(long, value_name = "WHEN", value_parser = when::past)]
+    since: Option<Timestamp>,
     #[command(flatten)]
-    remote: RemoteArgs,
+    ask: AskArgs,
 }
 
 pub fn main(args: &LogsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
+    failure::run(async {
+        let remote = Remote::new(&args.ask.remote, environment)?;
+        let mut out = Out::new(environment);
+        let lines = recent(args, &remote).await?;
+        if !args.follow {
+            match args.ask.json {
+                true => out.json(&Value::Array(lines)),
+                false => lines.iter().for_each(|line| tell(line, false, &mut out)),
+            }
+            return out.done(ExitCode::SUCCESS);
+        }
+        lines
+            .iter()
+            .for_each(|line| tell(line, args.ask.json, &mut out));
+        let last = last_of(&remote, args, lines.last()).await?;
+        follow(args, environment, remote, last, &mut out).await?;
+        out.done(ExitCode::SUCCESS)
+    })
+}
+
+async fn recent(args: &LogsArgs, remote: &Remote) -> Result<Vec<Value>, Failure> {
+    let limit = match args.since {
+        Some(_) => ALL,
+        None => args.lines,
+    };
+    let mut lines = read(remote, args, 0, limit).await?;
+    if let Some(since) = args.since {
+        lines.retain(|line| line["at"].as_u64() >= Some(since.as_millis()));
+    }
+    let extra = lines.len().saturating_sub(args.lines as usize);
+    Ok(lines.split_off(extra))
+}
+
+async fn read(
+    remote: &Remote,
+    args: &LogsArgs,
+    from: u64,
+    limit: u64,
+) -> Result<Vec<Value>, Failure> {
+    let path = format!("{}/logs?from={from}&limit={limit}", path_of(&args.name));
+    match remote.get(&path).await? {
+        Value::Array(lines) => Ok(lines),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The last line that was seen, by which the next are found.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    seq: u64,
+    at: u64,
+}
+
+impl Last {
+    fn of(line: &Value) -> Last {
+        Last {
+            seq: line["seq"].as_u64().unwrap_or(0),
+            at: line["at"].as_u64().unwrap_or(0),
+        }
+    }
+}
+
+async fn last_of(
+    remote: &Remote,
+    args: &LogsArgs,
+    shown: Option<&Value>,
+) -> Result<Option<Last>, Failure> {
+    match shown {
+        Some(line) => Ok(Some(Last::of(line))),
+        // None was wanted, or none since: what is there is not new.
+        None => Ok(read(remote, args, 0, 1).await?.last().map(Last::of)),
+    }
+}
+
+async fn follow(
+    args: &LogsArgs,
+    environment: &BTreeMap<String, String>,
+    mut remote: Remote,
+    mut last: Option<Last>,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let mut lost = false;
+    while out.is_read() {
+        match fresh(args, &remote, last).await {
+            Ok(lines) => {
+                if std::mem::take(&mut lost) {
+                    note("Portway is back");
+                }
+                for line in &lines {
+                    tell(line, args.ask.json, out);
+                }
+                last = lines.last().map(Last::of).or(last);
+                tokio::time::sleep(PAUSE).await;
+            }
+            // While it ends it still answers, but no longer knows.
+            Err(Failure::Unreachable { .. }) => {
+                if !std::mem::replace(&mut lost, true) {
+                    note("Portway has gone; waiting for it to come back");
+                }
+                tokio::time::sleep(LONG_PAUSE).await;
+                remote = again(args, environment, remote)?;
+            }
+            Err(Failure::Refused { status, .. }) if status.is_server_error() => {
+                tokio::time::sleep(LONG_PAUSE).await;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(())
+}
+
+/// The one that has come back may listen elsewhere; only it can tell where.
+fn again(
+    args: &LogsArgs,
+    environment: &BTreeMap<String, String>,
+    known: Remote,
+) -> Result<Remote, Failure> {
+    let settings = args.ask.remote.settings(environment)?;
+    match store::known_address(&settings.data_dir) {
+        Some(_) => Remote::new(&args.ask.remote, environment),
+        None => Ok(known),
+    }
+}
+
+/// What came after `last`. Asks for that line too: where it is not there any
+/// more, another Portway answers, which counts from 0 again.
+async fn fresh(
+    args: &LogsArgs,
+    remote: &Remote,
+    last: Option<Last>,
+) -> Result<Vec<Value>, Failure> {
+    let Some(last) = last else {
+        return read(remote, args, 0, ALL).await;
+    };
+    let mut lines = read(remote, args, last.seq, ALL).await?;
+    let first = lines.first().map(Last::of);
+    match first {
+        Some(first) if first.seq == last.seq && first.at == last.at => {
+            lines.remove(0);
+        }
+        Some(first) if first.seq > last.seq => {
+            let missed = first.seq - last.seq - 1;
+            if missed > 0 {
+                note(&format!("{missed} lines came too fast to be kept"));
+            }
+        }
+        _ => {
+            lines = read(remote, args, 0, ALL).await?;
+            lines.retain(|line| Last::of(line).at > last.at);
+        }
+    }
+    Ok(lines)
+}
+
+fn tell(line: &Value, json: bool, out: &mut Out) {
+    if json {
+        return out.json_line(&line.to_string());
+    }
+    let stream = text(line, "stream");
+    let when = out.paint(Tint::Faint, &when::moment(&line["at"]));
+    let from = match stream {
+        "portway" => out.paint(Tint::Busy, &format!("{stream:8}")),
+        "protocol" => out.paint(Tint::Bad, &format!("{stream:8}")),
+        _ => safe(&format!("{stream:8}")),
+    };
+    out.line(&format!("{when} {from} {}", safe(text(line, "text"))));
 }

@@ -22,10 +22,13 @@ mod install;
 mod lab;
 mod logs;
 mod migrate;
+mod out;
 mod remote;
 mod serve;
 mod servers;
+mod table;
 mod tools;
+mod when;
 
 /// The exit code for a wrong argument or setting.
 pub const BAD_USE: u8 = 2;
@@ -48,14 +51,14 @@ pub enum Command {
     Ls(servers::LsArgs),
     /// Add a server: a command after --, or a URL
     Add(servers::AddArgs),
-    /// Remove a server
-    Rm(servers::NamedArgs),
-    /// Start a server
-    Start(servers::NamedArgs),
-    /// Stop a server
-    Stop(servers::NamedArgs),
-    /// Stop a server and start it again
-    Restart(servers::NamedArgs),
+    /// Remove servers
+    Rm(servers::RmArgs),
+    /// Start servers
+    Start(servers::ActArgs),
+    /// Stop servers
+    Stop(servers::ActArgs),
+    /// Stop servers and start them again
+    Restart(servers::ActArgs),
     /// What a server has said lately
     Logs(logs::LogsArgs),
     /// List the tools of all servers
@@ -113,8 +116,8 @@ impl Command {
             Command::Check(args) => files::check(&args, env),
             Command::Plan(args) => files::plan(&args, env),
             Command::Migrate(args) => migrate::main(&args, env),
-            Command::Completions(args) => completions::main(&args),
-            Command::Man(args) => completions::man(&args),
+            Command::Completions(args) => completions::main(&args, env),
+            Command::Man(args) => completions::man(&args, env),
         }
     }
 }
@@ -146,16 +149,30 @@ impl Cli {
         I: IntoIterator<Item = T>,
         T: Into<std::ffi::OsString> + Clone,
     {
-        let variables = variables();
-        let command = Cli::command()
-            .after_help(variables.clone())
-            .mut_subcommand("serve", |serve| serve.after_help(variables));
-        Cli::from_arg_matches(&command.try_get_matches_from(args)?)
+        Cli::from_arg_matches(&whole_command().try_get_matches_from(args)?)
     }
 
     pub fn asked(self) -> Command {
         self.command.unwrap_or(Command::Serve(self.serve))
     }
+}
+
+/// What a script may rely on.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  it is done
+  1  it failed: a server did not start, a tool reported an error, there is no such thing
+  2  a wrong argument or setting
+  3  no Portway answers
+  4  Portway does not take the token, or was given none
+";
+
+/// The command line with what its definition cannot say.
+fn whole_command() -> clap::Command {
+    let variables = variables();
+    Cli::command()
+        .after_help(format!("{EXIT_CODES}\n{variables}"))
+        .mut_subcommand("serve", |serve| serve.after_help(variables))
 }
 
 fn variables() -> String {

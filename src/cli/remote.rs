@@ -39,6 +39,16 @@ pub struct RemoteArgs {
     pub data_dir: Option<PathBuf>,
 }
 
+/// Of every command that asks the running Portway something.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AskArgs {
+    /// Print the answer as JSON, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+}
+
 /// Where a Portway should be, whether one runs there or not.
 #[derive(Clone)]
 pub struct Remote {
@@ -96,13 +106,24 @@ impl Remote {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
+        self.ask_within(PATIENCE, method, path, body).await
+    }
+
+    /// The same, where the answer takes its time.
+    pub async fn ask_within(
+        &self,
+        limit: Duration,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
         let answer = async {
             let response = self.open(method, path, body).await?;
             self.read(response).await
         };
-        match tokio::time::timeout(PATIENCE, answer).await {
+        match tokio::time::timeout(limit, answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(self.silent(PATIENCE)),
+            Err(_) => Err(self.silent(limit)),
         }
     }
 
@@ -114,43 +135,70 @@ impl Remote {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response<Incoming>, Failure> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.url()))
-            .header(header::ACCEPT, "application/json, text/event-stream");
-        if let Some(token) = &self.token {
-            let value = format!("Bearer {}", token.expose());
-            request = request.header(header::AUTHORIZATION, value);
-        }
+        let mut request = self.request(method, path);
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let body = body.map(ToString::to_string).unwrap_or_default();
-        let request = request
-            .body(Full::from(body))
-            .map_err(|error| Failure::usage(format!("{path}: {error}")))?;
-        let sent = self.http.request(request).await;
-        let response = sent.map_err(|error| self.unreachable(&error))?;
+        let response = self.send(request, body).await?;
         match response.status() {
             status if status.is_success() => Ok(response),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.denied()),
             status => Err(Failure::refused(status, &self.read(response).await?)),
         }
     }
 
-    async fn read(&self, response: Response<Incoming>) -> Result<Value, Failure> {
-        let body = Limited::new(response.into_body(), LARGEST).collect();
-        let bytes = match body.await {
-            Ok(whole) => whole.to_bytes(),
-            Err(error) => return Err(Failure::unreachable(self.url(), error)),
-        };
-        if bytes.is_empty() {
-            return Ok(Value::Null);
+    /// The start of a request to it, with its credential.
+    pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url()))
+            .header(header::ACCEPT, "application/json, text/event-stream");
+        match &self.token {
+            Some(token) => {
+                let value = format!("Bearer {}", token.expose());
+                request.header(header::AUTHORIZATION, value)
+            }
+            None => request,
         }
-        serde_json::from_slice(&bytes).map_err(|_| {
-            let what = "something answers there, but it is no Portway";
-            Failure::unreachable(self.url(), what)
-        })
+    }
+
+    /// Any answer but one that refuses the credential.
+    pub async fn send(
+        &self,
+        request: http::request::Builder,
+        body: impl Into<Bytes>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let request = request
+            .body(Full::new(body.into()))
+            .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))?;
+        let sent = self.http.request(request).await;
+        let response = sent.map_err(|error| self.unreachable(&error))?;
+        match response.status() {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.denied()),
+            _ => Ok(response),
+        }
+    }
+
+    pub async fn read(&self, response: Response<Incoming>) -> Result<Value, Failure> {
+        let bytes = self.bytes(response).await?;
+        match bytes.is_empty() {
+            true => Ok(Value::Null),
+            false => serde_json::from_slice(&bytes).map_err(|_| self.stranger()),
+        }
+    }
+
+    /// The body of an answer as it came.
+    pub async fn bytes(&self, response: Response<Incoming>) -> Result<Bytes, Failure> {
+        let body = Limited::new(response.into_body(), LARGEST).collect();
+        match body.await {
+            Ok(whole) => Ok(whole.to_bytes()),
+            Err(error) => Err(Failure::unreachable(self.url(), error)),
+        }
+    }
+
+    pub fn stranger(&self) -> Failure {
+        let what = "something answers there, but it is no Portway";
+        Failure::unreachable(self.url(), what)
     }
 
     fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> Failure {
@@ -188,6 +236,20 @@ impl RemoteArgs {
             .map_err(|error| Failure::other(format!("the working directory: {error}")))?;
         Settings::load(options, environment, cwd).map_err(Failure::usage)
     }
+}
+
+/// A name as it stands in a path.
+pub fn segment(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
 }
 
 /// How one that listens there is reached from here.

@@ -1,62 +1,46 @@
 //! `portway ls`, `add`, `rm`, `start`, `stop`, `restart`.
 
-use std::collections::BTreeMap;
-use std::io::Write;
-use std::process::ExitCode;
+mod act;
+mod add;
+mod ls;
 
-use clap::Args;
+use serde_json::Value;
 
-use super::failure::{self, Failure};
-use super::remote::{Remote, RemoteArgs};
+use super::failure::Failure;
+use super::remote::{Remote, segment};
 
-#[derive(Debug, Args)]
-pub struct LsArgs {
-    #[command(flatten)]
-    remote: RemoteArgs,
+pub use act::{ActArgs, RmArgs, restart, rm, start, stop};
+pub use add::{AddArgs, add};
+pub use ls::{LsArgs, ls};
+
+/// Where a server is in the API.
+pub(super) fn path_of(name: &str) -> String {
+    format!("/api/mcp/servers/{}", segment(name))
 }
 
-#[derive(Debug, Args)]
-pub struct AddArgs {
-    #[command(flatten)]
-    remote: RemoteArgs,
+/// All servers, as the API lists them.
+pub(super) async fn list(remote: &Remote) -> Result<Vec<Value>, Failure> {
+    match remote.get("/api/mcp/servers").await? {
+        Value::Array(servers) => Ok(servers),
+        _ => Err(remote.stranger()),
+    }
 }
 
-#[derive(Debug, Args)]
-pub struct NamedArgs {
-    #[command(flatten)]
-    remote: RemoteArgs,
+/// A member that is text; empty where there is none.
+pub(super) fn text<'a>(record: &'a Value, member: &str) -> &'a str {
+    record[member].as_str().unwrap_or_default()
 }
 
-pub fn ls(args: &LsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    failure::run(async {
-        let remote = Remote::new(&args.remote, environment)?;
-        let servers = remote.get("/api/mcp/servers").await?;
-        let _ = writeln!(std::io::stdout(), "{servers:#}");
-        Ok(ExitCode::SUCCESS)
-    })
-}
-
-pub fn add(args: &AddArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
-}
-
-pub fn rm(args: &NamedArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
-}
-
-pub fn start(args: &NamedArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
-}
-
-pub fn stop(args: &NamedArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
-}
-
-pub fn restart(args: &NamedArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
+/// What a server is, in one line; with why, where something is wrong.
+fn told(record: &Value) -> String {
+    let status = text(record, "status");
+    match text(record, "error") {
+        "" if status == "connected" => {
+            let tools = record["toolCount"].as_u64().unwrap_or(0);
+            let s = if tools == 1 { "" } else { "s" };
+            format!("{status}, {tools} tool{s}")
+        }
+        "" => status.to_owned(),
+        error => format!("{status}: {error}"),
+    }
 }

@@ -1,20 +1,181 @@
 //! `portway tools`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use super::failure::{self, Failure};
-use super::remote::RemoteArgs;
+use super::out::{Out, note};
+use super::remote::{AskArgs, Remote};
+use super::servers::{path_of, text};
+use super::table::Table;
+
+const SERVER: &str = "portway/server";
+const TOOL: &str = "portway/tool";
 
 #[derive(Debug, Args)]
 pub struct ToolsArgs {
+    /// Only tools whose name, title or description has all these words
+    #[arg(long, value_name = "WORDS", num_args = 1..)]
+    search: Vec<String>,
+    /// Only tools of this server
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Print the list of tools as a vendor's API takes it
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     #[command(flatten)]
-    remote: RemoteArgs,
+    ask: AskArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Mcp,
+    Openai,
+    Anthropic,
+    Copilot,
+}
+
+impl Format {
+    fn as_str(self) -> &'static str {
+        match self {
+            Format::Mcp => "mcp",
+            Format::Openai => "openai",
+            Format::Anthropic => "anthropic",
+            Format::Copilot => "copilot",
+        }
+    }
 }
 
 pub fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
+    failure::run(async {
+        let remote = Remote::new(&args.ask.remote, environment)?;
+        let mut out = Out::new(environment);
+        if let Some(server) = &args.server {
+            // A name that nobody has is a mistake, and not the same as a
+            // server without tools.
+            remote.get(&path_of(server)).await?;
+        }
+        let mut answer = listed(&remote, Format::Mcp).await?;
+        retain(&mut answer, |tool| args.wants(tool));
+        let wanted: BTreeSet<String> = each(&answer).map(|tool| name(tool).to_owned()).collect();
+        if let Some(format) = args.format
+            && format != Format::Mcp
+        {
+            answer = listed(&remote, format).await?;
+            retain(&mut answer, |tool| wanted.contains(name(tool)));
+        }
+        match (args.ask.json, args.format) {
+            (true, _) => out.json(&answer),
+            (false, Some(_)) => out.json(&answer["tools"]),
+            (false, None) if wanted.is_empty() => note("no tools"),
+            (false, None) => table(&answer).print(&mut out),
+        }
+        out.done(ExitCode::SUCCESS)
+    })
+}
+
+impl ToolsArgs {
+    fn wants(&self, tool: &Value) -> bool {
+        let meta = &tool["_meta"];
+        if self
+            .server
+            .as_deref()
+            .is_some_and(|name| meta[SERVER] != name)
+        {
+            return false;
+        }
+        let hay = [
+            name(tool),
+            text(meta, SERVER),
+            text(meta, TOOL),
+            text(tool, "title"),
+            text(tool, "description"),
+        ];
+        let hay = hay.join("\n").to_lowercase();
+        let mut words = self
+            .search
+            .iter()
+            .flat_map(|words| words.split_whitespace());
+        words.all(|word| hay.contains(&word.to_lowercase()))
+    }
+}
+
+async fn listed(remote: &Remote, format: Format) -> Result<Value, Failure> {
+    let path = format!("/api/mcp/tools?format={}", format.as_str());
+    match remote.get(&path).await {
+        Err(Failure::Refused { status, .. }) if status == 404 && format == Format::Mcp => {
+            gathered(remote).await
+        }
+        answer => answer,
+    }
+}
+
+/// From each server; without the names that models know.
+async fn gathered(remote: &Remote) -> Result<Value, Failure> {
+    let mut tools = Vec::new();
+    for server in super::servers::list(remote).await? {
+        let name = text(&server, "name");
+        let listed = remote.get(&format!("{}/tools", path_of(name))).await?;
+        for tool in listed.as_array().into_iter().flatten() {
+            let mut tool = tool.clone();
+            let own = tool["name"].take();
+            tool["name"] = tool["key"].take();
+            tool["_meta"] = serde_json::json!({SERVER: name, TOOL: own});
+            tools.push(tool);
+        }
+    }
+    Ok(serde_json::json!({"format": "mcp", "tools": tools}))
+}
+
+/// The tools of all servers, as the API lists them: by the names that models
+/// know, each with its server and its own name.
+pub(super) async fn all(remote: &Remote) -> Result<Vec<Value>, Failure> {
+    let mut answer = listed(remote, Format::Mcp).await?;
+    match answer["tools"].take() {
+        Value::Array(tools) => Ok(tools),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Which server has a listed tool, and what it calls it.
+pub(super) fn key(tool: &Value) -> (&str, &str) {
+    (text(&tool["_meta"], SERVER), text(&tool["_meta"], TOOL))
+}
+
+fn each(answer: &Value) -> impl Iterator<Item = &Value> {
+    answer["tools"].as_array().into_iter().flatten()
+}
+
+fn retain(answer: &mut Value, wanted: impl Fn(&Value) -> bool) {
+    if let Some(tools) = answer["tools"].as_array_mut() {
+        tools.retain(wanted);
+    }
+}
+
+/// Of a tool in any format.
+fn name(tool: &Value) -> &str {
+    match tool["name"].as_str() {
+        Some(name) => name,
+        None => text(&tool["function"], "name"),
+    }
+}
+
+fn table(answer: &Value) -> Table<2> {
+    let mut table = Table::new(["TOOL", "DESCRIPTION"]);
+    for tool in each(answer) {
+        let (server, own) = key(tool);
+        let said = match text(tool, "description") {
+            "" => text(tool, "title"),
+            description => description,
+        };
+        let key = match server {
+            "" => name(tool).to_owned(),
+            server => format!("{server}:{own}"),
+        };
+        table.row([key.into(), said.into()]);
+    }
+    table
 }

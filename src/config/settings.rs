@@ -17,6 +17,7 @@ use super::Secret;
 use super::authority::{Authority, Origin};
 pub use limits::Limits;
 use reader::Reader;
+pub(crate) use values::duration;
 
 /// Every variable that is read, and what it means.
 pub const VARIABLES: &[(&str, &str)] = &[

@@ -19,8 +19,8 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// `1h`, `2m`, `30s`, `500ms`; a bare number counts seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+/// `1d`, `1h`, `2m`, `30s`, `500ms`; a bare number counts seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration, such as 30s, 500ms or 2m");
     let (number, unit) = split_unit(text);
     let number: u64 = number.parse().map_err(|_| wrong())?;
@@ -29,6 +29,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
+        "d" => 86_400_000,
         _ => return Err(wrong()),
     };
     number

@@ -1,0 +1,250 @@
+//! One request to the server's own endpoint, and what comes back: MCP of
+//! 2026-07-28 over HTTP.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Response, header};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::progress::Progress;
+use super::target::Target;
+use crate::cli::failure::Failure;
+use crate::cli::remote::{Remote, segment};
+use crate::wire::header::{encode_value, param_headers, param_values};
+use crate::wire::{MODERN, object, sse};
+
+/// Portway says every quarter of a minute that it lives.
+const SILENCE: Duration = Duration::from_secs(60);
+const LARGEST: usize = 64 * 1024 * 1024;
+const METHOD: &str = "tools/call";
+const TOKEN: &str = "portway-call";
+
+pub struct Exchange<'a> {
+    pub remote: &'a Remote,
+    pub target: &'a Target,
+    pub arguments: &'a RawValue,
+    pub limit: Option<Duration>,
+    pub verbose: u8,
+    pub progress: Progress,
+    pub sent: u64,
+}
+
+/// What the server wanted to know last time.
+#[derive(Default)]
+pub struct Answers {
+    pub responses: Option<Map<String, Value>>,
+    pub state: Option<Box<RawValue>>,
+}
+
+/// What the server wants to know before it goes on.
+pub struct Asked {
+    pub requests: Map<String, Value>,
+    pub state: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'static str,
+    params: Params<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Params<'a> {
+    name: &'a str,
+    arguments: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_responses: Option<&'a Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_state: Option<&'a RawValue>,
+    #[serde(rename = "_meta")]
+    meta: Value,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    method: Option<String>,
+    params: Option<Value>,
+    result: Option<Box<RawValue>>,
+    error: Option<Value>,
+}
+
+impl Exchange<'_> {
+    pub async fn round(&mut self, answers: &Answers) -> Result<Box<RawValue>, Failure> {
+        let limit = self.limit;
+        let server = self.target.server.clone();
+        let work = async {
+            let response = self.send(answers).await?;
+            self.result(response).await
+        };
+        let outcome = match limit {
+            None => work.await,
+            Some(limit) => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+                Err(Failure::other(format!(
+                    "no result from {server:?} within {limit:?} (--timeout): the call is cancelled"
+                )))
+            }),
+        };
+        self.progress.clear();
+        outcome
+    }
+
+    async fn send(&mut self, answers: &Answers) -> Result<Response<Incoming>, Failure> {
+        self.sent += 1;
+        let request = Request {
+            jsonrpc: "2.0",
+            id: self.sent,
+            method: METHOD,
+            params: Params {
+                name: &self.target.tool,
+                arguments: self.arguments,
+                input_responses: answers.responses.as_ref(),
+                request_state: answers.state.as_deref(),
+                meta: meta(self.verbose),
+            },
+        };
+        let body = serde_json::to_vec(&request).map_err(Failure::other)?;
+        let path = format!("/servers/{}/mcp", segment(&self.target.server));
+        let mut head = self
+            .remote
+            .request(Method::POST, &path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("mcp-protocol-version", MODERN)
+            .header("mcp-method", METHOD)
+            .header("mcp-name", &*encode_value(&self.target.tool));
+        for (name, value) in self.mirrored()? {
+            head = head.header(name, value);
+        }
+        let sent = self.remote.send(head, body);
+        self.quiet(sent).await?
+    }
+
+    /// The arguments that the tool's schema wants in headers as well.
+    fn mirrored(&self) -> Result<Vec<(String, String)>, Failure> {
+        let schema = serde_json::value::to_raw_value(&self.target.schema);
+        let headers = schema.ok().map(|schema| param_headers(&schema));
+        match headers {
+            Some(Ok(headers)) => Ok(param_values(&headers, Some(self.arguments))),
+            Some(Err(error)) => Err(Failure::other(format!(
+                "the tool cannot be called: {error}"
+            ))),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn quiet<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let waited = tokio::time::timeout(SILENCE, work).await;
+        waited.map_err(|_| {
+            let what = format!("no sign of life for {} s", SILENCE.as_secs());
+            Failure::unreachable(self.remote.url(), what)
+        })
+    }
+
+    async fn result(&mut self, response: Response<Incoming>) -> Result<Box<RawValue>, Failure> {
+        let status = response.status();
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        let streams = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        if !streams {
+            let body = self.quiet(self.remote.bytes(response)).await??;
+            if !status.is_success() {
+                let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+                return Err(match said["error"]["code"].is_number() {
+                    true => refusal(&said["error"]),
+                    false => Failure::refused(status, &said),
+                });
+            }
+            let found = self.message(&body)?;
+            return found.ok_or_else(|| self.remote.stranger());
+        }
+        let mut decoder = sse::Decoder::new(LARGEST);
+        let mut body = response.into_body();
+        while let Some(frame) = self.quiet(body.frame()).await? {
+            let frame = frame.map_err(|error| self.cut_off(&error.to_string()))?;
+            let data: Bytes = frame.into_data().unwrap_or_default();
+            let mut input = &data[..];
+            while let Some(event) = decoder.next(&mut input).map_err(Failure::other)? {
+                if let Some(result) = self.message(&event.data)? {
+                    return Ok(result);
+                }
+            }
+        }
+        Err(self.cut_off("the stream ended before the result"))
+    }
+
+    fn cut_off(&self, reason: &str) -> Failure {
+        Failure::unreachable(self.remote.url(), format!("the call was cut off: {reason}"))
+    }
+
+    /// The result, if this is it; what else comes is for people to see.
+    fn message(&mut self, json: &[u8]) -> Result<Option<Box<RawValue>>, Failure> {
+        let Ok(message) = serde_json::from_slice::<Message>(json) else {
+            return Ok(None);
+        };
+        if let Some(error) = &message.error {
+            return Err(refusal(error));
+        }
+        let params = message.params.unwrap_or_default();
+        match message.method.as_deref() {
+            Some("notifications/progress") => self.progress.show(&params),
+            Some("notifications/message") if self.verbose > 0 => self.progress.log(&params),
+            _ => {}
+        }
+        Ok(message.result)
+    }
+}
+
+fn refusal(error: &Value) -> Failure {
+    let text = error["message"].as_str().unwrap_or("no reason given");
+    let data = match &error["data"] {
+        Value::Null => String::new(),
+        data => format!("\n  {data}"),
+    };
+    Failure::other(format!("{text} ({}){data}", error["code"]))
+}
+
+fn meta(verbose: u8) -> Value {
+    let mut meta = json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientInfo": {
+            "name": "portway",
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}, "url": {}}},
+        "progressToken": TOKEN,
+    });
+    let level = match verbose {
+        0 => return meta,
+        1 => "info",
+        _ => "debug",
+    };
+    meta["io.modelcontextprotocol/logLevel"] = json!(level);
+    meta
+}
+
+/// What a result asks for, if it is not the last word.
+pub fn asked(result: &RawValue) -> Result<Option<Asked>, Failure> {
+    let kind = object::member(result, "resultType").and_then(object::text);
+    match kind.as_deref() {
+        None | Some("complete") => return Ok(None),
+        Some("input_required") => {}
+        Some(other) => {
+            return Err(Failure::other(format!(
+                "the result is of a kind that is not known here: {other:?}"
+            )));
+        }
+    }
+    let requests = object::member(result, "inputRequests");
+    let requests = requests.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let state = object::member(result, "requestState").filter(|raw| !object::is_null(raw));
+    Ok(Some(Asked {
+        requests: requests.unwrap_or_default(),
+        state: state.map(ToOwned::to_owned),
+    }))
+}

@@ -1,0 +1,97 @@
+//! How far a call is, in one line on stderr that is written over and over.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::cli::out::note;
+use crate::cli::table::{clip, in_one_line};
+
+/// Faster than anybody reads.
+const PAUSE: Duration = Duration::from_millis(50);
+const USUAL_WIDTH: usize = 80;
+
+pub struct Progress {
+    terminal: bool,
+    drawn: Option<Instant>,
+}
+
+impl Progress {
+    pub fn new() -> Progress {
+        Progress {
+            terminal: std::io::stderr().is_terminal(),
+            drawn: None,
+        }
+    }
+
+    pub fn show(&mut self, params: &Value) {
+        let soon = self.drawn.is_some_and(|drawn| drawn.elapsed() < PAUSE);
+        if !self.terminal || soon {
+            return;
+        }
+        let width = terminal_size::terminal_size_of(std::io::stderr());
+        let width = width.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));
+        // The last column of some terminals begins the next line.
+        let text = clip(&told(params), width.saturating_sub(1));
+        let _ = write!(std::io::stderr(), "\r\u{1b}[K{text}");
+        self.drawn = Some(Instant::now());
+    }
+
+    pub fn log(&mut self, params: &Value) {
+        self.clear();
+        let level = params["level"].as_str().unwrap_or("info");
+        let logger = match params["logger"].as_str() {
+            Some(logger) => format!(" {logger}"),
+            None => String::new(),
+        };
+        let data = super::arguments::plain(&params["data"]);
+        note(&format!("[{level}{logger}] {data}"));
+    }
+
+    pub fn clear(&mut self) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+        }
+        self.drawn = None;
+    }
+}
+
+fn told(params: &Value) -> String {
+    let number = |name: &str| params[name].as_f64();
+    let count = match (number("progress"), number("total")) {
+        (Some(done), Some(total)) if total > 0.0 => {
+            format!("{:3.0}%", (done / total * 100.0).clamp(0.0, 100.0))
+        }
+        (Some(done), _) => format!("{done}"),
+        (None, _) => "…".into(),
+    };
+    let message = params["message"].as_str().unwrap_or_default();
+    in_one_line(&format!("{count}  {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn k7_progress_is_a_share_or_a_count() {
+        for (params, line) in [
+            (
+                json!({"progress": 1, "total": 4, "message": "one"}),
+                "25%  one",
+            ),
+            (json!({"progress": 9, "total": 3}), "100%"),
+            (
+                json!({"progress": 7, "message": "a\u{1b}[2J\nb"}),
+                "7  a\\u001b[2J | b",
+            ),
+            (json!({"progress": 1, "total": 0}), "1"),
+            (json!({}), "…"),
+        ] {
+            assert_eq!(told(&params), line);
+        }
+    }
+}

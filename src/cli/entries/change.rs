@@ -1,0 +1,162 @@
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::find;
+use super::show::given;
+use super::{BindArgs, CreateArgs, RmArgs, RotateArgs, SwitchArgs, UnbindArgs};
+use crate::cli::failure::Failure;
+use crate::cli::out::{Out, confirm};
+use crate::cli::remote::Remote;
+use crate::cli::servers::text;
+use crate::cli::table::in_one_line;
+
+type Environment = BTreeMap<String, String>;
+
+/// Whose the records are that the admin token makes.
+const ADMIN: &str = "admin";
+
+fn called(entry: &Value) -> String {
+    let id = text(entry, "mcp_instance_id");
+    format!("entry {id} {}", in_one_line(text(entry, "name")))
+}
+
+fn count(tools: usize) -> String {
+    let s = if tools == 1 { "" } else { "s" };
+    format!("{tools} tool{s}")
+}
+
+pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let bindings = find::bindings(&remote, ADMIN, &args.tools, &args.names).await?;
+    let tools = bindings.len();
+    let mut new = json!({"name": args.name, "bindings": bindings});
+    if let Some(expires) = args.expires {
+        new["expires_at"] = json!(expires);
+    }
+    let path = format!("{}/with_bindings", find::ENTRIES);
+    let answer = remote.post(&path, &new).await?;
+    if args.ask.json {
+        out.json(&answer);
+    } else {
+        out.line(&format!("{}: made, with {}", called(&answer), count(tools)));
+        given(&answer, &remote, &mut out);
+    }
+    out.done(ExitCode::SUCCESS)
+}
+
+pub async fn rotate(args: &RotateArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let entry = find::entry(&remote, &args.entry).await?;
+    let body = match args.expires {
+        Some(expires) => json!({"expires_at": expires}),
+        None => json!({}),
+    };
+    let path = format!("{}/rotate_key", find::path(&entry));
+    let answer = remote.post(&path, &body).await?;
+    if args.ask.json {
+        out.json(&answer);
+    } else {
+        out.line(&format!(
+            "{}: has a new key, and the old one opens nothing any more",
+            called(&answer)
+        ));
+        given(&answer, &remote, &mut out);
+    }
+    out.done(ExitCode::SUCCESS)
+}
+
+pub async fn bind(args: &BindArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let entry = find::entry(&remote, &args.entry).await?;
+    let owner = text(&entry, "user_id");
+    let bindings = find::bindings(&remote, owner, &args.tools, &args.names).await?;
+    let path = format!("{}/bindings", find::path(&entry));
+    let answer = remote.post(&path, &json!({"bindings": bindings})).await?;
+    if args.ask.json {
+        out.json(&answer);
+    } else {
+        let tools = count(bindings.len());
+        out.line(&format!("{}: bound {tools}", called(&entry)));
+    }
+    out.done(ExitCode::SUCCESS)
+}
+
+pub async fn unbind(args: &UnbindArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let entry = find::entry(&remote, &args.entry).await?;
+    let bound = find::bound(&remote, &entry, &args.tools).await?;
+    for tool in &bound {
+        let path = binding(&entry, tool);
+        remote.ask(Method::DELETE, &path, None).await?;
+    }
+    if args.ask.json {
+        out.json(&json!({"unbound": bound}));
+    } else {
+        let tools = count(bound.len());
+        out.line(&format!("{}: took {tools} from it", called(&entry)));
+    }
+    out.done(ExitCode::SUCCESS)
+}
+
+fn binding(entry: &Value, tool: &Value) -> String {
+    format!("{}/bindings/{}", find::path(entry), tool["tool_id"])
+}
+
+pub async fn switch(
+    args: &SwitchArgs,
+    environment: &Environment,
+    on: bool,
+) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let entry = find::entry(&remote, &args.entry).await?;
+    let body = json!({"status": on});
+    let word = if on { "enabled" } else { "disabled" };
+    if args.tools.is_empty() {
+        let path = find::path(&entry);
+        let answer = remote.ask(Method::PATCH, &path, Some(&body)).await?;
+        match args.ask.json {
+            true => out.json(&answer),
+            false => out.line(&format!("{}: {word}", called(&entry))),
+        }
+        return out.done(ExitCode::SUCCESS);
+    }
+    let mut answers = Vec::new();
+    for tool in find::bound(&remote, &entry, &args.tools).await? {
+        let path = binding(&entry, &tool);
+        answers.push(remote.ask(Method::PATCH, &path, Some(&body)).await?);
+    }
+    match args.ask.json {
+        true => out.json(&Value::Array(answers)),
+        false => {
+            let tools = count(answers.len());
+            out.line(&format!("{}: {tools} {word}", called(&entry)));
+        }
+    }
+    out.done(ExitCode::SUCCESS)
+}
+
+pub async fn rm(args: &RmArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let entry = find::entry(&remote, &args.entry).await?;
+    let question = format!("Remove {}? Its key opens nothing then.", called(&entry));
+    if !confirm(&question, args.yes)? {
+        return out.done(ExitCode::FAILURE);
+    }
+    remote
+        .ask(Method::DELETE, &find::path(&entry), None)
+        .await?;
+    match args.ask.json {
+        true => out.json(&json!({"id": entry["id"], "removed": true})),
+        false => out.line(&format!("{}: removed", called(&entry))),
+    }
+    out.done(ExitCode::SUCCESS)
+}

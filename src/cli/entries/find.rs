@@ -1,0 +1,167 @@
+//! Which entry and which tools are meant, by what people call them.
+
+use serde_json::{Value, json};
+
+use crate::cli::failure::Failure;
+use crate::cli::out::note;
+use crate::cli::remote::Remote;
+use crate::cli::servers::{path_of, text};
+use crate::store::KEY_PREFIX;
+
+pub const ENTRIES: &str = "/api/v1/mcp_v2";
+const TOOLS: &str = "/api/v1/tools";
+/// Records asked for at a time, and how often.
+const PAGE: usize = 1000;
+const PAGES: usize = 1000;
+
+/// All of a list.
+pub async fn all(remote: &Remote, path: &str) -> Result<Vec<Value>, Failure> {
+    let mut all = Vec::new();
+    for _ in 0..PAGES {
+        let skip = all.len();
+        let asked = format!("{path}?skip={skip}&limit={PAGE}");
+        let mut page = remote.get(&asked).await?;
+        let Value::Array(items) = page["items"].take() else {
+            break;
+        };
+        let count = items.len();
+        all.extend(items);
+        if count < PAGE {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// An entry by its id or its name.
+pub async fn entry(remote: &Remote, typed: &str) -> Result<Value, Failure> {
+    if typed.starts_with(KEY_PREFIX) {
+        return Err(Failure::usage(
+            "name the entry by its name or id, not by its key: see `portway entries ls`",
+        ));
+    }
+    let entries = all(remote, ENTRIES).await?;
+    let (by_id, named): (Vec<Value>, Vec<Value>) = entries
+        .into_iter()
+        .filter(|entry| text(entry, "name") == typed || text(entry, "mcp_instance_id") == typed)
+        .partition(|entry| text(entry, "mcp_instance_id") == typed);
+    match (by_id.into_iter().next(), named.as_slice()) {
+        (Some(entry), _) => Ok(entry),
+        (None, [only]) => Ok(only.clone()),
+        (None, []) => Err(Failure::other(format!(
+            "there is no entry {typed:?}: see `portway entries ls`"
+        ))),
+        (None, several) => {
+            let ids: Vec<&str> = several
+                .iter()
+                .map(|one| text(one, "mcp_instance_id"))
+                .collect();
+            Err(Failure::usage(format!(
+                "several entries are called {typed:?}; name one by its id: {}",
+                ids.join(", ")
+            )))
+        }
+    }
+}
+
+/// Where an entry is in the API.
+pub fn path(entry: &Value) -> String {
+    format!("{ENTRIES}/{}", text(entry, "mcp_instance_id"))
+}
+
+/// The records of tools given as `server:tool`, made where they are missing;
+/// as bindings.
+pub async fn bindings(
+    remote: &Remote,
+    owner: &str,
+    tools: &[String],
+    names: &[String],
+) -> Result<Vec<Value>, Failure> {
+    if !names.is_empty() && names.len() != tools.len() {
+        return Err(Failure::usage(format!(
+            "--as: give one name for each tool, in their order: {} tools, {} names",
+            tools.len(),
+            names.len()
+        )));
+    }
+    let keys: Vec<(&str, &str)> = tools
+        .iter()
+        .map(|tool| key(tool))
+        .collect::<Result<_, _>>()?;
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = all(remote, TOOLS).await?;
+    let mut bindings = Vec::new();
+    for (at, (server, tool)) in keys.into_iter().enumerate() {
+        let name = names.get(at).map_or(tool, String::as_str);
+        let same = |record: &&Value| {
+            let is = |member: &str, wanted: &str| text(record, member) == wanted;
+            is("server", server) && is("tool", tool) && is("name", name) && is("user_id", owner)
+        };
+        let id = match known.iter().find(same) {
+            Some(record) => record["id"].clone(),
+            None => {
+                doubt(remote, server, tool).await?;
+                let new = json!({"name": name, "server": server, "tool": tool});
+                remote.post(TOOLS, &new).await?["id"].take()
+            }
+        };
+        bindings.push(json!({"tool_id": id, "status": true}));
+    }
+    Ok(bindings)
+}
+
+fn key(typed: &str) -> Result<(&str, &str), Failure> {
+    match typed.split_once(':') {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok((server, tool)),
+        _ => Err(Failure::usage(format!("`{typed}` is not server:tool"))),
+    }
+}
+
+/// A tool may be bound before it is there; but most often that is a slip.
+async fn doubt(remote: &Remote, server: &str, tool: &str) -> Result<(), Failure> {
+    let listed = match remote.get(&format!("{}/tools", path_of(server))).await {
+        Err(Failure::Refused { message, .. }) => {
+            note(&format!("{message}; bound all the same"));
+            return Ok(());
+        }
+        listed => listed?,
+    };
+    let mut listed = listed.as_array().into_iter().flatten();
+    if !listed.any(|known| known["name"] == tool) {
+        note(&format!(
+            "{server:?} has no tool {tool:?} at the moment; bound all the same"
+        ));
+    }
+    Ok(())
+}
+
+/// The tools of an entry that are meant: `server:tool`, or its own name.
+pub async fn bound(
+    remote: &Remote,
+    entry: &Value,
+    typed: &[String],
+) -> Result<Vec<Value>, Failure> {
+    let path = format!("{}/bindings", path(entry));
+    let mut answer = remote.get(&path).await?;
+    let Value::Array(all) = answer["items"].take() else {
+        return Ok(Vec::new());
+    };
+    let mut meant = Vec::new();
+    for typed in typed {
+        let fits = |bound: &&Value| {
+            let key = format!("{}:{}", text(bound, "server"), text(bound, "tool"));
+            key == *typed || text(bound, "name") == typed
+        };
+        let before = meant.len();
+        meant.extend(all.iter().filter(fits).cloned());
+        if meant.len() == before {
+            return Err(Failure::other(format!(
+                "the entry has no tool {typed:?}: see `portway entries show {}`",
+                text(entry, "mcp_instance_id")
+            )));
+        }
+    }
+    Ok(meant)
+}

@@ -1,0 +1,138 @@
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::OneArgs;
+use super::find::{self, ENTRIES};
+use crate::cli::failure::Failure;
+use crate::cli::out::{Out, Tint, note};
+use crate::cli::remote::{AskArgs, Remote};
+use crate::cli::servers::text;
+use crate::cli::table::{Cell, Table, in_one_line};
+
+pub async fn ls(
+    args: &AskArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.remote, environment)?;
+    let mut out = Out::new(environment);
+    let entries = find::all(&remote, ENTRIES).await?;
+    if args.json {
+        let total = entries.len();
+        out.json(&json!({"items": entries, "total": total}));
+    } else if entries.is_empty() {
+        note("no entries yet: make one with `portway entries create NAME --tool server:tool`");
+    } else {
+        let mut table = Table::new(["ID", "NAME", "STATUS", "KEY", "LAST USED", "EXPIRES"]);
+        for entry in &entries {
+            let key = &entry["key"];
+            table.row([
+                text(entry, "mcp_instance_id").into(),
+                text(entry, "name").into(),
+                status(&entry["status"]),
+                text(key, "hint").into(),
+                text(key, "last_used_at").into(),
+                text(key, "expires_at").into(),
+            ]);
+        }
+        table.print(&mut out);
+    }
+    out.done(ExitCode::SUCCESS)
+}
+
+fn status(value: &Value) -> Cell {
+    match value.as_bool() {
+        Some(true) => Cell::new("enabled", Tint::Good),
+        _ => Cell::new("disabled", Tint::Faint),
+    }
+}
+
+pub async fn one(
+    args: &OneArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let mut entry = find::entry(&remote, &args.entry).await?;
+    let path = format!("{}/bindings", find::path(&entry));
+    let bound = remote.get(&path).await?["items"].take();
+    if args.ask.json {
+        entry["bindings"] = bound;
+        out.json(&entry);
+        return out.done(ExitCode::SUCCESS);
+    }
+    let key = &entry["key"];
+    let on = entry["status"] == true;
+    for (label, value) in [
+        ("id", text(&entry, "mcp_instance_id")),
+        ("name", text(&entry, "name")),
+        ("status", if on { "enabled" } else { "disabled" }),
+        ("key", text(key, "hint")),
+        ("made", text(&entry, "created_at")),
+        ("expires", text(key, "expires_at")),
+        ("last used", text(key, "last_used_at")),
+    ] {
+        if !value.is_empty() {
+            let label = out.paint(Tint::Strong, &format!("{label:10}"));
+            out.line(&format!("{label}{}", in_one_line(value)));
+        }
+    }
+    let bound = bound.as_array().map_or(&[][..], Vec::as_slice);
+    if bound.is_empty() {
+        note("it has no tools: give it some with `portway entries bind`");
+        return out.done(ExitCode::SUCCESS);
+    }
+    out.line("");
+    let mut table = Table::new(["NAME", "STATUS", "TOOL"]);
+    for tool in bound {
+        let key = format!("{}:{}", text(tool, "server"), text(tool, "tool"));
+        table.row([
+            text(tool, "name").into(),
+            status(&tool["status"]),
+            key.into(),
+        ]);
+    }
+    table.print(&mut out);
+    out.done(ExitCode::SUCCESS)
+}
+
+/// A key that was just given out: this is the only time it is seen.
+pub fn given(answer: &Value, remote: &Remote, out: &mut Out) {
+    let (key, base) = (text(answer, "api_key"), remote.url());
+    if key.is_empty() {
+        return;
+    }
+    let name: String = text(answer, "name")
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let name = match name.trim_matches('-') {
+        "" => "portway",
+        name => name,
+    };
+    let settings = json!({"mcpServers": {name: {
+        "type": "http",
+        "url": format!("{base}/mcp"),
+        "headers": {"Authorization": format!("Bearer {key}")},
+    }}});
+    let rows = [
+        ("key", key.to_owned()),
+        ("url", format!("{base}{}", text(answer, "url"))),
+        ("", String::new()),
+        (
+            "Claude Code",
+            format!(
+                "claude mcp add --transport http {name} {base}/mcp \
+                 --header \"Authorization: Bearer {key}\""
+            ),
+        ),
+        ("a JSON file", settings.to_string()),
+        ("a command", format!("portway connect --entry {key}")),
+    ];
+    out.line("Its key is shown this once; only a digest of it is kept.\n");
+    for (label, value) in rows {
+        let label = out.paint(Tint::Strong, &format!("{label:13}"));
+        out.line(format!("{label}{}", in_one_line(&value)).trim_end());
+    }
+}

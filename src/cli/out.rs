@@ -1,0 +1,213 @@
+//! What a command prints, for a person or for a program: stdout that may be
+//! closed early, colours only where somebody sees them, questions only where
+//! somebody can answer.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+use super::failure::Failure;
+use crate::upstream::printable;
+
+/// What a colour is to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tint {
+    #[default]
+    Plain,
+    Strong,
+    Faint,
+    Good,
+    Busy,
+    Bad,
+}
+
+impl Tint {
+    fn code(self) -> &'static str {
+        match self {
+            Tint::Plain => "",
+            Tint::Strong => "1",
+            Tint::Faint => "2",
+            Tint::Good => "32",
+            Tint::Busy => "33",
+            Tint::Bad => "31",
+        }
+    }
+
+    /// Of a server's status.
+    pub fn of_status(status: &str) -> Tint {
+        match status {
+            "connected" => Tint::Good,
+            "connecting" => Tint::Busy,
+            "error" => Tint::Bad,
+            _ => Tint::Faint,
+        }
+    }
+}
+
+/// Stdout. A reader who has left (`| head`) is no failure: from then on
+/// nothing is written, and what the command does goes on.
+pub struct Out {
+    terminal: bool,
+    coloured: bool,
+    closed: bool,
+    fault: Option<std::io::Error>,
+}
+
+impl Out {
+    pub fn new(environment: &BTreeMap<String, String>) -> Out {
+        let terminal = std::io::stdout().is_terminal();
+        Out {
+            terminal,
+            coloured: terminal && wants_colour(environment),
+            closed: false,
+            fault: None,
+        }
+    }
+
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// The columns a line may have; none where nobody looks at it.
+    pub fn width(&self) -> Option<usize> {
+        let size = terminal_size::terminal_size_of(std::io::stdout());
+        size.map(|(width, _)| usize::from(width.0))
+            .filter(|width| self.terminal && *width > 0)
+    }
+
+    pub fn paint(&self, tint: Tint, text: &str) -> String {
+        match tint {
+            Tint::Plain => text.to_owned(),
+            _ if !self.coloured || text.is_empty() => text.to_owned(),
+            tint => format!("\u{1b}[{}m{text}\u{1b}[0m", tint.code()),
+        }
+    }
+
+    /// One line, of text that is safe to show.
+    pub fn line(&mut self, text: &str) {
+        self.write(format!("{text}\n").as_bytes());
+    }
+
+    pub fn json(&mut self, value: &Value) {
+        self.line(&safe(&format!("{value:#}")));
+    }
+
+    /// JSON that may be one line among many.
+    pub fn json_line(&mut self, json: &str) {
+        self.line(&printable(json));
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) {
+        if self.closed || self.fault.is_some() {
+            return;
+        }
+        let mut stdout = std::io::stdout().lock();
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => self.closed = true,
+            Err(error) => self.fault = Some(error),
+            Ok(()) => {}
+        }
+    }
+
+    /// Whether anybody may still be reading. One who waits for more to write
+    /// would not notice otherwise.
+    pub fn is_read(&self) -> bool {
+        !self.closed && self.fault.is_none() && !hung_up()
+    }
+
+    pub fn done(self, code: ExitCode) -> Result<ExitCode, Failure> {
+        match self.fault {
+            Some(error) => Err(Failure::other(format!("cannot write to stdout: {error}"))),
+            None => Ok(code),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn hung_up() -> bool {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+    let stdout = std::io::stdout();
+    let mut watched = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let polled = poll(&mut watched, PollTimeout::ZERO);
+    let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
+    polled.is_ok() && watched[0].revents().is_some_and(|now| now.intersects(gone))
+}
+
+#[cfg(not(unix))]
+fn hung_up() -> bool {
+    false
+}
+
+fn wants_colour(environment: &BTreeMap<String, String>) -> bool {
+    let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Text of any number of lines, none of which steers a terminal. Of JSON it
+/// leaves JSON: what is escaped stands in strings, and is escaped as there.
+pub fn safe(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    lines.join("\n")
+}
+
+/// A remark beside what is printed.
+pub fn note(text: &str) {
+    for line in text.lines() {
+        let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));
+    }
+}
+
+/// Whether there is somebody to ask.
+pub fn is_attended() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks before something is lost. Who cannot be asked has to say `--yes`.
+pub fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
+    if yes {
+        return Ok(true);
+    }
+    if !is_attended() {
+        return Err(Failure::usage(format!(
+            "{question} There is no terminal to ask on: say --yes if you mean it"
+        )));
+    }
+    let mut stderr = std::io::stderr();
+    let _ = write!(stderr, "{} [y/N] ", printable(question));
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.map_err(|error| Failure::other(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(
+        answer.trim().to_lowercase().as_str(),
+        "y" | "yes" | "是"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k7_colours_are_left_out_where_asked() {
+        let env = |pairs: &[(&str, &str)]| {
+            let owned = pairs.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+            wants_colour(&owned.collect())
+        };
+        assert!(env(&[]));
+        assert!(env(&[("NO_COLOR", ""), ("TERM", "xterm")]));
+        assert!(!env(&[("NO_COLOR", "1")]));
+        assert!(!env(&[("TERM", "dumb")]));
+    }
+
+    #[test]
+    fn k7_safe_json_is_the_same_json() {
+        let value = serde_json::json!({"a": "\u{1b}[31m\u{9b}\u{202e}\u{7f}ok"});
+        let text = safe(&format!("{value:#}"));
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
+        assert!(!text.contains('\u{202e}'));
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+}

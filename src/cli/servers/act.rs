@@ -1,0 +1,155 @@
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use futures_util::StreamExt;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{path_of, text, told};
+use crate::cli::failure::{self, Failure};
+use crate::cli::out::{Out, Tint, confirm, note};
+use crate::cli::remote::{AskArgs, Remote};
+use crate::cli::table::in_one_line;
+
+/// Portway answers a start or an end within half a minute, whatever came of
+/// it; this is a bound for the way.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Servers that are asked for at once.
+const TOGETHER: usize = 8;
+
+#[derive(Debug, Args)]
+pub struct ActArgs {
+    /// Which servers
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct RmArgs {
+    /// Which servers
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+pub fn start(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(act(args, environment, "start", "connected"))
+}
+
+pub fn stop(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(act(args, environment, "stop", "disconnected"))
+}
+
+pub fn restart(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(act(args, environment, "restart", "connected"))
+}
+
+/// Each on its own: one that fails leaves the others alone.
+async fn act(
+    args: &ActArgs,
+    environment: &BTreeMap<String, String>,
+    verb: &str,
+    wanted: &str,
+) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let mut answers = futures_util::stream::iter(&args.names)
+        .map(async |name| {
+            let path = format!("{}/{verb}", path_of(name));
+            let asked = remote.ask_within(PATIENCE, Method::POST, &path, None);
+            (name, asked.await)
+        })
+        .buffered(TOGETHER);
+    let (mut records, mut failed) = (Vec::new(), false);
+    while let Some((name, answer)) = answers.next().await {
+        let record = match answer {
+            Ok(record) => record,
+            Err(Failure::Refused { code, message, .. }) => {
+                failed = true;
+                note(&format!("{name}: {message}"));
+                records.push(refused(name, &code, &message));
+                continue;
+            }
+            // The others would hear the same.
+            Err(failure) => return Err(failure),
+        };
+        let fits = record["status"] == wanted;
+        failed |= !fits;
+        if !args.ask.json {
+            tell(&record, fits, &mut out);
+        }
+        records.push(record);
+    }
+    if args.ask.json {
+        out.json(&Value::Array(records));
+    }
+    out.done(ExitCode::from(u8::from(failed)))
+}
+
+fn tell(record: &Value, fits: bool, out: &mut Out) {
+    let name = in_one_line(text(record, "name"));
+    match fits {
+        true => {
+            let tint = Tint::of_status(text(record, "status"));
+            let status = out.paint(tint, &in_one_line(&told(record)));
+            out.line(&format!("{name}: {status}"));
+        }
+        false => note(&format!("{name}: {}", told(record))),
+    }
+}
+
+fn refused(name: &str, code: &str, message: &str) -> Value {
+    json!({"name": name, "error": {"code": code, "message": message}})
+}
+
+pub fn rm(args: &RmArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(async {
+        let remote = Remote::new(&args.ask.remote, environment)?;
+        let mut out = Out::new(environment);
+        let (mut gone, mut failed) = (Vec::new(), false);
+        for name in &args.names {
+            match remove(&remote, name, args.yes).await {
+                Ok(true) => {
+                    if !args.ask.json {
+                        out.line(&format!("{}: removed", in_one_line(name)));
+                    }
+                    gone.push(json!({"name": name, "removed": true}));
+                }
+                Ok(false) => failed = true,
+                Err(Failure::Refused { code, message, .. }) => {
+                    failed = true;
+                    note(&format!("{name}: {message}"));
+                    gone.push(refused(name, &code, &message));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        if args.ask.json {
+            out.json(&Value::Array(gone));
+        }
+        out.done(ExitCode::from(u8::from(failed)))
+    })
+}
+
+async fn remove(remote: &Remote, name: &str, yes: bool) -> Result<bool, Failure> {
+    let record = remote.get(&path_of(name)).await?;
+    let question = format!(
+        "Remove the server {} from {}?",
+        text(&record, "name"),
+        text(&record, "source")
+    );
+    if !confirm(&question, yes)? {
+        return Ok(false);
+    }
+    let path = path_of(text(&record, "id"));
+    let asked = remote.ask_within(PATIENCE, Method::DELETE, &path, None);
+    asked.await.map(|_| true)
+}

@@ -1,0 +1,179 @@
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::{path_of, text, told};
+use crate::cli::failure::{self, Failure};
+use crate::cli::out::{Out, Tint, note};
+use crate::cli::remote::{AskArgs, Remote};
+use crate::cli::table::in_one_line;
+use crate::config::Secret;
+use crate::config::settings::duration;
+
+/// Longer than Portway itself waits for a server by default: it says then
+/// what is wrong.
+const WAIT: Duration = Duration::from_secs(75);
+const PAUSE: Duration = Duration::from_millis(150);
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "portway add [OPTIONS] NAME -- COMMAND [ARGS]...\n       \
+                      portway add [OPTIONS] NAME URL"
+)]
+pub struct AddArgs {
+    /// What it is to be called
+    name: String,
+    /// Where it is, if it is not a command
+    url: Option<String>,
+    /// An environment variable of the command; ${VAR} is filled in at its
+    /// start, which keeps secrets out of the file
+    #[arg(long, value_name = "NAME=VALUE", value_parser = hidden)]
+    env: Vec<Secret>,
+    /// A header of every request to the URL
+    #[arg(long, value_name = "NAME=VALUE", value_parser = hidden)]
+    header: Vec<Secret>,
+    /// Where the command runs [default: the project]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// The limit of one call, such as 30s or 2m [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// The URL speaks the old HTTP+SSE
+    #[arg(long)]
+    sse: bool,
+    /// Only write it down
+    #[arg(long)]
+    no_start: bool,
+    /// Do not wait until it is connected or has failed
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    ask: AskArgs,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// What clap would repeat in its complaints, and must not.
+fn hidden(text: &str) -> Result<Secret, Infallible> {
+    Ok(Secret::new(text))
+}
+
+pub fn add(args: &AddArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(async {
+        let definition = definition(args)?;
+        let remote = Remote::new(&args.ask.remote, environment)?;
+        let mut out = Out::new(environment);
+        let mut record = remote.post("/api/mcp/servers", &definition).await?;
+        let waits = !args.no_start && !args.no_wait;
+        if waits {
+            record = settled(&remote, record).await?;
+        }
+        let fits = !waits || record["status"] == "connected";
+        let name = in_one_line(text(&record, "name"));
+        if args.ask.json {
+            out.json(&record);
+        } else if fits {
+            let tint = Tint::of_status(text(&record, "status"));
+            let status = out.paint(tint, &in_one_line(&told(&record)));
+            let source = in_one_line(text(&record, "source"));
+            out.line(&format!("{name}: added to {source}, {status}"));
+        }
+        if !fits {
+            note(&format!("{name}: {}", told(&record)));
+            note(&format!(
+                "it stays in {}; see `portway logs {name}`, or take it out with `portway rm {name}`",
+                text(&record, "source")
+            ));
+        }
+        out.done(ExitCode::from(u8::from(!fits)))
+    })
+}
+
+/// The record once the start has come to something, or as it is after a
+/// while.
+async fn settled(remote: &Remote, mut record: Value) -> Result<Value, Failure> {
+    let path = path_of(text(&record, "id"));
+    let started = Instant::now();
+    while record["status"] == "connecting" && started.elapsed() < WAIT {
+        tokio::time::sleep(PAUSE).await;
+        record = remote.get(&path).await?;
+    }
+    Ok(record)
+}
+
+fn definition(args: &AddArgs) -> Result<Value, Failure> {
+    let mut fields = Map::new();
+    fields.insert("name".into(), json!(args.name));
+    match (&args.url, args.command.split_first()) {
+        (None, Some((command, rest))) => {
+            if !args.header.is_empty() || args.sse {
+                return Err(Failure::usage("--header and --sse are for a URL"));
+            }
+            fields.insert("command".into(), json!(command));
+            fields.insert("args".into(), json!(rest));
+            fields.insert("env".into(), pairs("--env", &args.env)?);
+            if let Some(cwd) = &args.cwd {
+                fields.insert("cwd".into(), json!(absolute(cwd)));
+            }
+        }
+        (Some(url), None) if is_url(url) => {
+            if !args.env.is_empty() || args.cwd.is_some() {
+                return Err(Failure::usage("--env and --cwd are for a command"));
+            }
+            let kind = if args.sse { "sse" } else { "http" };
+            fields.insert("type".into(), json!(kind));
+            fields.insert("url".into(), json!(url));
+            fields.insert("headers".into(), pairs("--header", &args.header)?);
+        }
+        _ => {
+            let name = &args.name;
+            return Err(Failure::usage(format!(
+                "say what it is: `portway add {name} -- COMMAND ARGS`, \
+                 or `portway add {name} https://…`"
+            )));
+        }
+    }
+    if let Some(timeout) = args.timeout {
+        let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        fields.insert("timeout".into(), json!(millis));
+    }
+    if args.no_start {
+        fields.insert("autoStart".into(), json!(false));
+    }
+    Ok(Value::Object(fields))
+}
+
+fn is_url(text: &str) -> bool {
+    // `${HOST}/mcp` is one as soon as it is filled in.
+    text.starts_with("https://") || text.starts_with("http://") || text.starts_with("${")
+}
+
+/// A person means the directory seen from here, Portway runs elsewhere.
+fn absolute(dir: &str) -> String {
+    if dir.starts_with("${") {
+        return dir.to_owned();
+    }
+    let path = std::path::absolute(Path::new(dir));
+    path.map_or_else(|_| dir.to_owned(), |path| path.display().to_string())
+}
+
+/// Never repeats a value.
+fn pairs(option: &str, given: &[Secret]) -> Result<Value, Failure> {
+    let mut pairs = Map::new();
+    for pair in given {
+        let Some((name, value)) = pair.expose().split_once('=').filter(|(n, _)| !n.is_empty())
+        else {
+            return Err(Failure::usage(format!("{option}: must be NAME=VALUE")));
+        };
+        if pairs.insert(name.to_owned(), json!(value)).is_some() {
+            return Err(Failure::usage(format!("{option}: {name} is given twice")));
+        }
+    }
+    Ok(Value::Object(pairs))
+}

@@ -1,0 +1,138 @@
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{list, path_of, text};
+use crate::cli::failure;
+use crate::cli::out::{Out, Tint, note, safe};
+use crate::cli::remote::{AskArgs, Remote};
+use crate::cli::table::{Cell, Table};
+use crate::cli::when;
+
+#[derive(Debug, Args)]
+pub struct LsArgs {
+    /// Only this server, with all that is known of it
+    name: Option<String>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+pub fn ls(args: &LsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(async {
+        let remote = Remote::new(&args.ask.remote, environment)?;
+        let mut out = Out::new(environment);
+        if let Some(name) = &args.name {
+            let record = remote.get(&path_of(name)).await?;
+            match args.ask.json {
+                true => out.json(&record),
+                false => details(&record, &mut out),
+            }
+            return out.done(ExitCode::SUCCESS);
+        }
+        let servers = list(&remote).await?;
+        if args.ask.json {
+            out.json(&Value::Array(servers));
+        } else if servers.is_empty() {
+            note("no servers yet: add one with `portway add NAME -- COMMAND`");
+        } else {
+            table(&servers).print(&mut out);
+        }
+        out.done(ExitCode::SUCCESS)
+    })
+}
+
+fn table(servers: &[Value]) -> Table<7> {
+    let mut table = Table::new([
+        "NAME",
+        "STATUS",
+        "ERA",
+        "TRANSPORT",
+        "TOOLS",
+        "SINCE",
+        "ERROR",
+    ]);
+    for server in servers {
+        let status = text(server, "status");
+        let tools = match status {
+            "connected" => server["toolCount"].to_string(),
+            _ => String::new(),
+        };
+        table.row([
+            text(server, "name").into(),
+            Cell::new(status, Tint::of_status(status)),
+            text(server, "era").into(),
+            text(server, "transport").into(),
+            tools.into(),
+            when::ago(&server["since"]).into(),
+            why(server).into(),
+        ]);
+    }
+    table
+}
+
+/// What is wrong, if anything is.
+fn why(server: &Value) -> String {
+    if let Some(error) = server["error"].as_str() {
+        return error.to_owned();
+    }
+    let problems = server["problems"].as_array().into_iter().flatten();
+    let told = problems.map(|problem| match text(problem, "field") {
+        "" => text(problem, "message").to_owned(),
+        field => format!("{field}: {}", text(problem, "message")),
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+fn details(record: &Value, out: &mut Out) {
+    let status = text(record, "status");
+    let since = format!(
+        "{} ({} ago)",
+        when::moment(&record["since"]),
+        when::ago(&record["since"])
+    );
+    let era = match text(record, "protocolVersion") {
+        "" => String::new(),
+        version => format!("{} ({version})", text(record, "era")),
+    };
+    let info = &record["serverInfo"];
+    let is = format!("{} {}", text(info, "name"), text(info, "version"));
+    let number = |member: &str| {
+        record[member]
+            .as_u64()
+            .map_or(String::new(), |n| n.to_string())
+    };
+    let rows = [
+        ("name", text(record, "name").to_owned()),
+        ("id", text(record, "id").to_owned()),
+        ("status", out.paint(Tint::of_status(status), status)),
+        ("since", since),
+        ("error", safe(&why(record))),
+        ("transport", text(record, "transport").to_owned()),
+        ("era", safe(&era)),
+        ("server", safe(is.trim())),
+        ("tools", number("toolCount")),
+        ("pid", number("pid")),
+        ("containment", text(record, "containment").to_owned()),
+        ("restarts", number("restarts")),
+        ("source", safe(text(record, "source"))),
+        ("instructions", safe(text(record, "instructions"))),
+    ];
+    for (label, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
+        told(label, &value, out);
+    }
+    if let Some(config) = record["config"].as_object() {
+        let config = serde_json::to_string_pretty(config).unwrap_or_default();
+        told("config", &safe(&config), out);
+    }
+}
+
+/// Further lines stand below the first.
+fn told(label: &str, value: &str, out: &mut Out) {
+    const WIDTH: usize = 13;
+    let indent = " ".repeat(WIDTH);
+    let label = format!("{label:WIDTH$}");
+    let label = out.paint(Tint::Strong, &label);
+    out.line(&(label + &value.replace('\n', &format!("\n{indent}"))));
+}
