@@ -58,7 +58,7 @@ pub fn main(args: &CallArgs, environment: &BTreeMap<String, String>) -> ExitCode
             outcome = call(args, environment) => outcome,
             interrupted = tokio::signal::ctrl_c() => {
                 interrupted.map_err(Failure::other)?;
-                Progress::new().clear();
+                progress::wipe();
                 note("cancelled");
                 Ok(ExitCode::from(INTERRUPTED))
             }
@@ -87,7 +87,7 @@ async fn call(
     let mut out = Out::new(environment);
     let failed = shown::is_error(&result);
     if args.ask.json {
-        out.json_line(&crate::wire::compact(&result).get());
+        out.json_line(crate::wire::compact(&result).get());
         shown::save(&result, args.output.as_deref())?;
     } else {
         shown::print(&result, args.output.as_deref(), &mut out)?;

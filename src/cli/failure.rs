@@ -91,6 +91,10 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => BAD_USE,
+            // What was typed, judged by Portway.
+            Failure::Refused { status, .. } if *status == StatusCode::UNPROCESSABLE_ENTITY => {
+                BAD_USE
+            }
             Failure::Unreachable { .. } => NOT_RUNNING,
             Failure::Denied { .. } => DENIED,
             Failure::Refused { .. } | Failure::Other(_) => 1,

@@ -204,5 +204,7 @@ fn tell(line: &Value, json: bool, out: &mut Out) {
         "protocol" => out.paint(Tint::Bad, &format!("{stream:8}")),
         _ => safe(&format!("{stream:8}")),
     };
-    out.line(&format!("{when} {from} {}", safe(text(line, "text"))));
+    // A line that only looks like one of another moment is seen for what it is.
+    let said = safe(text(line, "text")).replace('\n', "\n    ");
+    out.line(&format!("{when} {from} {said}"));
 }

@@ -213,7 +213,7 @@ fn table(registry: &Registry, fleet: &Fleet) -> String {
     let snapshot = fleet.snapshot();
     let desired = registry.desired();
     if desired.is_empty() {
-        return "no servers yet: write them into .mcp.json, or POST them to /api/mcp/servers\n"
+        return "no servers yet: `portway add NAME -- COMMAND`, or write them into .mcp.json\n"
             .into();
     }
     // One that is no valid name is shown too, and a terminal must not obey it.

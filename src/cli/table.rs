@@ -7,10 +7,10 @@ const GAP: usize = 2;
 /// A column is not cut below this, whatever the terminal's width.
 const NARROWEST: usize = 8;
 
-#[derive(Default)]
 pub struct Cell {
     text: String,
     tint: Tint,
+    cut: fn(&str, usize) -> String,
 }
 
 impl Cell {
@@ -19,6 +19,15 @@ impl Cell {
         Cell {
             text: in_one_line(text),
             tint,
+            cut: clip,
+        }
+    }
+
+    /// One whose end says as much as its start.
+    pub fn with_end(text: &str) -> Cell {
+        Cell {
+            cut: clip_inside,
+            ..Cell::from(text)
         }
     }
 }
@@ -99,7 +108,7 @@ fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N], out: &Out) -> St
         if end.is_none_or(|end| at > end) {
             break;
         }
-        let text = clip(&cell.text, *room);
+        let text = (cell.cut)(&cell.text, *room);
         line += &out.paint(cell.tint, &text);
         if Some(at) != end {
             let blank = room.saturating_sub(width(&text)) + GAP;
@@ -133,6 +142,23 @@ pub fn clip(text: &str, room: usize) -> String {
     let mut cut: String = text.chars().take_while(fits).collect();
     cut.push('…');
     cut
+}
+
+/// The same, with what is cut off taken from the middle.
+fn clip_inside(text: &str, room: usize) -> String {
+    const WORTH_IT: usize = 24;
+    if width(text) <= room || room < WORTH_IT {
+        return clip(text, room);
+    }
+    let start = clip(text, room / 2);
+    let mut left = room - width(&start);
+    let fits = |c: &char| {
+        let fits = char_width(*c) <= left;
+        left = left.saturating_sub(char_width(*c));
+        fits
+    };
+    let end: Vec<char> = text.chars().rev().take_while(fits).collect();
+    start + &end.into_iter().rev().collect::<String>()
 }
 
 /// Columns of a terminal.
@@ -229,6 +255,11 @@ mod tests {
         assert_eq!(clip("文件系统", 5), "文件…");
         for room in 1..9 {
             assert!(width(&clip("a文b件c系", room)) <= room);
+        }
+        let long = "started with 参数 and ended with exit code 3";
+        assert_eq!(clip_inside(long, 24), "started wit…xit code 3");
+        for room in 1..60 {
+            assert!(width(&clip_inside(long, room)) <= room, "{room}");
         }
     }
 

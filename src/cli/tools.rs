@@ -79,18 +79,15 @@ pub fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> ExitCod
 
 impl ToolsArgs {
     fn wants(&self, tool: &Value) -> bool {
-        let meta = &tool["_meta"];
-        if self
-            .server
-            .as_deref()
-            .is_some_and(|name| meta[SERVER] != name)
-        {
+        let other = |name: &str| tool["_meta"][SERVER] != name;
+        if self.server.as_deref().is_some_and(other) {
             return false;
         }
+        let (server, own) = key(tool);
+        let key = format!("{server}:{own}");
         let hay = [
             name(tool),
-            text(meta, SERVER),
-            text(meta, TOOL),
+            &key,
             text(tool, "title"),
             text(tool, "description"),
         ];

@@ -48,6 +48,7 @@ mod g_rest;
 mod g_secrets;
 mod h_console;
 mod idle;
+mod k_cli;
 mod k_program;
 mod mcp_front;
 mod mix_ups;

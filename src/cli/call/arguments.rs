@@ -116,10 +116,7 @@ fn unknown(name: &str, schema: &Value) -> String {
 
 /// Text as the schema wants it, or what it wants.
 fn value(text: &str, schema: &Value) -> Result<Value, String> {
-    let spelled = |choice: &&Value| match choice {
-        Value::String(choice) => choice == text,
-        other => other.to_string() == text,
-    };
+    let spelled = |choice: &&Value| plain(choice) == text;
     if let Some(choices) = schema["enum"].as_array() {
         let found = choices.iter().find(spelled).cloned();
         let all: Vec<String> = choices.iter().map(plain).collect();

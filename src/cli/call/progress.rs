@@ -50,10 +50,16 @@ impl Progress {
     }
 
     pub fn clear(&mut self) {
-        if self.terminal {
-            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+        if self.drawn.take().is_some() {
+            wipe();
         }
-        self.drawn = None;
+    }
+}
+
+/// Makes room for another line where one of ours may be.
+pub fn wipe() {
+    if std::io::stderr().is_terminal() {
+        let _ = write!(std::io::stderr(), "\r\u{1b}[K");
     }
 }
 

@@ -82,7 +82,7 @@ async fn missing(
             error => format!(": {error}"),
         };
         return Ok(Failure::other(format!(
-            "the server {server:?} is not connected but {status}{why}"
+            "the server {server:?} is not connected, its status is {status}{why}"
         )));
     }
     let low = tool.to_lowercase();

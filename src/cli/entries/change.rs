@@ -28,6 +28,16 @@ fn count(tools: usize) -> String {
     format!("{tools} tool{s}")
 }
 
+/// Two tools of one name are the usual trouble, and have a remedy.
+fn advised(failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused { message, .. } if message.contains("two bound tools") => Failure::usage(
+            format!("{message}: give one of them another name with --as"),
+        ),
+        failure => failure,
+    }
+}
+
 pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
@@ -38,7 +48,7 @@ pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<Exit
         new["expires_at"] = json!(expires);
     }
     let path = format!("{}/with_bindings", find::ENTRIES);
-    let answer = remote.post(&path, &new).await?;
+    let answer = remote.post(&path, &new).await.map_err(advised)?;
     if args.ask.json {
         out.json(&answer);
     } else {
@@ -77,7 +87,8 @@ pub async fn bind(args: &BindArgs, environment: &Environment) -> Result<ExitCode
     let owner = text(&entry, "user_id");
     let bindings = find::bindings(&remote, owner, &args.tools, &args.names).await?;
     let path = format!("{}/bindings", find::path(&entry));
-    let answer = remote.post(&path, &json!({"bindings": bindings})).await?;
+    let body = json!({"bindings": bindings});
+    let answer = remote.post(&path, &body).await.map_err(advised)?;
     if args.ask.json {
         out.json(&answer);
     } else {

@@ -31,7 +31,7 @@ pub async fn ls(
                 text(entry, "mcp_instance_id").into(),
                 text(entry, "name").into(),
                 status(&entry["status"]),
-                text(key, "hint").into(),
+                hint(key).into(),
                 text(key, "last_used_at").into(),
                 text(key, "expires_at").into(),
             ]);
@@ -39,6 +39,11 @@ pub async fn ls(
         table.print(&mut out);
     }
     out.done(ExitCode::SUCCESS)
+}
+
+/// The end of a key, which is all that is known of it.
+fn hint(key: &Value) -> String {
+    format!("…{}", text(key, "hint"))
 }
 
 fn status(value: &Value) -> Cell {
@@ -68,7 +73,7 @@ pub async fn one(
         ("id", text(&entry, "mcp_instance_id")),
         ("name", text(&entry, "name")),
         ("status", if on { "enabled" } else { "disabled" }),
-        ("key", text(key, "hint")),
+        ("key", &hint(key)),
         ("made", text(&entry, "created_at")),
         ("expires", text(key, "expires_at")),
         ("last used", text(key, "last_used_at")),

@@ -29,7 +29,8 @@ pub struct AddArgs {
     /// What it is to be called
     name: String,
     /// Where it is, if it is not a command
-    url: Option<String>,
+    #[arg(value_name = "URL")]
+    place: Option<String>,
     /// An environment variable of the command; ${VAR} is filled in at its
     /// start, which keeps secrets out of the file
     #[arg(long, value_name = "NAME=VALUE", value_parser = hidden)]
@@ -110,7 +111,7 @@ async fn settled(remote: &Remote, mut record: Value) -> Result<Value, Failure> {
 fn definition(args: &AddArgs) -> Result<Value, Failure> {
     let mut fields = Map::new();
     fields.insert("name".into(), json!(args.name));
-    match (&args.url, args.command.split_first()) {
+    match (&args.place, args.command.split_first()) {
         (None, Some((command, rest))) => {
             if !args.header.is_empty() || args.sse {
                 return Err(Failure::usage("--header and --sse are for a URL"));

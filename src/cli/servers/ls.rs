@@ -66,7 +66,7 @@ fn table(servers: &[Value]) -> Table<7> {
             text(server, "transport").into(),
             tools.into(),
             when::ago(&server["since"]).into(),
-            why(server).into(),
+            Cell::with_end(&why(server)),
         ]);
     }
     table
