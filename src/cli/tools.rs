@@ -53,14 +53,16 @@ pub fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> ExitCod
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
         let mut out = Out::new(environment);
-        if let Some(server) = &args.server {
+        let mut answer = listed(&remote, Format::Mcp).await?;
+        retain(&mut answer, |tool| args.wants(tool));
+        let wanted: BTreeSet<String> = each(&answer).map(|tool| name(tool).to_owned()).collect();
+        if let Some(server) = &args.server
+            && wanted.is_empty()
+        {
             // A name that nobody has is a mistake, and not the same as a
             // server without tools.
             remote.get(&path_of(server)).await?;
         }
-        let mut answer = listed(&remote, Format::Mcp).await?;
-        retain(&mut answer, |tool| args.wants(tool));
-        let wanted: BTreeSet<String> = each(&answer).map(|tool| name(tool).to_owned()).collect();
         if let Some(format) = args.format
             && format != Format::Mcp
         {
@@ -102,29 +104,7 @@ impl ToolsArgs {
 
 async fn listed(remote: &Remote, format: Format) -> Result<Value, Failure> {
     let path = format!("/api/mcp/tools?format={}", format.as_str());
-    match remote.get(&path).await {
-        Err(Failure::Refused { status, .. }) if status == 404 && format == Format::Mcp => {
-            gathered(remote).await
-        }
-        answer => answer,
-    }
-}
-
-/// From each server; without the names that models know.
-async fn gathered(remote: &Remote) -> Result<Value, Failure> {
-    let mut tools = Vec::new();
-    for server in super::servers::list(remote).await? {
-        let name = text(&server, "name");
-        let listed = remote.get(&format!("{}/tools", path_of(name))).await?;
-        for tool in listed.as_array().into_iter().flatten() {
-            let mut tool = tool.clone();
-            let own = tool["name"].take();
-            tool["name"] = tool["key"].take();
-            tool["_meta"] = serde_json::json!({SERVER: name, TOOL: own});
-            tools.push(tool);
-        }
-    }
-    Ok(serde_json::json!({"format": "mcp", "tools": tools}))
+    remote.get(&path).await
 }
 
 /// The tools of all servers, as the API lists them: by the names that models

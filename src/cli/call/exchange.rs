@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::progress::Progress;
 use super::target::Target;
 use crate::cli::failure::Failure;
-use crate::cli::remote::{Remote, segment};
+use crate::cli::remote::Remote;
 use crate::wire::header::{encode_value, param_headers, param_values};
 use crate::wire::{MODERN, object, sse};
 
@@ -103,7 +103,7 @@ impl Exchange<'_> {
             id: self.sent,
             method: METHOD,
             params: Params {
-                name: &self.target.tool,
+                name: &self.target.name,
                 arguments: self.arguments,
                 input_responses: answers.responses.as_ref(),
                 request_state: answers.state.as_deref(),
@@ -111,14 +111,13 @@ impl Exchange<'_> {
             },
         };
         let body = serde_json::to_vec(&request).map_err(Failure::other)?;
-        let path = format!("/servers/{}/mcp", segment(&self.target.server));
         let mut head = self
             .remote
-            .request(Method::POST, &path)
+            .request(Method::POST, &self.target.path)
             .header(header::CONTENT_TYPE, "application/json")
             .header("mcp-protocol-version", MODERN)
             .header("mcp-method", METHOD)
-            .header("mcp-name", &*encode_value(&self.target.tool));
+            .header("mcp-name", &*encode_value(&self.target.name));
         for (name, value) in self.mirrored()? {
             head = head.header(name, value);
         }

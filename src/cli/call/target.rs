@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::cli::failure::Failure;
-use crate::cli::remote::Remote;
+use crate::cli::remote::{Remote, segment};
 use crate::cli::servers::{path_of, text};
 use crate::cli::tools;
 
@@ -11,43 +11,64 @@ use crate::cli::tools;
 const TOLD: usize = 10;
 
 pub struct Target {
+    /// Who has it, in words.
     pub server: String,
-    pub tool: String,
+    /// Where it is called, and as what.
+    pub path: String,
+    pub name: String,
     pub schema: Value,
 }
 
 pub async fn find(remote: &Remote, typed: &str) -> Result<Target, Failure> {
-    let (server, tool) = match typed.split_once(':') {
+    match typed.split_once(':') {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
-            (server.to_owned(), tool.to_owned())
+            of_server(remote, server, tool).await
         }
-        Some(_) => return Err(Failure::usage(format!("`{typed}` is not server:tool"))),
-        None => by_name(remote, typed).await?,
+        Some(_) => Err(Failure::usage(format!("`{typed}` is not server:tool"))),
+        None => by_name(remote, typed).await,
+    }
+}
+
+async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<Target, Failure> {
+    let listed = match remote.get(&format!("{}/tools", path_of(server))).await {
+        Ok(Value::Array(tools)) => tools,
+        Ok(_) => Vec::new(),
+        // What is no server of its own may have tools all the same.
+        Err(refused @ Failure::Refused { .. }) => {
+            let tools = tools::all(remote).await?;
+            let found = tools
+                .iter()
+                .find(|known| tools::key(known) == (server, tool));
+            return found.map(on_front).ok_or(refused);
+        }
+        Err(failure) => return Err(failure),
     };
-    let listed = remote.get(&format!("{}/tools", path_of(&server))).await?;
-    let mut listed = match listed {
-        Value::Array(tools) => tools,
-        _ => Vec::new(),
-    };
-    match listed.iter_mut().find(|known| known["name"] == tool) {
+    match listed.iter().find(|known| known["name"] == tool) {
         Some(found) => Ok(Target {
-            schema: found["inputSchema"].take(),
-            server,
-            tool,
+            server: server.to_owned(),
+            path: format!("/servers/{}/mcp", segment(server)),
+            name: tool.to_owned(),
+            schema: found["inputSchema"].clone(),
         }),
-        None => Err(missing(remote, &server, &tool, &listed).await?),
+        None => Err(missing(remote, server, tool, &listed).await?),
+    }
+}
+
+/// As every client of `/mcp` has it.
+fn on_front(tool: &Value) -> Target {
+    Target {
+        server: tools::key(tool).0.to_owned(),
+        path: "/mcp".to_owned(),
+        name: text(tool, "name").to_owned(),
+        schema: tool["inputSchema"].clone(),
     }
 }
 
 /// Of a name as `/mcp` has it, `mcp_<server>_<tool>`.
-async fn by_name(remote: &Remote, typed: &str) -> Result<(String, String), Failure> {
+async fn by_name(remote: &Remote, typed: &str) -> Result<Target, Failure> {
     let tools = tools::all(remote).await?;
-    let both = |tool| {
-        let (server, own) = tools::key(tool);
-        (server.to_owned(), own.to_owned())
-    };
     if let Some(found) = tools.iter().find(|tool| tool["name"] == typed) {
-        return Ok(both(found));
+        return Ok(on_front(found));
     }
     let alike: Vec<String> = tools
         .iter()

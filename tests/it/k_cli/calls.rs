@@ -192,6 +192,21 @@ async fn k7_tools_are_listed_searched_and_handed_over() {
             .all(|tool| tool["_meta"]["portway/server"] == "one"),
         "{json}"
     );
+    for (format, name, schema) in [
+        ("openai", "/function/name", "/function/parameters"),
+        ("anthropic", "/name", "/input_schema"),
+        ("copilot", "/name", "/parameters"),
+        ("mcp", "/name", "/inputSchema"),
+    ] {
+        let args = ["tools", "--search", "one:add", "--format", format];
+        let list = run(&app, &args).await.json();
+        assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+        assert_eq!(list[0].pointer(name), Some(&json!("mcp_one_add")), "{list}");
+        assert!(list[0].pointer(schema).is_some(), "{list}");
+        let whole = run(&app, &[&args[..], &["--json"]].concat()).await.json();
+        assert_eq!(whole["format"], format);
+        assert_eq!(whole["tools"], list);
+    }
     run(&app, &["tools", "--server", "nobody"])
         .await
         .fails(1, "nobody");
