@@ -32,7 +32,7 @@ fi
 fresh() {
     local part=$1
     shift
-    sum=$({ cat "$@"; case $part in node) node --version ;; *) python3 --version ;; esac; } | sha256sum | cut -d' ' -f1)
+    sum=$({ cat "$@"; case $part in node | copilot) node --version ;; *) python3 --version ;; esac; } | sha256sum | cut -d' ' -f1)
     [ "$(cat "$tools/$part/.stamp" 2>/dev/null)" = "$sum" ]
 }
 
@@ -50,6 +50,17 @@ if ! fresh node package.json package-lock.json; then
 fi
 # So that the servers kept here find their packages.
 ln -sfn ../.tools/node/node_modules "$here/node_modules"
+
+# GitHub's Copilot SDK with its runtime, as the adapter's own package asks for it.
+adapter=$(cd ../../adapters/copilot-ts && pwd)
+if ! fresh copilot "$adapter/package-lock.json"; then
+    rm -rf "$tools/copilot"
+    mkdir "$tools/copilot"
+    cp "$adapter/package.json" "$adapter/package-lock.json" "$tools/copilot/"
+    (cd "$tools/copilot" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error)
+    echo "$sum" >"$tools/copilot/.stamp"
+fi
+[ -e "$adapter/node_modules" ] || ln -sfn ../../tests/.tools/copilot/node_modules "$adapter/node_modules"
 
 for version in 1 2 schemathesis; do
     part=python-$version

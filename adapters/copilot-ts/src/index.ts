@@ -1,0 +1,153 @@
+/** All tools of a running Portway as tools of a GitHub Copilot SDK session. */
+
+import type { Tool } from '@github/copilot-sdk';
+
+import { PortwayError, reason } from './error.js';
+import { Portway } from './portway.js';
+import { mergeTools, type Permission, toolsOf } from './tool.js';
+
+export { NameClash, PortwayError, type PortwayErrorCode } from './error.js';
+export { mergeTools, type Permission } from './tool.js';
+
+export interface PortwayOptions {
+  /** Where Portway runs, such as `http://127.0.0.1:7420`. */
+  url: string;
+  /** The admin token, for all tools; or the key of an entry, for those of the entry. */
+  key: string;
+  /** Only what this filter of Portway's lets through. */
+  filter?: string;
+  /** How long a call may take, and a look at the list. Default: 30 seconds. */
+  timeoutMs?: number;
+  /** Your own tools; they come first in `tools`. */
+  own?: readonly Tool[];
+  /** Default: `ask`. */
+  permission?: Permission;
+  /** Called with all tools whenever Portway's have changed. */
+  onChange?: (tools: Tool[]) => void;
+  /** Between two looks whether they have. Default: 2 seconds; at least 100 milliseconds. */
+  pollMs?: number;
+}
+
+export interface PortwayTools {
+  /** Your own and Portway's, as they are now. */
+  readonly tools: Tool[];
+  /** Looks whether there are others; true if so. */
+  refresh(): Promise<boolean>;
+  /** Ends the looking. Tools that a session has can still be called. */
+  close(): void;
+}
+
+/** Where Portway cannot be reached, looks come this far apart at most. */
+const SELDOM = 30_000;
+
+/**
+ * Lists the tools. Rejects with a `PortwayError` where there is no list, or a `NameClash`; calls of
+ * the tools never throw.
+ */
+export async function portwayTools(options: PortwayOptions): Promise<PortwayTools> {
+  const { timeoutMs = 30_000, pollMs = 2000 } = options;
+  for (const [name, value, least] of [['timeoutMs', timeoutMs, 1], ['pollMs', pollMs, 100]] as const) {
+    if (!(value >= least && value <= 0x7fffffff)) {
+      throw new PortwayError('bad_options', `${name}: must be at least ${least}`);
+    }
+  }
+  const following = new Following(options, timeoutMs, pollMs);
+  await following.start();
+  return following;
+}
+
+class Following implements PortwayTools {
+  tools: Tool[] = [];
+  readonly #options: PortwayOptions;
+  readonly #portway: Portway;
+  readonly #timeoutMs: number;
+  readonly #pollMs: number;
+  readonly #closed = new AbortController();
+  #etag: string | null = null;
+  #looking: Promise<boolean> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: PortwayOptions, timeoutMs: number, pollMs: number) {
+    this.#options = options;
+    this.#portway = new Portway(options.url, options.key, options.filter);
+    this.#timeoutMs = timeoutMs;
+    this.#pollMs = pollMs;
+  }
+
+  async start(): Promise<void> {
+    const mcp = await this.#list();
+    this.tools = mergeTools(this.#options.own ?? [], mcp ?? []);
+    if (this.#options.onChange) this.#later(this.#pollMs);
+  }
+
+  /** Those who ask at the same time share one look. */
+  refresh(): Promise<boolean> {
+    this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+    return this.#looking;
+  }
+
+  close(): void {
+    this.#closed.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #look(): Promise<boolean> {
+    const mcp = await this.#list();
+    if (!mcp) return false;
+    const own = this.#options.own ?? [];
+    const taken = new Set(own.map((tool) => tool.name));
+    // A session that runs shall not end for it: the program's own stays.
+    const free = mcp.filter((tool) => !taken.has(tool.name) || warn(`${tool.name} is left out: there is an own one`));
+    this.tools = mergeTools(own, free);
+    return true;
+  }
+
+  /** Nothing where the tools are those of the last time. */
+  async #list(): Promise<Tool[] | undefined> {
+    const question = { path: ['tools'], etag: this.#etag, timeoutMs: this.#timeoutMs, signal: this.#closed.signal };
+    const answer = await this.#portway.ask(question);
+    if (answer.status === 304) return undefined;
+    const calling = {
+      portway: this.#portway,
+      timeoutMs: this.#timeoutMs,
+      permission: this.#options.permission ?? 'ask',
+    };
+    const left = (name: string) => void warn(`"${name}" is no name for a Copilot tool: it is left out`);
+    const tools = toolsOf(answer.body, calling, left);
+    this.#etag = answer.etag;
+    return tools;
+  }
+
+  #later(wait: number): void {
+    if (this.#closed.signal.aborted) return;
+    this.#timer = setTimeout(() => {
+      void this.#poll(wait);
+    }, wait);
+    // A program that has nothing else to do may end.
+    this.#timer.unref();
+  }
+
+  async #poll(waited: number): Promise<void> {
+    let wait = this.#pollMs;
+    try {
+      const changed = await this.refresh();
+      if (changed && !this.#closed.signal.aborted) this.#tell();
+    } catch {
+      wait = Math.max(this.#pollMs, Math.min(waited * 2, SELDOM));
+    }
+    this.#later(wait);
+  }
+
+  #tell(): void {
+    try {
+      this.#options.onChange?.(this.tools);
+    } catch (error) {
+      warn(`onChange: ${reason(error)}`);
+    }
+  }
+}
+
+function warn(text: string): false {
+  process.emitWarning(text, 'PortwayWarning');
+  return false;
+}
