@@ -29,7 +29,9 @@ pub struct App {
     pub store: Arc<dyn Store>,
     pub fleet: Fleet,
     pub admin_token: Secret,
-    seal: Arc<Seal>,
+    gateway: Arc<Gateway>,
+    /// What clients listen to ends with it.
+    closing: CancellationToken,
     keys: Arc<Keys>,
     session_secret: Secret,
     settings: Settings,
@@ -85,12 +87,29 @@ impl App {
             fleet_stop.clone(),
         );
         tokio::spawn(registry::follow(registry.clone(), fleet_stop.clone()));
+        let seal = Arc::new(Seal::new(&secret));
+        let closing = CancellationToken::new();
+        let servers = Servers {
+            registry: registry.clone(),
+            fleet: fleet.clone(),
+        };
+        let control = settings.self_control.then(|| Control::new(servers));
+        let gateway = Gateway::new(
+            fleet.clone(),
+            store.clone(),
+            registry.filters(),
+            control.map(Arc::new),
+            Sessions::new(seal.clone()),
+            seal,
+            closing.clone(),
+        );
         Ok(App {
             registry,
             store,
             fleet,
             admin_token,
-            seal: Arc::new(Seal::new(&secret)),
+            gateway: Arc::new(gateway),
+            closing,
             keys: Arc::new(Keys::new(&secret)),
             session_secret: secret,
             settings,
@@ -104,22 +123,30 @@ impl App {
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let address = listener.local_addr()?;
         let limits = EdgeLimits::from(&self.settings.limits);
-        let control = self.settings.self_control;
-        let control = control.then(|| Control::new(self.servers()));
-        let gateway = Arc::new(Gateway::new(
-            self.fleet.clone(),
-            self.store.clone(),
-            self.registry.filters(),
-            control.map(Arc::new),
-            Sessions::new(self.seal.clone()),
-            self.seal.clone(),
-            stop.clone(),
-        ));
+        let gateway = self.gateway.clone();
         let site = self.site(address, &gateway, &stop)?;
+        let (closing, stopped) = (self.closing.clone(), stop.clone());
+        tokio::spawn(async move {
+            stopped.cancelled().await;
+            closing.cancel();
+        });
         let sessions = gateway.sessions.clone();
         let tended = tokio::spawn(async move { sessions.tend().await });
         http::serve(listener, site, limits, stop).await;
         tended.abort();
+        self.end().await
+    }
+
+    /// For programs that embed Portway: what a client of theirs may see and
+    /// do, whether it is served over HTTP or not.
+    pub fn gateway(&self) -> Arc<Gateway> {
+        self.gateway.clone()
+    }
+
+    /// Ends every server, side by side, and returns when all are gone. What
+    /// [`App::serve`] does at its end.
+    pub async fn end(self) -> anyhow::Result<()> {
+        self.closing.cancel();
         self.registry.close().await;
         self.fleet_stop.cancel();
         self.fleet_task
