@@ -19,6 +19,8 @@
 pub mod app;
 pub mod cli;
 pub mod config;
+#[cfg(feature = "copilot")]
+pub mod copilot;
 pub mod fleet;
 pub mod gateway;
 pub mod http;

@@ -50,6 +50,7 @@ function settings(tools) {
   return {
     tools,
     model: 'fake',
+    modelCapabilities: { supports: { vision: true } },
     provider: { type: 'openai', wireApi: 'completions', baseUrl: model.url, apiKey: 'none' },
     onPermissionRequest(request) {
       asked.push(request);
@@ -107,7 +108,7 @@ test('d8 pictures reach the model and nothing is dropped', { skip, timeout: LIMI
   const { tools } = await portwayTools({ url: portway.url, key: TOKEN, permission: 'readOnlyHint' });
   const session = await client.createSession(settings(tools));
   const said = await say(session, 'call mcp_fs_content {}');
-  for (const part of ['text', 'audio/wav', 'fixture://text', 'embedded']) assert.ok(said.includes(part), `${part}: ${said}`);
+  for (const part of ['text', '[audio: audio/wav', 'fixture://text', 'embedded']) assert.ok(said.includes(part), `${part}: ${said}`);
   const seen = JSON.stringify(model.asked.at(-1));
   assert.ok(seen.includes('iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB'), seen);
   assert.equal(await say(session, 'call mcp_fs_echo {"text":"x"}'), 'it says: x');

@@ -1,0 +1,131 @@
+//! The Portway of this very program.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use github_copilot_sdk::ToolResultExpanded;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+use tokio::sync::Notify;
+
+use super::{Catalog, Listed, Source, SourceError};
+use crate::gateway::format::{self, Format};
+use crate::gateway::{Caller, Gateway, Scope, View};
+
+/// Not all that changes a list is seen in the fleet: filters are edited.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The Portway of this program: all tools, as the admin has them.
+///
+/// Servers that are started as processes stand below a helper, which is this
+/// program's own binary: the first line of `main` must be
+/// `portway::upstream::shim::run_if_asked()`.
+///
+/// ```no_run
+/// # use portway::{app::App, config::settings::Settings};
+/// # async fn example(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
+/// let environment = std::env::vars().collect();
+/// let app = App::start(settings, &environment).await?;
+/// let portway = portway::copilot::Embedded::new(app.gateway());
+/// let tools = portway::copilot::tools(&portway, &Default::default()).await?;
+/// // … a session with these tools …
+/// app.end().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Embedded {
+    gateway: Arc<Gateway>,
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Embedded")
+    }
+}
+
+#[derive(Deserialize)]
+struct List {
+    tools: Vec<Listed>,
+}
+
+impl Embedded {
+    pub fn new(gateway: Arc<Gateway>) -> Embedded {
+        Embedded { gateway }
+    }
+
+    fn look(&self, filter: Option<&str>) -> Result<(Caller, Arc<View>), SourceError> {
+        let caller = Caller {
+            principal: "admin".into(),
+            scope: Scope::Everything {
+                filter: filter.map(Into::into),
+            },
+        };
+        let view = self.gateway.view(&caller);
+        match view.offers("tools/list") {
+            Ok(()) => Ok((caller, view)),
+            Err(error) => Err(SourceError::NotFound(error.message)),
+        }
+    }
+}
+
+/// What we wrote ourselves can be read.
+fn read<T: for<'a> Deserialize<'a>>(text: &[u8]) -> Result<T, SourceError> {
+    serde_json::from_slice(text).map_err(|error| SourceError::Unexpected {
+        url: "this program".into(),
+        reason: error.to_string(),
+    })
+}
+
+#[async_trait]
+impl Source for Embedded {
+    async fn catalog(
+        &self,
+        filter: Option<&str>,
+        known: Option<&str>,
+    ) -> Result<Option<Catalog>, SourceError> {
+        let (_, view) = self.look(filter)?;
+        let list = view.tools_as(Format::Copilot);
+        let tag = String::from_utf8_lossy(&list.tag).into_owned();
+        if known == Some(&*tag) {
+            return Ok(None);
+        }
+        let List { tools } = read(&list.body)?;
+        Ok(Some(Catalog { tag, tools }))
+    }
+
+    async fn call(
+        &self,
+        filter: Option<&str>,
+        name: &str,
+        arguments: &Value,
+    ) -> Result<ToolResultExpanded, SourceError> {
+        let (caller, _) = self.look(filter)?;
+        let arguments = to_raw_value(arguments).map_err(|error| SourceError::Refused {
+            status: 422,
+            message: error.to_string(),
+        })?;
+        let call = self
+            .gateway
+            .call_tool(&caller, name, Format::Copilot, &arguments);
+        let Some(called) = call.await else {
+            return Err(SourceError::NotFound(format!("there is no tool {name:?}")));
+        };
+        let answer = format::answer(Format::Copilot, called.outcome(), None);
+        read(answer.as_ref())
+    }
+
+    async fn watch(&self, news: &Notify) {
+        let mut snapshots = self.gateway.fleet.watch();
+        loop {
+            match tokio::time::timeout(LOOK, snapshots.changed()).await {
+                // It has ended.
+                Ok(Err(_)) => return,
+                Ok(Ok(())) | Err(_) => news.notify_one(),
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! All tools as GitHub Copilot SDK [`Tool`]s (SPEC D8), for programs that
+//! have a Copilot session: those of a [`Running`] Portway, or of one that is
+//! [`Embedded`] in the program.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use github_copilot_sdk::{Client, SessionConfig, Tool};
+//! use portway::copilot::{self, Options, Running};
+//!
+//! # async fn example(client: Client, own: Vec<Tool>) -> Result<(), Box<dyn std::error::Error>> {
+//! let portway = Running::new("http://127.0.0.1:7420", &std::env::var("PORTWAY_ADMIN_TOKEN")?)?;
+//! let options = Options::default();
+//! let tools = copilot::tools(&portway, &options).await?;
+//! let config = SessionConfig::default().with_tools(copilot::merge(own.clone(), tools)?);
+//! let session = Arc::new(client.create_session(config).await?);
+//! // The session's tools change with Portway's, for as long as this lives.
+//! let _following = copilot::follow(&portway, &session, own, options);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A tool never fails the SDK's way, which would hide the reason from the
+//! model: whatever goes wrong is a result of the type `failure` or `timeout`
+//! with its text. Giving a call up, by [`Session::abort`] or otherwise,
+//! cancels it at its server.
+//!
+//! [`Session::abort`]: github_copilot_sdk::session::Session::abort
+
+mod embedded;
+mod follow;
+mod result;
+mod running;
+mod source;
+mod tool;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use github_copilot_sdk::Tool;
+
+pub use embedded::Embedded;
+pub use follow::{Following, follow};
+pub use running::Running;
+pub use source::{Catalog, Listed, Source, SourceError};
+
+/// How tools are offered and called.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How long a call may take, and a look at the list.
+    pub timeout: Duration,
+    /// Only what this filter of Portway's lets through.
+    pub filter: Option<String>,
+    pub permission: Permission,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            timeout: Duration::from_secs(30),
+            filter: None,
+            permission: Permission::Ask,
+        }
+    }
+}
+
+impl Options {
+    pub fn with_timeout(mut self, timeout: Duration) -> Options {
+        self.timeout = timeout;
+        self
+    }
+
+    pub fn with_filter(mut self, filter: impl Into<String>) -> Options {
+        self.filter = Some(filter.into());
+        self
+    }
+
+    pub fn with_permission(mut self, permission: Permission) -> Options {
+        self.permission = permission;
+        self
+    }
+}
+
+/// Which tools are called without the session's permission handler being
+/// asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Permission {
+    /// None.
+    #[default]
+    Ask,
+    /// Those whose server says that they change nothing (`readOnlyHint`).
+    /// That is the server's word: choose it only where all servers are
+    /// trusted.
+    ReadOnlyHint,
+    /// All.
+    Skip,
+}
+
+/// All tools of a source, each with a handler that calls it there.
+pub async fn tools<S>(source: &S, options: &Options) -> Result<Vec<Tool>, SourceError>
+where
+    S: Source + Clone,
+{
+    let look = source.catalog(options.filter.as_deref(), None);
+    match tokio::time::timeout(options.timeout, look).await {
+        Ok(catalog) => Ok(tool::all(source, catalog?.unwrap_or_default(), options)),
+        Err(_) => Err(SourceError::Silent(options.timeout)),
+    }
+}
+
+/// Two tools of one name. The SDK would refuse them, or take the last.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("two tools are called {name:?}: rename your own")]
+pub struct NameClash {
+    pub name: String,
+}
+
+/// The caller's tools, then Portway's. None is replaced: where two have the
+/// same name it is an error that names it.
+pub fn merge(own: Vec<Tool>, mcp: Vec<Tool>) -> Result<Vec<Tool>, NameClash> {
+    let mut all = own;
+    all.extend(mcp);
+    let mut seen = HashSet::new();
+    let twice = all.iter().find(|tool| !seen.insert(tool.name.as_str()));
+    match twice.map(|tool| tool.name.clone()) {
+        Some(name) => Err(NameClash { name }),
+        None => Ok(all),
+    }
+}

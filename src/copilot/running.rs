@@ -1,0 +1,239 @@
+//! A Portway that runs elsewhere, asked over its REST API.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use github_copilot_sdk::ToolResultExpanded;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use url::Url;
+
+use super::{Catalog, Listed, Source, SourceError};
+use crate::http::Outward;
+use crate::wire::sse::Decoder;
+
+/// The longest answer that is taken.
+const LARGEST: usize = 64 * 1024 * 1024;
+/// An event is a record of one server at most, but for the first.
+const LARGEST_EVENT: usize = 16 * 1024 * 1024;
+/// Between two looks where nobody tells of changes.
+const LOOK: Duration = Duration::from_secs(2);
+/// Heartbeats come more often: after that nobody is there.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// A Portway that runs elsewhere. The admin token shows all tools, the key of
+/// an entry those of the entry.
+#[derive(Clone)]
+pub struct Running {
+    base: Url,
+    key: HeaderValue,
+    http: Outward<Full<Bytes>>,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Running({})", self.url())
+    }
+}
+
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    hash: String,
+    tools: Vec<Listed>,
+}
+
+impl Running {
+    /// Asks nothing yet.
+    pub fn new(url: &str, key: &str) -> Result<Running, SourceError> {
+        let plain = |url: &Url| {
+            let named = url.has_host() && url.username().is_empty() && url.password().is_none();
+            named && matches!(url.scheme(), "http" | "https") && url.query().is_none()
+        };
+        let base = Url::parse(url).ok().filter(plain);
+        // Whatever stands before an `@` may be a password.
+        let shown = || url.rsplit('@').next().unwrap_or_default().to_owned();
+        let base = base.ok_or_else(|| SourceError::BadUrl(shown()))?;
+        let mut key =
+            HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| SourceError::BadKey)?;
+        key.set_sensitive(true);
+        let http = Outward::new(base.scheme() == "https")
+            .map_err(|error| SourceError::NoCertificates(error.to_string()))?;
+        Ok(Running { base, key, http })
+    }
+
+    fn url(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    /// An address below the base, its parts escaped.
+    fn address(&self, path: &[&str], filter: Option<&str>) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut parts) = url.path_segments_mut() {
+            parts.pop_if_empty().extend(["api", "mcp"]).extend(path);
+        }
+        url.query_pairs_mut().append_pair("format", "copilot");
+        if let Some(filter) = filter {
+            url.query_pairs_mut().append_pair("filter", filter);
+        }
+        url
+    }
+
+    async fn ask(
+        &self,
+        request: http::request::Builder,
+        body: Option<&Value>,
+    ) -> Result<Response<Incoming>, SourceError> {
+        let request = request.header(header::AUTHORIZATION, self.key.clone());
+        let request = match body {
+            Some(_) => request.header(header::CONTENT_TYPE, "application/json"),
+            None => request,
+        };
+        let body = body.map(ToString::to_string).unwrap_or_default();
+        let request = request.body(Full::from(body));
+        let request = request.map_err(|error| self.unexpected(error))?;
+        let answer = self.http.request(request).await;
+        let answer = answer.map_err(|error| self.unreachable(&error))?;
+        match answer.status() {
+            StatusCode::NOT_MODIFIED => Ok(answer),
+            status if status.is_success() => Ok(answer),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(SourceError::Denied {
+                url: self.url().to_owned(),
+            }),
+            status => Err(self.refusal(status, answer).await),
+        }
+    }
+
+    async fn refusal(&self, status: StatusCode, answer: Response<Incoming>) -> SourceError {
+        let body: Value = match self.read(answer).await {
+            Ok(body) => body,
+            Err(_) if status == StatusCode::NOT_FOUND => {
+                return self.unexpected("it knows no such path");
+            }
+            Err(error) => return error,
+        };
+        let message = body["error"]["message"].as_str();
+        let message = message.unwrap_or("no reason given").to_owned();
+        match status {
+            StatusCode::NOT_FOUND => SourceError::NotFound(message),
+            status => SourceError::Refused {
+                status: status.as_u16(),
+                message,
+            },
+        }
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        answer: Response<Incoming>,
+    ) -> Result<T, SourceError> {
+        let body = Limited::new(answer.into_body(), LARGEST).collect();
+        let body = body.await.map_err(|error| SourceError::Unreachable {
+            url: self.url().to_owned(),
+            reason: error.to_string(),
+        })?;
+        serde_json::from_slice(&body.to_bytes()).map_err(|error| self.unexpected(error))
+    }
+
+    fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> SourceError {
+        // The innermost says it in the system's own words.
+        let mut reason: &dyn Error = error;
+        while let Some(source) = reason.source() {
+            reason = source;
+        }
+        SourceError::Unreachable {
+            url: self.url().to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
+    fn unexpected(&self, reason: impl fmt::Display) -> SourceError {
+        SourceError::Unexpected {
+            url: self.url().to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// Tells of every event that may be news of tools, until the events end.
+    /// Only the admin may listen.
+    async fn listen(&self, news: &Notify) -> Result<(), SourceError> {
+        let mut url = self.address(&["events"], None);
+        url.set_query(None);
+        let answer = self.ask(Request::get(url.as_str()), None).await?;
+        let mut body = answer.into_body();
+        let mut events = Decoder::new(LARGEST_EVENT);
+        while let Ok(Some(frame)) = tokio::time::timeout(QUIET, body.frame()).await {
+            let frame = frame.map_err(|error| self.unexpected(error))?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            let taken = events.push(&data, |event| match event.name.as_deref() {
+                Some("call_started" | "call_ended") => {}
+                // Heartbeats too: not all that changes a list is an event.
+                _ => news.notify_one(),
+            });
+            taken.map_err(|error| self.unexpected(error))?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Source for Running {
+    async fn catalog(
+        &self,
+        filter: Option<&str>,
+        known: Option<&str>,
+    ) -> Result<Option<Catalog>, SourceError> {
+        let url = self.address(&["tools"], filter);
+        let mut request = Request::get(url.as_str());
+        if let Some(known) = known {
+            request = request.header(header::IF_NONE_MATCH, known);
+        }
+        let answer = self.ask(request, None).await?;
+        if answer.status() == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        let tag = answer.headers().get(header::ETAG);
+        let tag = tag.and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+        let list: List = self.read(answer).await?;
+        Ok(Some(Catalog {
+            tag: tag.unwrap_or(list.hash),
+            tools: list.tools,
+        }))
+    }
+
+    async fn call(
+        &self,
+        filter: Option<&str>,
+        name: &str,
+        arguments: &Value,
+    ) -> Result<ToolResultExpanded, SourceError> {
+        let url = self.address(&["tools", name, "call"], filter);
+        let body = json!({ "arguments": arguments });
+        let answer = self.ask(Request::post(url.as_str()), Some(&body)).await?;
+        self.read(answer).await
+    }
+
+    async fn watch(&self, news: &Notify) {
+        let mut may_listen = true;
+        loop {
+            if may_listen {
+                // It ends when Portway does, and never begins for the key of
+                // an entry.
+                let ended = self.listen(news).await;
+                may_listen = !matches!(ended, Err(SourceError::Denied { .. }));
+            }
+            tokio::time::sleep(LOOK).await;
+            news.notify_one();
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A live session whose tools change with Portway's.
+
+use portway::copilot::{self, Following, Options, Running};
+use serde_json::json;
+
+use crate::app::{PATIENCE, TOKEN, fixture};
+use crate::runtime::{Runtime, say};
+use crate::used::{own, portway};
+
+/// Waits until a session has, or has no more, a tool of Portway's.
+async fn until(following: &Following, name: &str, there: bool) {
+    let mut offered = following.offered();
+    let fits = offered.wait_for(|names| names.iter().any(|one| one == name) == there);
+    let fits = tokio::time::timeout(PATIENCE, fits).await;
+    let fits = fits.unwrap_or_else(|_| panic!("{name}: never {there}"));
+    fits.map(drop).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d8_a_live_session_follows_the_catalog() {
+    let (app, portway) = portway(&[("fs", &[])]).await;
+    let runtime = Runtime::start().await;
+    let options = Options::default();
+    let tools = copilot::tools(&portway, &options).await.unwrap();
+    let tools = copilot::merge(vec![own()], tools).unwrap();
+    let (session, _) = runtime.session(tools).await;
+    let following = copilot::follow(&portway, &session, vec![own()], options);
+    assert_eq!(
+        say(&session, "call mcp_fs_echo {\"text\":\"1\"}").await,
+        "it says: 1"
+    );
+
+    let added = json!({"name": "late", "command": fixture()});
+    app.post("/api/mcp/servers", added).await.expect(201);
+    until(&following, "mcp_late_echo", true).await;
+    assert_eq!(
+        say(&session, "call mcp_late_echo {\"text\":\"2\"}").await,
+        "it says: 2"
+    );
+    assert_eq!(
+        say(&session, "call own_word {\"word\":\"3\"}").await,
+        "it says: own 3"
+    );
+
+    app.delete("late").await.expect(204);
+    until(&following, "mcp_late_echo", false).await;
+    say(&session, "nothing").await;
+    let offered = runtime.model.offered();
+    assert!(offered.iter().any(|name| name == "mcp_fs_echo"));
+    assert!(!offered.iter().any(|name| name.starts_with("mcp_late")));
+    drop(following);
+    runtime.end().await;
+    assert_eq!(app.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d8_an_entrys_key_gives_its_tools_and_they_are_followed() {
+    let (app, _) = portway(&[("fs", &[])]).await;
+    let record = |name: &str, tool: &str| json!({"name": name, "server": "fs", "tool": tool});
+    let mut ids = Vec::new();
+    for (name, tool) in [("say", "echo"), ("sum", "add")] {
+        let made = app.post("/api/v1/tools", record(name, tool)).await;
+        ids.push(made.expect(201)["id"].clone());
+    }
+    let bindings = json!([{"tool_id": ids[0], "status": true}]);
+    let entry = json!({"name": "e", "bindings": bindings});
+    let made = app.post("/api/v1/mcp_v2/with_bindings", entry).await;
+    let made = made.expect(201);
+    let key = made["api_key"].as_str().unwrap();
+    assert_ne!(key, TOKEN);
+
+    let portway = Running::new(&app.url, key).unwrap();
+    let options = Options::default();
+    let runtime = Runtime::start().await;
+    let tools = copilot::tools(&portway, &options).await.unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["say"]);
+    let (session, _) = runtime.session(tools).await;
+    let following = copilot::follow(&portway, &session, Vec::new(), options);
+    assert_eq!(
+        say(&session, "call say {\"text\":\"1\"}").await,
+        "it says: 1"
+    );
+
+    let path = format!("/api/v1/mcp_v2/{}/bindings", made["id"]);
+    let binding = json!({"tool_id": ids[1], "status": true});
+    app.post(&path, binding).await.expect(201);
+    until(&following, "sum", true).await;
+    let said = say(&session, "call sum {\"a\":1,\"b\":2}").await;
+    assert!(said.contains('3'), "{said}");
+    runtime.end().await;
+    assert_eq!(app.stop().await, Some(0));
+}
