@@ -13,6 +13,9 @@
 //! - [`http`]: how people ask.
 //! - [`app`]: who is plugged into whom.
 //!
+//! With the feature `copilot` there is also `copilot`: all tools for a session
+//! of the GitHub Copilot SDK.
+//!
 //! For programs that embed Portway there is also [`McpServer`], a set of
 //! definitions with their status.
 

@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["wire", "config", "store", "registry", "fleet", "gateway"],
     ),
     ("library", &["config"]),
+    ("copilot", &["wire", "gateway", "http"]),
 ];
 
 const LONGEST_FILE: usize = 450;
