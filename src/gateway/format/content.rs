@@ -135,10 +135,19 @@ impl Piece {
     pub fn in_words(self) -> String {
         match self {
             Piece::Text(text) | Piece::Words(text) => text,
-            Piece::Image { mime, data } => format!("[image: {mime}, {} bytes]", size(&data)),
-            Piece::Audio { mime, data } => format!("[audio: {mime}, {} bytes]", size(&data)),
+            binary => binary.label().unwrap_or_default(),
+        }
+    }
+
+    /// What is said of something that is no text.
+    pub fn label(&self) -> Option<String> {
+        match self {
+            Piece::Text(_) | Piece::Words(_) => None,
+            Piece::Image { mime, data } => Some(format!("[image: {mime}, {} bytes]", size(data))),
+            Piece::Audio { mime, data } => Some(format!("[audio: {mime}, {} bytes]", size(data))),
             Piece::Blob { uri, mime, data } => {
-                format!("[resource {uri}: {mime}, {} bytes]", size(&data))
+                let size = size(data);
+                Some(format!("[resource {uri}: {mime}, {size} bytes]"))
             }
         }
     }

@@ -127,6 +127,9 @@ fn copilot(contents: Contents, late: bool) -> Value {
         binary
     };
     for piece in contents.pieces {
+        // Its runtime gives a model pictures alone, and those only where it
+        // can see: of the others it would not hear otherwise.
+        texts.extend(piece.label());
         match piece {
             Piece::Image { mime, data } => binaries.push(binary("image", mime, data, None)),
             Piece::Audio { mime, data } => {
