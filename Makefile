@@ -4,10 +4,10 @@ CARGO ?= cargo
 PROJECT ?= examples/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test browse check soak bench fmt tools console
+.PHONY: help run build test test-copilot browse check soak bench fmt tools console
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: console ## start Portway on examples/quickstart (PROJECT=DIR for another folder)
 	$(CARGO) run --release --locked -- --project $(PROJECT)
@@ -17,7 +17,13 @@ build: console ## build the release binary
 
 test: tools console check ## everything that must hold before a merge
 	$(CARGO) test --locked --no-fail-fast
-	$(MAKE) --no-print-directory browse
+	$(MAKE) --no-print-directory browse test-copilot
+
+test-copilot: tools ## the tools in GitHub's own Copilot runtime, from Rust and from TypeScript
+	$(CARGO) clippy --locked --features copilot --lib --test copilot --example copilot -- -D warnings
+	$(CARGO) build --locked --features copilot --bins --example copilot --example fixture
+	$(CARGO) test --locked --features copilot --test copilot
+	cd adapters/copilot-ts && npm run --silent lint && npm test --silent -- $(CURDIR)/target/debug/portway $(CURDIR)/target/debug/examples/fixture
 
 browse: console ## walk through the console with a real browser
 	$(CARGO) build --locked --bins --example fixture
