@@ -10,6 +10,7 @@ pub mod environment;
 pub mod expand;
 mod fields;
 pub mod filters;
+pub mod import;
 pub mod layers;
 pub mod parse;
 pub mod problem;

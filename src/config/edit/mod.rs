@@ -14,9 +14,11 @@ use super::tree::{self, BOM, repeated};
 use super::view::plain;
 use splice::Splicer;
 
+pub mod graft;
 mod render;
 mod shape;
 mod splice;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trivia;
@@ -30,6 +32,8 @@ pub enum EditError {
     /// Something on the way to the server is no object.
     #[error("{0} is not an object")]
     NotAnObject(String),
+    #[error("{0} is not a list")]
+    NotAList(String),
     /// Which of the two is meant nobody can know.
     #[error("{0} is given twice; keep one")]
     Ambiguous(String),

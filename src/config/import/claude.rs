@@ -1,0 +1,30 @@
+//! Claude Desktop's `claude_desktop_config.json` and Claude Code's
+//! `~/.claude.json` and `.mcp.json`.
+
+use super::draft::Draft;
+
+/// It starts commands and fills nothing in.
+pub(super) fn desktop(draft: &mut Draft) {
+    draft.standard();
+    draft.warn_of_references();
+}
+
+/// Its `${VAR}` and `${VAR:-default}` are ours.
+pub(super) fn code(draft: &mut Draft) {
+    draft.standard();
+    draft.leave(
+        "headersHelper",
+        "a program that makes headers is not run here; set `headers` yourself",
+    );
+    draft.leave(
+        "oauth",
+        "Portway does not log in for you; set an Authorization header",
+    );
+    draft.leave("alwaysLoad", "every server is loaded here");
+    if draft.has("enabled") || draft.has("disabled") {
+        draft.note("enabled, disabled: Claude Code pays no attention to them, Portway does");
+    }
+    if draft.has("url") && !draft.has("type") && !draft.has("transport") {
+        draft.note("type: is missing, so Claude Code skips this server; taken as http");
+    }
+}

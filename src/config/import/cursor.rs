@@ -1,0 +1,15 @@
+//! Cursor's `mcp.json`: Claude's shape, with VS Code's references.
+
+use super::draft::Draft;
+use super::{Around, Context, vscode};
+
+pub(super) fn server(draft: &mut Draft, around: &Around<'_>) {
+    draft.standard();
+    draft.leave("envFile", vscode::ENV_FILE);
+    draft.leave(
+        "auth",
+        "Portway does not log in for you; set an Authorization header",
+    );
+    draft.warn_of_references();
+    vscode::fill_in(draft, &Context::default(), around, "Cursor");
+}

@@ -1,0 +1,274 @@
+//! One server on its way from a client's words into ours.
+
+use jsonc_parser::ast::Value as Node;
+use serde_json::{Map, Value};
+
+use super::super::definition::{self, Manner};
+use super::super::problem::Problem;
+use super::super::redact::worth_hiding;
+use super::super::reference::{Piece, has_references, pieces};
+use super::super::spec::{ServerSpec, Target};
+use super::super::tree::{self, Places};
+use super::{Client, Found};
+
+pub(super) struct Draft {
+    pub(super) name: String,
+    /// The start of a variable's name, where one has to be invented.
+    pub(super) prefix: String,
+    /// What has not been looked at.
+    given: Map<String, Value>,
+    /// The definition, as it would stand in `.mcp.json`.
+    made: Map<String, Value>,
+    notes: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+impl Draft {
+    pub(super) fn new(name: &str, given: Map<String, Value>) -> Draft {
+        Draft {
+            name: name.to_owned(),
+            prefix: variable(name),
+            given,
+            made: Map::new(),
+            notes: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    pub(super) fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    pub(super) fn problem(&mut self, field: &str, message: impl Into<String>) {
+        self.problems.push(Problem::new(field, message));
+    }
+
+    pub(super) fn take(&mut self, field: &str) -> Option<Value> {
+        self.given
+            .shift_remove(field)
+            .filter(|value| !value.is_null())
+    }
+
+    pub(super) fn set(&mut self, field: &str, value: impl Into<Value>) {
+        self.made.insert(field.to_owned(), value.into());
+    }
+
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.made.contains_key(field)
+    }
+
+    /// Takes fields over that mean the same here.
+    pub(super) fn keep(&mut self, fields: &[&str]) {
+        for field in fields {
+            if let Some(value) = self.take(field) {
+                self.set(field, value);
+            }
+        }
+    }
+
+    /// Leaves a field out, and says why.
+    pub(super) fn leave(&mut self, field: &str, why: &str) {
+        if self.take(field).is_some() {
+            self.note(format!("{field}: {why}"));
+        }
+    }
+
+    /// What nearly all clients have in common.
+    pub(super) fn standard(&mut self) {
+        self.keep(&["type", "transport", "command", "args", "cwd", "url"]);
+        self.keep(&["headers", "timeout", "enabled", "disabled"]);
+        self.environment("env");
+        self.refuse_foreign_transports();
+    }
+
+    /// Values that are no strings: a number is one for us, `null` none.
+    pub(super) fn environment(&mut self, field: &str) {
+        let Some(value) = self.take(field) else {
+            return;
+        };
+        let Value::Object(env) = value else {
+            self.set("env", value);
+            return;
+        };
+        let mut strings = Map::new();
+        for (name, value) in env {
+            match value {
+                Value::Null => self.note(format!(
+                    "{field}.{name}: null takes a variable away; servers get no others than theirs"
+                )),
+                Value::Number(_) | Value::Bool(_) => {
+                    self.note(format!("{field}.{name}: written as a string"));
+                    strings.insert(name, value.to_string().into());
+                }
+                value => {
+                    strings.insert(name, value);
+                }
+            }
+        }
+        if !strings.is_empty() {
+            self.set("env", strings);
+        }
+    }
+
+    /// A variable of the server that has the same name with us.
+    pub(super) fn variable(&mut self, name: &str) {
+        let env = self.made.entry("env").or_insert_with(|| Map::new().into());
+        if let Value::Object(env) = env {
+            env.entry(name).or_insert_with(|| format!("${{{name}}}").into());
+        }
+    }
+
+    pub(super) fn refuse_foreign_transports(&mut self) {
+        for field in ["type", "transport"] {
+            let word = self.made.get(field).and_then(Value::as_str);
+            if let Some(word @ ("ws" | "websocket" | "ws-ide" | "sse-ide" | "sdk")) = word {
+                let message = format!("{word:?} is nothing Portway speaks (stdio, http, sse)");
+                self.made.shift_remove(field);
+                self.problem(field, message);
+            }
+        }
+        let url = self.made.get("url").and_then(Value::as_str);
+        let scheme = url.and_then(|url| url.split_once("://"));
+        if let Some((scheme @ ("ws" | "wss" | "unix" | "pipe"), _)) = scheme {
+            let message = format!("{scheme}:// is nothing Portway speaks (http, https)");
+            self.made.shift_remove("url");
+            self.problem("url", message);
+        }
+    }
+
+    /// Adds one header.
+    pub(super) fn header(&mut self, name: &str, value: String) {
+        let headers = self.made.entry("headers").or_insert_with(|| Map::new().into());
+        if let Value::Object(headers) = headers {
+            headers.insert(name.to_owned(), value.into());
+        }
+    }
+
+    /// Tools that a client does not show: a matter of filters and entries
+    /// here.
+    pub(super) fn tool_lists(&mut self, only: &str, without: &str) {
+        for (field, what) in [(only, "only these"), (without, "all but these")] {
+            let Some(Value::Array(tools)) = self.take(field) else {
+                continue;
+            };
+            let names: Vec<&str> = tools.iter().filter_map(Value::as_str).collect();
+            self.note(format!(
+                "{field}: all tools are imported; for {what} make a filter or an entry: {}",
+                names.join(", ")
+            ));
+        }
+    }
+
+    /// Says which texts the client takes as they are, but Portway does not.
+    pub(super) fn warn_of_references(&mut self) {
+        let mut names = Vec::new();
+        let mut look = |_: &str, text: &str| {
+            for piece in pieces(text) {
+                if let Piece::Reference { name, .. } = piece {
+                    names.push(format!("${{{name}}}"));
+                }
+            }
+            text.to_owned()
+        };
+        each_string(&mut self.made, &mut look);
+        if !names.is_empty() {
+            names.dedup();
+            self.note(format!(
+                "{}: plain text to this client, filled in from the environment by Portway",
+                names.join(", ")
+            ));
+        }
+    }
+
+    /// Every text of the definition, with its place, made another.
+    pub(super) fn rewrite(&mut self, change: &mut dyn FnMut(&str, &str) -> String) {
+        each_string(&mut self.made, change);
+    }
+
+    pub(super) fn finish(mut self, client: Client, name: String) -> Found {
+        let unknown: Vec<String> = self.given.keys().cloned().collect();
+        for field in unknown {
+            self.note(format!("{field}: has no counterpart here; left out"));
+        }
+        let spec = match self.problems.is_empty() {
+            true => spec_of(&self.made),
+            false => Err(std::mem::take(&mut self.problems)),
+        };
+        if let Ok(spec) = &spec {
+            self.notes.extend(plain_secrets(spec));
+            if client == Client::ClaudeDesktop && spec.transport().as_str() != "stdio" {
+                self.note("Claude Desktop itself only starts commands");
+            }
+        }
+        Found {
+            name,
+            spec,
+            notes: self.notes,
+            file: 0,
+        }
+    }
+}
+
+fn spec_of(made: &Map<String, Value>) -> Result<ServerSpec, Vec<Problem>> {
+    let text = Value::Object(made.clone()).to_string();
+    let root = tree::parse(&text).map_err(|problem| vec![problem])?;
+    let Node::Object(object) = &root else {
+        return Err(vec![Problem::new("", "is not an object")]);
+    };
+    definition::read(object, &Places::new(&text), Manner::File).map_err(|problems| {
+        // The places are those of a text nobody has seen.
+        let placeless = |problem: Problem| Problem {
+            line: None,
+            column: None,
+            ..problem
+        };
+        problems.into_iter().map(placeless).collect()
+    })
+}
+
+/// Where a secret stands in the clear: it is taken over as it is.
+fn plain_secrets(spec: &ServerSpec) -> Vec<String> {
+    let (kind, map) = match &spec.target {
+        Target::Stdio { env, .. } => ("env", env),
+        Target::Http { headers, .. } | Target::Sse { headers, .. } => ("headers", headers),
+    };
+    map.iter()
+        .filter(|(name, value)| !has_references(value) && worth_hiding(name, value))
+        .map(|(name, _)| {
+            format!("{kind}.{name}: is in the clear; ${{VARIABLE}} would keep it out of the file")
+        })
+        .collect()
+}
+
+fn each_string(map: &mut Map<String, Value>, change: &mut dyn FnMut(&str, &str) -> String) {
+    for (field, value) in map.iter_mut() {
+        in_value(field, value, change);
+    }
+}
+
+fn in_value(place: &str, value: &mut Value, change: &mut dyn FnMut(&str, &str) -> String) {
+    match value {
+        Value::String(text) => *text = change(place, text),
+        Value::Array(list) => {
+            for (i, item) in list.iter_mut().enumerate() {
+                in_value(&format!("{place}[{i}]"), item, change);
+            }
+        }
+        Value::Object(map) => {
+            for (name, item) in map.iter_mut() {
+                in_value(&format!("{place}.{name}"), item, change);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A text as the name of a variable.
+pub(super) fn variable(text: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = text.chars().map(fits).collect();
+    match name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() {
+        true => format!("_{name}").to_ascii_uppercase(),
+        false => name.to_ascii_uppercase(),
+    }
+}

@@ -1,0 +1,56 @@
+//! Gemini CLI's `settings.json`.
+
+use std::rc::Rc;
+
+use jsonc_parser::ast::{Object, Value as Node};
+
+use super::draft::Draft;
+use super::rewrite::bare_dollars;
+use super::{Context, Parsed};
+
+pub(super) fn context(root: &Object<'_>, parsed: &mut Parsed) {
+    let list = |name: &str| {
+        let list = root.get_object("mcp")?.get_array(name)?;
+        let words = list.elements.iter().filter_map(|element| match element {
+            Node::StringLit(word) => Some(word.value.to_string()),
+            _ => None,
+        });
+        Some(words.collect::<Vec<_>>())
+    };
+    parsed.context = Rc::new(Context {
+        excluded: list("excluded").unwrap_or_default(),
+        allowed: list("allowed").filter(|names| !names.is_empty()),
+        ..Context::default()
+    });
+}
+
+pub(super) fn server(draft: &mut Draft, context: &Context) {
+    if let Some(url) = draft.take("httpUrl") {
+        draft.leave("url", "httpUrl stands beside it and is used instead");
+        draft.leave("type", "httpUrl says http");
+        draft.set("url", url);
+        draft.set("type", "http");
+    }
+    draft.standard();
+    if draft.take("tcp").is_some() {
+        draft.problem("tcp", "a WebSocket is nothing Portway speaks (stdio, http, sse)");
+    }
+    draft.leave("trust", "whether to ask before a call is up to each client");
+    draft.leave("description", "is not kept here");
+    draft.tool_lists("includeTools", "excludeTools");
+    for field in ["oauth", "authProviderType", "targetAudience", "targetServiceAccount"] {
+        draft.leave(
+            field,
+            "Portway does not log in for you; set an Authorization header",
+        );
+    }
+    draft.rewrite(&mut |_, text| bare_dollars(text));
+    let name = &draft.name;
+    let off = context.excluded.contains(name);
+    let not_on = context.allowed.as_ref().is_some_and(|names| !names.contains(name));
+    if off || not_on {
+        let list = if off { "mcp.excluded names it" } else { "mcp.allowed does not name it" };
+        draft.set("enabled", false);
+        draft.note(format!("{list}: imported as not enabled"));
+    }
+}

@@ -1,0 +1,82 @@
+//! opencode's `opencode.json(c)`, in both of its shapes.
+
+use jsonc_parser::ast::{Object, Value as Node};
+use serde_json::Value;
+
+use super::draft::{Draft, variable};
+use super::rewrite::{between, is_name};
+
+/// The newer shape has its servers one level deeper; a server that is called
+/// `servers` has a type.
+pub(super) fn section(root: &Object<'_>) -> Vec<&'static str> {
+    let nested = || match &root.get_object("mcp")?.get("servers")?.value {
+        Node::Object(servers) => Some(servers.get_string("type").is_none()),
+        _ => None,
+    };
+    match nested() {
+        Some(true) => vec!["mcp", "servers"],
+        _ => vec!["mcp"],
+    }
+}
+
+pub(super) fn server(draft: &mut Draft) {
+    draft.keep(&["type", "command", "cwd", "url", "headers"]);
+    draft.keep(&["enabled", "disabled"]);
+    draft.environment("environment");
+    draft.environment("env");
+    match draft.take("timeout") {
+        Some(Value::Object(limits)) => {
+            if let Some(request) = limits.get("request").filter(|value| !value.is_null()) {
+                draft.set("timeout", request.clone());
+            }
+            if limits.get("startup").is_some_and(|value| !value.is_null()) {
+                draft.note("timeout.startup: PORTWAY_CONNECT_TIMEOUT sets it for all servers");
+            }
+        }
+        Some(limit) => draft.set("timeout", limit),
+        None => {}
+    }
+    match draft.take("oauth") {
+        // It is not to log in: neither do we.
+        Some(Value::Bool(false)) | None => {}
+        Some(_) => draft.note(
+            "oauth: Portway does not log in for you; set an Authorization header",
+        ),
+    }
+    draft.warn_of_references();
+    fill_in(draft);
+}
+
+fn fill_in(draft: &mut Draft) {
+    let prefix = draft.prefix.clone();
+    let mut notes = Vec::new();
+    let mut problems = Vec::new();
+    let mut change = |place: &str, text: &str| {
+        between(text, "{", &mut |inner| {
+            if let Some(name) = inner.strip_prefix("env:") {
+                if is_name(name) {
+                    return Some(format!("${{{name}}}"));
+                }
+                problems.push((place.to_owned(), "names a variable that Portway cannot read"));
+                return None;
+            }
+            let file = inner.strip_prefix("file:")?;
+            let field = place.rsplit('.').next().unwrap_or(place);
+            let name = match place.starts_with("env.") && is_name(field) {
+                true => field.to_owned(),
+                false => format!("{prefix}_{}", variable(field)),
+            };
+            notes.push(format!(
+                "{place}: files are not read; set the variable {name} to the content of {file}"
+            ));
+            Some(format!("${{{name}}}"))
+        })
+    };
+    draft.rewrite(&mut change);
+    for note in notes {
+        draft.note(note);
+    }
+    for (place, message) in problems {
+        draft.problem(&place, message);
+    }
+}

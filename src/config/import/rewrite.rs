@@ -1,0 +1,91 @@
+//! References as other clients write them.
+
+/// Every `open…}` of a text through `change`; what it does not know stays.
+pub(super) fn between(
+    text: &str,
+    open: &str,
+    change: &mut dyn FnMut(&str) -> Option<String>,
+) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(open) {
+        let inner = &rest[start + open.len()..];
+        let Some(end) = inner.find('}') else { break };
+        match change(&inner[..end]) {
+            Some(new) => {
+                out.push_str(&rest[..start]);
+                out.push_str(&new);
+                rest = &inner[end + 1..];
+            }
+            None => {
+                out.push_str(&rest[..start + open.len()]);
+                rest = inner;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// `$NAME` as `${NAME}`.
+pub(super) fn bare_dollars(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        out.push_str(before);
+        let name: &str = &after[..name_length(after)];
+        match name.is_empty() {
+            true => out.push('$'),
+            false => out.push_str(&format!("${{{name}}}")),
+        }
+        rest = &after[name.len()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether `${…}` takes it.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty() && name_length(text) == text.len()
+}
+
+fn name_length(text: &str) -> usize {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    match text.bytes().next() {
+        Some(first) if !first.is_ascii_digit() => text.bytes().take_while(|b| fits(*b)).count(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b8_bare_dollars_are_references_where_a_name_follows() {
+        for (text, expected) in [
+            ("$A", "${A}"),
+            ("${A}", "${A}"),
+            ("x$A_1-$B$", "x${A_1}-${B}$"),
+            ("$5 $ $$C é$D", "$5 $ $${C} é${D}"),
+            ("${A:-d}$B", "${A:-d}${B}"),
+            ("", ""),
+        ] {
+            assert_eq!(bare_dollars(text), expected);
+        }
+    }
+
+    #[test]
+    fn b8_what_is_not_known_between_the_signs_stays() {
+        let mut change = |inner: &str| inner.strip_prefix("env:").map(|x| format!("${{{x}}}"));
+        for (text, expected) in [
+            ("a${env:B}c", "a${B}c"),
+            ("${x}${env:B}", "${x}${B}"),
+            ("${${env:B}", "${${B}"),
+            ("${env:B", "${env:B"),
+        ] {
+            assert_eq!(between(text, "${", &mut change), expected);
+        }
+    }
+}

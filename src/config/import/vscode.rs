@@ -1,0 +1,129 @@
+//! VS Code's `mcp.json`, and the `mcp` section of its settings.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use jsonc_parser::ast::Object;
+use serde_json::Value;
+
+use super::draft::{Draft, variable};
+use super::rewrite::{between, is_name};
+use super::{Around, Context, Parsed};
+
+pub(super) const ENV_FILE: &str =
+    "is not read; put its variables into env, or into Portway's own environment";
+
+pub(super) fn context(root: &Object<'_>, parsed: &mut Parsed) {
+    let inner = || root.get_object("mcp")?.get_array("inputs");
+    let inputs = root.get_array("inputs").or_else(inner);
+    let inputs = inputs.into_iter().flat_map(|list| list.elements.clone());
+    parsed.context = Rc::new(Context {
+        inputs: inputs.map(Value::from).collect(),
+        ..Context::default()
+    });
+}
+
+pub(super) fn server(draft: &mut Draft, context: &Context, around: &Around<'_>) {
+    draft.standard();
+    draft.leave("envFile", ENV_FILE);
+    draft.leave(
+        "oauth",
+        "Portway does not log in for you; set an Authorization header",
+    );
+    draft.leave("dev", "is VS Code's own way to debug a server");
+    for field in ["sandboxEnabled", "sandbox"] {
+        draft.leave(field, "VS Code's sandbox is not made here");
+    }
+    draft.warn_of_references();
+    fill_in(draft, context, around, "VS Code");
+}
+
+/// Its references as ours, or as what they stand for.
+pub(super) fn fill_in(draft: &mut Draft, context: &Context, around: &Around<'_>, client: &str) {
+    let mut notes = BTreeSet::new();
+    let mut problems = Vec::new();
+    let mut change = |place: &str, text: &str| {
+        between(text, "${", &mut |inner| {
+            let (new, note) = match reference(inner, context, around) {
+                Meaning::Text(new) => (new, format!("${{{inner}}}: replaced by the path it means")),
+                Meaning::Variable(new, note) => (new, note),
+                Meaning::Unknown => return None,
+                Meaning::TheirsAlone => {
+                    let message = format!("uses ${{{inner}}}, which only {client} can fill in");
+                    problems.push((place.to_owned(), message));
+                    return None;
+                }
+            };
+            if !note.is_empty() {
+                notes.insert(note);
+            }
+            Some(new)
+        })
+    };
+    draft.rewrite(&mut change);
+    for note in notes {
+        draft.note(note);
+    }
+    for (place, message) in problems {
+        draft.problem(&place, message);
+    }
+}
+
+enum Meaning {
+    Text(String),
+    /// A variable of ours, and what the person has to know.
+    Variable(String, String),
+    /// Plain text.
+    Unknown,
+    TheirsAlone,
+}
+
+fn reference(inner: &str, context: &Context, around: &Around<'_>) -> Meaning {
+    if let Some(name) = inner.strip_prefix("env:") {
+        return match is_name(name) {
+            true => Meaning::Variable(format!("${{{name}}}"), String::new()),
+            false => Meaning::TheirsAlone,
+        };
+    }
+    if let Some(id) = inner.strip_prefix("input:") {
+        return input(id, context);
+    }
+    let project = || around.project.to_owned();
+    match inner {
+        "workspaceFolder" | "workspaceRoot" => Meaning::Text(project()),
+        "workspaceFolderBasename" => {
+            let name = around.project.rsplit(['/', '\\']).next();
+            Meaning::Text(name.unwrap_or_default().to_owned())
+        }
+        "userHome" => around
+            .home
+            .map_or(Meaning::TheirsAlone, |home| Meaning::Text(home.to_owned())),
+        "pathSeparator" | "/" => Meaning::Text(std::path::MAIN_SEPARATOR.to_string()),
+        _ if inner.starts_with("config:") || inner.starts_with("command:") => Meaning::TheirsAlone,
+        _ if inner.starts_with("workspaceFolder:") => Meaning::TheirsAlone,
+        _ => Meaning::Unknown,
+    }
+}
+
+/// What VS Code asks for becomes a variable.
+fn input(id: &str, context: &Context) -> Meaning {
+    let name = variable(id);
+    let known = context.inputs.iter().find(|input| input["id"] == id);
+    let word = |field: &str| known.and_then(|input| input[field].as_str());
+    let secret = known.is_some_and(|input| input["password"] == true);
+    let default = word("default").filter(|text| !secret && !text.contains(['}', '$']));
+    let asked = match word("description") {
+        Some(description) => format!(" ({description})"),
+        None => String::new(),
+    };
+    match default {
+        Some(default) => Meaning::Variable(
+            format!("${{{name}:-{default}}}"),
+            format!("${{input:{id}}}: becomes the variable {name}{asked}, with its default"),
+        ),
+        None => Meaning::Variable(
+            format!("${{{name}}}"),
+            format!("${{input:{id}}}: set the variable {name} where Portway runs{asked}"),
+        ),
+    }
+}
