@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::config::settings::{Options, VARIABLES};
 
 mod call;
+mod clients;
 mod completions;
 mod connect;
 mod doctor;

@@ -75,20 +75,29 @@ pub fn graft(text: &str, grafts: &[Graft]) -> Result<Grafted, EditError> {
 }
 
 /// Takes all of it out. `before` are older texts of the file, the newest
-/// first; without any the file was not there.
-pub fn prune(text: &str, grafts: &[Graft], before: &[String]) -> Result<Pruned, EditError> {
-    let grown = |old: &str| graft(old, grafts).is_ok_and(|grafted| grafted.text == text);
-    if let Some(old) = before.iter().find(|old| grown(old)) {
-        return Ok(Pruned::Text(old.clone()));
-    }
-    if before.is_empty() && grown("") {
-        return Ok(Pruned::Nothing);
+/// first, `None` where there was no file, which is also what none at all says.
+pub fn prune(text: &str, grafts: &[Graft], before: &[Option<String>]) -> Result<Pruned, EditError> {
+    let before = match before.is_empty() {
+        true => &[None],
+        false => before,
+    };
+    let grown = |old: &&Option<String>| {
+        let old = old.as_deref().unwrap_or_default();
+        graft(old, grafts).is_ok_and(|grafted| grafted.text == text)
+    };
+    match before.iter().find(grown) {
+        Some(Some(old)) => return Ok(Pruned::Text(old.clone())),
+        Some(None) => return Ok(Pruned::Nothing),
+        None => {}
     }
     let mut now = Pruned::Text(text.to_owned());
     for graft in grafts.iter().rev() {
         let Pruned::Text(text) = &now else { break };
-        let without = |old: &&String| matches!(is_there(old, graft), Ok(false));
-        let old = before.iter().find(without).map(String::as_str);
+        let without = |old: &&Option<String>| match old {
+            Some(old) => matches!(is_there(old, graft), Ok(false)),
+            None => true,
+        };
+        let old = before.iter().find(without).and_then(|old| old.as_deref());
         now = match graft {
             Graft::Member { path, .. } => take_member(text, path, old)?,
             Graft::Element { path, value } => take_element(text, path, value, old)?,
@@ -143,12 +152,15 @@ fn put_member(text: &str, path: &[String], value: &Value) -> Result<String, Edit
         };
         let member = nest(beyond, value.clone());
         let changed = match object.properties.is_empty() {
-            true => fill(text, range(found.value), found.inline, |style, indent| {
-                match indent {
+            true => fill(
+                text,
+                range(found.value),
+                found.inline,
+                |style, indent| match indent {
                     Some(indent) => format!("{}: {}", quote(next), style.lines(&member, indent)),
                     None => style.member(next, &style.line(&member)),
-                }
-            }),
+                },
+            ),
             false => {
                 let mut splicer = Splicer::new(text.to_owned());
                 splicer.append_member(found.value.start(), next, &member, found.inline)?;
@@ -174,12 +186,15 @@ fn put_element(text: &str, path: &[String], value: &Value) -> Result<String, Edi
         let root = parse(text)?;
         let found = find(text, &root, path)?;
         let changed = match empty {
-            true => fill(text, range(found.value), found.inline, |style, indent| {
-                match indent {
+            true => fill(
+                text,
+                range(found.value),
+                found.inline,
+                |style, indent| match indent {
                     Some(indent) => style.lines(value, indent),
                     None => style.line(value),
-                }
-            }),
+                },
+            ),
             false => {
                 let mut splicer = Splicer::new(text.to_owned());
                 splicer.patch(range(found.value), &wanted, found.inline)?;
@@ -260,8 +275,12 @@ fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<Pruned,
     if alone && depth == 0 {
         let outside = [&inner[..root.start()], &inner[root.end()..]];
         match old {
-            None if outside.iter().all(|text| trivia::is_blank(text)) => return Ok(Pruned::Nothing),
-            Some(old) if trivia::skip(tree::without_bom(old), 0) == tree::without_bom(old).len() => {
+            None if outside.iter().all(|text| trivia::is_blank(text)) => {
+                return Ok(Pruned::Nothing);
+            }
+            Some(old)
+                if trivia::skip(tree::without_bom(old), 0) == tree::without_bom(old).len() =>
+            {
                 return Ok(Pruned::Text(old.to_owned()));
             }
             _ => {}
@@ -314,7 +333,9 @@ fn take_element(
         match list.is_empty() {
             true => {
                 let within = found.value.start() + 1..found.value.end() - 1;
-                let empty = old.and_then(|old| empty_inside(old, all)).unwrap_or_default();
+                let empty = old
+                    .and_then(|old| empty_inside(old, all))
+                    .unwrap_or_default();
                 splicer.text.replace_range(within, &empty);
             }
             false => splicer.patch(
@@ -359,7 +380,9 @@ fn empty_inside(old: &str, path: &[&str]) -> Option<String> {
 /// way before it.
 fn news(before: &str, after: &str) -> Vec<Added> {
     let same = |a: &mut dyn Iterator<Item = (char, char)>| {
-        a.take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum::<usize>()
+        a.take_while(|(a, b)| a == b)
+            .map(|(a, _)| a.len_utf8())
+            .sum::<usize>()
     };
     let head = same(&mut before.chars().zip(after.chars()));
     let rest = (&before[head..], &after[head..]);

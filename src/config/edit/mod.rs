@@ -13,6 +13,7 @@ use super::spec::ServerSpec;
 use super::tree::{self, BOM, repeated};
 use super::view::plain;
 use splice::Splicer;
+pub use table::get as table_at;
 
 pub mod graft;
 mod render;

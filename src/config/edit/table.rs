@@ -11,7 +11,8 @@ use super::graft::Pruned;
 use super::render::Style;
 use super::{EditError, trivia};
 
-pub(super) fn get(text: &str, section: &str, name: &str) -> Result<Option<Value>, EditError> {
+/// A table of a section, as JSON.
+pub fn get(text: &str, section: &str, name: &str) -> Result<Option<Value>, EditError> {
     let mut root = parse(tree::without_bom(text))?;
     match root.remove(section) {
         None => Ok(None),
@@ -124,9 +125,8 @@ fn written(value: &Value) -> String {
             format!("[{}]", items.join(", "))
         }
         Value::Object(map) => {
-            let member = |(key, value): (&String, &Value)| {
-                format!("{} = {}", Key::new(key), written(value))
-            };
+            let member =
+                |(key, value): (&String, &Value)| format!("{} = {}", Key::new(key), written(value));
             let members: Vec<String> = map.iter().map(member).collect();
             format!("{{ {} }}", members.join(", "))
         }

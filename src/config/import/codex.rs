@@ -50,7 +50,10 @@ pub(super) fn server(draft: &mut Draft) {
     limits(draft);
     draft.tool_lists("enabled_tools", "disabled_tools");
     draft.leave("required", "a server that fails stops nothing here");
-    draft.leave("http_headers_helper", "a program that makes headers is not run here");
+    draft.leave(
+        "http_headers_helper",
+        "a program that makes headers is not run here",
+    );
     for field in ["scopes", "oauth", "oauth_resource"] {
         draft.leave(
             field,
@@ -93,7 +96,9 @@ fn headers(draft: &mut Draft) {
     match draft.take("bearer_token_env_var") {
         Some(Value::String(name)) if super::rewrite::is_name(&name) => {
             draft.header("Authorization", format!("Bearer ${{{name}}}"));
-            draft.note(format!("bearer_token_env_var: an Authorization header with {name}"));
+            draft.note(format!(
+                "bearer_token_env_var: an Authorization header with {name}"
+            ));
         }
         Some(_) => draft.problem(
             "bearer_token_env_var",
@@ -114,7 +119,10 @@ fn limits(draft: &mut Draft) {
     let Some(value) = draft.take("tool_timeout_sec") else {
         return;
     };
-    match value.as_f64().filter(|seconds| (0.001..=1e9).contains(seconds)) {
+    match value
+        .as_f64()
+        .filter(|seconds| (0.001..=1e9).contains(seconds))
+    {
         Some(seconds) => draft.set("timeout", (seconds * 1000.0).round() as u64),
         None => draft.problem("tool_timeout_sec", "must be a number of seconds"),
     }

@@ -114,7 +114,8 @@ impl Draft {
     pub(super) fn variable(&mut self, name: &str) {
         let env = self.made.entry("env").or_insert_with(|| Map::new().into());
         if let Value::Object(env) = env {
-            env.entry(name).or_insert_with(|| format!("${{{name}}}").into());
+            env.entry(name)
+                .or_insert_with(|| format!("${{{name}}}").into());
         }
     }
 
@@ -138,7 +139,10 @@ impl Draft {
 
     /// Adds one header.
     pub(super) fn header(&mut self, name: &str, value: String) {
-        let headers = self.made.entry("headers").or_insert_with(|| Map::new().into());
+        let headers = self
+            .made
+            .entry("headers")
+            .or_insert_with(|| Map::new().into());
         if let Value::Object(headers) = headers {
             headers.insert(name.to_owned(), value.into());
         }

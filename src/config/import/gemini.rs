@@ -33,12 +33,20 @@ pub(super) fn server(draft: &mut Draft, context: &Context) {
     }
     draft.standard();
     if draft.take("tcp").is_some() {
-        draft.problem("tcp", "a WebSocket is nothing Portway speaks (stdio, http, sse)");
+        draft.problem(
+            "tcp",
+            "a WebSocket is nothing Portway speaks (stdio, http, sse)",
+        );
     }
     draft.leave("trust", "whether to ask before a call is up to each client");
     draft.leave("description", "is not kept here");
     draft.tool_lists("includeTools", "excludeTools");
-    for field in ["oauth", "authProviderType", "targetAudience", "targetServiceAccount"] {
+    for field in [
+        "oauth",
+        "authProviderType",
+        "targetAudience",
+        "targetServiceAccount",
+    ] {
         draft.leave(
             field,
             "Portway does not log in for you; set an Authorization header",
@@ -47,9 +55,16 @@ pub(super) fn server(draft: &mut Draft, context: &Context) {
     draft.rewrite(&mut |_, text| bare_dollars(text));
     let name = &draft.name;
     let off = context.excluded.contains(name);
-    let not_on = context.allowed.as_ref().is_some_and(|names| !names.contains(name));
+    let not_on = context
+        .allowed
+        .as_ref()
+        .is_some_and(|names| !names.contains(name));
     if off || not_on {
-        let list = if off { "mcp.excluded names it" } else { "mcp.allowed does not name it" };
+        let list = if off {
+            "mcp.excluded names it"
+        } else {
+            "mcp.allowed does not name it"
+        };
         draft.set("enabled", false);
         draft.note(format!("{list}: imported as not enabled"));
     }

@@ -33,8 +33,11 @@ fn same_place(a: &Url, b: &Url) -> bool {
 }
 
 fn is_endpoint(path: &str) -> bool {
-    let inside = |root: &str| path.strip_prefix(root).is_some_and(|rest| {
-        rest.is_empty() || rest.starts_with('/')
-    });
-    ["/mcp", "/sse", "/servers", "/api/v1/mcp_v2"].into_iter().any(inside)
+    let inside = |root: &str| {
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    ["/mcp", "/sse", "/servers", "/api/v1/mcp_v2"]
+        .into_iter()
+        .any(inside)
 }

@@ -39,9 +39,9 @@ pub(super) fn server(draft: &mut Draft) {
     match draft.take("oauth") {
         // It is not to log in: neither do we.
         Some(Value::Bool(false)) | None => {}
-        Some(_) => draft.note(
-            "oauth: Portway does not log in for you; set an Authorization header",
-        ),
+        Some(_) => {
+            draft.note("oauth: Portway does not log in for you; set an Authorization header")
+        }
     }
     draft.warn_of_references();
     fill_in(draft);
@@ -57,7 +57,10 @@ fn fill_in(draft: &mut Draft) {
                 if is_name(name) {
                     return Some(format!("${{{name}}}"));
                 }
-                problems.push((place.to_owned(), "names a variable that Portway cannot read"));
+                problems.push((
+                    place.to_owned(),
+                    "names a variable that Portway cannot read",
+                ));
                 return None;
             }
             let file = inner.strip_prefix("file:")?;

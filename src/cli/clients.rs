@@ -1,0 +1,281 @@
+//! Where each client keeps its files. Nothing is read here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::config::import::Client;
+
+/// For whom a client's file counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Scope {
+    User,
+    Project,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum System {
+    Linux,
+    Mac,
+    Windows,
+}
+
+/// Home, project and the variables that move files.
+pub struct Places<'e> {
+    environment: &'e BTreeMap<String, String>,
+    project: PathBuf,
+    system: System,
+}
+
+/// A client by its name, for the command line.
+pub fn parser() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(Client::ALL.map(Client::name)).map(|name| {
+        let named = Client::ALL.into_iter().find(|client| client.name() == name);
+        named.unwrap_or(Client::ClaudeCode)
+    })
+}
+
+impl<'e> Places<'e> {
+    /// `project` is absolute.
+    pub fn new(environment: &'e BTreeMap<String, String>, project: &Path) -> Places<'e> {
+        let system = match std::env::consts::OS {
+            "macos" => System::Mac,
+            "windows" => System::Windows,
+            _ => System::Linux,
+        };
+        Places {
+            environment,
+            project: project.to_owned(),
+            system,
+        }
+    }
+
+    pub fn home(&self) -> Option<PathBuf> {
+        let name = match self.system {
+            System::Windows => "USERPROFILE",
+            _ => "HOME",
+        };
+        self.variable(name).or_else(|| self.variable("HOME"))
+    }
+
+    fn variable(&self, name: &str) -> Option<PathBuf> {
+        let text = self.environment.get(name).filter(|text| !text.is_empty());
+        text.map(PathBuf::from)
+    }
+
+    /// Where programs with windows keep their settings.
+    fn applications(&self) -> Option<PathBuf> {
+        let home = self.home();
+        match self.system {
+            System::Mac => Some(home?.join("Library/Application Support")),
+            System::Windows => self
+                .variable("APPDATA")
+                .or_else(|| Some(home?.join("AppData").join("Roaming"))),
+            System::Linux => self.dot_config(),
+        }
+    }
+
+    fn dot_config(&self) -> Option<PathBuf> {
+        let moved = self.variable("XDG_CONFIG_HOME");
+        moved.or_else(|| Some(self.home()?.join(".config")))
+    }
+
+    /// All files a client may have, the later ones winning.
+    pub fn of(&self, client: Client) -> Vec<PathBuf> {
+        let mut files = self.of_all_users(client);
+        files.extend(self.of_user(client));
+        files.extend(self.of_project(client));
+        files
+    }
+
+    fn of_all_users(&self, client: Client) -> Vec<PathBuf> {
+        let file = match (client, self.system) {
+            (Client::Codex, System::Linux | System::Mac) => "/etc/codex/config.toml",
+            (Client::Gemini, System::Linux) => "/etc/gemini-cli/system-defaults.json",
+            (Client::Gemini, System::Mac) => {
+                "/Library/Application Support/GeminiCli/system-defaults.json"
+            }
+            _ => return Vec::new(),
+        };
+        vec![file.into()]
+    }
+
+    fn of_user(&self, client: Client) -> Vec<PathBuf> {
+        let of_home = |name: &str| Some(self.home()?.join(name));
+        let file = match client {
+            Client::ClaudeDesktop => {
+                let directory = self.applications();
+                directory.map(|dir| dir.join("Claude").join("claude_desktop_config.json"))
+            }
+            Client::ClaudeCode => match self.variable("CLAUDE_CONFIG_DIR") {
+                Some(moved) => Some(moved.join(".claude.json")),
+                None => of_home(".claude.json"),
+            },
+            Client::VsCode => {
+                let directory = self.applications();
+                directory.map(|dir| dir.join("Code").join("User").join("mcp.json"))
+            }
+            Client::Cursor => of_home(".cursor/mcp.json"),
+            Client::Codex => match self.variable("CODEX_HOME") {
+                Some(moved) => Some(moved.join("config.toml")),
+                None => of_home(".codex/config.toml"),
+            },
+            Client::Gemini => of_home(".gemini/settings.json"),
+            Client::OpenCode => {
+                let directory = self.dot_config().map(|dir| dir.join("opencode"));
+                let names = ["config.json", "opencode.json", "opencode.jsonc"];
+                let files = names.map(|name| Some(directory.as_ref()?.join(name)));
+                let named = self.variable("OPENCODE_CONFIG");
+                return files.into_iter().flatten().chain(named).collect();
+            }
+        };
+        file.into_iter().collect()
+    }
+
+    fn of_project(&self, client: Client) -> Vec<PathBuf> {
+        let file = match client {
+            // Claude Code's project file is the project's .mcp.json: ours.
+            Client::ClaudeDesktop | Client::ClaudeCode => return Vec::new(),
+            Client::VsCode => ".vscode/mcp.json",
+            Client::Cursor => ".cursor/mcp.json",
+            Client::Codex => ".codex/config.toml",
+            Client::Gemini => ".gemini/settings.json",
+            Client::OpenCode => {
+                let names = [
+                    "opencode.json",
+                    "opencode.jsonc",
+                    ".opencode/opencode.json",
+                    ".opencode/opencode.jsonc",
+                ];
+                let directories = self.up_to_the_repository();
+                let files = directories
+                    .iter()
+                    .flat_map(|dir| names.map(|name| dir.join(name)));
+                return files.collect();
+            }
+        };
+        vec![self.project.join(file)]
+    }
+
+    /// From the top of the repository down to the project.
+    fn up_to_the_repository(&self) -> Vec<&Path> {
+        let above: Vec<&Path> = self.project.ancestors().collect();
+        let top = above.iter().position(|dir| dir.join(".git").exists());
+        above[..=top.unwrap_or(0)].iter().rev().copied().collect()
+    }
+
+    /// The file that Portway is written into; `None` where there is none of
+    /// that scope.
+    pub fn to_write(&self, client: Client, scope: Scope) -> Option<PathBuf> {
+        let files = match (client, scope) {
+            // What Claude Code calls local stands in the user's file too.
+            (Client::ClaudeCode, _) | (_, Scope::User) => self.of_user(client),
+            (_, Scope::Project) => self.of_project(client),
+        };
+        if client != Client::OpenCode {
+            return files.into_iter().next();
+        }
+        let directory = match scope {
+            Scope::User => self.dot_config()?.join("opencode"),
+            Scope::Project => self.project.clone(),
+        };
+        let there = ["opencode.jsonc", "opencode.json"].map(|name| directory.join(name));
+        let found = there.iter().find(|file| file.exists()).cloned();
+        found.or(Some(directory.join("opencode.json")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b8_every_system_has_its_places() {
+        let environment: BTreeMap<String, String> = [
+            ("HOME", "/h"),
+            ("USERPROFILE", "/u"),
+            ("APPDATA", "/u/roaming"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        let user = |system, client| {
+            let places = Places {
+                environment: &environment,
+                project: "/p".into(),
+                system,
+            };
+            let file = places.to_write(client, Scope::User).unwrap();
+            file.display().to_string()
+        };
+        for (system, client, file) in [
+            (
+                System::Linux,
+                Client::VsCode,
+                "/h/.config/Code/User/mcp.json",
+            ),
+            (
+                System::Mac,
+                Client::ClaudeDesktop,
+                "/h/Library/Application Support/Claude/claude_desktop_config.json",
+            ),
+            (
+                System::Windows,
+                Client::ClaudeDesktop,
+                "/u/roaming/Claude/claude_desktop_config.json",
+            ),
+            (System::Windows, Client::Cursor, "/u/.cursor/mcp.json"),
+            (System::Mac, Client::Codex, "/h/.codex/config.toml"),
+            (System::Linux, Client::Gemini, "/h/.gemini/settings.json"),
+            (
+                System::Mac,
+                Client::OpenCode,
+                "/h/.config/opencode/opencode.json",
+            ),
+            (System::Linux, Client::ClaudeCode, "/h/.claude.json"),
+        ] {
+            assert_eq!(user(system, client), file);
+        }
+    }
+
+    #[test]
+    fn b8_variables_move_files() {
+        let environment: BTreeMap<String, String> = [
+            ("HOME", "/h"),
+            ("XDG_CONFIG_HOME", "/x"),
+            ("CODEX_HOME", "/c"),
+            ("CLAUDE_CONFIG_DIR", "/cc"),
+            ("OPENCODE_CONFIG", "/o.json"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        let places = Places {
+            environment: &environment,
+            project: "/p".into(),
+            system: System::Linux,
+        };
+        let of = |client| {
+            places
+                .of(client)
+                .into_iter()
+                .map(|p| p.display().to_string())
+        };
+        let codex: Vec<_> = of(Client::Codex).collect();
+        assert_eq!(
+            codex,
+            [
+                "/etc/codex/config.toml",
+                "/c/config.toml",
+                "/p/.codex/config.toml"
+            ]
+        );
+        assert_eq!(
+            of(Client::ClaudeCode).collect::<Vec<_>>(),
+            ["/cc/.claude.json"]
+        );
+        let opencode: Vec<_> = of(Client::OpenCode).collect();
+        assert_eq!(opencode[0], "/x/opencode/config.json");
+        assert_eq!(opencode[3], "/o.json");
+        assert_eq!(opencode[4], "/p/opencode.json");
+    }
+}

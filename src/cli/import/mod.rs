@@ -1,0 +1,243 @@
+//! `portway import`: servers of another client, into this project.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+
+use super::clients::{self, Places};
+use super::failure::{self, Failure};
+use super::remote::{Remote, RemoteArgs};
+use crate::config::import::{self, Around, Client, Found, Parsed};
+use crate::upstream::printable;
+use preview::{Preview, Wishes};
+use target::Target;
+
+mod preview;
+mod target;
+
+/// No client's file comes near it.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// Someone who answers at all does so at once.
+const GLANCE: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("source").required(true).args(["file", "from"])))]
+pub struct ImportArgs {
+    /// A client's file
+    file: Option<PathBuf>,
+    /// Read the files of this client, wherever it keeps them
+    #[arg(long, value_name = "CLIENT", value_parser = clients::parser())]
+    from: Option<Client>,
+    /// Whose shape FILE has, if its name and content do not tell
+    #[arg(long = "as", value_name = "CLIENT", value_parser = clients::parser(), conflicts_with = "from")]
+    shape: Option<Client>,
+    /// Import this server only; may be given again
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Give a server another name; may be given again
+    #[arg(long, value_name = "OLD=NEW")]
+    rename: Vec<String>,
+    /// Replace servers of the same name that are defined otherwise
+    #[arg(long)]
+    overwrite: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Only show what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+/// Exits with 1 when something that was asked for was not imported.
+pub fn main(args: &ImportArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(run(args, environment))
+}
+
+async fn run(
+    args: &ImportArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    let wishes = Wishes::read(&args.only, &args.rename, args.overwrite)?;
+    let settings = args.remote.settings(environment)?;
+    let project = settings.project.canonicalize().map_err(|error| {
+        Failure::usage(format!(
+            "--project: {}: {error}",
+            settings.project.display()
+        ))
+    })?;
+    let remote = Remote::new(&args.remote, environment)?;
+    let read = read(args, environment, &project)?;
+    let target = Target::find(&settings, &project, &remote).await?;
+    let preview = Preview::new(read, &wishes, &target, remote.url())?;
+    let mut out = std::io::stdout();
+    if args.json {
+        let _ = writeln!(out, "{:#}", preview.json(!args.dry_run));
+    } else {
+        let _ = write!(out, "{}", preview.table());
+    }
+    let complete = match preview.is_complete() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    };
+    if args.dry_run || preview.wanted().next().is_none() {
+        return Ok(complete);
+    }
+    if !args.yes && !confirmed(&preview.question(&target))? {
+        let _ = writeln!(std::io::stderr(), "portway: nothing was imported");
+        return Ok(ExitCode::from(1));
+    }
+    target.write(&preview, &remote).await?;
+    if !args.json {
+        let _ = writeln!(out, "{}", target.said(&preview));
+        if let Target::File { .. } = target {
+            let _ = writeln!(out, "{}", taken_up(&remote).await);
+        }
+    }
+    Ok(complete)
+}
+
+/// What a client has, and where from.
+struct Reading {
+    client: Client,
+    files: Vec<PathBuf>,
+    found: Vec<Found>,
+    /// Files of the client that could not be read.
+    broken: Vec<String>,
+}
+
+fn read(
+    args: &ImportArgs,
+    environment: &BTreeMap<String, String>,
+    project: &Path,
+) -> Result<Reading, Failure> {
+    let places = Places::new(environment, project);
+    let home = places.home().map(|home| home.display().to_string());
+    let project = project.display().to_string();
+    let around = Around {
+        home: home.as_deref(),
+        project: &project,
+    };
+    match (&args.file, args.from) {
+        (Some(file), _) => read_file(file, args.shape, &around),
+        (None, Some(client)) => read_client(client, &places, &around),
+        (None, None) => Err(Failure::usage("name a FILE, or a client with --from")),
+    }
+}
+
+fn read_file(file: &Path, shape: Option<Client>, around: &Around<'_>) -> Result<Reading, Failure> {
+    let text = text_of(file).map_err(Failure::other)?;
+    // Its directory says something too.
+    let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let client = shape.or_else(|| import::detect(&whole.display().to_string(), &text));
+    let Some(client) = client else {
+        return Err(Failure::usage(format!(
+            "{}: cannot tell whose file this is; say it with --as CLIENT",
+            file.display()
+        )));
+    };
+    let parsed = parse(client, file, &text, around).map_err(Failure::other)?;
+    Ok(Reading {
+        client,
+        files: vec![file.to_owned()],
+        found: import::merge(client, vec![parsed], around),
+        broken: Vec::new(),
+    })
+}
+
+fn read_client(
+    client: Client,
+    places: &Places<'_>,
+    around: &Around<'_>,
+) -> Result<Reading, Failure> {
+    let looked = places.of(client);
+    let (mut files, mut parsed, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+    for file in looked.iter().filter(|file| file.exists()) {
+        let read = text_of(file).and_then(|text| parse(client, file, &text, around));
+        match read {
+            Ok(one) => {
+                files.push(file.clone());
+                parsed.push(one);
+            }
+            Err(complaint) => broken.push(complaint),
+        }
+    }
+    if files.is_empty() {
+        let list: Vec<String> = looked
+            .iter()
+            .map(|file| format!("  {}", file.display()))
+            .collect();
+        return Err(Failure::other(match broken.is_empty() {
+            false => broken.join("\n"),
+            true => format!(
+                "there is no file of {}; these were looked for:\n{}",
+                client.title(),
+                list.join("\n")
+            ),
+        }));
+    }
+    Ok(Reading {
+        client,
+        files,
+        found: import::merge(client, parsed, around),
+        broken,
+    })
+}
+
+/// The content, or a complaint.
+fn text_of(file: &Path) -> Result<String, String> {
+    let complain = |reason: &dyn std::fmt::Display| format!("{}: {reason}", file.display());
+    let open = || {
+        if !std::fs::metadata(file)?.is_file() {
+            return Err(std::io::Error::other("is not a file"));
+        }
+        let mut bytes = Vec::new();
+        let opened = std::fs::File::open(file)?;
+        opened.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = open().map_err(|error: std::io::Error| complain(&error))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(complain(&"is too large to be a client's file"));
+    }
+    String::from_utf8(bytes).map_err(|_| complain(&"is not UTF-8 text"))
+}
+
+fn parse(client: Client, file: &Path, text: &str, around: &Around<'_>) -> Result<Parsed, String> {
+    import::parse(client, text, around).map_err(|problem| format!("{}: {problem}", file.display()))
+}
+
+/// Asks on a terminal; where there is none, nobody can say yes.
+fn confirmed(question: &str) -> Result<bool, Failure> {
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return Err(Failure::usage(
+            "nothing was imported: say --yes to go on without being asked, or --dry-run to only look",
+        ));
+    }
+    let _ = write!(std::io::stderr(), "{} [y/N] ", printable(question));
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    let _ = input.read_line(&mut answer);
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+async fn taken_up(remote: &Remote) -> String {
+    let asked = tokio::time::timeout(GLANCE, remote.get("/healthz")).await;
+    match asked {
+        Ok(Ok(_)) => format!(
+            "If the Portway at {} runs this project, it takes them up by itself.",
+            remote.url()
+        ),
+        _ => "No Portway runs here; `portway` starts it with them.".to_owned(),
+    }
+}

@@ -1,0 +1,279 @@
+//! What an import would do, before it does it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::Reading;
+use super::target::Target;
+use crate::cli::failure::Failure;
+use crate::config::import::{Found, is_portway};
+use crate::config::view::title;
+use crate::config::{ServerName, ServerSpec, view};
+use crate::upstream::printable;
+
+/// What the person asked for.
+pub struct Wishes {
+    only: BTreeSet<String>,
+    rename: BTreeMap<String, String>,
+    overwrite: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    New,
+    Replaced,
+    Same,
+    Clash,
+    /// Portway itself.
+    Skipped,
+    Bad,
+}
+
+pub struct Row {
+    /// The name it gets.
+    pub name: String,
+    /// The one it has, where that is another.
+    original: Option<String>,
+    pub verdict: Verdict,
+    pub spec: Option<(ServerName, ServerSpec)>,
+    notes: Vec<String>,
+    problems: Vec<String>,
+    file: String,
+}
+
+pub struct Preview {
+    rows: Vec<Row>,
+    head: String,
+    client: &'static str,
+    broken: Vec<String>,
+}
+
+impl Wishes {
+    pub fn read(only: &[String], rename: &[String], overwrite: bool) -> Result<Wishes, Failure> {
+        let mut renamed = BTreeMap::new();
+        for pair in rename {
+            let Some((old, new)) = pair.split_once('=') else {
+                let message = format!("--rename: {pair:?} is not OLD=NEW");
+                return Err(Failure::usage(message));
+            };
+            if let Err(message) = ServerName::parse(new) {
+                return Err(Failure::usage(format!("--rename: {new:?}: {message}")));
+            }
+            renamed.insert(old.to_owned(), new.to_owned());
+        }
+        Ok(Wishes {
+            only: only.iter().cloned().collect(),
+            rename: renamed,
+            overwrite,
+        })
+    }
+
+    /// A name that is not there was mistyped.
+    fn check(&self, found: &[Found]) -> Result<(), Failure> {
+        let known: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        let asked = self.only.iter().map(|name| ("--only", name));
+        let asked = asked.chain(self.rename.keys().map(|name| ("--rename", name)));
+        for (flag, name) in asked {
+            if !known.contains(&name.as_str()) {
+                return Err(Failure::usage(format!(
+                    "{flag}: there is no server {name:?}; there are: {}",
+                    known.join(", ")
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Preview {
+    pub(super) fn new(
+        reading: Reading,
+        wishes: &Wishes,
+        target: &Target,
+        base: &str,
+    ) -> Result<Preview, Failure> {
+        wishes.check(&reading.found)?;
+        let files: Vec<String> = reading
+            .files
+            .iter()
+            .map(|f| f.display().to_string())
+            .collect();
+        let mut rows: Vec<Row> = Vec::new();
+        for one in reading.found {
+            if !wishes.only.is_empty() && !wishes.only.contains(&one.name) {
+                continue;
+            }
+            let file = files.get(one.file).cloned().unwrap_or_default();
+            let mut row = judge(one, wishes, target, base, file);
+            if rows
+                .iter()
+                .any(|other| other.name == row.name && other.verdict != Verdict::Bad)
+            {
+                row.verdict = Verdict::Bad;
+                row.problems = vec!["another server of the list gets this name".to_owned()];
+            }
+            rows.push(row);
+        }
+        let head = format!("{}: {}", reading.client.title(), files.join(", "));
+        Ok(Preview {
+            rows,
+            head,
+            client: reading.client.name(),
+            broken: reading.broken,
+        })
+    }
+
+    /// What is to be written.
+    pub fn wanted(&self) -> impl Iterator<Item = (&Row, &ServerName, &ServerSpec)> {
+        self.rows
+            .iter()
+            .filter(|row| matches!(row.verdict, Verdict::New | Verdict::Replaced))
+            .filter_map(|row| row.spec.as_ref().map(|(name, spec)| (row, name, spec)))
+    }
+
+    /// Whether all of it will be there.
+    pub fn is_complete(&self) -> bool {
+        let good = |row: &Row| !matches!(row.verdict, Verdict::Clash | Verdict::Bad);
+        self.broken.is_empty() && self.rows.iter().all(good)
+    }
+
+    pub fn question(&self, target: &Target) -> String {
+        let names: Vec<&str> = self.wanted().map(|(row, ..)| row.name.as_str()).collect();
+        format!("Write {} into {target}?", names.join(", "))
+    }
+
+    pub fn table(&self) -> String {
+        let mut text = format!("{}\n", printable(&self.head));
+        for complaint in &self.broken {
+            text += &format!("! {}\n", printable(complaint));
+        }
+        if self.rows.is_empty() {
+            text += "  no servers\n";
+        }
+        let width = self
+            .rows
+            .iter()
+            .map(|row| printable(&row.name).chars().count());
+        let width = width.max().unwrap_or(0);
+        for row in &self.rows {
+            let name = printable(&row.name);
+            text += &format!(
+                "{} {name:width$}  {}\n",
+                row.sign(),
+                printable(&row.summary())
+            );
+            for line in row.problems.iter().chain(&row.notes) {
+                text += &format!("  {:width$}    {}\n", "", printable(line));
+            }
+        }
+        text
+    }
+
+    pub fn json(&self, in_earnest: bool) -> Value {
+        let rows: Vec<Value> = self.rows.iter().map(Row::json).collect();
+        json!({
+            "client": self.client,
+            "dryRun": !in_earnest,
+            "servers": rows,
+            "problems": self.broken,
+        })
+    }
+}
+
+fn judge(one: Found, wishes: &Wishes, target: &Target, base: &str, file: String) -> Row {
+    let new_name = wishes.rename.get(&one.name);
+    let name = new_name.cloned().unwrap_or_else(|| one.name.clone());
+    let mut row = Row {
+        original: new_name.map(|_| one.name.clone()),
+        name,
+        verdict: Verdict::Bad,
+        spec: None,
+        notes: one.notes,
+        problems: Vec::new(),
+        file,
+    };
+    let checked = ServerName::parse(&row.name);
+    if let Err(message) = &checked {
+        row.problems.push(format!(
+            "name: {message}; --rename {:?} helps",
+            format!("{}=NEW", one.name)
+        ));
+    }
+    let spec = match one.spec {
+        Ok(spec) => spec,
+        Err(problems) => {
+            row.problems
+                .extend(problems.iter().map(ToString::to_string));
+            return row;
+        }
+    };
+    let Ok(name) = checked else { return row };
+    row.verdict = match target.holds(&name, &spec) {
+        _ if is_portway(&spec, base) => Verdict::Skipped,
+        None => Verdict::New,
+        Some(true) => Verdict::Same,
+        Some(false) if wishes.overwrite => Verdict::Replaced,
+        Some(false) => Verdict::Clash,
+    };
+    row.spec = Some((name, spec));
+    row
+}
+
+impl Row {
+    fn sign(&self) -> char {
+        match self.verdict {
+            Verdict::New => '+',
+            Verdict::Replaced => '~',
+            Verdict::Same => '=',
+            Verdict::Clash => '!',
+            Verdict::Skipped => '-',
+            Verdict::Bad => 'x',
+        }
+    }
+
+    fn summary(&self) -> String {
+        let what = self
+            .spec
+            .as_ref()
+            .map(|(_, spec)| title(spec))
+            .unwrap_or_default();
+        let name = &self.name;
+        let text = match self.verdict {
+            Verdict::New => what,
+            Verdict::Replaced => format!("{what} (replaces what is there)"),
+            Verdict::Same => "is there already, the same".to_owned(),
+            Verdict::Clash => format!(
+                "{what}: another {name:?} is there; --overwrite replaces it, \
+                 --rename {:?} keeps both",
+                format!("{}=NEW", self.original.as_ref().unwrap_or(name))
+            ),
+            Verdict::Skipped => "is Portway itself; left out".to_owned(),
+            Verdict::Bad => "cannot be imported:".to_owned(),
+        };
+        match &self.original {
+            Some(old) => format!("{text} (was {old:?})"),
+            None => text,
+        }
+    }
+
+    fn json(&self) -> Value {
+        let status = match self.verdict {
+            Verdict::New => "new",
+            Verdict::Replaced => "replaced",
+            Verdict::Same => "same",
+            Verdict::Clash => "clash",
+            Verdict::Skipped => "skipped",
+            Verdict::Bad => "bad",
+        };
+        json!({
+            "name": self.name,
+            "original": self.original.as_ref().unwrap_or(&self.name),
+            "status": status,
+            "config": self.spec.as_ref().map(|(_, spec)| view(spec)),
+            "file": self.file,
+            "notes": self.notes,
+            "problems": self.problems,
+        })
+    }
+}

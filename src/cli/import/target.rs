@@ -1,0 +1,162 @@
+//! Where imported servers go: into the project's `.mcp.json`, which a running
+//! Portway follows, or, where definitions are in a database, to the Portway
+//! that runs on it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use http::Method;
+use serde_json::Value;
+use url::Url;
+
+use super::preview::{Preview, Verdict};
+use crate::cli::failure::Failure;
+use crate::cli::remote::Remote;
+use crate::config::edit::{self, has_server};
+use crate::config::settings::{Settings, Storage};
+use crate::config::view::plain;
+use crate::config::{Dialect, ServerName, ServerSpec, Servers, parse_file, view};
+use crate::store::{self, ReplaceError};
+
+/// It may hold secrets.
+const NEW_FILE_MODE: u32 = 0o600;
+
+/// How often the change is made anew on what somebody else has just saved.
+const TRIES: usize = 5;
+
+pub enum Target {
+    File {
+        path: PathBuf,
+        servers: Servers,
+    },
+    /// Names and definitions as they are shown, secrets covered.
+    Gateway {
+        url: String,
+        servers: BTreeMap<String, Value>,
+    },
+}
+
+impl Target {
+    pub async fn find(
+        settings: &Settings,
+        project: &Path,
+        remote: &Remote,
+    ) -> Result<Target, Failure> {
+        if settings.storage == Storage::Supabase {
+            let list = remote.get("/api/mcp/servers").await?;
+            let named = |record: &Value| {
+                Some((
+                    record["name"].as_str()?.to_owned(),
+                    record["config"].clone(),
+                ))
+            };
+            let records = list.as_array().into_iter().flatten();
+            return Ok(Target::Gateway {
+                url: remote.url().to_owned(),
+                servers: records.filter_map(named).collect(),
+            });
+        }
+        let path = project.join(".mcp.json");
+        let (_, text) = read(&path)?;
+        let servers = match text.trim().is_empty() {
+            true => Servers::new(),
+            false => {
+                let parsed = parse_file(&text, Dialect::Mcp);
+                parsed.map_err(|problem| unusable(&path, problem))?.servers
+            }
+        };
+        Ok(Target::File { path, servers })
+    }
+
+    /// Whether a server of that name is there, and if so, the same.
+    pub fn holds(&self, name: &ServerName, spec: &ServerSpec) -> Option<bool> {
+        match self {
+            Target::File { servers, .. } => {
+                let known = servers.get(name.as_str())?;
+                Some(matches!(known, Ok((_, known)) if known == spec))
+            }
+            Target::Gateway { servers, .. } => Some(*servers.get(name.as_str())? == view(spec)),
+        }
+    }
+
+    pub async fn write(&self, preview: &Preview, remote: &Remote) -> Result<(), Failure> {
+        match self {
+            Target::File { path, .. } => write_file(path, preview),
+            Target::Gateway { .. } => send(preview, remote).await,
+        }
+    }
+
+    pub fn said(&self, preview: &Preview) -> String {
+        let count = preview.wanted().count();
+        let servers = if count == 1 { "server" } else { "servers" };
+        format!("{count} {servers} written into {self}.")
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::File { path, .. } => path.display().fmt(f),
+            Target::Gateway { url, .. } => write!(f, "the Portway at {url}"),
+        }
+    }
+}
+
+fn write_file(path: &Path, preview: &Preview) -> Result<(), Failure> {
+    for _ in 0..TRIES {
+        let (found, mut text) = read(path)?;
+        for (row, name, spec) in preview.wanted() {
+            let place = ["mcpServers", name.as_str()];
+            let fail = |error: edit::EditError| unusable(path, error);
+            if row.verdict == Verdict::New && has_server(&text, &place).map_err(fail)? {
+                let message = format!("a server {:?} has just been added", name.as_str());
+                return Err(unusable(path, format!("{message}; look again")));
+            }
+            text = edit::set_server(&text, &place, spec).map_err(fail)?;
+        }
+        match store::replace(path, found.as_deref(), text.as_bytes(), NEW_FILE_MODE) {
+            Ok(()) => return Ok(()),
+            Err(ReplaceError::Changed) => {}
+            Err(ReplaceError::Io(error)) => return Err(unusable(path, error)),
+        }
+    }
+    Err(unusable(
+        path,
+        "keeps changing while it is edited; try again",
+    ))
+}
+
+fn read(path: &Path) -> Result<(Option<Vec<u8>>, String), Failure> {
+    let found = store::read_trusted(path).map_err(|error| unusable(path, error))?;
+    let text = String::from_utf8(found.clone().unwrap_or_default());
+    let text = text.map_err(|_| unusable(path, "is not UTF-8 text"))?;
+    Ok((found, text))
+}
+
+async fn send(preview: &Preview, remote: &Remote) -> Result<(), Failure> {
+    for (row, name, spec) in preview.wanted() {
+        let mut body = plain(spec);
+        if row.verdict == Verdict::Replaced {
+            let path = server_path(name)?;
+            remote.ask(Method::PUT, &path, Some(&body.into())).await?;
+        } else {
+            body.insert("name".into(), name.as_str().into());
+            remote.post("/api/mcp/servers", &body.into()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A name may hold blanks.
+fn server_path(name: &ServerName) -> Result<String, Failure> {
+    let mut url = Url::parse("http://portway/api/mcp/servers").map_err(Failure::other)?;
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.push(name.as_str());
+    }
+    Ok(url.path().to_owned())
+}
+
+fn unusable(path: &Path, reason: impl fmt::Display) -> Failure {
+    Failure::other(format!("{}: {reason}", path.display()))
+}

@@ -1,0 +1,236 @@
+//! Portway as each client spells a server, and whether what stands in a
+//! client's file is that.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::config::Secret;
+use crate::config::edit::EditError;
+use crate::config::edit::graft::{Graft, value_at};
+use crate::config::import::Client;
+
+use super::super::clients::Scope;
+
+/// The table of Codex's file.
+const CODEX_SECTION: &str = "mcp_servers";
+
+/// Where in which client's file.
+pub struct Spot {
+    pub client: Client,
+    pub scope: Scope,
+    pub name: String,
+    /// Absolute.
+    pub project: PathBuf,
+}
+
+/// What is written there.
+pub struct Entry {
+    /// The endpoint.
+    pub url: String,
+    pub key: Key,
+    /// How a client that only starts commands does it.
+    pub command: String,
+    pub args: Vec<String>,
+}
+
+/// How a client gets at the key.
+pub enum Key {
+    /// Under the name of a variable.
+    Variable(String),
+    Written {
+        variable: String,
+        value: Secret,
+    },
+    /// Whoever starts a command on this machine needs none.
+    Unneeded,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// As we write it.
+    Ours,
+    /// It leads to a Portway, but somebody has changed it.
+    Edited,
+    Foreign,
+}
+
+impl Spot {
+    /// The keys that lead to the server.
+    fn path(&self, text: &str) -> Result<Vec<String>, EditError> {
+        let name = self.name.as_str();
+        let directory = self.project.display().to_string();
+        let path = match (self.client, self.scope) {
+            (Client::ClaudeCode, Scope::Project) => {
+                vec!["projects", directory.as_str(), "mcpServers", name]
+            }
+            (Client::VsCode, _) => vec!["servers", name],
+            (Client::OpenCode, _) => {
+                let nested = value_at(text, &["mcp".to_owned(), "servers".to_owned()])?;
+                match nested {
+                    Some(Value::Object(servers)) if !servers.contains_key("type") => {
+                        vec!["mcp", "servers", name]
+                    }
+                    _ => vec!["mcp", name],
+                }
+            }
+            _ => vec!["mcpServers", name],
+        };
+        Ok(path.into_iter().map(str::to_owned).collect())
+    }
+
+    /// What is to be put into a text.
+    pub fn grafts(&self, text: &str, entry: &Entry) -> Result<Vec<Graft>, EditError> {
+        let fields = self.fields(entry);
+        self.with_input(text, fields)
+    }
+
+    fn with_input(&self, text: &str, fields: Map<String, Value>) -> Result<Vec<Graft>, EditError> {
+        if self.client == Client::Codex {
+            return Ok(vec![Graft::Table {
+                section: CODEX_SECTION.to_owned(),
+                name: self.name.clone(),
+                fields,
+            }]);
+        }
+        let asks = Value::Object(fields.clone())
+            .to_string()
+            .contains(&format!("${{input:{}}}", self.input_id()));
+        let member = Graft::Member {
+            path: self.path(text)?,
+            value: fields.into(),
+        };
+        if self.client != Client::VsCode || !asks {
+            return Ok(vec![member]);
+        }
+        let element = Graft::Element {
+            path: vec!["inputs".to_owned()],
+            value: self.input(),
+        };
+        Ok(vec![member, element])
+    }
+
+    /// What is there under our name, as it would have been put in.
+    pub fn found(&self, text: &str) -> Result<Option<(Map<String, Value>, Vec<Graft>)>, EditError> {
+        let value = match self.client {
+            Client::Codex => crate::config::edit::table_at(text, CODEX_SECTION, &self.name)?,
+            _ => value_at(text, &self.path(text)?)?,
+        };
+        let fields = match value {
+            None => return Ok(None),
+            Some(Value::Object(fields)) => fields,
+            Some(other) => Map::from_iter([(String::new(), other)]),
+        };
+        let mut grafts = self.with_input(text, fields.clone())?;
+        if let [_, Graft::Element { path, value }] = &grafts[..] {
+            let inputs = value_at(text, path)?;
+            if !matches!(inputs, Some(Value::Array(list)) if list.contains(value)) {
+                grafts.pop();
+            }
+        }
+        Ok(Some((fields, grafts)))
+    }
+
+    fn input_id(&self) -> String {
+        format!("{}-key", self.name)
+    }
+
+    fn input(&self) -> Value {
+        json!({
+            "type": "promptString",
+            "id": self.input_id(),
+            "description": "Key for Portway",
+            "password": true,
+        })
+    }
+
+    fn fields(&self, entry: &Entry) -> Map<String, Value> {
+        let header = |text: String| json!({"Authorization": format!("Bearer {text}")});
+        let headers = match (&entry.key, self.client) {
+            (Key::Unneeded, _) => Value::Null,
+            (Key::Written { value, .. }, _) => header(value.expose().to_owned()),
+            (Key::Variable(_), Client::VsCode) => header(format!("${{input:{}}}", self.input_id())),
+            (Key::Variable(name), Client::Cursor) => header(format!("${{env:{name}}}")),
+            (Key::Variable(name), Client::OpenCode) => header(format!("{{env:{name}}}")),
+            (Key::Variable(name), _) => header(format!("${{{name}}}")),
+        };
+        let url = &entry.url;
+        let fields = match self.client {
+            Client::ClaudeDesktop => return self.command(entry),
+            Client::Codex => match &entry.key {
+                Key::Variable(name) => json!({"url": url, "bearer_token_env_var": name}),
+                _ => json!({"url": url, "http_headers": headers}),
+            },
+            Client::Cursor => json!({"url": url, "headers": headers}),
+            Client::OpenCode => json!({
+                "type": "remote", "url": url, "headers": headers, "oauth": false, "enabled": true,
+            }),
+            Client::Gemini => json!({"url": url, "type": "http", "headers": headers}),
+            Client::ClaudeCode | Client::VsCode => {
+                json!({"type": "http", "url": url, "headers": headers})
+            }
+        };
+        match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    fn command(&self, entry: &Entry) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("command".into(), entry.command.as_str().into());
+        fields.insert("args".into(), entry.args.clone().into());
+        if let Key::Written { variable, value } = &entry.key {
+            fields.insert("env".into(), json!({ variable.as_str(): value.expose() }));
+        }
+        fields
+    }
+
+    /// Whose the server under our name is.
+    pub fn whose(&self, fields: &Map<String, Value>) -> Whose {
+        let word = |name: &str| fields.get(name).and_then(Value::as_str);
+        let leads_to_us = match (word("command"), word("url")) {
+            (Some(command), None) => {
+                let program = command.rsplit(['/', '\\']).next().unwrap_or_default();
+                let first = fields.get("args").map(|args| &args[0]);
+                program.starts_with("portway") && first == Some(&Value::from("connect"))
+            }
+            (None, Some(url)) => Url::parse(url).is_ok_and(|url| is_endpoint(url.path())),
+            _ => false,
+        };
+        if !leads_to_us {
+            return Whose::Foreign;
+        }
+        let mut names: Vec<&str> = fields.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let expected: &[&[&str]] = match self.client {
+            Client::ClaudeDesktop => &[&["args", "command"], &["args", "command", "env"]],
+            Client::Codex => &[&["bearer_token_env_var", "url"], &["http_headers", "url"]],
+            Client::Cursor => &[&["headers", "url"]],
+            Client::OpenCode => &[&["enabled", "headers", "oauth", "type", "url"]],
+            Client::Gemini | Client::ClaudeCode | Client::VsCode => &[&["headers", "type", "url"]],
+        };
+        let one_of = |name: &str, key: &dyn Fn(&str) -> bool| match fields.get(name) {
+            Some(Value::Object(map)) => map.len() == 1 && map.keys().all(|name| key(name)),
+            Some(_) => false,
+            None => true,
+        };
+        let plain = expected.contains(&&names[..])
+            && one_of("headers", &|name| name == "Authorization")
+            && one_of("http_headers", &|name| name == "Authorization")
+            && one_of("env", &|name| name.starts_with("PORTWAY_"))
+            && fields
+                .get("enabled")
+                .is_none_or(|on| *on == Value::Bool(true));
+        match plain {
+            true => Whose::Ours,
+            false => Whose::Edited,
+        }
+    }
+}
+
+fn is_endpoint(path: &str) -> bool {
+    let of_server = path.starts_with("/servers/") && path.ends_with("/mcp");
+    path.trim_end_matches('/') == "/mcp" || of_server || path.starts_with("/api/v1/mcp_v2/server/")
+}

@@ -1,0 +1,211 @@
+//! A client's own file: read, kept aside, replaced.
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::super::failure::Failure;
+use crate::store::{self, ReplaceError, Timestamp};
+
+/// No client's file comes near it.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// How many backups of a file there are.
+const BACKUPS: usize = 5;
+
+/// How often a change is made anew on what the client has just saved.
+pub const TRIES: usize = 5;
+
+/// The end of a backup that says there was no file.
+const NO_FILE: &str = "-none";
+
+pub struct ClientFile {
+    pub path: PathBuf,
+    /// `None` where there is no file.
+    pub found: Option<String>,
+    /// Others may read a new one: it belongs to a project.
+    pub shared: bool,
+}
+
+/// What is to become of it.
+pub enum Next<'t> {
+    Text(&'t str),
+    Gone,
+}
+
+/// Whether it happened.
+#[derive(PartialEq, Eq)]
+pub enum Outcome {
+    /// The file as it was is there.
+    Done { backup: Option<PathBuf> },
+    /// Somebody else has just written: read it again.
+    Changed,
+}
+
+pub fn unusable(path: &Path, reason: impl Display) -> Failure {
+    Failure::other(format!("{}: {reason}", path.display()))
+}
+
+impl ClientFile {
+    pub fn read(path: PathBuf, shared: bool) -> Result<ClientFile, Failure> {
+        let found = match contents(&path) {
+            Ok(found) => found,
+            Err(error) => return Err(unusable(&path, error)),
+        };
+        if path.is_symlink() && found.is_none() {
+            return Err(unusable(&path, "is a link that leads nowhere"));
+        }
+        Ok(ClientFile {
+            path,
+            found,
+            shared,
+        })
+    }
+
+    pub fn text(&self) -> &str {
+        self.found.as_deref().unwrap_or_default()
+    }
+
+    /// What backups say, the newest first; `None` where there was no file.
+    pub fn before(&self) -> Vec<Option<String>> {
+        let mut paths = self.backups();
+        paths.reverse();
+        let read = |path: PathBuf| match path.to_string_lossy().ends_with(NO_FILE) {
+            true => Some(None),
+            false => contents(&path).ok().flatten().map(Some),
+        };
+        paths.into_iter().filter_map(read).collect()
+    }
+
+    /// Keeps the file aside and puts the next in its place. A `private` one
+    /// is its owner's alone from then on.
+    pub fn replace(&self, next: &Next<'_>, private: bool) -> Result<Outcome, Failure> {
+        let fail = |error: &dyn Display| unusable(&self.path, error);
+        if let Some(directory) = self.path.parent() {
+            std::fs::create_dir_all(directory).map_err(|error| fail(&error))?;
+        }
+        let backup = match next {
+            // Nothing in it was anybody's but ours.
+            Next::Gone => None,
+            Next::Text(_) => self.keep_aside()?,
+        };
+        if private && self.found.is_some() {
+            // Before the secret is there, not after.
+            close(&self.path).map_err(|error| fail(&error))?;
+        }
+        let seen = self.found.as_ref().map(String::as_bytes);
+        let mode = match self.shared && !private {
+            true => 0o644,
+            false => 0o600,
+        };
+        let replaced = match next {
+            Next::Text(text) => store::replace(&self.path, seen, text.as_bytes(), mode),
+            Next::Gone => self.remove(),
+        };
+        match replaced {
+            Ok(()) => {
+                self.thin_out();
+                Ok(Outcome::Done { backup })
+            }
+            Err(ReplaceError::Changed) => {
+                if let Some(backup) = backup {
+                    let _ = std::fs::remove_file(backup);
+                }
+                Ok(Outcome::Changed)
+            }
+            Err(ReplaceError::Io(error)) => Err(fail(&error)),
+        }
+    }
+
+    fn remove(&self) -> Result<(), ReplaceError> {
+        let now =
+            contents(&self.path).map_err(|error| ReplaceError::Io(std::io::Error::other(error)))?;
+        if now != self.found {
+            return Err(ReplaceError::Changed);
+        }
+        std::fs::remove_file(&self.path)?;
+        // They only say that there was no file, which is true again.
+        for backup in self.backups() {
+            if backup.to_string_lossy().ends_with(NO_FILE) {
+                let _ = std::fs::remove_file(backup);
+            }
+        }
+        Ok(())
+    }
+
+    /// A file that is not there leaves a mark only beside older backups,
+    /// which would otherwise be taken for its past.
+    fn keep_aside(&self) -> Result<Option<PathBuf>, Failure> {
+        if self.found.is_none() && self.backups().is_empty() {
+            return Ok(None);
+        }
+        let time = Timestamp::now().to_string().replace([':', '-'], "");
+        let end = if self.found.is_none() { NO_FILE } else { "" };
+        let mut name = self.prefix();
+        name.push(format!("{time}{end}"));
+        let backup = self.path.with_file_name(name);
+        match store::replace(&backup, None, self.text().as_bytes(), 0o600) {
+            Ok(()) => Ok(Some(backup)),
+            Err(error) => Err(unusable(&backup, error)),
+        }
+    }
+
+    fn prefix(&self) -> OsString {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(".portway-backup-");
+        name
+    }
+
+    /// By age, the oldest first.
+    fn backups(&self) -> Vec<PathBuf> {
+        let prefix = self.prefix();
+        let prefix = prefix.to_string_lossy();
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        let mut found: Vec<PathBuf> = std::fs::read_dir(directory)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&*prefix))
+            .map(|entry| entry.path())
+            .collect();
+        found.sort();
+        found
+    }
+
+    fn thin_out(&self) {
+        let backups = self.backups();
+        let surplus = backups.len().saturating_sub(BACKUPS);
+        for old in &backups[..surplus] {
+            let _ = std::fs::remove_file(old);
+        }
+    }
+}
+
+fn contents(path: &Path) -> Result<Option<String>, String> {
+    let file = match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Ok(metadata) if !metadata.is_file() => return Err("is not a file".to_owned()),
+        Ok(_) => std::fs::File::open(path),
+        Err(error) => Err(error),
+    };
+    let mut bytes = Vec::new();
+    let read = file.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > LARGEST {
+        return Err("is too large to be a client's file".to_owned());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
+    Ok(Some(text))
+}
+
+#[cfg(unix)]
+fn close(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn close(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,331 @@
+//! `portway install` and `uninstall`: Portway in a client's own file.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::clients::{self, Places, Scope};
+use super::failure::{self, Failure};
+use super::remote::{Remote, RemoteArgs};
+use crate::config::edit::graft::{Grafted, Pruned, graft, prune};
+use crate::config::import::Client;
+use crate::config::{Redactor, Secret};
+use crate::upstream::printable;
+use entry::{Key, Spot, Whose};
+use file::{ClientFile, Next, Outcome, TRIES, unusable};
+use wish::ENTRY_KEY;
+
+mod entry;
+mod file;
+mod wish;
+
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// Which client
+    #[arg(value_parser = clients::parser())]
+    client: Client,
+    /// The key of the entry that the client gets
+    #[arg(long, value_name = "KEY", value_parser = wish::secret, conflicts_with_all = ["server", "admin"])]
+    entry: Option<Secret>,
+    /// Give it one server as it is; needs --admin
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Let the client do everything: it gets the admin token
+    #[arg(long)]
+    admin: bool,
+    /// Write the key itself into the file, where the client could also read a variable
+    #[arg(long)]
+    with_key: bool,
+    /// Write into the file of the user or of the project
+    #[arg(long, value_enum, default_value = "user")]
+    scope: Scope,
+    /// What the client calls it
+    #[arg(long, value_name = "NAME", default_value = "portway")]
+    name: String,
+    /// Only show what would be written
+    #[arg(long)]
+    dry_run: bool,
+    /// Print what belongs into the file, and leave the file alone
+    #[arg(long, conflicts_with = "dry_run")]
+    print: bool,
+    /// Replace one that somebody has edited
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct UninstallArgs {
+    /// Which client
+    #[arg(value_parser = clients::parser())]
+    client: Client,
+    /// Take it out of the file of the user or of the project
+    #[arg(long, value_enum, default_value = "user")]
+    scope: Scope,
+    /// What the client calls it
+    #[arg(long, value_name = "NAME", default_value = "portway")]
+    name: String,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Take it out even if somebody has edited it
+    #[arg(long)]
+    force: bool,
+    /// Directory of the project [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+pub fn install(args: &InstallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(async { put_in(args, environment) })
+}
+
+pub fn uninstall(args: &UninstallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+    failure::run(async { take_out(args, environment) })
+}
+
+fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
+    let settings = args.remote.settings(environment)?;
+    let remote = Remote::new(&args.remote, environment)?;
+    let spot = spot(args.client, args.scope, &args.name, &settings.project)?;
+    let entry = wish::entry(args, &remote, &settings)?;
+    let secrets: Vec<&Secret> = match &entry.key {
+        Key::Written { value, .. } => vec![value],
+        _ => Vec::new(),
+    };
+    let redactor = Redactor::new(secrets.iter().map(|secret| secret.expose()));
+    let path = path_of(&spot, environment)?;
+    if args.print {
+        let fail = |error| unusable(&path, error);
+        let grafts = spot.grafts("", &entry).map_err(fail)?;
+        let text = graft("", &grafts).map_err(fail)?.text;
+        say(&redactor.redact(&text));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for _ in 0..TRIES {
+        let shared = args.scope == Scope::Project && args.client != Client::ClaudeCode;
+        let file = ClientFile::read(path.clone(), shared)?;
+        let fail = |error| unusable(&file.path, error);
+        let base = base(&file, &spot, args.force)?;
+        let grafts = spot.grafts(&base, &entry).map_err(fail)?;
+        let grafted = graft(&base, &grafts).map_err(fail)?;
+        if file.found.as_deref() == Some(&grafted.text) {
+            say(&format!(
+                "{} has it already: {}",
+                spot.client.title(),
+                path.display()
+            ));
+            return Ok(ExitCode::SUCCESS);
+        }
+        if args.dry_run {
+            say(&redactor.redact(&diff(&path, &grafted)));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let private = !secrets.is_empty();
+        match file.replace(&Next::Text(&grafted.text), private)? {
+            Outcome::Changed => {}
+            Outcome::Done { backup } => {
+                say(&installed(&spot, &entry.key, &path, backup.as_deref()));
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    }
+    Err(unusable(
+        &path,
+        "keeps changing while it is edited; close the client and try again",
+    ))
+}
+
+/// The text without the Portway that is there already, if it is ours.
+fn base(file: &ClientFile, spot: &Spot, force: bool) -> Result<String, Failure> {
+    let fail = |error| unusable(&file.path, error);
+    let Some((fields, grafts)) = spot.found(file.text()).map_err(fail)? else {
+        return Ok(file.text().to_owned());
+    };
+    let name = &spot.name;
+    match spot.whose(&fields) {
+        Whose::Foreign => Err(unusable(
+            &file.path,
+            format!("has another server {name:?}; give Portway another name with --name"),
+        )),
+        Whose::Edited if !force => Err(unusable(
+            &file.path,
+            format!("somebody has edited {name:?}; --force replaces it"),
+        )),
+        _ => match prune(file.text(), &grafts, &file.before()).map_err(fail)? {
+            Pruned::Text(text) => Ok(text),
+            Pruned::Nothing => Ok(String::new()),
+        },
+    }
+}
+
+fn take_out(
+    args: &UninstallArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    let settings = RemoteArgs {
+        project: args.project.clone(),
+        ..RemoteArgs::default()
+    }
+    .settings(environment)?;
+    let spot = spot(args.client, args.scope, &args.name, &settings.project)?;
+    let path = path_of(&spot, environment)?;
+    for _ in 0..TRIES {
+        let file = ClientFile::read(path.clone(), false)?;
+        let fail = |error| unusable(&file.path, error);
+        let Some((fields, grafts)) = spot.found(file.text()).map_err(fail)? else {
+            return Err(unusable(&path, not_there(&spot, environment)));
+        };
+        let name = &spot.name;
+        let reason = match spot.whose(&fields) {
+            Whose::Ours => None,
+            Whose::Edited => Some("somebody has edited it"),
+            Whose::Foreign => Some("it does not look like Portway"),
+        };
+        if let Some(reason) = reason.filter(|_| !args.force) {
+            let message = format!("{name:?} stays: {reason}; --force takes it out all the same");
+            return Err(unusable(&path, message));
+        }
+        let pruned = prune(file.text(), &grafts, &file.before()).map_err(fail)?;
+        let next = match &pruned {
+            Pruned::Text(text) => Next::Text(text),
+            // A link is the person's own.
+            Pruned::Nothing if path.is_symlink() => Next::Text("{}\n"),
+            Pruned::Nothing => Next::Gone,
+        };
+        if args.dry_run {
+            say(&match next {
+                Next::Gone => format!("{} would be removed: nothing else is in it", path.display()),
+                Next::Text(_) => format!("{name:?} would be taken out of {}", path.display()),
+            });
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Outcome::Done { backup } = file.replace(&next, false)? {
+            let mut text = match next {
+                Next::Gone => format!("{} is removed: nothing else was in it.", path.display()),
+                Next::Text(_) => format!("{name:?} is out of {}.", path.display()),
+            };
+            text += &backup_note(backup.as_deref());
+            say(&text);
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    Err(unusable(
+        &path,
+        "keeps changing while it is edited; close the client and try again",
+    ))
+}
+
+fn spot(client: Client, scope: Scope, name: &str, project: &Path) -> Result<Spot, Failure> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+        let message = "--name: 1 to 64 letters, digits, '_' or '-': clients take no others";
+        return Err(Failure::usage(message));
+    }
+    let found = project.canonicalize();
+    let project = found
+        .map_err(|error| Failure::usage(format!("--project: {}: {error}", project.display())))?;
+    Ok(Spot {
+        client,
+        scope,
+        name: name.to_owned(),
+        project,
+    })
+}
+
+fn path_of(spot: &Spot, environment: &BTreeMap<String, String>) -> Result<PathBuf, Failure> {
+    let places = Places::new(environment, &spot.project);
+    let path = places.to_write(spot.client, spot.scope);
+    path.ok_or_else(|| match spot.scope {
+        Scope::User => Failure::usage("there is no home directory: set HOME"),
+        Scope::Project => Failure::usage(format!(
+            "--scope: {} has no file of a project; leave it out",
+            spot.client.title()
+        )),
+    })
+}
+
+fn not_there(spot: &Spot, environment: &BTreeMap<String, String>) -> String {
+    let name = &spot.name;
+    let (scope, word) = match spot.scope {
+        Scope::User => (Scope::Project, "project"),
+        Scope::Project => (Scope::User, "user"),
+    };
+    let other = Spot {
+        scope,
+        project: spot.project.clone(),
+        name: name.clone(),
+        ..*spot
+    };
+    let elsewhere = path_of(&other, environment)
+        .and_then(|path| ClientFile::read(path, false))
+        .is_ok_and(|file| matches!(other.found(file.text()), Ok(Some(_))));
+    match elsewhere {
+        true => format!("has no server {name:?}, but that of the {word} has: --scope {word}"),
+        false => format!("has no server {name:?}; nothing to take out"),
+    }
+}
+
+fn installed(spot: &Spot, key: &Key, path: &Path, backup: Option<&Path>) -> String {
+    let client = spot.client.title();
+    let mut text = format!(
+        "{client} has Portway as {:?}: {}",
+        spot.name,
+        path.display()
+    );
+    text += &backup_note(backup);
+    text += &match key {
+        Key::Variable(_) if spot.client == Client::VsCode => {
+            "\nIt asks for the key when it first starts it; the key is not in the file.".to_owned()
+        }
+        Key::Variable(name) => {
+            let what = if name == ENTRY_KEY {
+                "the entry's key"
+            } else {
+                "the admin token"
+            };
+            format!("\nSet {name} to {what} where {client} is started; it is not in the file.")
+        }
+        Key::Written { .. } => {
+            "\nThe key is in the file, which only you may read from now on.".to_owned()
+        }
+        Key::Unneeded => String::new(),
+    };
+    if spot.client == Client::ClaudeCode && spot.scope == Scope::Project {
+        text +=
+            "\nIt counts for you in this directory; .mcp.json is Portway's own list of servers.";
+    }
+    text
+}
+
+fn backup_note(backup: Option<&Path>) -> String {
+    match backup {
+        Some(path) => format!("\nAs it was: {}", path.display()),
+        None => String::new(),
+    }
+}
+
+/// What is new, and nothing of what is there: that may be secret.
+fn diff(path: &Path, grafted: &Grafted) -> String {
+    let mut text = format!("+++ {}\n", path.display());
+    for added in &grafted.added {
+        let new = added.text.trim_matches(['\r', '\n']);
+        let skipped = added.text.len() - added.text.trim_start_matches(['\r', '\n']).len();
+        let line = added.line + added.text[..skipped].matches('\n').count();
+        text += &format!("@@ line {line} @@\n");
+        for line in new.lines() {
+            text += &format!("+{line}\n");
+        }
+    }
+    text
+}
+
+fn say(text: &str) {
+    for line in text.lines() {
+        let _ = writeln!(std::io::stdout(), "{}", printable(line));
+    }
+}

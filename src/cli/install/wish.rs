@@ -1,0 +1,129 @@
+//! What a client is given, from what was typed.
+
+use std::path::Path;
+
+use url::Url;
+
+use super::InstallArgs;
+use super::entry::{Entry, Key};
+use crate::cli::failure::Failure;
+use crate::cli::remote::Remote;
+use crate::config::Secret;
+use crate::config::import::Client;
+use crate::config::settings::Settings;
+
+/// The variable that clients, and `portway connect`, find an entry's key in.
+pub const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
+
+/// What is shorter could not be kept out of what is printed.
+const SHORTEST_KEY: usize = 8;
+const ADMIN_TOKEN: &str = "PORTWAY_ADMIN_TOKEN";
+
+pub fn entry(args: &InstallArgs, remote: &Remote, settings: &Settings) -> Result<Entry, Failure> {
+    if args.entry.is_none() && !args.admin {
+        return Err(not_the_admin(args));
+    }
+    let mut url = Url::parse(remote.url()).map_err(Failure::other)?;
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty();
+        match &args.server {
+            Some(name) => segments.extend(["servers", name, "mcp"]),
+            None => segments.push("mcp"),
+        };
+    }
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| Failure::other(format!("where is portway? {error}")))?;
+    Ok(Entry {
+        url: url.to_string(),
+        key: key(args, remote)?,
+        command: text(&program)?,
+        args: connect(args, settings)?,
+    })
+}
+
+fn not_the_admin(args: &InstallArgs) -> Failure {
+    let client = args.client;
+    let what = match args.server {
+        Some(_) => "reaching one server as it is takes",
+        None => "this would take",
+    };
+    Failure::usage(format!(
+        "{what} the admin token, with which {} could use every tool and change every server\n\
+         make an entry with the tools it needs: portway entries create {}\n\
+         and give it that: portway install {} --entry KEY\n\
+         or say --admin if everything is what you want",
+        client.title(),
+        client.name(),
+        client.name(),
+    ))
+}
+
+fn key(args: &InstallArgs, remote: &Remote) -> Result<Key, Failure> {
+    let variable = match args.entry {
+        Some(_) => ENTRY_KEY,
+        None => ADMIN_TOKEN,
+    };
+    // It starts a command, which finds the token of this machine by itself
+    // but is told no variables.
+    let desktop = args.client == Client::ClaudeDesktop;
+    if desktop && args.entry.is_none() {
+        return Ok(Key::Unneeded);
+    }
+    let value = match &args.entry {
+        Some(key) => Some(checked(key)?),
+        None => remote.token().cloned(),
+    };
+    if !desktop && !args.with_key {
+        return Ok(Key::Variable(variable.to_owned()));
+    }
+    let Some(value) = value else {
+        return Err(Failure::usage(
+            "--with-key: no admin token is known here: set PORTWAY_ADMIN_TOKEN, \
+             or name the data directory with --data-dir",
+        ));
+    };
+    Ok(Key::Written {
+        variable: variable.to_owned(),
+        value,
+    })
+}
+
+/// As typed; what is wrong with it is said without repeating it.
+pub fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
+    Ok(Secret::new(text))
+}
+
+/// As it goes into a header.
+fn checked(key: &Secret) -> Result<Secret, Failure> {
+    let text = key.expose();
+    let fits = text.len() >= SHORTEST_KEY && text.bytes().all(|b| b.is_ascii_graphic());
+    match fits && !text.contains(['"', '\\', '$', '{']) {
+        true => Ok(key.clone()),
+        false => Err(Failure::usage(
+            "--entry: this is no key; `portway entries` makes and rotates them",
+        )),
+    }
+}
+
+/// What a client that only starts commands starts.
+fn connect(args: &InstallArgs, settings: &Settings) -> Result<Vec<String>, Failure> {
+    let mut words = vec!["connect".to_owned()];
+    if let Some(url) = &args.remote.url {
+        words.extend(["--url".to_owned(), url.clone()]);
+    }
+    let project = settings.project.canonicalize();
+    let project = project.unwrap_or_else(|_| settings.project.clone());
+    words.extend(["--project".to_owned(), text(&project)?]);
+    if args.remote.data_dir.is_some() {
+        words.extend(["--data-dir".to_owned(), text(&settings.data_dir)?]);
+    }
+    if let Some(server) = &args.server {
+        words.extend(["--server".to_owned(), server.clone()]);
+    }
+    Ok(words)
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| Failure::other(format!("{}: is not UTF-8", path.display())))
+}
