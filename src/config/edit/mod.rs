@@ -16,6 +16,7 @@ use splice::Splicer;
 pub use table::get as table_at;
 
 pub mod graft;
+pub mod prune;
 mod render;
 mod shape;
 mod splice;

@@ -7,7 +7,7 @@ use toml_edit::{Document, DocumentMut, Key};
 use super::super::import::toml;
 use super::super::problem::Problem;
 use super::super::tree::{self, BOM, Places};
-use super::graft::Pruned;
+use super::prune::Pruned;
 use super::render::Style;
 use super::{EditError, trivia};
 

@@ -17,6 +17,11 @@ struct Writer {
     text: String,
 }
 
+/// One of them.
+pub(super) fn generated_file(seed: u64, servers: usize) -> String {
+    Writer::new(seed).file(servers)
+}
+
 impl Writer {
     fn new(seed: u64) -> Writer {
         let mut rng = Rng::with_seed(seed);

@@ -2,6 +2,7 @@ use super::*;
 use crate::config::{Dialect, parse_file};
 
 mod generated;
+mod grafts;
 
 fn spec(definition: &str) -> ServerSpec {
     let text = format!(r#"{{"mcpServers": {{"x": {definition}}}}}"#);
