@@ -84,13 +84,14 @@ fn run_check(
     environment: &BTreeMap<String, String>,
 ) -> anyhow::Result<(String, bool)> {
     let files = files(args.project.as_deref(), environment)?;
-    let reports = match &args.file {
+    let mut reports = match &args.file {
         Some(path) => {
             let (files, loaded) = candidate(&files, path)?;
             files.reports(&loaded)
         }
         None => files.reports(&files.load_now(&Loaded::default())),
     };
+    reports.extend(files.filters_report());
     let mut lines = String::new();
     let (mut paths, mut servers, mut faults) = (BTreeSet::new(), 0, 0);
     for report in &reports {

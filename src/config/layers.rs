@@ -24,6 +24,8 @@ pub enum SourceKind {
     Mcp,
     /// The database, with `STORAGE_TYPE=supabase`.
     Database,
+    /// `./.portway.json`, which defines no servers.
+    Filters,
 }
 
 /// Where a definition stands.

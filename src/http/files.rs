@@ -24,8 +24,7 @@ pub fn router(registry: Arc<Registry>) -> Router {
 }
 
 async fn sources(State(registry): State<Arc<Registry>>) -> Json<Vec<SourceReport>> {
-    let loaded = registry.loaded().await;
-    Json(registry.files().reports(&loaded))
+    Json(registry.reports().await)
 }
 
 async fn schema() -> Json<Value> {

@@ -5,9 +5,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::report::SourceReport;
 use super::sources::read_file;
-use crate::config::Problem;
 use crate::config::filters::{Filters, parse_filters};
+use crate::config::{Problem, SourceKind};
+use crate::store::{self, ReadError};
 
 /// The file, its last good content, and what is wrong with it now.
 #[derive(Clone, Default)]
@@ -20,7 +22,16 @@ pub(super) struct FilterFile {
 impl FilterFile {
     /// The file as it is now.
     pub async fn reload(&self, path: &Path) -> FilterFile {
-        match read_file(path).await {
+        self.take(read_file(path).await)
+    }
+
+    /// The same for one who knows of no earlier state. Blocks on the disk.
+    pub fn load_now(path: &Path) -> FilterFile {
+        FilterFile::default().take(store::read_trusted(path))
+    }
+
+    fn take(&self, read: Result<Option<Vec<u8>>, ReadError>) -> FilterFile {
+        match read {
             Ok(Some(bytes)) => self.judge(bytes),
             // Mostly an editor at work; a person who means it empties it.
             Ok(None) if self.good.is_some() => self.kept(Problem::new("", "is gone")),
@@ -66,6 +77,24 @@ impl FilterFile {
             parsed,
             problem: Some(problem),
         }
+    }
+
+    /// As the API shows it; `None` where there is no such file.
+    pub fn report(&self, path: &Path) -> Option<SourceReport> {
+        if self.good.is_none() && self.problem.is_none() {
+            return None;
+        }
+        let told = self.parsed.all_problems();
+        Some(SourceReport {
+            path: path.display().to_string(),
+            kind: SourceKind::Filters,
+            error: self.problem.clone(),
+            problems: match self.good {
+                Some(_) => told.cloned().collect(),
+                None => Vec::new(),
+            },
+            servers: Vec::new(),
+        })
     }
 
     /// Logs what is new and wrong.

@@ -162,6 +162,17 @@ impl Registry {
         self.desired.subscribe()
     }
 
+    /// Every file that is read, as the API shows it.
+    pub async fn reports(&self) -> Vec<SourceReport> {
+        let (loaded, filters) = {
+            let edits = self.edits.lock().await;
+            (edits.loaded.clone(), edits.filters.clone())
+        };
+        let mut reports = self.files.reports(&loaded);
+        reports.extend(filters.report(&self.files.filters()));
+        reports
+    }
+
     /// The named filters, to follow every change.
     pub fn filters(&self) -> watch::Receiver<Arc<Filters>> {
         self.filters.subscribe()

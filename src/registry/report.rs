@@ -3,9 +3,10 @@
 
 use serde::{Serialize, Serializer};
 
+use super::filters::FilterFile;
 use super::rewrite::SourceError;
 use super::sources::{Files, Loaded};
-use crate::config::layers::{Layer, SourceKind};
+use crate::config::layers::{Effective, Layer, SourceKind};
 use crate::config::{Problem, ServerSpec};
 
 /// One layer: a file, or the section of a file that is for this project.
@@ -57,6 +58,12 @@ impl Files {
         reports
     }
 
+    /// The file of named filters, as it is now. Blocks on the disk.
+    pub fn filters_report(&self) -> Option<SourceReport> {
+        let path = self.filters();
+        FilterFile::load_now(&path).report(&path)
+    }
+
     /// What the files would say if one server were written as the API would.
     pub fn with_server(
         &self,
@@ -84,6 +91,25 @@ impl Files {
 }
 
 impl Loaded {
+    /// The definition in force under a name, and where it stands.
+    pub fn effective(&self, name: &str) -> Option<&Effective> {
+        self.merged.get(name)
+    }
+
+    /// Every name that is defined, right or not.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.merged.keys().map(String::as_str)
+    }
+
+    /// What is in force and right.
+    pub fn usable(&self) -> Vec<(String, ServerSpec)> {
+        let good = |(name, effective): (&String, &Effective)| {
+            let (_, spec) = effective.definition.as_ref().ok()?;
+            Some((name.clone(), spec.clone()))
+        };
+        self.merged.iter().filter_map(good).collect()
+    }
+
     fn definitions(&self, layer: Layer) -> Vec<DefinitionReport> {
         let source = layer.source;
         let report = |(name, definition): (String, Result<_, Vec<Problem>>)| {

@@ -43,7 +43,7 @@ export function Sources() {
                 </li>
               ))}
             </ul>
-            {source.servers.length === 0 ? <p className="text-sm text-ink-3">{t.settings.noServers}</p> : null}
+            {source.servers.length === 0 && source.kind !== 'filters' ? <p className="text-sm text-ink-3">{t.settings.noServers}</p> : null}
           </li>
         ))}
       </ul>
