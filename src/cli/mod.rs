@@ -18,6 +18,7 @@ mod doctor;
 mod entries;
 mod failure;
 mod files;
+mod finding;
 mod import;
 mod install;
 mod lab;

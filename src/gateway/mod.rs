@@ -32,7 +32,7 @@ mod legacy;
 mod listening;
 mod members;
 mod modern;
-mod naming;
+pub mod naming;
 mod parked;
 mod questions;
 pub mod record;

@@ -51,6 +51,11 @@ pub(super) enum End {
 /// Reads all that can be trusted. Blocks on the disk.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
     file::sweep(path, Duration::ZERO);
+    look(path)
+}
+
+/// The same, and changes nothing.
+pub(super) fn look<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
     let bytes = file::read_own(path)
         .map_err(|error| StoreErrorKind::io(path, error))?
         .unwrap_or_default();

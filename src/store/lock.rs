@@ -54,6 +54,36 @@ impl DirectoryLock {
     }
 }
 
+/// Who has the directory, asked without taking it for longer than the
+/// question: one that starts at this moment tries again.
+pub fn holder(directory: &Path) -> std::io::Result<Holder> {
+    let mut file = match File::open(directory.join("lock")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Holder::Nobody),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => {
+            file.unlock()?;
+            Ok(Holder::Nobody)
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let _ = file.read_to_string(&mut text);
+            Ok(Holder::Process(text.trim().parse().ok()))
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Who has a data directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    Nobody,
+    /// Its number, if it says one.
+    Process(Option<u32>),
+}
+
 /// A child that its last holder was just starting has the lock too, until it
 /// has become the program it is to be.
 fn lock(file: &File) -> Result<(), TryLockError> {
@@ -104,7 +134,10 @@ mod tests {
         let _inherited = lock.file.try_clone().unwrap();
         let refused = DirectoryLock::take(directory.path()).unwrap_err();
         assert!(matches!(refused, StoreErrorKind::Locked { .. }));
+        let ours = Holder::Process(Some(std::process::id()));
+        assert_eq!(holder(directory.path()).unwrap(), ours);
         drop(lock);
+        assert_eq!(holder(directory.path()).unwrap(), Holder::Nobody);
         DirectoryLock::take(directory.path()).unwrap();
     }
 }

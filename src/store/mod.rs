@@ -14,6 +14,7 @@ use crate::config::ServerName;
 
 mod contract;
 mod digest;
+mod examine;
 mod file;
 mod grant;
 mod journal;
@@ -33,9 +34,13 @@ mod writers;
 
 pub use contract::{DefinitionChange, Granted, Store, StoreChange};
 pub use digest::{ApiKey, KeyDigest, PREFIX as KEY_PREFIX};
+pub use examine::{
+    Database, Files as ExaminedFiles, database as examine_database, files as examine_files,
+};
 pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, known_admin_token, session_secret};
+pub use lock::{Holder, holder};
 pub use open::{OpenStore, open};
 pub use postgres::PostgresStore;
 pub use records::{

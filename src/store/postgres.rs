@@ -28,6 +28,7 @@ use sqlx::postgres::PgConnection;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use super::examine::Database;
 use super::lock::DirectoryLock;
 use super::records::{Entry, EntryId};
 use super::{StoreError, StoreErrorKind};
@@ -79,6 +80,22 @@ impl PostgresStore {
         let keeper = Keeper { link, mirror };
         store.tasks.push(tokio::spawn(keeper.run(listener)));
         Ok(store)
+    }
+
+    /// Looks at the database without changing anything in it.
+    pub(super) async fn examine(url: &Secret) -> Result<Database, StoreError> {
+        let examined = Self::try_examine(url).await;
+        examined.map_err(|fault| fault.kind().during("use the database"))
+    }
+
+    async fn try_examine(url: &Secret) -> Result<Database, Fault> {
+        let link = Link::new(url)?;
+        let mut connection = link.connect().await?;
+        let mut listener = listen::listen(&link).await?;
+        listen::self_test(&link, &mut listener).await?;
+        let found = schema::examine(&mut connection).await?;
+        drop(connection.close_hard().await);
+        Ok(found)
     }
 
     /// Keeps the data directory until the store is dropped.

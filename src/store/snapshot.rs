@@ -122,6 +122,17 @@ impl SnapshotFile {
         Ok(loaded)
     }
 
+    /// What is wrong with the file and with its backup; changes nothing.
+    pub(super) fn faults<T: DeserializeOwned>(&self) -> Vec<String> {
+        let fault = |path: &Path| match find::<T>(path) {
+            Ok(Found::Bad(reason)) => Some(format!("{} {reason}", path.display())),
+            Ok(_) => None,
+            Err(kind) => Some(kind.to_string()),
+        };
+        let paths = [self.path.clone(), self.backup()];
+        paths.iter().filter_map(|path| fault(path)).collect()
+    }
+
     /// The first half of a save: nothing has changed yet.
     pub(super) fn prepare(
         &self,

@@ -50,7 +50,7 @@ pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
 use self::http::Http;
-pub(crate) use lines::printable;
+pub(crate) use lines::{Line as OutputLine, Lines, printable};
 
 use peer::Spelling;
 use pending::{Answer, Gate};

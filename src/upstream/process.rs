@@ -228,6 +228,11 @@ impl Process {
         }
     }
 
+    /// Asks the server to end, by SIGTERM; its stdin stays open.
+    pub fn terminate(&self) {
+        self.helper.order(TERMINATE);
+    }
+
     /// Ends the server: stdin closed, SIGTERM, SIGKILL, with the given waits
     /// between. Returns when the whole tree is gone.
     pub async fn end(mut self, grace: Grace) -> Exit {

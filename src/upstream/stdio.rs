@@ -20,7 +20,7 @@ use super::{
     Connection, INBOUND_QUEUE, Link, LogStream, Options, ProcessFacts, Transport, UpstreamError,
     handshake,
 };
-use crate::config::{EraChoice, Launch, LaunchTarget, Redactor, child_env};
+use crate::config::{EraChoice, Launch, Redactor};
 use crate::wire::Era;
 
 /// Messages waiting for a server that is slow to read.
@@ -172,26 +172,13 @@ async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), Upstre
 }
 
 async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamError> {
-    let LaunchTarget::Stdio {
-        command,
-        args,
-        env,
-        cwd,
-    } = &launch.target
-    else {
-        unreachable!("connect sends only stdio definitions here");
-    };
-    let cwd = cwd
-        .as_ref()
-        .map_or_else(|| options.project.clone(), |dir| options.project.join(dir));
+    let (project, base_env) = (&options.project, &options.base_env);
+    let command = process::Command::of(launch, project, base_env, options.containment)
+        .expect("connect sends only stdio definitions here");
     let command = process::Command {
-        program: command.clone(),
-        args: args.clone(),
-        env: child_env(options.base_env.iter().cloned(), env),
-        cwd,
-        containment: options.containment,
         instance: options.instance.clone(),
         shim: options.shim.clone(),
+        ..command
     };
     process::spawn(&command).await.map_err(|error| {
         // It names what was looked for, which a variable may have given.

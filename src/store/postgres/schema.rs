@@ -9,6 +9,7 @@ use sqlx::{Executor, SqlSafeStr};
 use tokio::time::timeout;
 
 use super::super::StoreErrorKind;
+use super::super::examine::Database;
 use super::fault::Fault;
 
 /// Two that start at once wait for each other.
@@ -110,6 +111,40 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), Fault> {
         ))
         .into(),
     })
+}
+
+/// What there is, compared with what this program brings along.
+pub(super) async fn examine(connection: &mut PgConnection) -> Result<Database, Fault> {
+    let looking = async {
+        let clock = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
+        let millis: i64 = sqlx::query_scalar(clock)
+            .fetch_one(&mut *connection)
+            .await?;
+        let tables = match shape(connection).await {
+            Ok(()) => None,
+            Err(Fault::Rule(kind)) => Some(kind.to_string()),
+            Err(fault) => return Err(fault),
+        };
+        // Who may not look there has applied them in another way.
+        let applied: Result<Vec<i64>, _> =
+            sqlx::query_scalar("select version from portway.migrations where success")
+                .fetch_all(&mut *connection)
+                .await;
+        let missing = applied.ok().map(|applied| {
+            let known = MIGRATIONS.iter().map(|(version, name, _)| (version, name));
+            known
+                .filter(|(version, _)| !applied.contains(version))
+                .map(|(version, name)| format!("{version} {name}"))
+                .collect()
+        });
+        Ok(Database {
+            millis,
+            tables,
+            missing,
+        })
+    };
+    let found = timeout(MIGRATE, looking).await;
+    found.unwrap_or(Err(Fault::Late))
 }
 
 fn forbidden(fault: &Fault) -> bool {

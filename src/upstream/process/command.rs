@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{MARKER, SpawnError, program};
-use crate::config::Containment;
+use crate::config::{Containment, Launch, LaunchTarget, child_env};
 use crate::upstream::containment::Step;
 use crate::upstream::shim::message::Request;
 
@@ -36,8 +36,38 @@ impl fmt::Debug for Command {
 }
 
 impl Command {
+    /// What a definition says to run, as the fleet runs it; `None` for one
+    /// that is reached by its address. Who it belongs to is left open.
+    pub fn of(
+        launch: &Launch,
+        project: &Path,
+        base_env: &[(String, String)],
+        containment: Containment,
+    ) -> Option<Command> {
+        let LaunchTarget::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } = &launch.target
+        else {
+            return None;
+        };
+        Some(Command {
+            program: command.clone(),
+            args: args.clone(),
+            env: child_env(base_env.iter().cloned(), env),
+            cwd: cwd
+                .as_ref()
+                .map_or_else(|| project.to_owned(), |dir| project.join(dir)),
+            containment,
+            instance: String::new(),
+            shim: PathBuf::new(),
+        })
+    }
+
     /// Off the runtime: a PATH entry may be on a slow disk.
-    pub(super) async fn find_program(&self) -> Result<PathBuf, SpawnError> {
+    pub async fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let (program, cwd) = (self.program.clone(), self.cwd.clone());
         let path = self.env.iter().find(|(name, _)| name == "PATH");
         let path = path.map(|(_, value)| value.clone());

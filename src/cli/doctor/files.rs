@@ -1,0 +1,81 @@
+//! The configuration files of all layers, as `portway check` judges them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cli::finding::{Finding, counted};
+use crate::config::settings::Settings;
+use crate::config::{Problem, ServerSpec};
+use crate::registry::{Files, Loaded, SourceReport};
+
+pub struct Examined {
+    pub findings: Vec<Finding>,
+    /// What is in force and can be used.
+    pub servers: Vec<(String, ServerSpec)>,
+}
+
+pub fn examine(settings: &Settings, environment: &BTreeMap<String, String>) -> Examined {
+    let home = environment.get("HOME").map(Into::into);
+    let files = Files::new(settings.project.clone(), home);
+    let loaded = files.load_now(&Loaded::default());
+    let mut reports = files.reports(&loaded);
+    reports.extend(files.filters_report());
+    Examined {
+        findings: findings(&reports, settings),
+        servers: loaded.usable(),
+    }
+}
+
+fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut paths = BTreeSet::new();
+    let mut servers = 0;
+    for report in reports {
+        // A file may hold more than one layer; its error is one.
+        let first = paths.insert(&report.path);
+        servers += report.servers.len();
+        if let Some(problem) = report.error.as_ref().filter(|_| first) {
+            let todo = "until then nothing of it is in force; a running Portway keeps what it \
+                        last read";
+            findings.push(Finding::bad("file", told(&report.path, problem), todo));
+        }
+        let of_servers = report.servers.iter().flat_map(|server| &server.problems);
+        for problem in report.problems.iter().chain(of_servers) {
+            let todo = "mend the line; `portway check` tells when it is right";
+            findings.push(Finding::bad(
+                "definition",
+                told(&report.path, problem),
+                todo,
+            ));
+        }
+        for server in &report.servers {
+            if let Some(winner) = &server.shadowed_by {
+                let found = format!("{:?} of {} is not in force", server.name, report.path);
+                let todo = format!("{winner} has one of the same name, which wins: rename one");
+                findings.push(Finding::warn("shadowed", found, todo));
+            }
+        }
+    }
+    if paths.is_empty() {
+        let found = format!("none in {}", settings.project.display());
+        let todo = "write an .mcp.json, or let `portway add` or `portway import` do it";
+        return vec![Finding::note("files", found).with(todo)];
+    }
+    let files: Vec<String> = paths.into_iter().cloned().collect();
+    let found = format!("{}: {}", counted(servers, "definition"), files.join(", "));
+    findings.insert(0, Finding::ok("files", found));
+    findings
+}
+
+/// `file:line:column: what is wrong`.
+fn told(path: &str, problem: &Problem) -> String {
+    let place = match (problem.line, problem.column) {
+        (Some(line), Some(column)) => format!(":{line}:{column}"),
+        _ => String::new(),
+    };
+    let bare = Problem {
+        line: None,
+        column: None,
+        ..problem.clone()
+    };
+    format!("{path}{place}: {bare}")
+}

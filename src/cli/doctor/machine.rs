@@ -1,0 +1,177 @@
+//! What this machine gives: ways to hold process trees, limits, a clock.
+
+use std::time::{Duration, SystemTime};
+
+use crate::cli::finding::Finding;
+use crate::config::settings::Settings;
+use crate::upstream::containment::{self, Step};
+use crate::upstream::process;
+
+/// The protocol's own date: no clock that is right shows an earlier one.
+const NOT_BEFORE: Duration = Duration::from_secs(1_785_196_800);
+
+/// Descriptors of the program itself, and of one server.
+const OWN_FILES: u64 = 64;
+const FILES_PER_SERVER: u64 = 8;
+/// Clients that should at least find room.
+const CLIENTS: u64 = 256;
+const PROCESSES_PER_SERVER: u64 = 8;
+
+pub async fn examine(settings: &Settings, servers: usize) -> Vec<Finding> {
+    let mut findings = containment().await;
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    findings.extend(open_files(&limits, servers as u64));
+    findings.extend(processes(&limits, servers as u64));
+    findings.push(clock(settings));
+    findings
+}
+
+async fn containment() -> Vec<Finding> {
+    let id = "containment";
+    let todo = "servers cannot be started safely: look at free memory, processes and files";
+    let shim = match process::own_binary() {
+        Ok(shim) => shim,
+        Err(error) => return vec![Finding::bad(id, error.to_string(), todo)],
+    };
+    let ladder = match containment::ladder(&shim).await {
+        Ok(ladder) => ladder,
+        Err(error) => return vec![Finding::bad(id, error.to_string(), todo)],
+    };
+    let works: Vec<&str> = ladder.works().iter().map(|step| step.as_str()).collect();
+    let strongest = ladder.works().first().copied().unwrap_or(Step::Group);
+    let found = format!("{} (works here: {})", meaning(strongest), works.join(", "));
+    let mut findings = vec![match strongest {
+        Step::Group => Finding::warn(
+            id,
+            found,
+            "a server's process that leaves its group is found only by a mark in its environment",
+        ),
+        _ => Finding::ok(id, found),
+    }];
+    for (step, reason) in ladder.refused() {
+        let found = format!("{step} does not work here: {reason}");
+        findings.push(Finding::note(id, found).with(remedy(*step)));
+    }
+    findings
+}
+
+fn meaning(step: Step) -> &'static str {
+    match step {
+        Step::Namespace => "the kernel ends all of a server, whoever is killed first",
+        Step::Cgroup => "a helper ends all of a server by its cgroup",
+        Step::Subreaper => "a helper ends all of a server, daemons too, as long as it lives",
+        Step::Group => "a server's process group is ended",
+    }
+}
+
+fn remedy(step: Step) -> &'static str {
+    match step {
+        Step::Namespace => {
+            "user namespaces are off, or closed by a container: \
+             sysctl kernel.unprivileged_userns_clone, AppArmor, or the container's security options"
+        }
+        Step::Cgroup => "it needs a cgroup of its own to write to (systemd: Delegate=yes)",
+        Step::Subreaper | Step::Group => "it needs Linux",
+    }
+}
+
+/// One row of `/proc/self/limits`: the soft limit. `None` for no limit.
+fn limit(limits: &str, name: &str) -> Option<Option<u64>> {
+    let row = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(row.split_ascii_whitespace().next()?.parse().ok())
+}
+
+fn open_files(limits: &str, servers: u64) -> Option<Finding> {
+    let id = "open files";
+    let Some(limit) = limit(limits, "Max open files")? else {
+        return Some(Finding::ok(id, "no limit"));
+    };
+    let taken = OWN_FILES + FILES_PER_SERVER * servers;
+    let room = limit.saturating_sub(taken);
+    let found = format!("{limit}: room for about {room} client connections beside the servers");
+    Some(match room < CLIENTS {
+        true => Finding::warn(
+            id,
+            found,
+            format!(
+                "raise it: ulimit -n {} (systemd: LimitNOFILE=)",
+                taken + 4096
+            ),
+        ),
+        false => Finding::ok(id, found),
+    })
+}
+
+fn processes(limits: &str, servers: u64) -> Option<Finding> {
+    let id = "processes";
+    let Some(limit) = limit(limits, "Max processes")? else {
+        return Some(Finding::ok(id, "no limit"));
+    };
+    let wanted = PROCESSES_PER_SERVER * servers + 64;
+    Some(match limit < wanted {
+        true => Finding::warn(
+            id,
+            format!("{limit} for this user, and the servers may want {wanted}"),
+            format!("raise it: ulimit -u {} (systemd: TasksMax=)", wanted * 4),
+        ),
+        false => Finding::ok(id, format!("{limit} for this user")),
+    })
+}
+
+fn clock(settings: &Settings) -> Finding {
+    let todo = "set the clock (timedatectl set-ntp true)";
+    let now = SystemTime::now();
+    let since = now
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    if since < NOT_BEFORE {
+        let found = "the clock shows a date before this program was made";
+        return Finding::bad("clock", found, todo);
+    }
+    let newest = std::fs::read_dir(&settings.data_dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.metadata().ok()?.modified().ok())
+        .max();
+    let ahead = newest.and_then(|newest| newest.duration_since(now).ok());
+    match ahead.filter(|ahead| *ahead > Duration::from_secs(60)) {
+        Some(ahead) => Finding::warn(
+            "clock",
+            format!(
+                "files in the data directory are {} s in the future",
+                ahead.as_secs()
+            ),
+            todo,
+        ),
+        None => Finding::ok("clock", "plausible"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::finding::Mark;
+
+    const LIMITS: &str = "Limit                     Soft Limit           Hard Limit           Units\n\
+                          Max processes             unlimited            unlimited            processes\n\
+                          Max open files            256                  4096                 files\n";
+
+    #[test]
+    fn k7_doctor_reads_limits_and_says_what_they_mean() {
+        let files = open_files(LIMITS, 4).unwrap();
+        assert_eq!(files.mark, Mark::Warn);
+        assert!(
+            files.found.starts_with("256: room for about 160"),
+            "{files:?}"
+        );
+        assert!(files.todo.unwrap().contains("ulimit -n 4192"));
+        assert_eq!(processes(LIMITS, 4).unwrap().mark, Mark::Ok);
+        let few = LIMITS.replace(
+            "unlimited            unlimited ",
+            "70                   70 ",
+        );
+        assert_eq!(processes(&few, 4).unwrap().mark, Mark::Warn);
+        assert!(open_files("", 1).is_none());
+    }
+}

@@ -1,0 +1,195 @@
+//! What the definitions need: variables, programs, addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use http::{Request, StatusCode, header};
+use http_body_util::Empty;
+use indexmap::IndexMap;
+use url::Url;
+
+use super::programs;
+use crate::cli::finding::{Finding, counted};
+use crate::config::settings::Settings;
+use crate::config::{
+    self, Containment, Launch, LaunchTarget, Problem, Redactor, ServerSpec, TransportKind, view,
+};
+use crate::http::Outward;
+use crate::upstream::process;
+
+/// For one address, from the first packet to the head of the answer.
+const REACH: Duration = Duration::from_secs(2);
+const AT_ONCE: usize = 32;
+
+/// A definition, filled in as far as that goes.
+struct Ready<'s> {
+    name: &'s str,
+    launch: Launch,
+    title: String,
+}
+
+pub async fn examine(
+    servers: &[(String, ServerSpec)],
+    settings: &Settings,
+    environment: &BTreeMap<String, String>,
+) -> Vec<Finding> {
+    let (on, off): (Vec<_>, Vec<_>) = servers.iter().partition(|(_, spec)| spec.enabled);
+    let mut findings = Vec::new();
+    let mut ready = Vec::new();
+    for (name, spec) in on {
+        let lookup = |variable: &str| environment.get(variable).cloned();
+        match config::expand(spec, &lookup) {
+            Ok(launch) => ready.push(Ready {
+                name,
+                launch,
+                title: view::title(spec),
+            }),
+            Err(problems) => findings.extend(problems.iter().map(|one| unset(name, one))),
+        }
+    }
+    let remote = |ready: &&Ready<'_>| matches!(ready.launch.target, LaunchTarget::Remote { .. });
+    let urls = futures_util::stream::iter(ready.iter().filter(remote).map(reach));
+    let (commands, reached) = tokio::join!(
+        commands(&ready, settings, environment),
+        urls.buffered(AT_ONCE).collect::<Vec<_>>()
+    );
+    findings.extend(commands);
+    findings.extend(reached);
+    if !off.is_empty() {
+        let names: Vec<&str> = off.iter().map(|(name, _)| name.as_str()).collect();
+        let found = format!(
+            "{} not looked at: {}",
+            counted(off.len(), "disabled server"),
+            names.join(", ")
+        );
+        findings.push(Finding::note("disabled", found));
+    }
+    findings
+}
+
+/// The message names the variable, and what to do.
+fn unset(name: &str, problem: &Problem) -> Finding {
+    let (found, todo) = match problem.message.split_once("; ") {
+        Some((found, todo)) => (found, todo),
+        None => (problem.message.as_str(), "mend the definition"),
+    };
+    let found = format!("{name}: {}: {found}", problem.field);
+    Finding::bad("variable", found, todo)
+}
+
+/// Each program once, however many servers use it.
+async fn commands(
+    ready: &[Ready<'_>],
+    settings: &Settings,
+    environment: &BTreeMap<String, String>,
+) -> Vec<Finding> {
+    let base: Arc<Vec<(String, String)>> = Arc::new(environment.clone().into_iter().collect());
+    let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    let mut tools = BTreeMap::new();
+    let mut findings = Vec::new();
+    for one in ready {
+        let project = &settings.project;
+        let command = process::Command::of(&one.launch, project, &base, Containment::Auto);
+        let Some(command) = command else { continue };
+        match command.find_program().await {
+            Ok(path) => {
+                let path = path.display().to_string();
+                let names = found.entry(path.clone()).or_default();
+                names.insert(one.name);
+                tools.insert(path, command);
+            }
+            Err(error) => {
+                let redactor = Redactor::new(one.launch.filled_in());
+                let text = redactor.redact(&error.to_string()).into_owned();
+                let found = format!("{}: `{}`: {text}", one.name, one.title);
+                findings.push(Finding::bad(
+                    "command",
+                    found,
+                    programs::hint(&command.program),
+                ));
+            }
+        }
+    }
+    let versions = programs::versions(&tools).await;
+    for (path, names) in found {
+        let names: Vec<&str> = names.into_iter().collect();
+        let of = format!("for {}", names.join(", "));
+        findings.push(match versions.get(&path) {
+            Some(Ok(version)) => programs::judged(&path, version, &of),
+            Some(Err(reason)) => Finding::warn(
+                "command",
+                format!("{path} does not tell its version: {reason} ({of})"),
+                "run it by hand with --version",
+            ),
+            None => Finding::ok("command", format!("{path} {of}")),
+        });
+    }
+    findings
+}
+
+async fn reach(ready: &Ready<'_>) -> Finding {
+    let LaunchTarget::Remote { url, headers, kind } = &ready.launch.target else {
+        return Finding::ok("url", ready.title.clone());
+    };
+    let kind = match kind {
+        config::RemoteKind::Http => TransportKind::Http,
+        config::RemoteKind::Sse => TransportKind::Sse,
+    };
+    let shown = format!("{}: {} ({})", ready.name, ready.title, kind.as_str());
+    match tokio::time::timeout(REACH, head(url, headers)).await {
+        Ok(Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => Finding::bad(
+            "url",
+            format!("{shown} wants a login"),
+            "give it a header: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}",
+        ),
+        Ok(Ok(status)) if status.is_server_error() => Finding::warn(
+            "url",
+            format!("{shown} answers {status}"),
+            "look at the server's own log",
+        ),
+        Ok(Ok(_)) => Finding::ok("url", format!("{shown} is reached")),
+        Ok(Err(reason)) => {
+            let reason = Redactor::new(ready.launch.secrets())
+                .redact(&reason)
+                .into_owned();
+            let todo = "start it, or mend the address; `portway lab URL` tries it out";
+            Finding::bad("url", format!("{shown} is not reached: {reason}"), todo)
+        }
+        Err(_) => Finding::bad(
+            "url",
+            format!("{shown} does not answer within {} s", REACH.as_secs()),
+            "start it, or mend the address; `portway lab URL` tries it out",
+        ),
+    }
+}
+
+/// The status of an answer to a question that does nothing: any will do.
+async fn head(url: &Url, headers: &IndexMap<String, String>) -> Result<StatusCode, String> {
+    let client = Outward::<Empty<bytes::Bytes>>::new(url.scheme() == "https")
+        .map_err(|error| error.to_string())?;
+    let mut address = url.clone();
+    address.set_fragment(None);
+    // They fail only for addresses without a host.
+    let _ = address.set_username("");
+    let _ = address.set_password(None);
+    let mut request = Request::get(address.as_str()).header(header::ACCEPT, "text/event-stream");
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let request = request
+        .body(Empty::new())
+        .map_err(|error| error.to_string())?;
+    match client.request(request).await {
+        Ok(response) => Ok(response.status()),
+        Err(error) => {
+            // The innermost says it in the system's own words.
+            let mut reason: &dyn std::error::Error = &error;
+            while let Some(source) = reason.source() {
+                reason = source;
+            }
+            Err(reason.to_string())
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The settings that suit what was seen, each with its reason.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+
+use crate::config::{
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Launch, LaunchTarget, MASK, ServerSpec,
+    Target, view,
+};
+
+/// Longer calls get room to spare.
+const SPARE: u32 = 3;
+
+#[derive(Default)]
+pub struct Advice {
+    name: String,
+    spec: Option<ServerSpec>,
+    reasons: Vec<(String, String)>,
+}
+
+impl Advice {
+    /// From the definition as it is. What is secret in it goes out as a
+    /// reference to a variable.
+    pub fn new(name: &str, spec: &ServerSpec, launch: Option<&Launch>) -> Advice {
+        let mut advice = Advice {
+            name: name.to_owned(),
+            spec: Some(spec.clone()),
+            reasons: Vec::new(),
+        };
+        if let Some(launch) = launch {
+            advice.cover(launch);
+        }
+        advice
+    }
+
+    fn cover(&mut self, launch: &Launch) {
+        let secrets: Vec<String> = launch.secrets().into_iter().map(str::to_owned).collect();
+        let Some(spec) = &mut self.spec else { return };
+        let hidden = |text: &str| secrets.iter().any(|secret| text.contains(secret.as_str()));
+        let mut moved = Vec::new();
+        let mut replace = |map: &mut IndexMap<String, String>, field: &str| {
+            for (name, value) in map.iter_mut().filter(|(_, value)| hidden(value)) {
+                let variable = name.to_ascii_uppercase().replace('-', "_");
+                *value = format!("${{{variable}}}");
+                moved.push((format!("{field}.{name}"), variable));
+            }
+        };
+        match &mut spec.target {
+            Target::Stdio { args, env, .. } => {
+                replace(env, "env");
+                for arg in args.iter_mut().filter(|arg| hidden(arg)) {
+                    *arg = MASK.to_owned();
+                }
+            }
+            Target::Http { url, headers } | Target::Sse { url, headers } => {
+                replace(headers, "headers");
+                if let LaunchTarget::Remote { .. } = launch.target
+                    && hidden(url)
+                {
+                    let covered = view::view(&ServerSpec::new(Target::Http {
+                        url: url.clone(),
+                        headers: IndexMap::new(),
+                    }));
+                    *url = covered["url"].as_str().unwrap_or(MASK).to_owned();
+                }
+            }
+        }
+        for (field, variable) in moved {
+            self.because(
+                &field,
+                format!("a secret; set {variable} in Portway's environment"),
+            );
+        }
+    }
+
+    fn because(&mut self, field: &str, reason: impl Into<String>) {
+        self.reasons.retain(|(known, _)| known != field);
+        self.reasons.push((field.to_owned(), reason.into()));
+    }
+
+    pub fn era(&mut self, era: EraChoice, reason: &str) {
+        if let Some(spec) = &mut self.spec {
+            spec.era = era;
+        }
+        self.because("era", reason);
+    }
+
+    pub fn isolation(&mut self, isolation: Isolation, reason: &str) {
+        if let Some(spec) = &mut self.spec {
+            spec.isolation = isolation;
+        }
+        self.because("isolation", reason);
+    }
+
+    pub fn containment(&mut self, containment: Containment, reason: String) {
+        if let Some(spec) = &mut self.spec {
+            spec.containment = containment;
+        }
+        self.because("containment", reason);
+    }
+
+    /// After a call that took so long.
+    pub fn took(&mut self, took: Duration) {
+        let Some(spec) = &mut self.spec else { return };
+        let wanted = took * SPARE;
+        if wanted > spec.timeout.max(DEFAULT_TIMEOUT) {
+            spec.timeout = Duration::from_secs(wanted.as_secs() + 1);
+            let reason = format!("a call took {:.1} s", took.as_secs_f64());
+            self.because("timeout", reason);
+        }
+    }
+
+    /// A variable that the server says it misses.
+    pub fn needs(&mut self, variable: &str) {
+        if let Some(ServerSpec {
+            target: Target::Stdio { env, .. },
+            ..
+        }) = &mut self.spec
+            && !env.contains_key(variable)
+        {
+            env.insert(variable.to_owned(), format!("${{{variable}}}"));
+            let reason = "the server asks for it; servers get none of your shell's variables";
+            self.because(&format!("env.{variable}"), reason);
+        }
+    }
+
+    pub fn reasons(&self) -> IndexMap<String, String> {
+        self.reasons.iter().cloned().collect()
+    }
+
+    pub fn fragment(&self) -> Value {
+        let definition = self.spec.as_ref().map(view::plain).unwrap_or_default();
+        let mut definition = definition;
+        // `type` alone is understood by all who read these files.
+        definition.remove("transport");
+        json!({"mcpServers": {&self.name: definition}})
+    }
+}
+
+/// Names of variables in what a server complains about.
+pub fn missing_variables<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<String> {
+    const COMPLAINTS: &[&str] = &[
+        "required",
+        "missing",
+        "not set",
+        "must be set",
+        "undefined",
+        "not defined",
+        "environment variable",
+        "please set",
+    ];
+    let mut found: Vec<String> = Vec::new();
+    for line in lines {
+        let lower = line.to_lowercase();
+        if !COMPLAINTS.iter().any(|words| lower.contains(words)) {
+            continue;
+        }
+        let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        for word in words.filter(|word| is_variable(word)) {
+            if !found.iter().any(|known| known == word) {
+                found.push(word.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// `API_KEY`, but not `ERROR`.
+fn is_variable(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    word.len() > 4
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.contains('_')
+        && word.chars().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn k7_lab_advice_shows_no_secret_and_says_why() {
+        let spec = ServerSpec::new(Target::Stdio {
+            command: "x".into(),
+            args: vec!["--token".into(), "sesame-open-now".into()],
+            env: [
+                ("API_KEY".to_owned(), "sesame-open-too".to_owned()),
+                ("MODE".to_owned(), "debug".to_owned()),
+            ]
+            .into(),
+            cwd: None,
+        });
+        let launch = config::expand(&spec, &|_| None).unwrap();
+        let mut advice = Advice::new("x", &spec, Some(&launch));
+        advice.era(EraChoice::Legacy, "it is old");
+        advice.took(Duration::from_secs(20));
+        advice.needs("OTHER_KEY");
+        let fragment = advice.fragment();
+        let text = fragment.to_string();
+        assert!(!text.contains("sesame"), "{text}");
+        let server = &fragment["mcpServers"]["x"];
+        assert_eq!(server["env"]["API_KEY"], "${API_KEY}");
+        assert_eq!(server["env"]["MODE"], "debug");
+        assert_eq!(server["env"]["OTHER_KEY"], "${OTHER_KEY}");
+        assert_eq!(
+            (&server["era"], &server["timeout"]),
+            (&json!("legacy"), &json!(61_000))
+        );
+        let reasons = advice.reasons();
+        for field in ["env.API_KEY", "env.OTHER_KEY", "era", "timeout"] {
+            assert!(reasons.contains_key(field), "{field}: {reasons:?}");
+        }
+        // What is printed can be read back.
+        let parsed = config::parse_file(&text, config::Dialect::Mcp).unwrap();
+        assert!(parsed.servers["x"].is_ok(), "{text}");
+    }
+
+    #[test]
+    fn k7_lab_finds_variables_in_complaints() {
+        let lines = [
+            "Error: BRAVE_API_KEY environment variable is required",
+            "GITHUB_TOKEN started fine",
+            "ERROR: the HOME is missing",
+        ];
+        assert_eq!(missing_variables(lines.into_iter()), ["BRAVE_API_KEY"]);
+    }
+}

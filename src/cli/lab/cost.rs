@@ -1,0 +1,131 @@
+//! What a server costs: time until it is of use, memory, processes.
+
+use std::time::Duration;
+
+use super::bench::Subject;
+use super::report::{Part, Report};
+use crate::cli::finding::{Finding, counted};
+use crate::upstream::process::ProcessInfo;
+
+/// A person notices that.
+const SLOW: Duration = Duration::from_secs(10);
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// From the start of the process to the handshake and to the last list.
+pub struct Start {
+    pub hello: Duration,
+    pub lists: Duration,
+}
+
+pub fn started(start: &Start, report: &mut Report) {
+    let (hello, lists) = (start.hello.as_millis(), start.lists.as_millis());
+    report.fact("helloMs", start.hello.as_secs_f64() * 1000.0);
+    report.fact("listsMs", start.lists.as_secs_f64() * 1000.0);
+    let found = format!("{hello} ms to the handshake, {lists} ms to all lists");
+    report.add(
+        Part::Cost,
+        match start.lists > SLOW {
+            true => Finding::warn(
+                "start",
+                found,
+                "installed beforehand it starts faster than through npx or uvx",
+            ),
+            false => Finding::ok("start", found),
+        },
+    );
+}
+
+/// A second start, with everything it reads in memory.
+pub fn started_again(hello: Duration, report: &mut Report) {
+    report.fact("againMs", hello.as_secs_f64() * 1000.0);
+    let found = format!("{} ms to the handshake", hello.as_millis());
+    report.add(Part::Cost, Finding::note("start again", found));
+}
+
+pub fn memory(subject: &Subject, report: &mut Report) {
+    let Some(process) = &subject.process else {
+        return;
+    };
+    let Some(tree) = process.tree() else { return };
+    let list = tree.list();
+    if list.is_empty() {
+        return;
+    }
+    let rss: u64 = list.iter().map(|one| one.rss).sum();
+    // Shared pages count once here; not everyone may look.
+    let pss: Option<u64> = list.iter().map(pss).sum();
+    report.fact("rssBytes", rss);
+    report.fact("pssBytes", pss);
+    report.fact("processes", list.len());
+    report.fact("containment", process.containment().as_str());
+    let fair = pss.map_or(String::new(), |pss| {
+        format!(", {:.1} MiB by fair share", pss as f64 / MIB)
+    });
+    let found = format!("{:.1} MiB resident{fair}", rss as f64 / MIB);
+    report.add(Part::Cost, Finding::note("memory", found));
+    let names: Vec<&str> = list.iter().map(|one| one.command.as_str()).collect();
+    let count = match list.len() {
+        1 => "1".to_owned(),
+        more => format!("{more}: {}", names.join(", ")),
+    };
+    report.add(Part::Cost, Finding::note("processes", count));
+    let step = process.containment();
+    report.add(Part::Cost, Finding::note("containment", step.as_str()));
+}
+
+fn pss(process: &ProcessInfo) -> Option<u64> {
+    let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)).ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// More than a person would read.
+const LOUD: usize = 1 << 20;
+
+/// What it wrote where only messages belong, and to stderr.
+pub fn output(subject: &Subject, report: &mut Report) {
+    let output = subject.outputs.lock();
+    report.fact("noise", output.noise);
+    report.fact("stderrBytes", output.stderr_bytes);
+    if output.giant {
+        report.add(
+            Part::Output,
+            Finding::bad(
+                "stdout.line",
+                "a line longer than 8 MiB",
+                "Portway ends such a server; PORTWAY_MAX_LINE allows more",
+            ),
+        );
+    }
+    report.add(
+        Part::Output,
+        match (output.noise, &output.first_noise) {
+            (0, _) => Finding::ok(
+                "stdout",
+                format!("{}, nothing else", counted(output.messages, "message")),
+            ),
+            (noise, first) => Finding::warn(
+                "stdout",
+                format!(
+                    "{} that are no messages, the first: {}",
+                    counted(noise, "line"),
+                    first.as_deref().unwrap_or_default()
+                ),
+                "Portway passes over them, others may not: log to stderr",
+            ),
+        },
+    );
+    let found = format!(
+        "{}, {} bytes",
+        counted(output.stderr_lines, "line"),
+        output.stderr_bytes
+    );
+    report.add(
+        Part::Output,
+        match output.stderr_bytes > LOUD {
+            true => Finding::warn("stderr", found, "so much is of no use to anyone: log less"),
+            false => Finding::note("stderr", found),
+        },
+    );
+}

@@ -1,0 +1,208 @@
+//! How a server takes its leave: at the end of its input, at SIGTERM, or not
+//! at all; and what it leaves behind.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::bench::Subject;
+use super::line::Channel;
+use super::report::{Part, Report};
+use crate::cli::finding::{Finding, counted};
+use crate::upstream::process::{Exit, Grace, Process, ProcessInfo};
+
+/// For each way of asking.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Between two looks at its tree: what runs at the very end counts.
+const LOOK: Duration = Duration::from_millis(2);
+
+const NOW: Grace = Grace {
+    eof: Duration::ZERO,
+    term: Duration::ZERO,
+};
+
+/// How a wait for the end came out.
+struct Watched {
+    exit: Option<Exit>,
+    took: Duration,
+    /// The rest of its tree, when the server itself was last seen.
+    others: Vec<ProcessInfo>,
+    detached: usize,
+}
+
+/// Closes its stdin, and goes on to harder means.
+pub async fn at_eof(mut subject: Subject, report: &mut Report) {
+    let Some(mut process) = subject.process.take() else {
+        return;
+    };
+    if let Channel::Pipe(pipe) = &mut subject.line.channel {
+        pipe.close();
+    }
+    let mut watched = watch(&mut process).await;
+    let ms = watched.took.as_millis();
+    match watched.exit {
+        Some(exit) => {
+            report.fact("eofMs", watched.took.as_secs_f64() * 1000.0);
+            let found = format!("ends {ms} ms after its stdin is closed, with {exit}");
+            report.add(
+                Part::End,
+                match exit {
+                    Exit::Code(_) => Finding::ok("end.eof", found),
+                    Exit::Signal(_) => {
+                        Finding::warn("end.eof", found, "it crashes when its client goes")
+                    }
+                },
+            );
+        }
+        None => {
+            let found = format!(
+                "lives on {} s after its stdin was closed",
+                PATIENCE.as_secs()
+            );
+            let todo = "a server should end at the end of its input; \
+                        each stop takes as long as PORTWAY_STOP_GRACE";
+            report.add(Part::End, Finding::warn("end.eof", found, todo));
+            process.terminate();
+            watched = watch(&mut process).await;
+            if watched.exit.is_none() {
+                kill(report);
+            }
+        }
+    }
+    left(process, &watched, report).await;
+}
+
+/// Asks by SIGTERM alone, as its client were still there.
+pub async fn at_term(mut subject: Subject, report: &mut Report) {
+    let Some(mut process) = subject.process.take() else {
+        return;
+    };
+    process.terminate();
+    let watched = watch(&mut process).await;
+    match watched.exit {
+        Some(exit) => {
+            report.fact("termMs", watched.took.as_secs_f64() * 1000.0);
+            let found = format!(
+                "ends {} ms after SIGTERM, with {exit}",
+                watched.took.as_millis()
+            );
+            report.add(Part::End, Finding::ok("end.term", found));
+        }
+        None => {
+            let found = format!("lives on {} s after SIGTERM", PATIENCE.as_secs());
+            let todo = "whatever it has not saved is lost: it can only be killed";
+            report.add(Part::End, Finding::warn("end.term", found, todo));
+        }
+    }
+    process.end(NOW).await;
+}
+
+fn kill(report: &mut Report) {
+    let found = "takes neither the end of its input nor SIGTERM for a reason to end";
+    let todo = "Portway kills it, after twice PORTWAY_STOP_GRACE";
+    report.add(Part::End, Finding::warn("end.kill", found, todo));
+}
+
+async fn watch(process: &mut Process) -> Watched {
+    let server = process.pid();
+    let tree = process.tree();
+    let began = Instant::now();
+    let mut watched = Watched {
+        exit: None,
+        took: PATIENCE,
+        others: Vec::new(),
+        detached: 0,
+    };
+    while began.elapsed() < PATIENCE {
+        let list = tree.map(|tree| tree.list()).unwrap_or_default();
+        // A process that has ended takes no memory.
+        let alive = |one: &&ProcessInfo| one.rss > 0;
+        if list.iter().filter(alive).any(|one| one.pid == server) {
+            watched.detached = detached(&list, server);
+            let others = list
+                .into_iter()
+                .filter(|one| one.pid != server && one.rss > 0);
+            watched.others = others.collect();
+        }
+        if let Ok(exit) = tokio::time::timeout(LOOK, process.exited()).await {
+            watched.exit = Some(exit);
+            watched.took = began.elapsed();
+            break;
+        }
+    }
+    watched
+}
+
+/// How many are no descendants of the server any more.
+fn detached(list: &[ProcessInfo], server: u32) -> usize {
+    let parents: HashMap<u32, u32> = list.iter().map(|one| (one.pid, one.ppid)).collect();
+    let below = |one: &&ProcessInfo| {
+        let mut pid = one.pid;
+        for _ in 0..list.len() {
+            match parents.get(&pid) {
+                Some(parent) if *parent == server => return true,
+                Some(parent) => pid = *parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    let others = list.iter().filter(|one| one.pid != server && one.rss > 0);
+    others.filter(|one| !below(one)).count()
+}
+
+async fn left(process: Process, watched: &Watched, report: &mut Report) {
+    let step = process.containment();
+    process.end(NOW).await;
+    if watched.others.is_empty() {
+        report.add(
+            Part::End,
+            Finding::ok("end.orphans", "leaves nothing behind"),
+        );
+        return;
+    }
+    let mut names: Vec<&str> = watched
+        .others
+        .iter()
+        .map(|one| one.command.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let detached = match watched.detached {
+        0 => String::new(),
+        count => format!(", {count} of them cut loose from it"),
+    };
+    let count = match watched.others.len() {
+        1 => "1 process".to_owned(),
+        count => format!("{count} processes"),
+    };
+    let found = format!("leaves {count} behind ({}){detached}", names.join(", "));
+    let alive = watched.others.iter().filter(|one| lives(one)).count();
+    report.fact("orphans", watched.others.len());
+    report.add(Part::End, match alive {
+        0 => Finding::warn(
+            "end.orphans",
+            found,
+            format!("under Portway they end with it (containment: {step}); other clients leave them running"),
+        ),
+        alive => Finding::bad(
+            "end.orphans",
+            format!("{found}; {} outlived containment {step}", counted(alive, "process")),
+            "use a stronger containment; `portway doctor` tells what works here",
+        ),
+    });
+}
+
+/// The very process, not a later one of the same number.
+fn lives(process: &ProcessInfo) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
+    let Some((name, rest)) = stat
+        .split_once('(')
+        .and_then(|(_, rest)| rest.rsplit_once(')'))
+    else {
+        return false;
+    };
+    let state = rest.trim_start().chars().next();
+    name == process.command && !matches!(state, Some('Z' | 'X') | None)
+}

@@ -1,0 +1,138 @@
+//! What is to be tried: a server of the files, an address, or a command.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+
+use super::LabArgs;
+use crate::cli::failure::Failure;
+use crate::config::{self, ServerSpec};
+use crate::registry::{Files, Loaded};
+
+pub struct Target {
+    /// Of a server of the files.
+    pub name: Option<String>,
+    pub spec: ServerSpec,
+    pub project: PathBuf,
+}
+
+pub fn find(args: &LabArgs, environment: &BTreeMap<String, String>) -> Result<Target, Failure> {
+    let project = args.project.clone().unwrap_or_else(|| ".".into());
+    let project = project
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("--project: {}: {error}", project.display())))?;
+    let (name, mut spec) = match (&args.target, args.command.split_first()) {
+        (None, Some((command, rest))) => {
+            let target = config::Target::Stdio {
+                command: command.clone(),
+                args: rest.to_vec(),
+                env: IndexMap::new(),
+                cwd: None,
+            };
+            (None, ServerSpec::new(target))
+        }
+        (Some(url), _) if url.contains("://") => {
+            let target = config::Target::Http {
+                url: url.clone(),
+                headers: IndexMap::new(),
+            };
+            (None, ServerSpec::new(target))
+        }
+        (Some(name), _) => {
+            let home = environment.get("HOME").map(Into::into);
+            let files = Files::new(project.clone(), home);
+            (Some(name.clone()), defined(&files, name)?)
+        }
+        (None, None) => return Err(Failure::usage("name a server, a URL, or -- and a command")),
+    };
+    add(args, &mut spec)?;
+    Ok(Target {
+        name,
+        spec,
+        project,
+    })
+}
+
+fn defined(files: &Files, name: &str) -> Result<ServerSpec, Failure> {
+    let loaded = files.load_now(&Loaded::default());
+    let Some(effective) = loaded.effective(name) else {
+        let names: Vec<&str> = loaded.names().collect();
+        let known = match names.is_empty() {
+            true => "no file here defines any".to_owned(),
+            false => format!("there are {}", names.join(", ")),
+        };
+        return Err(Failure::usage(format!(
+            "no server {name:?}: {known}\n\
+             --project names another directory; a command goes behind --"
+        )));
+    };
+    match &effective.definition {
+        Ok((_, spec)) => Ok(spec.clone()),
+        Err(problems) => {
+            let problems = config::problem::in_lines(problems);
+            Err(Failure::usage(format!(
+                "{}: {problems}",
+                effective.source.in_words()
+            )))
+        }
+    }
+}
+
+/// What `--env` and `--header` say.
+fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
+    match &mut spec.target {
+        config::Target::Stdio { env, .. } => {
+            if !args.header.is_empty() {
+                return Err(Failure::usage("--header: a command takes none; use --env"));
+            }
+            for pair in &args.env {
+                let (name, value) = pair
+                    .split_once('=')
+                    .ok_or_else(|| Failure::usage("--env: write NAME=VALUE"))?;
+                env.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        config::Target::Http { headers, .. } | config::Target::Sse { headers, .. } => {
+            if !args.env.is_empty() {
+                return Err(Failure::usage("--env: a URL takes none; use --header"));
+            }
+            for header in &args.header {
+                let (name, value) = header
+                    .split_once(':')
+                    .ok_or_else(|| Failure::usage("--header: write \"Name: value\""))?;
+                headers.insert(name.trim().to_owned(), value.trim().to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name for a definition that has none yet.
+pub fn suggested(spec: &ServerSpec) -> String {
+    let word = match &spec.target {
+        config::Target::Stdio { command, args, .. } => {
+            let runner = ["npx", "uvx", "bunx", "docker", "node", "python", "python3"];
+            let base = command.rsplit('/').next().unwrap_or(command);
+            let package = args.iter().rfind(|arg| !arg.starts_with('-'));
+            match (runner.contains(&base), package) {
+                (true, Some(package)) => package.rsplit('/').next().unwrap_or(package).to_owned(),
+                _ => base.to_owned(),
+            }
+        }
+        config::Target::Http { url, .. } | config::Target::Sse { url, .. } => {
+            let host = url::Url::parse(url).ok();
+            host.and_then(|url| url.host_str().map(str::to_owned))
+                .unwrap_or_default()
+        }
+    };
+    let word = word.split('@').next().unwrap_or_default();
+    let name: String = word
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    match name.trim_matches('-') {
+        "" => "server".to_owned(),
+        name => name.to_owned(),
+    }
+}
