@@ -1,20 +1,126 @@
-//! `portway connect`.
+//! `portway connect`: Portway as a stdio MCP server, for clients that can
+//! only start a command. A bridge, not a gateway: what the client writes is
+//! posted as it is, what comes back is written as it is. It follows the
+//! gateway through restarts and ends with its client.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::failure::{self, Failure};
+use super::failure::{self, DENIED, Failure};
 use super::remote::RemoteArgs;
+use crate::config::Secret;
+use crate::store::Presence;
+
+mod bridge;
+mod ending;
+mod gate;
+mod legacy;
+mod listen;
+mod memory;
+mod modern;
+mod out;
+mod own_stream;
+mod plan;
+mod reply;
+mod running;
+mod start;
+mod stdin;
+mod trouble;
+
+use bridge::Bridge;
+use gate::Gate;
+use plan::Plan;
+
+/// Lines of the client that wait to be looked at.
+const WAITING_LINES: usize = 16;
+/// What is left of the answers to a client that has said all it wanted.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 pub struct ConnectArgs {
+    /// Speak for the entry with this key and see its tools only. Others on
+    /// this machine can read arguments: PORTWAY_ENTRY_KEY is safer
+    #[arg(long, value_name = "KEY", value_parser = secret, conflicts_with_all = ["server", "filter"])]
+    entry: Option<Secret>,
+    /// Speak to this server alone, with its own names
+    #[arg(long, value_name = "NAME", conflicts_with = "filter")]
+    server: Option<String>,
+    /// See what this filter of .mcp.json lets through
+    #[arg(long, value_name = "NAME")]
+    filter: Option<String>,
+    /// Fail if no Portway runs, instead of starting one
+    #[arg(long)]
+    no_start: bool,
+    /// How long a Portway started by this stays when its last client has gone
+    #[arg(long, value_name = "SECONDS", value_parser = super::seconds, default_value = "60")]
+    linger: Duration,
     #[command(flatten)]
     remote: RemoteArgs,
 }
 
+fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
+    Ok(Secret::new(text))
+}
+
 pub fn main(args: &ConnectArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let _ = (&args.remote, environment);
-    failure::run(async { Err(Failure::other("is not built yet")) })
+    failure::run(run(args, environment))
+}
+
+async fn run(
+    args: &ConnectArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<ExitCode, Failure> {
+    let stop = ending::stop()?;
+    let plan = Plan::new(args, environment)?;
+    let begin = async {
+        let presence = join(&plan).await?;
+        Ok((presence, start::find(&plan).await?))
+    };
+    let (_presence, target) = tokio::select! {
+        begun = begin => begun?,
+        () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
+    };
+    let out = out::open(stop.clone());
+    let bridge = Arc::new(Bridge::new(Gate::new(plan, target), out));
+    let mut lines = stdin::lines(WAITING_LINES);
+    loop {
+        let line = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            line = lines.recv() => line,
+        };
+        match line {
+            Some(line) => bridge.take(line),
+            None => {
+                let _ = tokio::time::timeout(LAST_ANSWERS, bridge.answered()).await;
+                break;
+            }
+        }
+    }
+    let denied = bridge.end().await;
+    bridge.out.written(LAST_ANSWERS).await;
+    Ok(match denied {
+        true => ExitCode::from(DENIED),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// Says that we are there, so that a gateway which runs for its clients only
+/// stays. One that is just ending is waited for.
+async fn join(plan: &Plan) -> Result<Option<Presence>, Failure> {
+    if !plan.has_directory() {
+        return Ok(None);
+    }
+    let deadline = tokio::time::Instant::now() + start::PATIENCE;
+    loop {
+        let joined = Presence::join(&plan.directory).map_err(|error| plan.no_directory(&error))?;
+        if joined.is_some() || tokio::time::Instant::now() > deadline {
+            return Ok(joined);
+        }
+        tokio::time::sleep(start::PAUSE).await;
+    }
 }

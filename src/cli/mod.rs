@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::settings::{Options, VARIABLES};
 
+mod background;
 mod call;
 mod clients;
 mod completions;
@@ -98,7 +100,7 @@ impl Command {
     pub fn run(self, environment: BTreeMap<String, String>) -> ExitCode {
         let env = &environment;
         match self {
-            Command::Serve(args) => serve::main(args.into(), environment),
+            Command::Serve(args) => serve::main(args, environment),
             Command::Ls(args) => servers::ls(&args, env),
             Command::Add(args) => servers::add(&args, env),
             Command::Rm(args) => servers::rm(&args, env),
@@ -141,6 +143,16 @@ pub struct ServeArgs {
     /// How to write the log to stderr: text or json [default: text]
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
+    /// For `portway connect`: in the background, and for so many seconds
+    /// after the last of its clients has gone
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, hide = true)]
+    until_idle: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok();
+    let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "must be a number of seconds".to_owned())
 }
 
 impl Cli {

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
 
-use super::BAD_USE;
+use super::background::{self, LogFile};
 use super::remote::reached;
+use super::{BAD_USE, ServeArgs};
 use crate::app::{self, App};
 use crate::config::settings::{LogFormat, Options, Settings};
 use crate::fleet::{Fleet, ServerView, Status};
@@ -30,8 +31,12 @@ const TABLE_PAUSE: Duration = Duration::from_millis(50);
 const ROW_DETAIL: usize = 200;
 
 /// From arguments to exit code.
-pub fn main(options: Options, environment: BTreeMap<String, String>) -> ExitCode {
-    let settings = match settings(options, &environment) {
+pub fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> ExitCode {
+    let idle = args.until_idle;
+    if idle.is_some() {
+        background::detach();
+    }
+    let settings = match settings(args.into(), idle.is_some(), &environment) {
         Ok(settings) => settings,
         Err(error) => {
             // It begins with the name of the setting, or with SPEC F1's words.
@@ -43,7 +48,7 @@ pub fn main(options: Options, environment: BTreeMap<String, String>) -> ExitCode
         .enable_all()
         .build()
         .context("cannot start the runtime")
-        .and_then(|runtime| runtime.block_on(run(settings, environment)));
+        .and_then(|runtime| runtime.block_on(run(settings, idle, environment)));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -53,20 +58,43 @@ pub fn main(options: Options, environment: BTreeMap<String, String>) -> ExitCode
     }
 }
 
-fn settings(options: Options, environment: &BTreeMap<String, String>) -> anyhow::Result<Settings> {
+fn settings(
+    options: Options,
+    background: bool,
+    environment: &BTreeMap<String, String>,
+) -> anyhow::Result<Settings> {
     let cwd = std::env::current_dir().context("the working directory cannot be read")?;
     let mut settings = Settings::load(options, environment, cwd)?;
     let project = &settings.project;
     settings.project = project
         .canonicalize()
         .with_context(|| format!("--project: {}", project.display()))?;
-    log_to_stderr(&settings)?;
+    match background {
+        true => log_to_file(&settings)?,
+        false => log_to_stderr(&settings)?,
+    }
     Ok(settings)
 }
 
+fn log_filter(settings: &Settings) -> anyhow::Result<EnvFilter> {
+    EnvFilter::try_new(&settings.log_filter)
+        .context("RUST_LOG: is not a log filter, such as info or portway=debug")
+}
+
+fn log_to_file(settings: &Settings) -> anyhow::Result<()> {
+    let file = LogFile::open(&settings.data_dir)?;
+    tracing_subscriber::fmt()
+        .with_env_filter(log_filter(settings)?)
+        .log_internal_errors(false)
+        .with_writer(Arc::new(file))
+        .with_ansi(false)
+        .init();
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    Ok(())
+}
+
 pub(super) fn log_to_stderr(settings: &Settings) -> anyhow::Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&settings.log_filter)
-        .context("RUST_LOG: is not a log filter, such as info or portway=debug")?;
+    let filter = log_filter(settings)?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // They would go to stderr, and a closed one would end us.
@@ -85,11 +113,16 @@ fn complain(prefix: &str, text: &str) {
 }
 
 /// Runs until a signal; a second one ends everything at once.
-async fn run(settings: Settings, environment: BTreeMap<String, String>) -> anyhow::Result<()> {
+async fn run(
+    settings: Settings,
+    idle: Option<Duration>,
+    environment: BTreeMap<String, String>,
+) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     stop_on_signal(stop.clone())?;
     let listen = settings.listen;
-    let listener = TcpListener::bind(listen)
+    let fixed = idle.is_none() || environment.contains_key("PORTWAY_LISTEN");
+    let listener = background::listen(&settings, fixed)
         .await
         .with_context(|| format!("cannot listen on {listen} (--listen, PORTWAY_LISTEN)"))?;
     let address = listener.local_addr()?;
@@ -110,6 +143,10 @@ async fn run(settings: Settings, environment: BTreeMap<String, String>) -> anyho
     };
     let data_dir = settings.data_dir.clone();
     let app = App::start(settings, &environment).await?;
+    if let Some(limit) = idle {
+        let (directory, stop) = (data_dir.clone(), stop.clone());
+        tokio::spawn(async move { background::until_unused(&directory, limit, stop).await });
+    }
     // For the other commands; without it they need to be told.
     let url = reached(address);
     if let Err(error) = store::tell_address(&data_dir, &url) {

@@ -30,6 +30,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "where the other commands find the running Portway",
     ),
     (
+        "PORTWAY_ENTRY_KEY",
+        "the key of the entry that `portway connect` speaks for",
+    ),
+    (
         "PORTWAY_DATA_DIR",
         "where state is kept (./data in the project)",
     ),

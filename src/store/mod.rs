@@ -23,6 +23,7 @@ mod key;
 mod lock;
 mod open;
 mod postgres;
+mod presence;
 mod records;
 mod replace;
 mod rules;
@@ -43,6 +44,7 @@ pub use key::{admin_token, instance_id, known_admin_token, session_secret};
 pub use lock::{Holder, holder};
 pub use open::{OpenStore, open};
 pub use postgres::PostgresStore;
+pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clients};
 pub use records::{
     ADMIN, Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance, InstanceChange,
     Key, Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool, ONCE_MILLIS, Once,
@@ -50,7 +52,7 @@ pub use records::{
 };
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use time::Timestamp;
-pub use whereabouts::{forget_address, known_address, tell_address};
+pub use whereabouts::{address_stamp, forget_address, known_address, tell_address};
 
 /// What no configuration file has a field for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

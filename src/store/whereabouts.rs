@@ -2,6 +2,7 @@
 //! commands on the same machine, since the port may be any.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use super::{StoreError, StoreErrorKind, file};
 
@@ -19,6 +20,13 @@ pub fn known_address(directory: &Path) -> Option<String> {
     let bytes = file::read(&directory.join(NAME)).ok()??;
     let text = String::from_utf8(bytes).ok()?;
     Some(text.trim().to_owned()).filter(|url| url.starts_with("http"))
+}
+
+/// Changes with every start: the file is replaced, not written over.
+pub fn address_stamp(directory: &Path) -> Option<(u64, SystemTime)> {
+    let metadata = std::fs::metadata(directory.join(NAME)).ok()?;
+    let number = std::os::unix::fs::MetadataExt::ino(&metadata);
+    Some((number, metadata.modified().ok()?))
 }
 
 /// Nobody is reached at `url` any more. A successor's word stays.

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{self, HeaderValue};
+use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, Response, Uri};
 use indexmap::IndexMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -54,23 +54,32 @@ impl Endpoint {
         headers: &IndexMap<String, String>,
         options: &Options,
     ) -> Result<Endpoint, UpstreamError> {
+        let own = headers::fixed(url, headers, options);
+        Endpoint::with(url, &own, options.redactor.clone())
+    }
+
+    /// One whose every request carries these headers.
+    pub fn with(
+        url: &Url,
+        own: &HeaderMap,
+        redactor: Arc<Redactor>,
+    ) -> Result<Endpoint, UpstreamError> {
         let (address, uri) = address(url)?;
         let connector = Connector::new(url.scheme() == "https").map_err(|reason| {
             UpstreamError::Unreachable(format!("no HTTPS without trusted certificates: {reason}"))
         })?;
-        let own = headers::fixed(url, headers, options);
         let mut fixed = Headers::new();
         fixed.add(&header::HOST, &host(&address)?);
-        fixed.add_all(&own);
+        fixed.add_all(own);
         Ok(Endpoint {
             connector,
             shelf: Arc::default(),
-            shown: options.redactor.redact(&shown(&address)).into_owned(),
+            shown: redactor.redact(&shown(&address)).into_owned(),
             url: address,
             uri,
             has_login: own.contains_key(header::AUTHORIZATION),
             fixed,
-            redactor: options.redactor.clone(),
+            redactor,
         })
     }
 

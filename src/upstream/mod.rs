@@ -50,7 +50,10 @@ pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
 use self::http::Http;
+// For `portway connect`, which is a client of another Portway.
+pub(crate) use client::{Endpoint, Headers, Received};
 pub(crate) use lines::{Line as OutputLine, Lines, printable};
+pub(crate) use reply::Failure as ExchangeFailure;
 
 use peer::Spelling;
 use pending::{Answer, Gate};

@@ -1,0 +1,128 @@
+//! A gateway that no terminal waits for: `portway connect` started it, for
+//! itself and for others that come while it runs. It has a session and a log
+//! of its own, and ends when nobody has used it for a while.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::settings::Settings;
+use crate::store::{self, Attendance};
+
+pub(super) const LOG: &str = "gateway.log";
+/// The log has one predecessor, as long as this.
+const LOG_LIMIT: u64 = 1 << 20;
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Leaves the session of whoever started us: no signal to that one's group or
+/// terminal is for us.
+pub fn detach() {
+    // It fails for the leader of a group, who is on its own already.
+    let _ = nix::unistd::setsid();
+}
+
+/// The address of the settings; any other of loopback if it is taken and
+/// nobody has asked for that very one.
+pub async fn listen(settings: &Settings, asked_for: bool) -> io::Result<TcpListener> {
+    match TcpListener::bind(settings.listen).await {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && !asked_for => {
+            TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await
+        }
+        bound => bound,
+    }
+}
+
+/// Cancels `stop` once nobody has been there for `limit`.
+pub async fn until_unused(directory: &Path, limit: Duration, stop: CancellationToken) {
+    let attendance = match Attendance::open(directory) {
+        Ok(attendance) => attendance,
+        Err(error) => {
+            tracing::error!("{error}");
+            return stop.cancel();
+        }
+    };
+    let mut used = Instant::now();
+    loop {
+        tokio::time::sleep(LOOK.min(limit / 4)).await;
+        if !attendance.is_empty() {
+            used = Instant::now();
+        } else if used.elapsed() >= limit && attendance.close() {
+            tracing::info!("nobody has been here for {} s: ending", limit.as_secs());
+            stop.cancel();
+            // Held to the end of the process.
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// A log file that is set aside when it is long.
+pub struct LogFile {
+    path: PathBuf,
+    /// A std mutex: held for one line.
+    open: Mutex<(File, u64)>,
+}
+
+impl LogFile {
+    pub fn open(directory: &Path) -> Result<LogFile, store::StoreError> {
+        let path = directory.join(LOG);
+        let file = store::append_private(&path)?;
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        let open = Mutex::new((file, size));
+        Ok(LogFile { path, open })
+    }
+
+    fn put(&self, line: &[u8]) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.1 > LOG_LIMIT {
+            std::fs::rename(&self.path, self.path.with_extension("log.1"))?;
+            *open = (
+                store::append_private(&self.path).map_err(io::Error::other)?,
+                0,
+            );
+        }
+        open.1 += line.len() as u64;
+        open.0.write_all(line)
+    }
+}
+
+impl Write for &LogFile {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.put(line)?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k5_the_log_of_a_gateway_in_the_background_is_bounded() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = LogFile::open(directory.path()).unwrap();
+        let line = [b'x'; 4096];
+        for _ in 0..3 * LOG_LIMIT / 4096 {
+            (&log).write_all(&line).unwrap();
+        }
+        let sizes: Vec<u64> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .collect();
+        assert_eq!(sizes.len(), 2);
+        assert!(
+            sizes.iter().all(|size| *size <= LOG_LIMIT + 4096),
+            "{sizes:?}"
+        );
+    }
+}

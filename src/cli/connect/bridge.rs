@@ -1,0 +1,254 @@
+//! One client and one gateway: every line of the client becomes a POST in a
+//! task of its own, so that a slow one delays nobody.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::{HeaderName, Method};
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::gate::Gate;
+use super::legacy::Handshake;
+use super::memory::Memory;
+use super::modern::ToolHeaders;
+use super::out::Out;
+use super::reply::{self, Reply};
+use super::running::{Call, Cancelled, Running};
+use super::stdin::Line;
+use super::trouble::Trouble;
+use crate::upstream::{Headers, printable};
+use crate::wire::meta::{self, member};
+use crate::wire::{self, Era, Message, RpcError, code, message};
+
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// A request that is sent is known by then; most are sooner.
+const KNOWN: Duration = Duration::from_millis(200);
+
+pub(super) struct Bridge {
+    pub gate: Gate,
+    pub out: Out,
+    pub running: Arc<Running>,
+    pub handshake: watch::Sender<Handshake>,
+    /// Held by whoever opens a session in place of a lost one.
+    pub renewing: tokio::sync::Mutex<()>,
+    pub memory: Memory,
+    pub tools: ToolHeaders,
+    denied: AtomicBool,
+}
+
+impl Bridge {
+    pub fn new(gate: Gate, out: Out) -> Bridge {
+        Bridge {
+            gate,
+            out,
+            running: Arc::default(),
+            handshake: watch::Sender::new(Handshake::None),
+            renewing: tokio::sync::Mutex::default(),
+            memory: Memory::default(),
+            tools: ToolHeaders::default(),
+            denied: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes one line of the client. Waits for nothing.
+    pub fn take(self: &Arc<Self>, line: Line) {
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::TooLong => {
+                let long = RpcError::new(code::INVALID_REQUEST, "the message is too long");
+                return self.say(wire::error(None, &long));
+            }
+        };
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        if message::is_batch(&line) {
+            return self.batch(line);
+        }
+        match wire::parse(&line) {
+            Ok(Message::Request { id, method, params }) => {
+                let id = id.raw().to_owned();
+                match meta::read_envelope(params) {
+                    Err(bad) => self.say(wire::error(Some(&id), &RpcError::from(&bad))),
+                    Ok(envelope) => {
+                        let modern = envelope.is_modern();
+                        let method = method.into_owned();
+                        self.request(id, &method, modern, line.clone());
+                    }
+                }
+            }
+            Ok(Message::Notification { method, params }) => {
+                let cancelled = method == "notifications/cancelled";
+                match params.and_then(|params| member(params, "requestId")) {
+                    Some(id) if cancelled => self.cancel(id, line.clone()),
+                    _ => self.tell(line.clone()),
+                }
+            }
+            Ok(Message::Response { .. }) => self.tell(line.clone()),
+            Err(bad) => self.say(wire::error(bad.id(), &RpcError::from(&bad))),
+        }
+    }
+
+    fn request(self: &Arc<Self>, id: Box<RawValue>, method: &str, modern: bool, line: Bytes) {
+        let era = match modern {
+            true => Era::Modern,
+            false => Era::Legacy,
+        };
+        let Some(call) = self.running.enter(vec![id.clone()], era, line.len()) else {
+            let busy = RpcError::new(code::INTERNAL, "too many requests are running");
+            return self.say(wire::error(Some(&id), &busy));
+        };
+        let bridge = self.clone();
+        match (modern, method) {
+            (true, "subscriptions/listen") => {
+                tokio::spawn(async move { bridge.listen(call, id, line).await });
+            }
+            (true, _) => {
+                let method = method.to_owned();
+                tokio::spawn(async move { bridge.modern(call, method, line).await });
+            }
+            (false, "initialize") => {
+                // What follows waits for it.
+                self.handshake.send_replace(Handshake::Opening);
+                tokio::spawn(async move { bridge.initialize(call, line).await });
+            }
+            (false, _) => {
+                let method = method.to_owned();
+                tokio::spawn(async move { bridge.legacy(call, method, line).await });
+            }
+        }
+    }
+
+    /// Several messages in one line, which one legacy revision has.
+    fn batch(self: &Arc<Self>, line: Bytes) {
+        let elements = match message::parse_batch(&line) {
+            Ok(elements) => elements,
+            Err(bad) => return self.say(wire::error(None, &RpcError::from(&bad))),
+        };
+        let id = |element: &&RawValue| match wire::parse(element.get().as_bytes()) {
+            Ok(Message::Request { id, .. }) => Some(id.raw().to_owned()),
+            _ => None,
+        };
+        let ids = elements.iter().filter_map(id).collect();
+        match self.running.enter(ids, Era::Legacy, line.len()) {
+            Some(call) => {
+                let bridge = self.clone();
+                tokio::spawn(async move { bridge.legacy(call, String::new(), line).await });
+            }
+            None => {
+                let busy = RpcError::new(code::INTERNAL, "too many requests are running");
+                self.say(wire::error(None, &busy));
+            }
+        }
+    }
+
+    fn cancel(self: &Arc<Self>, id: &RawValue, line: Bytes) {
+        match self.running.cancel(id) {
+            Cancelled::Modern => {}
+            Cancelled::Unknown => self.tell(line),
+            Cancelled::Legacy(mut begun) => {
+                let bridge = self.clone();
+                tokio::spawn(async move {
+                    // Else the word of its end could be there before itself.
+                    let begun = begun.wait_for(|begun| *begun);
+                    let _ = tokio::time::timeout(KNOWN, begun).await;
+                    bridge.deliver(line).await;
+                });
+            }
+        }
+    }
+
+    /// A notification, or the answer to something the gateway asked. A modern
+    /// client has neither over HTTP.
+    fn tell(self: &Arc<Self>, line: Bytes) {
+        if !matches!(*self.handshake.borrow(), Handshake::None) {
+            let bridge = self.clone();
+            tokio::spawn(async move { bridge.deliver(line).await });
+        }
+    }
+
+    /// Something of our own to the client.
+    pub fn say(&self, message: Vec<u8>) {
+        let out = self.out.clone();
+        tokio::spawn(async move { out.message(message.into()).await });
+    }
+
+    /// Posts a message; the headers are what it needs besides the usual.
+    pub async fn post(
+        &self,
+        mut headers: Headers,
+        body: &Bytes,
+        unwanted: &CancellationToken,
+    ) -> Result<(Reply, Option<HeaderValue>), Trouble> {
+        headers.add(&header::ACCEPT, &BOTH);
+        headers.add(&header::CONTENT_TYPE, &JSON);
+        let sent = self.gate.send(Method::POST, &headers, body, unwanted);
+        let response = sent.await?;
+        let session = response.headers().get(super::legacy::SESSION).cloned();
+        let reply = reply::read(response, &self.gate.plan, &self.gate.url()).await;
+        match &reply {
+            Err(Trouble::Denied(text)) => self.complain(text),
+            _ => self.denied.store(false, Ordering::Relaxed),
+        }
+        Ok((reply?, session))
+    }
+
+    /// Passes one message on; notes the answers in it.
+    pub async fn pass(&self, call: &mut Call, message: Bytes) {
+        if message::is_batch(&message) {
+            let elements = message::parse_batch(&message).unwrap_or_default();
+            for element in elements {
+                answer(call, element.get().as_bytes());
+            }
+        } else {
+            answer(call, &message);
+        }
+        // A late answer to what was cancelled is nobody's.
+        if !call.unwanted.is_cancelled() {
+            self.out.message(message).await;
+        }
+    }
+
+    /// Tells the client what it will not be answered, and why.
+    pub async fn give_up(&self, call: &Call, trouble: &Trouble) {
+        let error = trouble.to_error();
+        for id in call.unanswered() {
+            self.out.message(wire::error(Some(id), &error).into()).await;
+        }
+    }
+
+    /// Once, until something is taken again: a client may ask often.
+    fn complain(&self, text: &str) {
+        if !self.denied.swap(true, Ordering::Relaxed) {
+            for line in text.lines() {
+                let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));
+            }
+        }
+    }
+
+    /// Waits until every request has its answer.
+    pub async fn answered(&self) {
+        self.running.none().await;
+    }
+
+    /// The client is gone. What is left of its requests ends with us, but a
+    /// session has to be ended. Whether we were not let in, at the last.
+    pub async fn end(&self) -> bool {
+        self.part().await;
+        self.denied.load(Ordering::Relaxed)
+    }
+}
+
+fn answer(call: &mut Call, message: &[u8]) {
+    if let Ok(Message::Response { id: Some(id), .. }) = wire::parse_upstream(message) {
+        call.answer(id);
+    }
+}

@@ -1,0 +1,178 @@
+//! The way to the gateway: finds it again when it has been away, waits a
+//! while for one that is, and starts one that ran for its clients only.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Response};
+use tokio::process::Child;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::plan::{Plan, Target};
+use super::start;
+use super::trouble::Trouble;
+use crate::store;
+use crate::upstream::{Endpoint, ExchangeFailure, Headers, Received};
+
+/// How long a message waits for a Portway that is not there.
+const AWAY: Duration = Duration::from_secs(10);
+/// Of that, how long for the servers of one that has just come back.
+const SETTLING: Duration = Duration::from_secs(8);
+const PAUSE: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_secs(2);
+/// For an answer to begin. A gateway says every few seconds that it is there;
+/// one behind it may not.
+pub(super) const SILENCE: Duration = Duration::from_secs(600);
+/// One that is started again and again does not start at all.
+const START_AGAIN: Duration = Duration::from_secs(5);
+
+pub(super) struct Gate {
+    pub plan: Plan,
+    /// A std mutex: held to look and to replace.
+    current: Mutex<Arc<Target>>,
+    /// Held by whoever looks for it; the others wait for what is found.
+    finding: tokio::sync::Mutex<Option<(Child, Instant)>>,
+}
+
+impl Gate {
+    pub fn new(plan: Plan, target: Target) -> Gate {
+        Gate {
+            plan,
+            current: Mutex::new(Arc::new(target)),
+            finding: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn current(&self) -> Arc<Target> {
+        let current = self.current.lock();
+        current.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn url(&self) -> String {
+        self.current().url.clone()
+    }
+
+    /// Sends one message, waiting for a gateway that is away. What has been
+    /// sent once is never sent again.
+    pub async fn send(
+        &self,
+        method: Method,
+        headers: &Headers,
+        body: &Bytes,
+        unwanted: &CancellationToken,
+    ) -> Result<Response<Received>, Trouble> {
+        let deadline = Instant::now() + AWAY;
+        let mut away = false;
+        loop {
+            if let Some(target) = self.target(away, deadline).await {
+                match once(&target, method.clone(), headers, body).await {
+                    Err(Trouble::Away(_)) => {}
+                    sent => return sent,
+                }
+            }
+            away = true;
+            if Instant::now() >= deadline {
+                return Err(Trouble::Away(self.url()));
+            }
+            self.revive().await;
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE) => {}
+                () = unwanted.cancelled() => return Err(Trouble::Cancelled),
+            }
+        }
+    }
+
+    /// Sends to the one that was there last, and waits for nobody.
+    pub async fn send_now(
+        &self,
+        method: Method,
+        headers: &Headers,
+        body: &Bytes,
+    ) -> Result<Response<Received>, Trouble> {
+        once(&self.current(), method, headers, body).await
+    }
+
+    /// Where it is; None while nobody is. One that has been started since is
+    /// given time to start its servers, within `deadline`.
+    async fn target(&self, away: bool, deadline: Instant) -> Option<Arc<Target>> {
+        let current = self.current();
+        if self.plan.fixed {
+            if away {
+                settled(&current.health, deadline).await;
+            }
+            return Some(current);
+        }
+        if !away && current.stamp == store::address_stamp(&self.plan.directory) {
+            return Some(current);
+        }
+        let _turn = self.finding.lock().await;
+        let current = self.current();
+        if current.stamp == store::address_stamp(&self.plan.directory) && !away {
+            return Some(current);
+        }
+        // Without a holder the address may be anybody's by now, and what we
+        // send carries a key.
+        if !store::is_in_use(&self.plan.directory) {
+            return None;
+        }
+        let target = Arc::new(self.plan.target().ok()?);
+        settled(&target.health, deadline.min(Instant::now() + SETTLING)).await;
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = target.clone();
+        Some(target)
+    }
+
+    /// Starts it again if it was one that nobody else would start.
+    async fn revive(&self) {
+        let directory = &self.plan.directory;
+        if !self.plan.may_start || store::is_in_use(directory) || !store::serves_clients(directory)
+        {
+            return;
+        }
+        let mut started = self.finding.lock().await;
+        let recent = started
+            .as_ref()
+            .is_some_and(|(_, since)| since.elapsed() < START_AGAIN);
+        if !recent && let Ok(child) = start::spawn(&self.plan) {
+            // An earlier one has ended, or is about to.
+            *started = Some((child, Instant::now()));
+        }
+    }
+}
+
+async fn once(
+    target: &Target,
+    method: Method,
+    headers: &Headers,
+    body: &Bytes,
+) -> Result<Response<Received>, Trouble> {
+    let sent = target.endpoint.send(method, headers, body.clone());
+    match timeout(SILENCE, sent).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(ExchangeFailure::Unsent(_))) => Err(Trouble::Away(target.url.clone())),
+        Ok(Err(_)) => Err(Trouble::Broken(target.url.clone())),
+        Err(_) => Err(Trouble::Silent(target.url.clone())),
+    }
+}
+
+/// Waits until the servers have come to something, but not for ever.
+pub(super) async fn settled(health: &Endpoint, deadline: Instant) {
+    let Ok(ready) = health.at("readyz") else {
+        return;
+    };
+    while Instant::now() < deadline {
+        match ask(&ready).await {
+            Some(response) if !response.status().is_server_error() => return,
+            Some(_) => tokio::time::sleep(PAUSE / 2).await,
+            None => return,
+        }
+    }
+}
+
+pub(super) async fn ask(health: &Endpoint) -> Option<Response<Received>> {
+    let headers = Headers::new();
+    let asked = health.send(Method::GET, &headers, Bytes::new());
+    timeout(LOOK, asked).await.ok()?.ok()
+}

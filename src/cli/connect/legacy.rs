@@ -1,0 +1,330 @@
+//! Clients up to 2025-11-25: their handshake becomes a session over HTTP,
+//! opened anew without their noticing if the gateway no longer knows it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use http::header::{self, HeaderName, HeaderValue};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::bridge::{Bridge, VERSION};
+use super::reply::{self, Reply, Stream};
+use super::running::Call;
+use super::trouble::Trouble;
+use crate::upstream::Headers;
+use crate::wire::meta::{member, text};
+use crate::wire::{self, Message, Outcome};
+
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const GOODBYE: Duration = Duration::from_secs(1);
+/// How often a stream that broke is asked for again, one after the other.
+const RESUMED: u32 = 3;
+
+#[derive(Clone)]
+pub(super) enum Handshake {
+    None,
+    Opening,
+    Open(Arc<Session>),
+}
+
+pub(super) struct Session {
+    /// None with a gateway that keeps none.
+    id: Option<HeaderValue>,
+    version: HeaderValue,
+    /// The kinds of lists whose changes are told.
+    lists: Vec<&'static str>,
+    number: u64,
+    /// What the client said to open it.
+    hello: Bytes,
+}
+
+impl Session {
+    fn headers(&self) -> Headers {
+        let mut headers = Headers::new();
+        headers.add(&VERSION, &self.version);
+        if let Some(id) = &self.id {
+            headers.add(&SESSION, id);
+        }
+        headers
+    }
+}
+
+impl Bridge {
+    pub(super) async fn initialize(self: &Arc<Self>, mut call: Call, line: Bytes) {
+        let number = self.memory.forget();
+        let opened = self.shake_hands(&mut call, &line, number).await;
+        let handshake = match &opened {
+            Ok((session, _)) => Handshake::Open(session.clone()),
+            Err(_) => Handshake::None,
+        };
+        let earlier = self.handshake.send_replace(handshake);
+        match opened {
+            Ok((session, answer)) => {
+                self.pass(&mut call, answer).await;
+                self.listen_to(session);
+            }
+            Err(trouble) => self.give_up(&call, &trouble).await,
+        }
+        if let Handshake::Open(earlier) = earlier {
+            self.delete(&earlier).await;
+        }
+    }
+
+    /// Posts the client's `initialize`: the session, and what was answered.
+    async fn shake_hands(
+        &self,
+        call: &mut Call,
+        hello: &Bytes,
+        number: u64,
+    ) -> Result<(Arc<Session>, Bytes), Trouble> {
+        // A handshake cannot be cancelled.
+        let never = CancellationToken::new();
+        let (reply, id) = self.post(Headers::new(), hello, &never).await?;
+        let answer = match reply {
+            Reply::One(answer) => answer,
+            Reply::Nothing => return Err(self.odd()),
+            Reply::Stream(mut stream) => loop {
+                match stream.next().await? {
+                    Some(message) if is_answer(&message) => break message,
+                    Some(message) => self.pass(call, message).await,
+                    None => return Err(Trouble::Broken(self.gate.url())),
+                }
+            },
+        };
+        let result = match wire::parse_upstream(&answer) {
+            Ok(Message::Response {
+                outcome: Outcome::Result(result),
+                ..
+            }) => result,
+            Ok(Message::Response {
+                outcome: Outcome::Error(error),
+                ..
+            }) => {
+                let status = http::StatusCode::OK;
+                return Err(Trouble::Refused { status, error });
+            }
+            _ => return Err(self.odd()),
+        };
+        let version = member(result, "protocolVersion").and_then(text);
+        let version = version.and_then(|version| HeaderValue::try_from(&*version).ok());
+        let capabilities = member(result, "capabilities");
+        let told = |kind: &&str| {
+            let kind = capabilities.and_then(|all| member(all, kind));
+            kind.and_then(|kind| member(kind, "listChanged"))
+                .is_some_and(|told| told.get() == "true")
+        };
+        let session = Session {
+            id,
+            version: version.ok_or_else(|| self.odd())?,
+            lists: ["tools", "resources", "prompts"]
+                .into_iter()
+                .filter(told)
+                .collect(),
+            number,
+            hello: hello.clone(),
+        };
+        Ok((Arc::new(session), answer))
+    }
+
+    fn odd(&self) -> Trouble {
+        Trouble::Odd(format!(
+            "what answers at {} does not open a session",
+            self.gate.url()
+        ))
+    }
+
+    /// The session, once it is open.
+    async fn session(&self) -> Option<Arc<Session>> {
+        let mut handshake = self.handshake.subscribe();
+        let open = handshake.wait_for(|now| !matches!(now, Handshake::Opening));
+        match open.await.as_deref() {
+            Ok(Handshake::Open(session)) => Some(session.clone()),
+            _ => None,
+        }
+    }
+
+    /// A request, or several in one line.
+    pub(super) async fn legacy(self: &Arc<Self>, mut call: Call, method: String, line: Bytes) {
+        match self.ask(&mut call, &line).await {
+            Ok(()) => self.memory.note(&method, &line),
+            Err(trouble) => self.give_up(&call, &trouble).await,
+        }
+    }
+
+    async fn ask(self: &Arc<Self>, call: &mut Call, line: &Bytes) -> Result<(), Trouble> {
+        let unwanted = call.unwanted.clone();
+        let (reply, session) = self.post_in_session(line, &unwanted).await?;
+        call.begin();
+        match reply {
+            Reply::One(answer) => self.pass(call, answer).await,
+            Reply::Nothing => {}
+            Reply::Stream(stream) => self.follow(call, session.as_deref(), stream).await?,
+        }
+        match call.is_answered() || unwanted.is_cancelled() {
+            true => Ok(()),
+            false => Err(Trouble::Odd(format!(
+                "the Portway at {} gave no answer",
+                self.gate.url()
+            ))),
+        }
+    }
+
+    /// Something that has no answer.
+    pub(super) async fn deliver(self: &Arc<Self>, line: Bytes) {
+        let never = CancellationToken::new();
+        // Nobody waits for it, and nobody could be told.
+        let _ = self.post_in_session(&line, &never).await;
+    }
+
+    /// Posts in the present session; in a new one if the gateway refuses the
+    /// message because it does not know that.
+    async fn post_in_session(
+        self: &Arc<Self>,
+        body: &Bytes,
+        unwanted: &CancellationToken,
+    ) -> Result<(Reply, Option<Arc<Session>>), Trouble> {
+        let session = self.session().await;
+        let headers = session.as_ref().map_or_else(Headers::new, |s| s.headers());
+        match (self.post(headers, body, unwanted).await, session) {
+            (Err(trouble), Some(lost)) if trouble.session_lost() => {
+                let session = self.renew(&lost).await?;
+                let (reply, _) = self.post(session.headers(), body, unwanted).await?;
+                Ok((reply, Some(session)))
+            }
+            (posted, session) => Ok((posted?.0, session)),
+        }
+    }
+
+    /// Reads a stream to the answer. One that breaks off is picked up where
+    /// it was: that asks for the rest, and never runs anything again.
+    async fn follow(
+        &self,
+        call: &mut Call,
+        session: Option<&Session>,
+        mut stream: Box<Stream>,
+    ) -> Result<(), Trouble> {
+        let mut broken = 0;
+        loop {
+            let trouble = match stream.next().await {
+                Ok(Some(message)) => {
+                    broken = 0;
+                    self.pass(call, message).await;
+                    continue;
+                }
+                Ok(None) => Trouble::Broken(self.gate.url()),
+                Err(trouble) => trouble,
+            };
+            if call.is_answered() || call.unwanted.is_cancelled() {
+                return Ok(());
+            }
+            broken += 1;
+            let (Some(session), Trouble::Broken(_)) = (session, &trouble) else {
+                return Err(trouble);
+            };
+            if stream.last_id.is_none() || broken > RESUMED {
+                return Err(trouble);
+            }
+            tokio::time::sleep(stream.retry * broken).await;
+            // One that has gone takes the answer with it.
+            stream = match self.events(session, stream.last_id.as_ref(), false).await {
+                Ok(rest) => rest.after(&stream),
+                Err(_) => return Err(trouble),
+            };
+        }
+    }
+
+    /// A stream of the session, from after an event on.
+    pub(super) async fn events(
+        &self,
+        session: &Session,
+        last_id: Option<&HeaderValue>,
+        patiently: bool,
+    ) -> Result<Box<Stream>, Trouble> {
+        let mut headers = session.headers();
+        headers.add(&header::ACCEPT, &EVENTS);
+        if let Some(id) = last_id {
+            headers.add(&LAST_ID, id);
+        }
+        let nothing = Bytes::new();
+        let response = match patiently {
+            true => {
+                let never = CancellationToken::new();
+                self.gate
+                    .send(Method::GET, &headers, &nothing, &never)
+                    .await
+            }
+            false => self.gate.send_now(Method::GET, &headers, &nothing).await,
+        };
+        match reply::read(response?, &self.gate.plan, &self.gate.url()).await? {
+            Reply::Stream(stream) => Ok(stream),
+            _ => Err(self.odd()),
+        }
+    }
+
+    /// A session in place of `lost`, opened with the client's own words. It
+    /// notices nothing, but is told to look at the lists again.
+    pub(super) async fn renew(self: &Arc<Self>, lost: &Session) -> Result<Arc<Session>, Trouble> {
+        let _turn = self.renewing.lock().await;
+        match self.session().await {
+            Some(session) if session.number == lost.number => {}
+            Some(session) => return Ok(session),
+            None => return Err(self.odd()),
+        }
+        let mut call = self.running.aside();
+        let opened = self.shake_hands(&mut call, &lost.hello, lost.number + 1);
+        let (session, _) = opened.await?;
+        let open = Handshake::Open(session.clone());
+        self.handshake.send_replace(open);
+        let ready = wire::notification("notifications/initialized", None);
+        let never = CancellationToken::new();
+        self.post(session.headers(), &ready.into(), &never).await?;
+        self.catch_up(&session).await;
+        self.listen_to(session.clone());
+        Ok(session)
+    }
+
+    /// The gateway has forgotten what the client wanted of it beside the
+    /// session, and may have changed while nobody listened.
+    pub(super) async fn catch_up(&self, session: &Session) {
+        let never = CancellationToken::new();
+        for request in self.memory.requests() {
+            let _ = self.post(session.headers(), &request, &never).await;
+        }
+        for kind in &session.lists {
+            let method = format!("notifications/{kind}/list_changed");
+            let told = wire::notification(&method, None);
+            self.out.message(told.into()).await;
+        }
+    }
+
+    /// Ends the session, if there is one.
+    pub(super) async fn part(&self) {
+        let handshake = self.handshake.borrow().clone();
+        if let Handshake::Open(session) = handshake {
+            self.delete(&session).await;
+        }
+    }
+
+    async fn delete(&self, session: &Session) {
+        if session.id.is_some() {
+            let (headers, nothing) = (session.headers(), Bytes::new());
+            let delete = self.gate.send_now(Method::DELETE, &headers, &nothing);
+            let _ = timeout(GOODBYE, delete).await;
+        }
+    }
+
+    /// Whether this is still the client's session.
+    pub(super) fn is_current(&self, session: &Session) -> bool {
+        let handshake = self.handshake.borrow();
+        matches!(&*handshake, Handshake::Open(now) if now.number == session.number)
+    }
+}
+
+fn is_answer(message: &[u8]) -> bool {
+    matches!(wire::parse_upstream(message), Ok(Message::Response { .. }))
+}

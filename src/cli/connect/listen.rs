@@ -1,0 +1,160 @@
+//! A modern client's subscription: over HTTP a stream, which ends with its
+//! gateway; on stdio it lasts until the client takes it back. So it is opened
+//! again, and the client told to look at what may have changed meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use super::bridge::Bridge;
+use super::reply::{Reply, Stream};
+use super::running::Call;
+use super::trouble::Trouble;
+use crate::wire::meta::{SUBSCRIPTION_ID, member, set_meta_member, text};
+use crate::wire::object::{each_element, empty, set_member};
+use crate::wire::{self, Message, Outcome};
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How a stream of it ended.
+enum Ended {
+    /// The client has an answer.
+    Answered,
+    /// With the gateway, or for no reason that it gave.
+    Broken,
+}
+
+impl Bridge {
+    pub(super) async fn listen(self: &Arc<Self>, mut call: Call, id: Box<RawValue>, line: Bytes) {
+        call.is_endless();
+        let unwanted = call.unwanted.clone();
+        let work = async {
+            if let Err(trouble) = self.keep_open(&mut call, &id, &line).await {
+                self.give_up(&call, &trouble).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = unwanted.cancelled() => {}
+            () = work => {}
+        }
+    }
+
+    async fn keep_open(&self, call: &mut Call, id: &RawValue, line: &Bytes) -> Result<(), Trouble> {
+        let mut again = false;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let unwanted = call.unwanted.clone();
+            match self.post(self.headers(line), line, &unwanted).await {
+                Ok((Reply::One(answer), _)) => {
+                    self.pass(call, answer).await;
+                    return Ok(());
+                }
+                Ok((Reply::Nothing, _)) => {}
+                Ok((Reply::Stream(stream), _)) => {
+                    if let Ended::Answered = self.hear(call, id, stream, again).await {
+                        return Ok(());
+                    }
+                    again = true;
+                    pause = FIRST_PAUSE;
+                }
+                Err(Trouble::Away(_) | Trouble::Broken(_)) if again => {}
+                Err(trouble) => return Err(trouble),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn hear(
+        &self,
+        call: &mut Call,
+        id: &RawValue,
+        mut stream: Box<Stream>,
+        again: bool,
+    ) -> Ended {
+        while let Ok(Some(message)) = stream.next().await {
+            match wire::parse_upstream(&message) {
+                Ok(Message::Notification { method, params }) if method == ACKNOWLEDGED && again => {
+                    let filter = params.and_then(|params| member(params, "notifications"));
+                    for told in changes(id, filter) {
+                        self.out.message(told.into()).await;
+                    }
+                }
+                Ok(Message::Response {
+                    outcome: Outcome::Result(_),
+                    ..
+                }) => return Ended::Broken,
+                Ok(Message::Response { .. }) => {
+                    self.pass(call, message).await;
+                    return Ended::Answered;
+                }
+                _ => self.out.message(message).await,
+            }
+        }
+        Ended::Broken
+    }
+}
+
+/// The notifications that make a client look at all it has subscribed to.
+fn changes(id: &RawValue, filter: Option<&RawValue>) -> Vec<Vec<u8>> {
+    let Some(filter) = filter else {
+        return Vec::new();
+    };
+    let lists = [
+        ("toolsListChanged", "notifications/tools/list_changed"),
+        ("promptsListChanged", "notifications/prompts/list_changed"),
+        (
+            "resourcesListChanged",
+            "notifications/resources/list_changed",
+        ),
+    ];
+    let asked = |name: &str| member(filter, name).is_some_and(|flag| flag.get() == "true");
+    let params = set_meta_member(empty(), SUBSCRIPTION_ID, id);
+    let mut told: Vec<Vec<u8>> = lists
+        .into_iter()
+        .filter(|(name, _)| asked(name))
+        .map(|(_, method)| wire::notification(method, Some(&params)))
+        .collect();
+    if let Some(uris) = member(filter, "resourceSubscriptions") {
+        each_element(uris, |uri| {
+            if text(uri).is_some() {
+                let params = set_member(&params, "uri", uri);
+                told.push(wire::notification(
+                    "notifications/resources/updated",
+                    Some(&params),
+                ));
+            }
+        });
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k5_a_subscriber_is_told_to_look_again_at_what_it_follows() {
+        let raw = |json: &str| RawValue::from_string(json.to_owned()).unwrap();
+        let filter = raw(
+            r#"{"toolsListChanged":true,"promptsListChanged":false,"resourceSubscriptions":["a:1"]}"#,
+        );
+        let told = changes(&raw("\"s\""), Some(&filter));
+        let told: Vec<_> = told
+            .iter()
+            .map(|message| std::str::from_utf8(message).unwrap())
+            .collect();
+        assert_eq!(
+            told,
+            [
+                r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"}}}"#,
+                r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"},"uri":"a:1"}}"#,
+            ]
+        );
+    }
+}

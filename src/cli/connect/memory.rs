@@ -1,0 +1,132 @@
+//! What a legacy client has asked of its session that a restarted gateway
+//! does not know: the level of its log, and the resources it follows.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use crate::wire::meta::{member, text};
+use crate::wire::{self, Message};
+
+/// As many as a gateway follows for one session.
+const FOLLOWED: usize = 1000;
+
+/// A std mutex: held for a map operation.
+#[derive(Default)]
+pub(super) struct Memory(Mutex<Wishes>);
+
+#[derive(Default)]
+struct Wishes {
+    sessions: u64,
+    asked: u64,
+    level: Option<Box<RawValue>>,
+    followed: BTreeMap<String, Box<RawValue>>,
+}
+
+impl Memory {
+    fn wishes(&self) -> MutexGuard<'_, Wishes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new session begins: its number.
+    pub fn forget(&self) -> u64 {
+        let mut wishes = self.wishes();
+        // Renewed ones count on from there.
+        let sessions = wishes.sessions + (1 << 32);
+        *wishes = Wishes {
+            sessions,
+            asked: wishes.asked,
+            ..Wishes::default()
+        };
+        sessions
+    }
+
+    /// Notes a request that was answered.
+    pub fn note(&self, method: &str, line: &[u8]) {
+        if !matches!(
+            method,
+            "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
+        ) {
+            return;
+        }
+        let Ok(Message::Request {
+            params: Some(params),
+            ..
+        }) = wire::parse(line)
+        else {
+            return;
+        };
+        let mut wishes = self.wishes();
+        if method == "logging/setLevel" {
+            wishes.level = Some(params.to_owned());
+            return;
+        }
+        let Some(uri) = member(params, "uri").and_then(text) else {
+            return;
+        };
+        if method == "resources/unsubscribe" {
+            wishes.followed.remove(&*uri);
+        } else if wishes.followed.len() < FOLLOWED {
+            wishes.followed.insert(uri.into_owned(), params.to_owned());
+        }
+    }
+
+    /// The requests that say it all again, with ids of our own.
+    pub fn requests(&self) -> Vec<Bytes> {
+        let mut wishes = self.wishes();
+        let level = wishes
+            .level
+            .iter()
+            .map(|params| ("logging/setLevel", params));
+        let followed = wishes.followed.values();
+        let followed = followed.map(|params| ("resources/subscribe", params));
+        let all: Vec<_> = level
+            .chain(followed)
+            .map(|(method, params)| (method, params.clone()))
+            .collect();
+        all.into_iter()
+            .map(|(method, params)| {
+                wishes.asked += 1;
+                let id = format!("portway-connect-{}", wishes.asked);
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}","params":{}}}"#,
+                    wire::compact(&params).get()
+                )
+                .into()
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k5_what_a_session_was_asked_for_is_said_again() {
+        let memory = Memory::default();
+        let request = |method: &str, params: &str| {
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            memory.note(method, line.as_bytes());
+        };
+        request("tools/call", r#"{"name":"x"}"#);
+        request("logging/setLevel", r#"{"level":"info"}"#);
+        request("logging/setLevel", r#"{"level":"debug"}"#);
+        for uri in ["a:1", "a:2"] {
+            request("resources/subscribe", &format!(r#"{{"uri":"{uri}"}}"#));
+        }
+        request("resources/unsubscribe", r#"{"uri":"a:1"}"#);
+        assert_eq!(
+            memory.requests(),
+            [
+                r#"{"jsonrpc":"2.0","id":"portway-connect-1","method":"logging/setLevel","params":{"level":"debug"}}"#,
+                r#"{"jsonrpc":"2.0","id":"portway-connect-2","method":"resources/subscribe","params":{"uri":"a:2"}}"#,
+            ]
+        );
+        let first = memory.forget();
+        assert!(memory.requests().is_empty() && memory.forget() > first);
+    }
+}

@@ -1,0 +1,94 @@
+//! The client's end of what is said to it: one message a line, in order.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::wire;
+
+const LINES: usize = 256;
+/// Of lines that the client has not taken yet; one that is longer goes alone.
+const BYTES: u32 = 16 << 20;
+
+/// Waits for a client that is slow to read.
+#[derive(Clone)]
+pub(super) struct Out {
+    queue: mpsc::Sender<Item>,
+    room: Arc<Semaphore>,
+}
+
+enum Item {
+    Line(Bytes, OwnedSemaphorePermit),
+    /// To be told when all before it is written.
+    Mark(oneshot::Sender<()>),
+}
+
+/// A thread writes: a client that does not read blocks nobody else. `stop` is
+/// cancelled when stdout is closed.
+pub(super) fn open(stop: CancellationToken) -> Out {
+    let (queue, items) = mpsc::channel(LINES);
+    std::thread::spawn(move || {
+        let _ = write_all(items);
+        stop.cancel();
+    });
+    let room = Arc::new(Semaphore::new(BYTES as usize));
+    Out { queue, room }
+}
+
+fn write_all(mut items: mpsc::Receiver<Item>) -> std::io::Result<()> {
+    let mut stdout = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
+    while let Some(first) = items.blocking_recv() {
+        let mut marks = Vec::new();
+        let mut next = Some(first);
+        // What is there goes out at once.
+        while let Some(item) = next {
+            match item {
+                Item::Line(line, _room) => {
+                    stdout.write_all(&line)?;
+                    stdout.write_all(b"\n")?;
+                }
+                Item::Mark(mark) => marks.push(mark),
+            }
+            next = items.try_recv().ok();
+        }
+        stdout.flush()?;
+        for mark in marks {
+            let _ = mark.send(());
+        }
+    }
+    Ok(())
+}
+
+impl Out {
+    /// One message, as it came but for line ends between its tokens.
+    pub async fn message(&self, message: Bytes) {
+        let line = match message.iter().any(|b| matches!(b, b'\n' | b'\r')) {
+            false => message,
+            true => match serde_json::from_slice::<&RawValue>(&message) {
+                Ok(raw) => Bytes::from(wire::compact(raw).get().to_owned()),
+                Err(_) => return,
+            },
+        };
+        let size = u32::try_from(line.len()).unwrap_or(BYTES).min(BYTES);
+        // It is never closed.
+        if let Ok(room) = self.room.clone().acquire_many_owned(size).await {
+            let _ = self.queue.send(Item::Line(line, room)).await;
+        }
+    }
+
+    /// Waits until all of it is written, or cannot be.
+    pub async fn written(&self, limit: Duration) {
+        let (mark, written) = oneshot::channel();
+        let wait = async {
+            if self.queue.send(Item::Mark(mark)).await.is_ok() {
+                let _ = written.await;
+            }
+        };
+        let _ = tokio::time::timeout(limit, wait).await;
+    }
+}

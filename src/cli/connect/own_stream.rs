@@ -1,0 +1,67 @@
+//! What the gateway has to say that belongs to no request: read for as long
+//! as the session lasts, and opened again whenever it breaks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::bridge::Bridge;
+use super::legacy::Session;
+use super::trouble::Trouble;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+impl Bridge {
+    pub(super) fn listen_to(self: &Arc<Self>, session: Arc<Session>) {
+        let bridge = self.clone();
+        tokio::spawn(async move { bridge.keep_listening(session).await });
+    }
+
+    async fn keep_listening(self: Arc<Self>, session: Arc<Session>) {
+        let mut last_id = None;
+        let mut broke = false;
+        let mut pause = FIRST_PAUSE;
+        while self.is_current(&session) {
+            match self.events(&session, last_id.as_ref(), true).await {
+                Ok(mut stream) => {
+                    if std::mem::replace(&mut broke, true) {
+                        self.catch_up(&session).await;
+                    }
+                    stream.last_id.clone_from(&last_id);
+                    while let Ok(Some(message)) = stream.next().await {
+                        pause = FIRST_PAUSE;
+                        self.out.message(message).await;
+                    }
+                    last_id.clone_from(&stream.last_id);
+                }
+                Err(trouble) if trouble.session_lost() => {
+                    // It opens a stream of its own.
+                    if self.renew(&session).await.is_ok() {
+                        return;
+                    }
+                }
+                // Not to be had from where that event was.
+                Err(Trouble::Refused { status, .. })
+                    if refused(status) && last_id.take().is_some() =>
+                {
+                    continue;
+                }
+                // A gateway need not have one.
+                Err(Trouble::Refused { status, .. }) if refused(status) => return,
+                Err(Trouble::Denied(_)) => return,
+                Err(_) => {}
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+fn refused(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::BAD_REQUEST
+    )
+}

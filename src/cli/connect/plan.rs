@@ -1,0 +1,203 @@
+//! What was asked for: which Portway, as whom, and what may be done about it
+//! if it is not there.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use super::ConnectArgs;
+use crate::cli::failure::Failure;
+use crate::cli::remote::{Remote, RemoteArgs};
+use crate::config::{Redactor, Secret};
+use crate::store;
+use crate::upstream::Endpoint;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+pub(super) const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
+
+pub(super) struct Plan {
+    remote: RemoteArgs,
+    pub environment: BTreeMap<String, String>,
+    pub project: PathBuf,
+    pub directory: PathBuf,
+    place: Place,
+    /// At one address, whatever the data directory says.
+    pub fixed: bool,
+    pub may_start: bool,
+    pub linger: Duration,
+}
+
+/// Which endpoint.
+enum Place {
+    Everything { filter: Option<String> },
+    Server(String),
+    Entry(Secret),
+}
+
+/// A Portway that was there once.
+pub(super) struct Target {
+    pub url: String,
+    /// Where messages go.
+    pub endpoint: Endpoint,
+    /// Where it says how it is; asked without credentials.
+    pub health: Endpoint,
+    /// Which start of it.
+    pub stamp: Option<(u64, SystemTime)>,
+}
+
+impl Plan {
+    pub fn new(
+        args: &ConnectArgs,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Plan, Failure> {
+        let settings = args.remote.settings(environment)?;
+        let place = place(args, environment)?;
+        let explicit = args.remote.url.is_some() || environment.contains_key("PORTWAY_URL");
+        let unknown = store::known_address(&settings.data_dir).is_none();
+        Ok(Plan {
+            remote: args.remote.clone(),
+            environment: environment.clone(),
+            project: settings.project,
+            directory: settings.data_dir,
+            place,
+            fixed: explicit || (args.no_start && unknown),
+            may_start: !explicit && !args.no_start,
+            linger: args.linger,
+        })
+    }
+
+    /// Whether the data directory says something, or may be made.
+    pub fn has_directory(&self) -> bool {
+        self.may_start || (!self.fixed && self.directory.is_dir())
+    }
+
+    /// A client on a desktop starts us wherever it likes.
+    pub fn no_directory(&self, error: &store::StoreError) -> Failure {
+        Failure::other(format!(
+            "{error}\nname the directory of your .mcp.json with --project"
+        ))
+    }
+
+    /// Where it is, as the settings and the data directory say now.
+    pub fn target(&self) -> Result<Target, Failure> {
+        // Before the rest is read: a later start must not pass for this one.
+        let stamp = store::address_stamp(&self.directory).filter(|_| !self.fixed);
+        let remote = Remote::new(&self.remote, &self.environment)?;
+        let base = remote.url();
+        let headers = self.headers(&remote)?;
+        let make = |url: &Url, headers: &HeaderMap| {
+            Endpoint::with(url, headers, Arc::new(Redactor::default())).map_err(Failure::other)
+        };
+        Ok(Target {
+            endpoint: make(&self.place.url(base)?, &headers)?,
+            health: make(&parse(&format!("{base}/healthz"))?, &HeaderMap::new())?,
+            url: base.to_owned(),
+            stamp,
+        })
+    }
+
+    fn headers(&self, remote: &Remote) -> Result<HeaderMap, Failure> {
+        let mut headers = HeaderMap::new();
+        let agent = concat!("portway-connect/", env!("CARGO_PKG_VERSION"));
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
+        headers.insert(
+            header::ACCEPT_ENCODING,
+            HeaderValue::from_static("identity"),
+        );
+        let (name, value) = match (&self.place, remote.token()) {
+            (Place::Entry(key), _) => (API_KEY, key.expose().to_owned()),
+            (_, Some(token)) => (header::AUTHORIZATION, format!("Bearer {}", token.expose())),
+            (_, None) => return Ok(headers),
+        };
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| Failure::usage("the key has characters that none has"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok(headers)
+    }
+
+    /// What to say when the credential is not taken.
+    pub fn denied(&self, url: &str) -> String {
+        match &self.place {
+            Place::Entry(_) => format!(
+                "the Portway at {url} does not take this key: check {ENTRY_KEY} (or --entry), \
+                 and that the entry and its key still exist"
+            ),
+            _ => Failure::Denied {
+                url: url.to_owned(),
+                given: true,
+            }
+            .to_string(),
+        }
+    }
+}
+
+fn place(args: &ConnectArgs, environment: &BTreeMap<String, String>) -> Result<Place, Failure> {
+    let from_environment = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
+    let key = args.entry.clone();
+    let key = key.or_else(|| from_environment.map(|key| Secret::new(key.trim())));
+    match (key, &args.server, &args.filter) {
+        (Some(_), Some(_), _) => Err(mixed("--server")),
+        (Some(_), _, Some(_)) => Err(mixed("--filter")),
+        (Some(key), None, None) => Ok(Place::Entry(key)),
+        (None, Some(server), _) => Ok(Place::Server(server.clone())),
+        (None, None, filter) => Ok(Place::Everything {
+            filter: filter.clone(),
+        }),
+    }
+}
+
+fn mixed(option: &str) -> Failure {
+    Failure::usage(format!(
+        "{option}: an entry shows its own tools only; leave out {option} or the key ({ENTRY_KEY})"
+    ))
+}
+
+impl Place {
+    fn url(&self, base: &str) -> Result<Url, Failure> {
+        let mut url = parse(base)?;
+        {
+            let mut path = url
+                .path_segments_mut()
+                .map_err(|()| Failure::usage("--url: must be an http or https address"))?;
+            path.pop_if_empty();
+            if let Place::Server(name) = self {
+                path.extend(["servers", name.as_str()]);
+            }
+            path.push("mcp");
+        }
+        if let Place::Everything { filter: Some(name) } = self {
+            url.query_pairs_mut().append_pair("filter", name);
+        }
+        Ok(url)
+    }
+}
+
+fn parse(url: &str) -> Result<Url, Failure> {
+    Url::parse(url).map_err(|error| Failure::usage(format!("--url: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k5_each_place_has_its_address() {
+        let url = |place: Place| place.url("http://h:1/base").unwrap().to_string();
+        let all = Place::Everything { filter: None };
+        assert_eq!(url(all), "http://h:1/base/mcp");
+        let filter = Some("a b&c".to_owned());
+        assert_eq!(
+            url(Place::Everything { filter }),
+            "http://h:1/base/mcp?filter=a+b%26c"
+        );
+        let server = Place::Server("a/b ü".into());
+        assert_eq!(url(server), "http://h:1/base/servers/a%2Fb%20%C3%BC/mcp");
+        let entry = Place::Entry(Secret::new("k"));
+        assert_eq!(url(entry), "http://h:1/base/mcp");
+    }
+}

@@ -1,0 +1,146 @@
+//! An HTTP answer as messages.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use http::header::{self, HeaderValue};
+use http::{Response, StatusCode};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::gate::SILENCE;
+use super::plan::Plan;
+use super::trouble::Trouble;
+use crate::cli::failure::Failure;
+use crate::upstream::Received;
+use crate::wire::sse::{Decoder, Event};
+use crate::wire::{self, Message, Outcome, RpcError, code};
+
+/// One message, however large lists grow.
+const LARGEST: usize = 64 << 20;
+const REFUSAL: usize = 1 << 20;
+const RETRY: Duration = Duration::from_millis(100);
+const LONGEST_RETRY: Duration = Duration::from_secs(5);
+
+pub(super) enum Reply {
+    One(Bytes),
+    Stream(Box<Stream>),
+    Nothing,
+}
+
+/// The messages of an event stream, and how far it was read.
+pub(super) struct Stream {
+    body: Received,
+    decoder: Decoder,
+    chunk: Bytes,
+    url: String,
+    pub last_id: Option<HeaderValue>,
+    pub retry: Duration,
+}
+
+/// Judges an answer by its head; one that is a refusal is read for its reason.
+pub(super) async fn read(
+    response: Response<Received>,
+    plan: &Plan,
+    url: &str,
+) -> Result<Reply, Trouble> {
+    let status = response.status();
+    if !status.is_success() {
+        return Err(refusal(response, plan, url).await);
+    }
+    let (head, body) = response.into_parts();
+    if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+        return Ok(Reply::Nothing);
+    }
+    let kind = head.headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("text/event-stream") {
+        return Ok(Reply::Stream(Box::new(Stream {
+            body,
+            decoder: Decoder::new(LARGEST),
+            chunk: Bytes::new(),
+            url: url.to_owned(),
+            last_id: None,
+            retry: RETRY,
+        })));
+    }
+    let whole = match timeout(SILENCE, body.whole(LARGEST)).await {
+        Ok(Ok(whole)) => whole,
+        Ok(Err(_)) => return Err(Trouble::Broken(url.to_owned())),
+        Err(_) => return Err(Trouble::Silent(url.to_owned())),
+    };
+    match whole.is_empty() {
+        true => Ok(Reply::Nothing),
+        false => Ok(Reply::One(whole)),
+    }
+}
+
+async fn refusal(response: Response<Received>, plan: &Plan, url: &str) -> Trouble {
+    let status = response.status();
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Trouble::Denied(plan.denied(url));
+    }
+    let body = timeout(SILENCE, response.into_body().whole(REFUSAL)).await;
+    let body = body.ok().and_then(Result::ok).unwrap_or_default();
+    let error = match wire::parse_upstream(&body) {
+        Ok(Message::Response {
+            outcome: Outcome::Error(error),
+            ..
+        }) => error,
+        _ => {
+            let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let text = Failure::refused(status, &body).to_string();
+            RpcError::new(code::INTERNAL, format!("the Portway at {url}: {text}"))
+        }
+    };
+    Trouble::Refused { status, error }
+}
+
+impl Stream {
+    /// The next message, or None when the stream is over. Loses nothing when
+    /// it is dropped half way.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+        loop {
+            let mut rest = &self.chunk[..];
+            let event = self.decoder.next(&mut rest);
+            let read = self.chunk.len() - rest.len();
+            self.chunk.advance(read);
+            match event {
+                Ok(Some(event)) => {
+                    if let Some(message) = self.note(event) {
+                        return Ok(Some(message));
+                    }
+                    continue;
+                }
+                Ok(None) => {}
+                Err(long) => return Err(Trouble::Odd(format!("{}: {long}", self.url))),
+            }
+            match timeout(SILENCE, self.body.piece()).await {
+                Ok(Ok(Some(piece))) => self.chunk = piece,
+                Ok(Ok(None)) => return Ok(None),
+                Ok(Err(_)) => return Err(Trouble::Broken(self.url.clone())),
+                Err(_) => return Err(Trouble::Silent(self.url.clone())),
+            }
+        }
+    }
+
+    fn note(&mut self, event: Event) -> Option<Bytes> {
+        if let Some(ms) = event.retry {
+            self.retry = Duration::from_millis(ms).min(LONGEST_RETRY);
+        }
+        if let Some(id) = &event.id {
+            let id = HeaderValue::try_from(id).ok().filter(|id| !id.is_empty());
+            if id.is_some() && id == self.last_id {
+                return None;
+            }
+            self.last_id = id;
+        }
+        event.is_message().then(|| event.data.into())
+    }
+
+    /// Goes on where `earlier` stopped.
+    pub fn after(mut self: Box<Stream>, earlier: &Stream) -> Box<Stream> {
+        self.last_id.clone_from(&earlier.last_id);
+        self
+    }
+}

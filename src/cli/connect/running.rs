@@ -1,0 +1,202 @@
+//! The client's requests that have no answer yet.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::wire::Era;
+
+/// As many as a gateway lets one session have.
+const MOST: usize = 1000;
+const BYTES: usize = 64 << 20;
+
+#[derive(Default)]
+pub(super) struct Running {
+    /// A std mutex: held for a map operation.
+    state: Mutex<State>,
+    finite: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By id as written.
+    calls: HashMap<Box<str>, Entry>,
+    entered: u64,
+    bytes: usize,
+    /// Those that come to an end by themselves.
+    finite: usize,
+}
+
+struct Entry {
+    number: u64,
+    era: Era,
+    unwanted: CancellationToken,
+    begun: watch::Sender<bool>,
+}
+
+/// What the client takes back.
+pub(super) enum Cancelled {
+    /// Hanging up says it all.
+    Modern,
+    /// The gateway is to be told, once the request is known there.
+    Legacy(watch::Receiver<bool>),
+    /// It has been answered, or never was.
+    Unknown,
+}
+
+impl Running {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters the requests of one line. None if there are too many.
+    pub fn enter(
+        self: &Arc<Running>,
+        ids: Vec<Box<RawValue>>,
+        era: Era,
+        size: usize,
+    ) -> Option<Call> {
+        let mut state = self.state();
+        let room = state.calls.len() + ids.len() <= MOST
+            && (state.bytes == 0 || state.bytes + size <= BYTES);
+        if !room {
+            return None;
+        }
+        state.entered += 1;
+        state.bytes += size;
+        state.finite += 1;
+        let call = Call {
+            running: self.clone(),
+            number: state.entered,
+            open: ids.iter().map(|id| id.get().into()).collect(),
+            ids,
+            size,
+            finite: true,
+            unwanted: CancellationToken::new(),
+            begun: watch::Sender::new(false),
+        };
+        for id in &call.ids {
+            let entry = Entry {
+                number: call.number,
+                era,
+                unwanted: call.unwanted.clone(),
+                begun: call.begun.clone(),
+            };
+            state.calls.insert(id.get().into(), entry);
+        }
+        self.finite.send_replace(state.finite);
+        Some(call)
+    }
+
+    /// A call of our own, which nobody waits for.
+    pub fn aside(self: &Arc<Running>) -> Call {
+        Call {
+            running: self.clone(),
+            number: 0,
+            ids: Vec::new(),
+            open: Vec::new(),
+            size: 0,
+            finite: false,
+            unwanted: CancellationToken::new(),
+            begun: watch::Sender::new(false),
+        }
+    }
+
+    pub fn cancel(&self, id: &RawValue) -> Cancelled {
+        let state = self.state();
+        let Some(entry) = state.calls.get(id.get()) else {
+            return Cancelled::Unknown;
+        };
+        // Of a batch only one is meant; its answers are left alone.
+        let alone = state
+            .calls
+            .values()
+            .filter(|other| other.number == entry.number)
+            .count()
+            == 1;
+        if alone {
+            entry.unwanted.cancel();
+        }
+        match entry.era {
+            Era::Modern => Cancelled::Modern,
+            Era::Legacy => Cancelled::Legacy(entry.begun.subscribe()),
+        }
+    }
+
+    /// Waits until nothing runs that has an end.
+    pub async fn none(&self) {
+        let _ = self.finite.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+/// The requests of one line, from the first word to the last.
+pub(super) struct Call {
+    running: Arc<Running>,
+    number: u64,
+    ids: Vec<Box<RawValue>>,
+    /// Those without an answer.
+    open: Vec<Box<str>>,
+    size: usize,
+    finite: bool,
+    /// Cancelled when the client does not want the answer any more.
+    pub unwanted: CancellationToken,
+    begun: watch::Sender<bool>,
+}
+
+impl Call {
+    /// It lasts until the client takes it back.
+    pub fn is_endless(&mut self) {
+        if std::mem::take(&mut self.finite) {
+            let mut state = self.running.state();
+            state.finite -= 1;
+            self.running.finite.send_replace(state.finite);
+        }
+    }
+
+    /// The gateway knows the request.
+    pub fn begin(&self) {
+        self.begun.send_replace(true);
+    }
+
+    /// Notes an answer; false if it answers nothing of this.
+    pub fn answer(&mut self, id: &RawValue) -> bool {
+        let before = self.open.len();
+        self.open.retain(|open| **open != *id.get());
+        self.open.len() < before
+    }
+
+    pub fn is_answered(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// What the client still waits for.
+    pub fn unanswered(&self) -> impl Iterator<Item = &RawValue> {
+        let wanted = match self.unwanted.is_cancelled() {
+            true => &[],
+            false => &self.ids[..],
+        };
+        let open = |id: &&Box<RawValue>| self.open.iter().any(|open| **open == *id.get());
+        wanted.iter().filter(open).map(|id| &**id)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut state = self.running.state();
+        state.bytes -= self.size;
+        for id in &self.ids {
+            // An id that was used again belongs to the later one.
+            let entry = state.calls.get(id.get());
+            if entry.is_some_and(|entry| entry.number == self.number) {
+                state.calls.remove(id.get());
+            }
+        }
+        if self.finite {
+            state.finite -= 1;
+            self.running.finite.send_replace(state.finite);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The gateway of the project: found, or started. Of several that are
+//! started at once one gets the data directory; all use that one.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::gate::{ask, settled};
+use super::plan::{ENTRY_KEY, Plan, Target};
+use crate::cli::failure::Failure;
+use crate::store;
+use crate::upstream::process;
+
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
+/// For the servers of a gateway that we have started: many clients look at
+/// the tools once.
+const SETTLING: Duration = Duration::from_secs(15);
+/// Of what a gateway says that cannot start.
+const WORDS: u64 = 4096;
+
+pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
+    if plan.fixed {
+        let target = plan.target()?;
+        return match ask(&target.health).await {
+            Some(_) => Ok(target),
+            None => Err(Failure::unreachable(&target.url, "nobody is there")),
+        };
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let mut started: Option<Started> = None;
+    loop {
+        let in_use = store::is_in_use(&plan.directory);
+        if in_use && store::known_address(&plan.directory).is_some() {
+            let target = plan.target()?;
+            if ask(&target.health).await.is_some() {
+                if started.is_some() {
+                    settled(&target.health, Instant::now() + SETTLING).await;
+                }
+                return Ok(target);
+            }
+        }
+        match &mut started {
+            None if !plan.may_start && !in_use => {
+                return Err(Failure::unreachable(&plan.target()?.url, "none is running"));
+            }
+            None if !in_use => started = Some(Started::new(plan)?),
+            Some(one) if !in_use => {
+                if one.has_ended() {
+                    return Err(one.complaint().await);
+                }
+            }
+            _ => {}
+        }
+        if Instant::now() > deadline {
+            let what = "one is starting, or cannot be reached";
+            return Err(Failure::unreachable(&plan.target()?.url, what));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Runs `portway serve` beside us; it ends by itself.
+pub(super) fn spawn(plan: &Plan) -> std::io::Result<Child> {
+    // By its name where that still stands, so that people recognise it.
+    let binary = std::env::current_exe().ok().filter(|path| path.is_file());
+    let binary = binary.map_or_else(process::own_binary, Ok)?;
+    let mut command = Command::new(binary);
+    command.arg("serve").arg("--project").arg(&plan.project);
+    command.arg("--data-dir").arg(&plan.directory);
+    command
+        .arg("--until-idle")
+        .arg(plan.linger.as_secs_f64().to_string())
+        .env_remove(ENTRY_KEY)
+        .current_dir(&plan.project)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command.spawn()
+}
+
+struct Started {
+    child: Child,
+    words: Option<JoinHandle<String>>,
+}
+
+impl Started {
+    fn new(plan: &Plan) -> Result<Started, Failure> {
+        let cannot = |error| {
+            let project = plan.project.display();
+            Failure::other(format!(
+                "cannot start a Portway in {project}: {error}\nname another with --project"
+            ))
+        };
+        let mut child = spawn(plan).map_err(cannot)?;
+        let words = child.stderr.take().map(|stderr| {
+            tokio::spawn(async move {
+                let mut text = Vec::new();
+                let _ = stderr.take(WORDS).read_to_end(&mut text).await;
+                String::from_utf8_lossy(&text).into_owned()
+            })
+        });
+        Ok(Started { child, words })
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    async fn complaint(&mut self) -> Failure {
+        let words = match self.words.take() {
+            Some(words) => words.await.unwrap_or_default(),
+            None => String::new(),
+        };
+        Failure::other(format!("no Portway can be started here:\n{}", words.trim()))
+    }
+}

@@ -1,0 +1,81 @@
+//! What the client writes, line by line. A thread reads: nothing can be made
+//! to wait for a terminal or a file as it can for a socket.
+
+use std::io::{BufRead, BufReader, Read};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+/// More than any gateway takes.
+const LONGEST: usize = 64 << 20;
+
+pub(super) enum Line {
+    Whole(Bytes),
+    TooLong,
+}
+
+/// The lines until stdin ends; `waiting` of them are read ahead.
+pub(super) fn lines(waiting: usize) -> mpsc::Receiver<Line> {
+    let (sender, receiver) = mpsc::channel(waiting);
+    std::thread::spawn(move || {
+        let mut input = BufReader::with_capacity(64 << 10, std::io::stdin().lock());
+        while let Ok(Some(line)) = next(&mut input, LONGEST) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn next(input: &mut impl BufRead, longest: usize) -> std::io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let limit = longest as u64 + 1;
+    if input.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() != Some(&b'\n') && line.len() > longest {
+        drop(line);
+        skip_line(input)?;
+        return Ok(Some(Line::TooLong));
+    }
+    while matches!(line.last(), Some(b'\n' | b'\r')) {
+        line.pop();
+    }
+    Ok(Some(Line::Whole(line.into())))
+}
+
+fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let (skipped, done) = match buffer.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        input.consume(skipped);
+        if done {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k5_lines_are_bounded_and_a_long_one_costs_itself_only() {
+        let text = b"one\r\n\nexactly10!\nthis is too long for it\nlast";
+        for capacity in [1, 3, 100] {
+            let mut input = BufReader::with_capacity(capacity, &text[..]);
+            let mut got = Vec::new();
+            while let Some(line) = next(&mut input, 10).unwrap() {
+                got.push(match line {
+                    Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                    Line::TooLong => "-".into(),
+                });
+            }
+            assert_eq!(got, ["one", "", "exactly10!", "-", "last"]);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Why a message of the client got no answer, or not the one it wanted.
+
+use http::StatusCode;
+
+use crate::wire::{RpcError, code};
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// Not sent: nobody was there.
+    #[error("no Portway answers at {0}")]
+    Away(String),
+    #[error(
+        "the Portway at {0} went away while this request was running; \
+         whether it took effect is not known"
+    )]
+    Broken(String),
+    #[error("the Portway at {0} has not said anything for too long")]
+    Silent(String),
+    #[error("{0}")]
+    Denied(String),
+    #[error("{error}")]
+    Refused { status: StatusCode, error: RpcError },
+    #[error("{0}")]
+    Odd(String),
+    /// The client does not want it any more.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl Trouble {
+    pub fn to_error(&self) -> RpcError {
+        match self {
+            Trouble::Refused { error, .. } => error.clone(),
+            other => RpcError::new(code::INTERNAL, other.to_string()),
+        }
+    }
+
+    /// Whether a session is unknown there; such a message was not heeded.
+    pub fn session_lost(&self) -> bool {
+        matches!(
+            self,
+            Trouble::Refused { status: StatusCode::NOT_FOUND, error }
+                if error.code != code::METHOD_NOT_FOUND
+        )
+    }
+
+    pub fn has_code(&self, wanted: i64) -> bool {
+        matches!(self, Trouble::Refused { error, .. } if error.code == wanted)
+    }
+}

@@ -1,0 +1,146 @@
+//! Who uses a gateway that was started for others. Each of them holds a lock
+//! for as long as it lives, so that nobody has to say goodbye.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Seek, Write};
+use std::path::Path;
+
+use super::lock::{make_directory, private};
+use super::{StoreError, StoreErrorKind};
+
+const CLIENTS: &str = "clients";
+const LOCK: &str = "lock";
+
+/// One who uses the gateway, until dropped.
+#[derive(Debug)]
+pub struct Presence {
+    _file: File,
+}
+
+impl Presence {
+    /// None while a gateway is looking around, or about to end: try again.
+    pub fn join(directory: &Path) -> Result<Option<Presence>, StoreError> {
+        let file = open(directory).map_err(|kind| kind.during("use the data directory"))?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Presence { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => {
+                let kind = StoreErrorKind::io(&directory.join(CLIENTS), error);
+                Err(kind.during("use the data directory"))
+            }
+        }
+    }
+}
+
+/// The gateway's side.
+#[derive(Debug)]
+pub struct Attendance(File);
+
+impl Attendance {
+    /// Says that the present holder of the directory is there for others.
+    pub fn open(directory: &Path) -> Result<Attendance, StoreError> {
+        let write = || {
+            let mut file = open(directory)?;
+            let fail = |error| StoreErrorKind::io(&directory.join(CLIENTS), error);
+            file.set_len(0).map_err(fail)?;
+            file.rewind().map_err(fail)?;
+            writeln!(file, "{}", std::process::id()).map_err(fail)?;
+            Ok(Attendance(file))
+        };
+        write().map_err(|kind: StoreErrorKind| kind.during("follow who is there"))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        let empty = self.0.try_lock().is_ok();
+        let _ = self.0.unlock();
+        empty
+    }
+
+    /// If nobody is there, lets nobody in any more: who comes now waits until
+    /// this process has ended.
+    pub fn close(&self) -> bool {
+        self.0.try_lock().is_ok()
+    }
+}
+
+/// Whether a Portway holds the directory now. Only then is the address in it
+/// more than a memory, which somebody else may have taken over.
+pub fn is_in_use(directory: &Path) -> bool {
+    let Ok(file) = File::open(directory.join(LOCK)) else {
+        return false;
+    };
+    // Shared, and for a moment: one that is just starting tries again.
+    let free = file.try_lock_shared().is_ok();
+    let _ = file.unlock();
+    !free
+}
+
+/// Whether the one that holds the directory was started for others.
+pub fn serves_clients(directory: &Path) -> bool {
+    let number = |name: &str| -> Option<u32> {
+        let text = std::fs::read_to_string(directory.join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let holder = number(LOCK);
+    holder.is_some() && holder == number(CLIENTS)
+}
+
+/// A file of the directory, which is made if need be, to write at its end.
+pub fn append_private(path: &Path) -> Result<File, StoreError> {
+    let open = || {
+        if let Some(directory) = path.parent() {
+            make_directory(directory)?;
+        }
+        private(OpenOptions::new().append(true).create(true))
+            .open(path)
+            .map_err(|error| StoreErrorKind::io(path, error))
+    };
+    open().map_err(|kind: StoreErrorKind| kind.during("write a log"))
+}
+
+fn open(directory: &Path) -> Result<File, StoreErrorKind> {
+    make_directory(directory)?;
+    let path = directory.join(CLIENTS);
+    private(OpenOptions::new().read(true).write(true).create(true))
+        .truncate(false)
+        .open(&path)
+        .map_err(|error| StoreErrorKind::io(&path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lock::DirectoryLock;
+    use super::*;
+
+    #[test]
+    fn k5_a_gateway_sees_who_is_there_and_lets_nobody_in_when_it_ends() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let attendance = Attendance::open(path).unwrap();
+        assert!(attendance.is_empty());
+        let one = Presence::join(path).unwrap().unwrap();
+        let two = Presence::join(path).unwrap().unwrap();
+        assert!(!attendance.is_empty() && !attendance.close());
+        drop(one);
+        assert!(!attendance.is_empty());
+        drop(two);
+        assert!(attendance.is_empty() && attendance.close());
+        assert!(Presence::join(path).unwrap().is_none());
+        drop(attendance);
+        assert!(Presence::join(path).unwrap().is_some());
+    }
+
+    #[test]
+    fn k5_an_address_counts_while_its_directory_is_held() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert!(!is_in_use(path) && !serves_clients(path));
+        let lock = DirectoryLock::take(path).unwrap();
+        assert!(is_in_use(path) && !serves_clients(path));
+        let _attendance = Attendance::open(path).unwrap();
+        assert!(serves_clients(path));
+        drop(lock);
+        assert!(!is_in_use(path));
+        DirectoryLock::take(path).unwrap();
+    }
+}
