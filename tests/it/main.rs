@@ -49,6 +49,7 @@ mod g_secrets;
 mod h_console;
 mod idle;
 mod k_cli;
+mod k_connect;
 mod k_program;
 mod mcp_front;
 mod mix_ups;

@@ -12,11 +12,11 @@ use crate::app::{App, PATIENCE, example, setup};
 use crate::tools;
 
 /// The tools of the one server that all of these have in front of them.
-const TOOLS: usize = 32;
+pub(super) const TOOLS: usize = 32;
 
 /// Portway with a server of each era over HTTP and a legacy one over stdio.
-struct House {
-    app: App,
+pub(super) struct House {
+    pub app: App,
     _old: Remote,
     _new: Remote,
 }
@@ -25,9 +25,9 @@ struct House {
 const HTTP: (&str, &str) = ("http", "mcp");
 const SSE: (&str, &str) = ("sse", "sse");
 
-const SERVERS: [&str; 3] = ["old", "new", "pipe"];
+pub(super) const SERVERS: [&str; 3] = ["old", "new", "pipe"];
 
-async fn house() -> House {
+pub(super) async fn house() -> House {
     let (old, new) = tokio::join!(
         typescript_server("2025", None),
         typescript_server("2026", None)
@@ -51,30 +51,41 @@ async fn house() -> House {
 }
 
 /// A client program and how it says hello.
-struct Client {
-    program: Vec<String>,
+pub(super) struct Client {
+    pub program: Vec<String>,
     /// The language it names in its messages.
-    language: &'static str,
-    eras: &'static [&'static str],
+    pub language: &'static str,
+    pub eras: &'static [&'static str],
     /// Whether it also has the transport of 2024-11-05.
-    sse: bool,
+    pub sse: bool,
 }
 
 impl Client {
     async fn run(&self, url: &str, era: &str, transport: &str, prefix: &str) -> Value {
-        let mut command = Command::new(&self.program[0]);
-        command.args(&self.program[1..]).arg(url);
-        command.args(["--era", era, "--prefix", prefix]);
+        let mut command = self.command(era, prefix);
         if self.sse {
             command.args(["--transport", transport]);
         }
+        command.arg(url);
+        self.judged(command, &format!("{url} {era} {transport}"))
+            .await
+    }
+
+    pub(super) fn command(&self, era: &str, prefix: &str) -> Command {
+        let mut command = Command::new(&self.program[0]);
+        command.args(&self.program[1..]);
+        command.args(["--era", era, "--prefix", prefix]);
+        command
+    }
+
+    pub(super) async fn judged(&self, command: Command, what: &str) -> Value {
         let ran = tools::judge(command, PATIENCE * 2).await;
-        let said = format!("{url} {era} {transport}: {}{}", ran.stdout, ran.stderr);
+        let said = format!("{what}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.ok, "{said}");
         serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{said}"))
     }
 
-    fn check(&self, seen: &Value, era: &str, prefix: &str, tools: usize) {
+    pub(super) fn check(&self, seen: &Value, era: &str, prefix: &str, tools: usize) {
         let language = self.language;
         let version = match era {
             "modern" => "2026-07-28",

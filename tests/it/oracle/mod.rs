@@ -3,6 +3,7 @@
 
 mod changes;
 mod clients;
+mod connect;
 mod everything;
 mod npx;
 mod reference;

@@ -1,6 +1,7 @@
 """A client made with the official Python SDK, version 1 or 2, whichever is installed.
 
 python_client.py URL --era legacy|modern --transport http|sse --prefix NAMES
+python_client.py --era legacy|modern --transport stdio --prefix NAMES -- COMMAND ARGUMENT...
 
 Lists tools, calls one, answers one elicitation, and prints what it saw as one line of JSON.
 SDK 1 speaks the legacy era only.
@@ -9,10 +10,12 @@ SDK 1 speaks the legacy era only.
 import argparse
 import asyncio
 import json
+import os
 from contextlib import AsyncExitStack
 
-from mcp import ClientSession, types
+from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 LIMIT = 60
@@ -40,17 +43,22 @@ def field(value, *names):
 
 async def connect(stack: AsyncExitStack, options, seen: Seen):
     """The connected client and the version it speaks."""
+    where = options.url[0]
     open_transport = sse_client if options.transport == "sse" else streamable_http_client
-    if options.transport == "http":
+    if options.transport == "stdio":
+        where = StdioServerParameters(command=where, args=options.url[1:], env=dict(os.environ))
+        open_transport = stdio_client
+    if options.transport != "sse":
         try:
             from mcp import Client
         except ImportError:
             pass
         else:
             mode = "legacy" if options.era == "legacy" else "2026-07-28"
-            client = await stack.enter_async_context(Client(options.url, mode=mode, elicitation_callback=seen.elicit))
+            server = stdio_client(where) if options.transport == "stdio" else where
+            client = await stack.enter_async_context(Client(server, mode=mode, elicitation_callback=seen.elicit))
             return client, client.protocol_version
-    streams = await stack.enter_async_context(open_transport(options.url))
+    streams = await stack.enter_async_context(open_transport(where))
     session = await stack.enter_async_context(ClientSession(streams[0], streams[1], elicitation_callback=seen.elicit))
     started = await session.initialize()
     return session, field(started, "protocolVersion", "protocol_version")
@@ -85,7 +93,7 @@ async def ask(options) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("url")
+    parser.add_argument("url", nargs="+")
     parser.add_argument("--era", default="legacy")
     parser.add_argument("--transport", default="http")
     parser.add_argument("--prefix", default="")

@@ -2,13 +2,15 @@
 // A client made with the official TypeScript SDK 1.x: as python_client.py, legacy era only.
 //
 //   typescript_client.mjs URL [--transport http|sse] [--prefix NAMES]
+//   typescript_client.mjs --transport stdio [--prefix NAMES] -- COMMAND [ARGUMENT…]
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { parseArgs } from 'node:util';
 
-const { values: { transport, prefix }, positionals: [url] } = parseArgs({
+const { values: { transport, prefix }, positionals: [url, ...args] } = parseArgs({
     options: { era: { type: 'string' }, transport: { type: 'string', default: 'http' }, prefix: { type: 'string', default: '' } },
     allowPositionals: true
 });
@@ -24,8 +26,11 @@ client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
     asked.push(params.message);
     return { action: 'accept', content: { username: 'ada', email: 'ada@example.org' } };
 });
-const Transport = transport === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
-const line = new Transport(new URL(url));
+const line = {
+    http: () => new StreamableHTTPClientTransport(new URL(url)),
+    sse: () => new SSEClientTransport(new URL(url)),
+    stdio: () => new StdioClientTransport({ command: url, args, env: process.env, stderr: 'inherit' })
+}[transport]();
 await client.connect(line);
 await client.ping();
 
