@@ -13,7 +13,11 @@
 //!   exclusive by a flag, `required` as a flag, types that do not exist.
 //!
 //! The outcome may allow more than the original, never less: arguments are
-//! held against the original when they come.
+//! held against the original when they come. So what would forbid more where
+//! something below it allows more goes (`not`, `if`, `contains`, "not
+//! evaluated"), and "one of" becomes "any of", which is also what OpenAI would
+//! rather have. Only an argument that some alternatives at the top say nothing
+//! about is shown as the others have it: a model could not use less.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -24,6 +28,16 @@ use super::arguments::pointed;
 /// much of little.
 const DEPTH: usize = 40;
 const SCHEMAS: usize = 4000;
+/// Keywords that allow and forbid nothing.
+const ABOUT: [&str; 7] = [
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+];
 /// Characters of what is said in words.
 const NOTE: usize = 300;
 
@@ -73,8 +87,9 @@ impl<'a> Walk<'a> {
             _ => Map::new(),
         };
         for (keyword, value) in schema {
-            // What is said beside a reference is mostly a description of it.
-            self.keyword(schema, keyword, value, &mut out);
+            if self.counts(schema, keyword) {
+                self.keyword(schema, keyword, value, &mut out);
+            }
         }
         only_one(&mut out);
         if is_array(&out) && !out.contains_key("items") {
@@ -82,6 +97,15 @@ impl<'a> Walk<'a> {
         }
         self.depth -= 1;
         out
+    }
+
+    /// Beside a reference older drafts read descriptions alone.
+    fn counts(&self, schema: &Map<String, Value>, keyword: &str) -> bool {
+        let old = || {
+            let dialect = self.root.get("$schema").and_then(Value::as_str);
+            dialect.is_some_and(|dialect| dialect.contains("draft-0"))
+        };
+        ABOUT.contains(&keyword) || !schema.contains_key("$ref") || !old()
     }
 
     fn followed(&mut self, target: &'a str) -> Map<String, Value> {
@@ -120,23 +144,23 @@ impl<'a> Walk<'a> {
                     None => json!({}),
                 }
             }
-            ("prefixItems" | "allOf" | "anyOf" | "oneOf", Value::Array(each)) => {
+            ("oneOf", Value::Array(each)) => {
+                if !each.is_empty() && !schema.contains_key("anyOf") {
+                    let each = self.each(each);
+                    out.insert("anyOf".into(), each);
+                }
+                return;
+            }
+            ("prefixItems" | "allOf" | "anyOf", Value::Array(each)) => {
                 if each.is_empty() {
                     return;
                 }
                 self.each(each)
             }
-            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", value) => {
-                match value {
-                    Value::Bool(_) => value.clone(),
-                    _ => self.schema(value).into(),
-                }
+            ("additionalProperties", Value::Bool(_)) => value.clone(),
+            ("additionalProperties" | "items" | "propertyNames", value) => {
+                self.schema(value).into()
             }
-            (
-                "items" | "contains" | "propertyNames" | "not" | "if" | "then" | "else"
-                | "contentSchema",
-                value,
-            ) => self.schema(value).into(),
             _ => match plain(schema, keyword, value) {
                 Some(value) => value,
                 None => return,
@@ -175,9 +199,30 @@ fn beside(out: &mut Map<String, Value>, keyword: &str, value: Value) {
 fn plain(schema: &Map<String, Value>, keyword: &str, value: &Value) -> Option<Value> {
     match (keyword, value) {
         (
-            "$schema" | "$id" | "$ref" | "$defs" | "definitions" | "$anchor" | "$dynamicAnchor"
-            | "$dynamicRef" | "$recursiveRef" | "$recursiveAnchor" | "$comment" | "$vocabulary"
-            | "additionalItems" | "dependencies" | "x-mcp-header",
+            "$schema"
+            | "$id"
+            | "$ref"
+            | "$defs"
+            | "definitions"
+            | "$anchor"
+            | "$dynamicAnchor"
+            | "$dynamicRef"
+            | "$recursiveRef"
+            | "$recursiveAnchor"
+            | "$comment"
+            | "$vocabulary"
+            | "additionalItems"
+            | "dependencies"
+            | "x-mcp-header"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "unevaluatedProperties"
+            | "unevaluatedItems"
+            | "contains"
+            | "minContains"
+            | "maxContains",
             _,
         ) => None,
         // With something else below them than there must be.
@@ -252,7 +297,8 @@ fn brief(schema: &Map<String, Value>) -> Map<String, Value> {
 /// `allOf` with one element is how older generators describe a reference.
 fn only_one(schema: &mut Map<String, Value>) {
     let single = matches!(schema.get("allOf"), Some(Value::Array(each)) if each.len() == 1);
-    if !single {
+    let about = |key: &String| key == "allOf" || ABOUT.contains(&key.as_str());
+    if !single || !schema.keys().all(about) {
         return;
     }
     if let Some(Value::Array(mut each)) = schema.remove("allOf")
@@ -266,7 +312,7 @@ fn only_one(schema: &mut Map<String, Value>) {
 
 /// The top level: one object, whatever alternatives it had.
 fn flat(mut schema: Map<String, Value>, note: &mut Option<String>) -> Map<String, Value> {
-    for (keyword, all) in [("allOf", true), ("anyOf", false), ("oneOf", false)] {
+    for (keyword, all) in [("allOf", true), ("anyOf", false)] {
         if let Some(Value::Array(variants)) = schema.remove(keyword) {
             let variants = variants.into_iter().filter_map(|one| match one {
                 Value::Object(one) => Some(flat(one, note)),

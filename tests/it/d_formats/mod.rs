@@ -1,6 +1,7 @@
 //! SPEC D10: tools and calls for programs that speak no MCP.
 
 mod calls;
+mod judged;
 mod keys;
 mod lists;
 
