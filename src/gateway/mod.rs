@@ -38,6 +38,7 @@ mod questions;
 pub mod record;
 mod resolve;
 mod right;
+mod said;
 mod scope;
 mod seal;
 pub mod servers;
@@ -280,7 +281,7 @@ impl Gateway {
             }
             (Era::Legacy, "ping") => Ok(done(object::empty())),
             (Era::Legacy, "logging/setLevel") => {
-                set_level(client, incoming.params)?;
+                said::set_level(client, incoming.params)?;
                 Ok(done(object::empty()))
             }
             (Era::Legacy, "resources/subscribe" | "resources/unsubscribe") => {
@@ -381,63 +382,6 @@ impl Gateway {
             }
         }
     }
-
-    async fn subscription(
-        &self,
-        caller: &Caller,
-        client: &Client,
-        incoming: Incoming<'_>,
-        view: &Arc<View>,
-    ) -> Result<(), RpcError> {
-        let Some(session) = &client.session else {
-            return Err(RpcError::new(code::INVALID_REQUEST, "this needs a session"));
-        };
-        let uri = text_param(incoming.params, "uri")?;
-        if incoming.method == "resources/unsubscribe" {
-            self.feeds.unsubscribe(session, &uri);
-            return Ok(());
-        }
-        self.attach(caller, session);
-        let scope = &caller.scope;
-        self.feeds
-            .subscribe(&self.hub, scope, view, session, &uri)
-            .await
-    }
-
-    /// Takes a notification of a legacy client, cancellations aside.
-    pub fn notification(&self, caller: &Caller, session: &Arc<Session>, method: &str) {
-        match (method, &caller.scope) {
-            ("notifications/initialized", _) => self.attach(caller, session),
-            // Through the shared endpoint nobody knows whom it concerns.
-            ("notifications/roots/list_changed", Scope::Server(server)) => {
-                let (fleet, server) = (self.fleet.clone(), server.clone());
-                let slot = resolve::slot(caller, session);
-                let method = method.to_owned();
-                tokio::spawn(async move { fleet.tell(&server, &slot, &method).await });
-            }
-            _ => {}
-        }
-    }
-
-    /// Tells a legacy session of changes from now on.
-    pub fn attach(&self, caller: &Caller, session: &Arc<Session>) {
-        let view = self.view(caller);
-        self.feeds.attach(&self.hub, caller, &view, session);
-    }
-}
-
-fn set_level(client: &Client, params: Option<&RawValue>) -> Result<(), RpcError> {
-    let level = text_param(params, "level")?;
-    let level: LogLevel = level.parse().map_err(|_| {
-        RpcError::new(
-            code::INVALID_PARAMS,
-            format!("level: {level:?} is not a log level"),
-        )
-    })?;
-    if let Some(session) = &client.session {
-        session.set_level(level);
-    }
-    Ok(())
 }
 
 pub(super) fn text_param(params: Option<&RawValue>, name: &str) -> Result<String, RpcError> {
