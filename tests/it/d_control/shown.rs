@@ -216,3 +216,19 @@ async fn d9_calls_are_counted_as_those_of_a_server() {
     };
     until("both calls are in the book", seen).await;
 }
+
+#[tokio::test]
+async fn d9_they_are_in_every_format_of_the_tools_api() {
+    let app = portway(&[("one", &[])]).await;
+    for format in ["mcp", "openai", "anthropic", "copilot"] {
+        let listed = app.get(&format!("/api/mcp/tools?format={format}")).await;
+        let listed = listed.expect(200).to_string();
+        assert!(listed.contains("\"mcp_portway_add_server\""), "{format}");
+    }
+    for name in ["mcp_portway_list_servers", "portway:list_servers"] {
+        let path = format!("/api/mcp/tools/{name}/call");
+        let called = app.post(&path, json!({"arguments": {}})).await.expect(200);
+        let servers = &called["structuredContent"]["servers"];
+        assert_eq!(servers[0]["name"], "one", "{called:#}");
+    }
+}
