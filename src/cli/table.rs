@@ -257,7 +257,7 @@ mod tests {
             assert!(width(&clip("a文b件c系", room)) <= room);
         }
         let long = "started with 参数 and ended with exit code 3";
-        assert_eq!(clip_inside(long, 24), "started wit…xit code 3");
+        assert_eq!(clip_inside(long, 24), "started wit… exit code 3");
         for room in 1..60 {
             assert!(width(&clip_inside(long, room)) <= room, "{room}");
         }

@@ -23,10 +23,9 @@ pub fn declined(server: &str, params: &Value) -> Value {
 }
 
 pub async fn ask(server: &str, params: &Value) -> Result<Value, Failure> {
-    say(&format!(
-        "The server {server} asks: {}",
-        text(params, "message")
-    ));
+    // Indented, so that no line of it passes for one of ours.
+    let message = text(params, "message").replace('\n', "\n  ");
+    say(&format!("The server {server} asks: {message}"));
     let question = match text(params, "mode") {
         "url" => {
             say(&format!("  {}", text(params, "url")));

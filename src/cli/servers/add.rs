@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use crate::config::settings::duration;
 /// what is wrong.
 const WAIT: Duration = Duration::from_secs(75);
 const PAUSE: Duration = Duration::from_millis(150);
+const SOON: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 #[command(
@@ -101,7 +103,13 @@ pub fn add(args: &AddArgs, environment: &BTreeMap<String, String>) -> ExitCode {
 async fn settled(remote: &Remote, mut record: Value) -> Result<Value, Failure> {
     let path = path_of(text(&record, "id"));
     let started = Instant::now();
+    let mut patient = !std::io::stderr().is_terminal();
     while record["status"] == "connecting" && started.elapsed() < WAIT {
+        // Who waits for a download wonders whether anything happens.
+        if !patient && started.elapsed() > SOON {
+            patient = true;
+            note("it is being started; Ctrl-C leaves it to itself");
+        }
         tokio::time::sleep(PAUSE).await;
         record = remote.get(&path).await?;
     }
