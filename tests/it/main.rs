@@ -50,6 +50,8 @@ mod h_console;
 mod idle;
 mod k_cli;
 mod k_connect;
+mod k_doctor;
+mod k_lab;
 mod k_program;
 mod mcp_front;
 mod mix_ups;

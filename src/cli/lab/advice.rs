@@ -43,7 +43,14 @@ impl Advice {
         let mut replace = |map: &mut IndexMap<String, String>, field: &str| {
             for (name, value) in map.iter_mut().filter(|(_, value)| hidden(value)) {
                 let variable = name.to_ascii_uppercase().replace('-', "_");
-                *value = format!("${{{variable}}}");
+                // `Bearer abc`: the first word is no secret.
+                let (scheme, variable) = match value.split_once(' ') {
+                    Some((scheme, _)) if field == "headers" => {
+                        (format!("{scheme} "), format!("{variable}_TOKEN"))
+                    }
+                    _ => (String::new(), variable),
+                };
+                *value = format!("{scheme}${{{variable}}}");
                 moved.push((format!("{field}.{name}"), variable));
             }
         };
@@ -131,10 +138,9 @@ impl Advice {
     }
 
     pub fn fragment(&self) -> Value {
-        let definition = self.spec.as_ref().map(view::plain).unwrap_or_default();
-        let mut definition = definition;
+        let mut definition = self.spec.as_ref().map(view::plain).unwrap_or_default();
         // `type` alone is understood by all who read these files.
-        definition.remove("transport");
+        definition.shift_remove("transport");
         json!({"mcpServers": {&self.name: definition}})
     }
 }

@@ -76,7 +76,7 @@ impl Bench {
     }
 
     pub fn reach(address: Address) -> Subject {
-        Subject::remote(Channel::Web(Web::new(address)))
+        Subject::remote(Channel::Web(Box::new(Web::new(address))))
     }
 
     pub async fn reach_old(address: &Address) -> Result<Subject, String> {

@@ -47,7 +47,9 @@ pub fn memory(subject: &Subject, report: &mut Report) {
         return;
     };
     let Some(tree) = process.tree() else { return };
-    let list = tree.list();
+    let mut list = tree.list();
+    // One that has ended takes no memory.
+    list.retain(|one| one.rss > 0);
     if list.is_empty() {
         return;
     }

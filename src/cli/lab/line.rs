@@ -163,7 +163,7 @@ pub fn answer(request: &Value) -> Value {
 
 pub enum Channel {
     Pipe(Pipe),
-    Web(Web),
+    Web(Box<Web>),
 }
 
 /// A channel, and how to spell on it.
@@ -273,7 +273,7 @@ pub fn cancellation(id: &Value) -> Value {
 }
 
 /// What every modern request says of itself.
-fn envelope(params: &mut Value) {
+pub fn envelope(params: &mut Value) {
     if !params.is_object() {
         *params = json!({});
     }

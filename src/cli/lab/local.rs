@@ -13,8 +13,9 @@ use crate::config::{Containment, EraChoice};
 use crate::upstream::containment::Step;
 use crate::wire::Era;
 
-/// For an answer to `server/discover`; a slow start included.
-const PROBE: Duration = Duration::from_secs(10);
+/// For an answer to `server/discover`, a slow start included: part of the
+/// patience for the handshake.
+const PROBE: f64 = 0.66;
 
 /// The first copy, and how it came to speak.
 struct First {
@@ -70,7 +71,7 @@ async fn first(bench: &mut Bench, report: &mut Report) -> Option<First> {
             return None;
         }
     };
-    let modern = eras::modern(&mut subject.line, PROBE.min(bench.patience)).await;
+    let modern = eras::modern(&mut subject.line, bench.patience.mul_f64(PROBE)).await;
     let said = match &modern {
         Ok(hello) => {
             let hello = hello.clone();
@@ -152,9 +153,15 @@ async fn afresh(
         true => words,
         false => subject.last_words(),
     };
-    let noise = subject.outputs.lock().first_noise.clone();
+    let mut words = words;
+    if let Some(line) = &subject.outputs.lock().first_noise {
+        words += &format!("\non stdout: {line}");
+    }
+    if let Some(id) = subject.line.log().foreign.first() {
+        words += &format!("\nan answer came under an id that nobody asked with: {id}");
+    }
     subject.put_away().await;
-    hopeless(&modern, &said, late.or(exit), &words, noise, report);
+    hopeless(&modern, &said, late.or(exit), &words, report);
     if loosely(bench).await {
         let reason = "it does not work in a PID namespace".to_owned();
         let todo = "\"containment\": \"subreaper\"";
@@ -172,7 +179,6 @@ fn hopeless(
     legacy: &Said,
     exit: Option<String>,
     words: &str,
-    noise: Option<String>,
     report: &mut Report,
 ) {
     eras::tell(modern, &Err(legacy.clone()), report);
@@ -180,8 +186,7 @@ fn hopeless(
         Some(exit) => format!("it ends with {exit}"),
         None => format!("initialize gives {}", legacy.in_words()),
     };
-    let noise = noise.map_or(String::new(), |line| format!("\non stdout: {line}"));
-    let found = format!("no conversation: {what}{words}{noise}");
+    let found = format!("no conversation: {what}{words}");
     let missing = advice::missing_variables(words.lines());
     for variable in &missing {
         report.advice.needs(variable);

@@ -159,7 +159,7 @@ async fn examine(
     let mut bench = Bench {
         launch,
         command,
-        patience: limit / 2,
+        patience: limit / 4,
         name: shown,
     };
     let work = async {
@@ -172,10 +172,12 @@ async fn examine(
     if tokio::time::timeout(limit, work).await.is_err() {
         report.complete = false;
         let found = format!("not all could be looked at within {} s", limit.as_secs());
-        report.add(
-            Part::Cost,
-            Finding::warn("time", found, "--timeout allows more"),
-        );
+        let todo = "--timeout allows more";
+        let finding = match report.spoke {
+            true => Finding::warn("time", found, todo),
+            false => Finding::bad("time", format!("{found}: no handshake yet"), todo),
+        };
+        report.add(Part::Cost, finding);
     }
     Ok(report)
 }
@@ -190,6 +192,7 @@ async fn exam(
     report: &mut Report,
     listed: impl FnOnce(&Subject, &mut Report),
 ) {
+    report.spoke = true;
     let lists = truth::lists(&mut subject.line).await;
     listed(subject, report);
     let line = &mut subject.line;

@@ -8,10 +8,10 @@ use url::Host;
 
 use super::bench::{Bench, STEP, Subject};
 use super::eras::{self, Hello};
-use super::line::{Channel, Said};
+use super::line::{Channel, Question, Said, envelope};
 use super::pipe::request;
 use super::report::{Part, Report};
-use super::web::{Address, Web};
+use super::web::{Address, Web, whole};
 use super::{Wishes, cost, exam};
 use crate::cli::finding::Finding;
 use crate::config::RemoteKind;
@@ -308,10 +308,13 @@ async fn get_stream(web: &Web, report: &mut Report) {
 
 /// What 2026-07-28 asks of a server: headers are held against the body.
 async fn modern_rules(web: &Web, report: &mut Report) {
-    let question = super::line::Line::new(Channel::Web(Web::new(web.address.clone())));
-    let mut question = question;
-    question.era = Era::Modern;
-    let message = request(&question.question("server/discover", json!({})));
+    let mut params = json!({});
+    envelope(&mut params);
+    let message = request(&Question {
+        id: json!(79),
+        method: "server/discover",
+        params,
+    });
     let mut headers = web.headers(&message, Era::Modern);
     for (name, value) in &mut headers {
         if *name == "mcp-method" {
@@ -327,7 +330,7 @@ async fn modern_rules(web: &Web, report: &mut Report) {
     let answered = match sent {
         Ok(Ok(response)) => {
             let status = response.status();
-            let bytes = super::web::whole(&mut response.into_body()).await;
+            let bytes = whole(&mut response.into_body()).await;
             let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             Some((status, body["error"]["code"].as_i64()))
         }

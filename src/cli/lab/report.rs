@@ -60,6 +60,8 @@ pub struct Report {
     facts: Map<String, Value>,
     /// Whether all was looked at in time.
     pub complete: bool,
+    /// Whether it came to a conversation.
+    pub spoke: bool,
     pub advice: Advice,
     redactor: Arc<Redactor>,
 }
@@ -73,6 +75,7 @@ impl Report {
             findings: Vec::new(),
             facts: Map::new(),
             complete: true,
+            spoke: false,
             advice: Advice::default(),
             redactor,
         }

@@ -108,6 +108,16 @@ fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The part of a package's or a script's name that is not the same everywhere.
+fn telling(package: &str) -> &str {
+    const COMMON: &[&str] = &[
+        "index", "main", "server", "dist", "build", "src", "lib", "bin",
+    ];
+    let common = |part: &str| COMMON.contains(&part.split('.').next().unwrap_or_default());
+    let mut parts = package.rsplit('/').filter(|part| !part.is_empty());
+    parts.find(|part| !common(part)).unwrap_or(package)
+}
+
 /// A name for a definition that has none yet.
 pub fn suggested(spec: &ServerSpec) -> String {
     let word = match &spec.target {
@@ -116,7 +126,7 @@ pub fn suggested(spec: &ServerSpec) -> String {
             let base = command.rsplit('/').next().unwrap_or(command);
             let package = args.iter().rfind(|arg| !arg.starts_with('-'));
             match (runner.contains(&base), package) {
-                (true, Some(package)) => package.rsplit('/').next().unwrap_or(package).to_owned(),
+                (true, Some(package)) => telling(package).to_owned(),
                 _ => base.to_owned(),
             }
         }
