@@ -225,7 +225,7 @@ async fn k7_lab_tells_the_eras_and_who_cannot_stand_the_question() {
             ],
         ),
         (
-            &["--timeout", "30"],
+            &["--timeout", "16"],
             &["--hang-init"],
             &[("start", "bad", "no answer")],
         ),
@@ -242,7 +242,7 @@ async fn k7_lab_tells_the_eras_and_who_cannot_stand_the_question() {
     ])
     .await;
     for flag in ["--exit-on-discover", "--silent-discover"] {
-        let told = Lab::of_fixture(&["--timeout", "30"], &["--era", "legacy", flag])
+        let told = Lab::of_fixture(&["--timeout", "20"], &["--era", "legacy", flag])
             .run()
             .await;
         told.expect("era.probe", "warn");
@@ -464,9 +464,9 @@ async fn k7_lab_tries_calls_only_when_told_and_finds_out_who_is_honest() {
             &[("call", "bad", "no tool \"nothing\"")],
         ),
         (
-            &["--call", "hang", "{}", "--timeout", "30"],
+            &["--call", "hang", "{}", "--timeout", "15"],
             &[],
-            &[("call", "bad", "no answer within 10 s")],
+            &[("call", "bad", "no answer within 5 s")],
         ),
     ])
     .await;

@@ -25,8 +25,14 @@ const SLOW: Duration = Duration::from_secs(1);
 pub const NOBODY: &str = "portway-lab-no-such-thing";
 
 pub async fn examine(line: &mut Line, hello: &Hello, report: &mut Report) {
-    health(line, hello, report).await;
-    ids(line, hello, report).await;
+    let healthy = health(line, hello, report).await;
+    // Something harmless that it does answer.
+    let harmless = match (healthy, hello.offers("tools")) {
+        (true, _) => health_check(hello.era),
+        (false, true) => "tools/list",
+        (false, false) => return,
+    };
+    ids(line, harmless, report).await;
     unknown_method(line, report).await;
     if hello.offers("tools") {
         unknown_tool(line, report).await;
@@ -36,7 +42,7 @@ pub async fn examine(line: &mut Line, hello: &Hello, report: &mut Report) {
     if hello.era == Era::Modern {
         subscriptions(line, hello, report).await;
     }
-    garbage(line, hello, report).await;
+    garbage(line, harmless, report).await;
     strays(line, report);
 }
 
@@ -48,7 +54,7 @@ fn health_check(era: Era) -> &'static str {
     }
 }
 
-async fn health(line: &mut Line, hello: &Hello, report: &mut Report) {
+async fn health(line: &mut Line, hello: &Hello, report: &mut Report) -> bool {
     let method = health_check(hello.era);
     let mut times = Vec::new();
     for _ in 0..HEALTH_CHECKS {
@@ -57,7 +63,7 @@ async fn health(line: &mut Line, hello: &Hello, report: &mut Report) {
             let found = format!("{method} gives {}", reply.said.in_words());
             let todo = "Portway takes such a server for dead within a minute, and restarts it";
             report.add(Part::Answers, Finding::bad("health", found, todo));
-            return;
+            return false;
         }
         times.push(reply.took);
     }
@@ -72,11 +78,11 @@ async fn health(line: &mut Line, hello: &Hello, report: &mut Report) {
             false => Finding::ok("health", found),
         },
     );
+    true
 }
 
 /// Strings and numbers, large and odd: each comes back as it went.
-async fn ids(line: &mut Line, hello: &Hello, report: &mut Report) {
-    let method = health_check(hello.era);
+async fn ids(line: &mut Line, method: &'static str, report: &mut Report) {
     for (kind, id) in [
         ("number", json!(9_007_199_254_740_991_u64)),
         ("string", json!("lab-\u{e9} \"7\"")),
@@ -270,8 +276,8 @@ async fn subscriptions(line: &mut Line, hello: &Hello, report: &mut Report) {
 }
 
 /// A line that is no JSON must not end a server.
-async fn garbage(line: &mut Line, hello: &Hello, report: &mut Report) {
-    if !report.transport.eq("stdio") {
+async fn garbage(line: &mut Line, method: &'static str, report: &mut Report) {
+    if report.transport != "stdio" {
         return;
     }
     let Channel::Pipe(pipe) = &mut line.channel else {
@@ -281,21 +287,14 @@ async fn garbage(line: &mut Line, hello: &Hello, report: &mut Report) {
     // A refusal has no id, or none of ours.
     line.listen(AFTERMATH).await;
     line.log().foreign.retain(|id| !id.is_null());
-    let said = line
-        .ask(health_check(hello.era), json!({}), STEP)
-        .await
-        .said;
+    let said = line.ask(method, json!({}), STEP).await.said;
     report.add(
         Part::Answers,
         match said.result() {
             Some(_) => Finding::ok("broken line", "survived"),
             None => Finding::warn(
                 "broken line",
-                format!(
-                    "afterwards {} gives {}",
-                    health_check(hello.era),
-                    said.in_words()
-                ),
+                format!("afterwards {} gives {}", method, said.in_words()),
                 "a line that is no JSON should be refused with -32700, or passed over",
             ),
         },

@@ -92,13 +92,13 @@ async fn wanted(
         return;
     }
     let question = line.question("tools/call", call("lab-2"));
-    let outcome = line
-        .ask_and_cancel(
-            &question,
-            call_reply.took / 3,
-            call_reply.took.min(limit) + MARGIN,
-        )
-        .await;
+    let rest = if ended {
+        call_reply.took + MARGIN
+    } else {
+        MARGIN
+    };
+    let after = (call_reply.took / 3).min(STEP);
+    let outcome = line.ask_and_cancel(&question, after, rest).await;
     report.add(Part::Calls, cancelled(outcome, hello.era, ended));
 }
 

@@ -149,11 +149,8 @@ async fn afresh(
         Err(said) => said,
     };
     let late = subject.exit().await.map(|exit| exit.to_string());
-    let words = match subject.outputs.lock().tail.is_empty() {
-        true => words,
-        false => subject.last_words(),
-    };
-    let mut words = words;
+    let silent = subject.outputs.lock().tail.is_empty();
+    let mut words = if silent { words } else { subject.last_words() };
     if let Some(line) = &subject.outputs.lock().first_noise {
         words += &format!("\non stdout: {line}");
     }

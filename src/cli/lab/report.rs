@@ -70,7 +70,7 @@ impl Report {
     pub fn new(title: String, transport: &'static str, redactor: Arc<Redactor>) -> Report {
         Report {
             server: None,
-            title,
+            title: redactor.redact(&title).into_owned(),
             transport,
             findings: Vec::new(),
             facts: Map::new(),

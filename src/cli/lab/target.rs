@@ -122,10 +122,12 @@ fn telling(package: &str) -> &str {
 pub fn suggested(spec: &ServerSpec) -> String {
     let word = match &spec.target {
         config::Target::Stdio { command, args, .. } => {
-            let runner = ["npx", "uvx", "bunx", "docker", "node", "python", "python3"];
+            const RUNNERS: &[&str] = &["npx", "uvx", "bunx", "deno", "node", "python", "docker"];
             let base = command.rsplit('/').next().unwrap_or(command);
-            let package = args.iter().rfind(|arg| !arg.starts_with('-'));
-            match (runner.contains(&base), package) {
+            // `python3.12`, `node-22`.
+            let family = base.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+            let package = args.iter().find(|arg| !arg.starts_with('-'));
+            match (RUNNERS.contains(&family), package) {
                 (true, Some(package)) => telling(package).to_owned(),
                 _ => base.to_owned(),
             }
