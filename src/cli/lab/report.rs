@@ -91,10 +91,8 @@ impl Report {
     }
 
     pub fn fact(&mut self, name: &str, value: impl Into<Value>) {
-        let value = match value.into() {
-            Value::String(text) => Value::String(self.redactor.redact(&text).into_owned()),
-            other => other,
-        };
+        let mut value = value.into();
+        cover(&self.redactor, &mut value);
         self.facts.insert(name.to_owned(), value);
     }
 
@@ -163,5 +161,14 @@ impl Report {
             ),
         };
         text + &style.heading(&verdict)
+    }
+}
+
+fn cover(redactor: &Redactor, value: &mut Value) {
+    match value {
+        Value::String(text) => *text = redactor.redact(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| cover(redactor, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| cover(redactor, field)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
