@@ -4,6 +4,7 @@
 //! gateway through restarts and ends with its client.
 
 use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +36,6 @@ use bridge::Bridge;
 use gate::Gate;
 use plan::Plan;
 
-/// Lines of the client that wait to be looked at.
-const WAITING_LINES: usize = 16;
 /// What is left of the answers to a client that has said all it wanted.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
@@ -76,6 +75,13 @@ async fn run(
 ) -> Result<ExitCode, Failure> {
     let stop = ending::stop()?;
     let plan = Plan::new(args, environment)?;
+    if std::io::stdin().is_terminal() {
+        let what = "this speaks MCP on stdin and stdout: it is for a client to start";
+        let _ = writeln!(
+            std::io::stderr(),
+            "portway: {what}; `portway connect --help`"
+        );
+    }
     let begin = async {
         let presence = join(&plan).await?;
         Ok((presence, start::find(&plan).await?))
@@ -84,9 +90,9 @@ async fn run(
         begun = begin => begun?,
         () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     };
+    let mut lines = stdin::lines(plan.longest_line);
     let out = out::open(stop.clone());
     let bridge = Arc::new(Bridge::new(Gate::new(plan, target), out));
-    let mut lines = stdin::lines(WAITING_LINES);
     loop {
         let line = tokio::select! {
             biased;

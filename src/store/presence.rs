@@ -25,7 +25,7 @@ impl Presence {
             Ok(()) => Ok(Some(Presence { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => {
-                let kind = StoreErrorKind::io(&directory.join(CLIENTS), error);
+                let kind = StoreErrorKind::io(directory.join(CLIENTS), error);
                 Err(kind.during("use the data directory"))
             }
         }
@@ -41,7 +41,7 @@ impl Attendance {
     pub fn open(directory: &Path) -> Result<Attendance, StoreError> {
         let write = || {
             let mut file = open(directory)?;
-            let fail = |error| StoreErrorKind::io(&directory.join(CLIENTS), error);
+            let fail = |error| StoreErrorKind::io(directory.join(CLIENTS), error);
             file.set_len(0).map_err(fail)?;
             file.rewind().map_err(fail)?;
             writeln!(file, "{}", std::process::id()).map_err(fail)?;

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::gate::Gate;
+use super::gate::{Gate, When};
 use super::legacy::Handshake;
 use super::memory::Memory;
 use super::modern::ToolHeaders;
@@ -24,13 +24,16 @@ use super::stdin::Line;
 use super::trouble::Trouble;
 use crate::upstream::{Headers, printable};
 use crate::wire::meta::{self, member};
-use crate::wire::{self, Era, Message, RpcError, code, message};
+use crate::wire::{self, Era, Message, Outcome, RpcError, code, message};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// A request that is sent is known by then; most are sooner.
 const KNOWN: Duration = Duration::from_millis(200);
+/// Some clients wait five seconds for a list.
+const LISTS_WAIT: Duration = Duration::from_secs(4);
+const CALLS_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) struct Bridge {
     pub gate: Gate,
@@ -117,8 +120,8 @@ impl Bridge {
             }
             (false, "initialize") => {
                 // What follows waits for it.
-                self.handshake.send_replace(Handshake::Opening);
-                tokio::spawn(async move { bridge.initialize(call, line).await });
+                let earlier = self.handshake.send_replace(Handshake::Opening);
+                tokio::spawn(async move { bridge.initialize(call, line, earlier).await });
             }
             (false, _) => {
                 let method = method.to_owned();
@@ -190,10 +193,12 @@ impl Bridge {
     ) -> Result<(Reply, Option<HeaderValue>), Trouble> {
         headers.add(&header::ACCEPT, &BOTH);
         headers.add(&header::CONTENT_TYPE, &JSON);
-        let sent = self.gate.send(Method::POST, &headers, body, unwanted);
+        let servers = patience(body);
+        let when = When { unwanted, servers };
+        let sent = self.gate.send(Method::POST, &headers, body, &when);
         let response = sent.await?;
         let session = response.headers().get(super::legacy::SESSION).cloned();
-        let reply = reply::read(response, &self.gate.plan, &self.gate.url()).await;
+        let reply = reply::read(response, &self.gate).await;
         match &reply {
             Err(Trouble::Denied(text)) => self.complain(text),
             _ => self.denied.store(false, Ordering::Relaxed),
@@ -248,7 +253,24 @@ impl Bridge {
 }
 
 fn answer(call: &mut Call, message: &[u8]) {
-    if let Ok(Message::Response { id: Some(id), .. }) = wire::parse_upstream(message) {
-        call.answer(id);
+    if let Ok(Message::Response {
+        id: Some(id),
+        outcome,
+    }) = wire::parse_upstream(message)
+    {
+        call.answer(id, matches!(outcome, Outcome::Result(_)));
+    }
+}
+
+/// How long a message can wait for servers that are just starting: a client
+/// gives up soon on one that does not answer its first words.
+fn patience(body: &[u8]) -> Duration {
+    match wire::parse(body) {
+        Ok(Message::Request { method, .. }) => match &*method {
+            "initialize" | "server/discover" | "ping" | "subscriptions/listen" => Duration::ZERO,
+            method if method.ends_with("/list") => LISTS_WAIT,
+            _ => CALLS_WAIT,
+        },
+        _ => Duration::ZERO,
     }
 }

@@ -18,8 +18,8 @@ use crate::upstream::{Endpoint, ExchangeFailure, Headers, Received};
 
 /// How long a message waits for a Portway that is not there.
 const AWAY: Duration = Duration::from_secs(10);
-/// Of that, how long for the servers of one that has just come back.
-const SETTLING: Duration = Duration::from_secs(8);
+/// What the servers of one that has just been started are given.
+const SETTLING: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(2);
 /// For an answer to begin. A gateway says every few seconds that it is there;
@@ -27,6 +27,14 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(super) const SILENCE: Duration = Duration::from_secs(600);
 /// One that is started again and again does not start at all.
 const START_AGAIN: Duration = Duration::from_secs(5);
+
+/// How long a message waits, and for what.
+pub(super) struct When<'a> {
+    /// Cancelled when nobody wants it sent any more.
+    pub unwanted: &'a CancellationToken,
+    /// For the servers of a gateway that has just been started.
+    pub servers: Duration,
+}
 
 pub(super) struct Gate {
     pub plan: Plan,
@@ -54,6 +62,11 @@ impl Gate {
         self.current().url.clone()
     }
 
+    /// What to say when our credential is not taken.
+    pub fn denied(&self) -> String {
+        self.plan.denied(&self.current())
+    }
+
     /// Sends one message, waiting for a gateway that is away. What has been
     /// sent once is never sent again.
     pub async fn send(
@@ -61,12 +74,17 @@ impl Gate {
         method: Method,
         headers: &Headers,
         body: &Bytes,
-        unwanted: &CancellationToken,
+        when: &When<'_>,
     ) -> Result<Response<Received>, Trouble> {
         let deadline = Instant::now() + AWAY;
         let mut away = false;
         loop {
-            if let Some(target) = self.target(away, deadline).await {
+            if let Some(target) = self.target(away).await {
+                let mut ready = target.ready.clone();
+                let _ = timeout(when.servers, ready.wait_for(|ready| *ready)).await;
+                if when.unwanted.is_cancelled() {
+                    return Err(Trouble::Cancelled);
+                }
                 match once(&target, method.clone(), headers, body).await {
                     Err(Trouble::Away(_)) => {}
                     sent => return sent,
@@ -79,7 +97,7 @@ impl Gate {
             self.revive().await;
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => {}
-                () = unwanted.cancelled() => return Err(Trouble::Cancelled),
+                () = when.unwanted.cancelled() => return Err(Trouble::Cancelled),
             }
         }
     }
@@ -94,14 +112,10 @@ impl Gate {
         once(&self.current(), method, headers, body).await
     }
 
-    /// Where it is; None while nobody is. One that has been started since is
-    /// given time to start its servers, within `deadline`.
-    async fn target(&self, away: bool, deadline: Instant) -> Option<Arc<Target>> {
+    /// Where it is; None while nobody is.
+    async fn target(&self, away: bool) -> Option<Arc<Target>> {
         let current = self.current();
-        if self.plan.fixed {
-            if away {
-                settled(&current.health, deadline).await;
-            }
+        if self.plan.fixed && !away {
             return Some(current);
         }
         if !away && current.stamp == store::address_stamp(&self.plan.directory) {
@@ -114,11 +128,12 @@ impl Gate {
         }
         // Without a holder the address may be anybody's by now, and what we
         // send carries a key.
-        if !store::is_in_use(&self.plan.directory) {
+        if !self.plan.fixed && !store::is_in_use(&self.plan.directory) {
             return None;
         }
-        let target = Arc::new(self.plan.target().ok()?);
-        settled(&target.health, deadline.min(Instant::now() + SETTLING)).await;
+        let target = self.plan.target().ok()?;
+        ask(&target.health).await?;
+        let target = Arc::new(target.just_started());
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         *current = target.clone();
         Some(target)
@@ -158,7 +173,8 @@ async fn once(
 }
 
 /// Waits until the servers have come to something, but not for ever.
-pub(super) async fn settled(health: &Endpoint, deadline: Instant) {
+pub(super) async fn settled(health: &Endpoint) {
+    let deadline = Instant::now() + SETTLING;
     let Ok(ready) = health.at("readyz") else {
         return;
     };
@@ -171,6 +187,7 @@ pub(super) async fn settled(health: &Endpoint, deadline: Instant) {
     }
 }
 
+/// `/healthz`, or what is asked for in its place.
 pub(super) async fn ask(health: &Endpoint) -> Option<Response<Received>> {
     let headers = Headers::new();
     let asked = health.send(Method::GET, &headers, Bytes::new());

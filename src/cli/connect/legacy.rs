@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::bridge::{Bridge, VERSION};
+use super::gate::When;
 use super::reply::{self, Reply, Stream};
 use super::running::Call;
 use super::trouble::Trouble;
@@ -55,14 +56,19 @@ impl Session {
 }
 
 impl Bridge {
-    pub(super) async fn initialize(self: &Arc<Self>, mut call: Call, line: Bytes) {
+    pub(super) async fn initialize(
+        self: &Arc<Self>,
+        mut call: Call,
+        line: Bytes,
+        earlier: Handshake,
+    ) {
         let number = self.memory.forget();
         let opened = self.shake_hands(&mut call, &line, number).await;
         let handshake = match &opened {
             Ok((session, _)) => Handshake::Open(session.clone()),
             Err(_) => Handshake::None,
         };
-        let earlier = self.handshake.send_replace(handshake);
+        self.handshake.send_replace(handshake);
         match opened {
             Ok((session, answer)) => {
                 self.pass(&mut call, answer).await;
@@ -151,7 +157,8 @@ impl Bridge {
     /// A request, or several in one line.
     pub(super) async fn legacy(self: &Arc<Self>, mut call: Call, method: String, line: Bytes) {
         match self.ask(&mut call, &line).await {
-            Ok(()) => self.memory.note(&method, &line),
+            Ok(()) if call.has_succeeded() => self.memory.note(&method, &line),
+            Ok(()) => {}
             Err(trouble) => self.give_up(&call, &trouble).await,
         }
     }
@@ -253,14 +260,15 @@ impl Bridge {
         let nothing = Bytes::new();
         let response = match patiently {
             true => {
-                let never = CancellationToken::new();
-                self.gate
-                    .send(Method::GET, &headers, &nothing, &never)
-                    .await
+                let when = When {
+                    unwanted: &CancellationToken::new(),
+                    servers: Duration::ZERO,
+                };
+                self.gate.send(Method::GET, &headers, &nothing, &when).await
             }
             false => self.gate.send_now(Method::GET, &headers, &nothing).await,
         };
-        match reply::read(response?, &self.gate.plan, &self.gate.url()).await? {
+        match reply::read(response?, &self.gate).await? {
             Reply::Stream(stream) => Ok(stream),
             _ => Err(self.odd()),
         }

@@ -63,6 +63,7 @@ impl Bridge {
                     pause = FIRST_PAUSE;
                 }
                 Err(Trouble::Away(_) | Trouble::Broken(_)) if again => {}
+                Err(Trouble::Refused { status, .. }) if again && status.is_server_error() => {}
                 Err(trouble) => return Err(trouble),
             }
             tokio::time::sleep(pause).await;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::watch;
 use url::Url;
 
 use super::ConnectArgs;
+use super::gate::settled;
 use crate::cli::failure::Failure;
 use crate::cli::remote::{Remote, RemoteArgs};
 use crate::config::{Redactor, Secret};
@@ -17,6 +19,8 @@ use crate::store;
 use crate::upstream::Endpoint;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// More than a gateway takes that nobody has told otherwise.
+const LONGEST_LINE: usize = 16 << 20;
 pub(super) const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
 
 pub(super) struct Plan {
@@ -29,6 +33,7 @@ pub(super) struct Plan {
     pub fixed: bool,
     pub may_start: bool,
     pub linger: Duration,
+    pub longest_line: usize,
 }
 
 /// Which endpoint.
@@ -47,6 +52,25 @@ pub(super) struct Target {
     pub health: Endpoint,
     /// Which start of it.
     pub stamp: Option<(u64, SystemTime)>,
+    /// Whether we have something to show there.
+    pub credential: bool,
+    /// Its servers have come to something, or had their time.
+    pub ready: watch::Receiver<bool>,
+}
+
+impl Target {
+    /// Its servers may still be starting: many clients look at the tools
+    /// once, and should not do so too early.
+    pub fn just_started(mut self) -> Target {
+        let (sender, ready) = watch::channel(false);
+        let health = self.health.clone();
+        tokio::spawn(async move {
+            settled(&health).await;
+            sender.send_replace(true);
+        });
+        self.ready = ready;
+        self
+    }
 }
 
 impl Plan {
@@ -55,6 +79,12 @@ impl Plan {
         environment: &BTreeMap<String, String>,
     ) -> Result<Plan, Failure> {
         let settings = args.remote.settings(environment)?;
+        if !settings.project.is_dir() {
+            let project = settings.project.display();
+            return Err(Failure::usage(format!(
+                "--project: {project} is no directory"
+            )));
+        }
         let place = place(args, environment)?;
         let explicit = args.remote.url.is_some() || environment.contains_key("PORTWAY_URL");
         let unknown = store::known_address(&settings.data_dir).is_none();
@@ -67,6 +97,7 @@ impl Plan {
             fixed: explicit || (args.no_start && unknown),
             may_start: !explicit && !args.no_start,
             linger: args.linger,
+            longest_line: settings.limits.max_body.max(LONGEST_LINE),
         })
     }
 
@@ -97,6 +128,8 @@ impl Plan {
             health: make(&parse(&format!("{base}/healthz"))?, &HeaderMap::new())?,
             url: base.to_owned(),
             stamp,
+            credential: headers.contains_key(API_KEY) || remote.token().is_some(),
+            ready: watch::channel(true).1,
         })
     }
 
@@ -121,15 +154,16 @@ impl Plan {
     }
 
     /// What to say when the credential is not taken.
-    pub fn denied(&self, url: &str) -> String {
+    pub fn denied(&self, target: &Target) -> String {
+        let url = &target.url;
         match &self.place {
             Place::Entry(_) => format!(
                 "the Portway at {url} does not take this key: check {ENTRY_KEY} (or --entry), \
                  and that the entry and its key still exist"
             ),
             _ => Failure::Denied {
-                url: url.to_owned(),
-                given: true,
+                url: url.clone(),
+                given: target.credential,
             }
             .to_string(),
         }

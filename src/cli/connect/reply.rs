@@ -8,8 +8,7 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::gate::SILENCE;
-use super::plan::Plan;
+use super::gate::{Gate, SILENCE};
 use super::trouble::Trouble;
 use crate::cli::failure::Failure;
 use crate::upstream::Received;
@@ -39,14 +38,11 @@ pub(super) struct Stream {
 }
 
 /// Judges an answer by its head; one that is a refusal is read for its reason.
-pub(super) async fn read(
-    response: Response<Received>,
-    plan: &Plan,
-    url: &str,
-) -> Result<Reply, Trouble> {
+pub(super) async fn read(response: Response<Received>, gate: &Gate) -> Result<Reply, Trouble> {
+    let url = &gate.url();
     let status = response.status();
     if !status.is_success() {
-        return Err(refusal(response, plan, url).await);
+        return Err(refusal(response, gate, url).await);
     }
     let (head, body) = response.into_parts();
     if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -75,10 +71,10 @@ pub(super) async fn read(
     }
 }
 
-async fn refusal(response: Response<Received>, plan: &Plan, url: &str) -> Trouble {
+async fn refusal(response: Response<Received>, gate: &Gate, url: &str) -> Trouble {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Trouble::Denied(plan.denied(url));
+        return Trouble::Denied(gate.denied());
     }
     let body = timeout(SILENCE, response.into_body().whole(REFUSAL)).await;
     let body = body.ok().and_then(Result::ok).unwrap_or_default();

@@ -75,6 +75,7 @@ impl Running {
             ids,
             size,
             finite: true,
+            succeeded: false,
             unwanted: CancellationToken::new(),
             begun: watch::Sender::new(false),
         };
@@ -100,6 +101,7 @@ impl Running {
             open: Vec::new(),
             size: 0,
             finite: false,
+            succeeded: false,
             unwanted: CancellationToken::new(),
             begun: watch::Sender::new(false),
         }
@@ -141,6 +143,7 @@ pub(super) struct Call {
     open: Vec<Box<str>>,
     size: usize,
     finite: bool,
+    succeeded: bool,
     /// Cancelled when the client does not want the answer any more.
     pub unwanted: CancellationToken,
     begun: watch::Sender<bool>,
@@ -161,11 +164,16 @@ impl Call {
         self.begun.send_replace(true);
     }
 
-    /// Notes an answer; false if it answers nothing of this.
-    pub fn answer(&mut self, id: &RawValue) -> bool {
+    /// Notes an answer, if it is one to this.
+    pub fn answer(&mut self, id: &RawValue, is_result: bool) {
         let before = self.open.len();
         self.open.retain(|open| **open != *id.get());
-        self.open.len() < before
+        self.succeeded |= is_result && self.open.len() < before;
+    }
+
+    /// Whether something came of it.
+    pub fn has_succeeded(&self) -> bool {
+        self.succeeded
     }
 
     pub fn is_answered(&self) -> bool {
@@ -178,8 +186,8 @@ impl Call {
             true => &[],
             false => &self.ids[..],
         };
-        let open = |id: &&Box<RawValue>| self.open.iter().any(|open| **open == *id.get());
-        wanted.iter().filter(open).map(|id| &**id)
+        let open = |id: &&RawValue| self.open.iter().any(|open| **open == *id.get());
+        wanted.iter().map(|id| &**id).filter(open)
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::gate::{ask, settled};
+use super::gate::ask;
 use super::plan::{ENTRY_KEY, Plan, Target};
 use crate::cli::failure::Failure;
 use crate::store;
@@ -17,9 +17,6 @@ use crate::upstream::process;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
-/// For the servers of a gateway that we have started: many clients look at
-/// the tools once.
-const SETTLING: Duration = Duration::from_secs(15);
 /// Of what a gateway says that cannot start.
 const WORDS: u64 = 4096;
 
@@ -38,10 +35,10 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
         if in_use && store::known_address(&plan.directory).is_some() {
             let target = plan.target()?;
             if ask(&target.health).await.is_some() {
-                if started.is_some() {
-                    settled(&target.health, Instant::now() + SETTLING).await;
-                }
-                return Ok(target);
+                return Ok(match started {
+                    Some(_) => target.just_started(),
+                    None => target,
+                });
             }
         }
         match &mut started {
@@ -49,12 +46,13 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
                 return Err(Failure::unreachable(&plan.target()?.url, "none is running"));
             }
             None if !in_use => started = Some(Started::new(plan)?),
-            Some(one) if !in_use => {
-                if one.has_ended() {
-                    return Err(one.complaint().await);
-                }
-            }
             _ => {}
+        }
+        if let Some(one) = &mut started
+            && !in_use
+            && one.has_ended()
+        {
+            return Err(one.complaint().await);
         }
         if Instant::now() > deadline {
             let what = "one is starting, or cannot be reached";

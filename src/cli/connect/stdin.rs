@@ -6,20 +6,20 @@ use std::io::{BufRead, BufReader, Read};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-/// More than any gateway takes.
-const LONGEST: usize = 64 << 20;
-
 pub(super) enum Line {
     Whole(Bytes),
     TooLong,
 }
 
-/// The lines until stdin ends; `waiting` of them are read ahead.
-pub(super) fn lines(waiting: usize) -> mpsc::Receiver<Line> {
-    let (sender, receiver) = mpsc::channel(waiting);
+/// Lines that wait to be looked at.
+const WAITING: usize = 4;
+
+/// The lines until stdin ends.
+pub(super) fn lines(longest: usize) -> mpsc::Receiver<Line> {
+    let (sender, receiver) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut input = BufReader::with_capacity(64 << 10, std::io::stdin().lock());
-        while let Ok(Some(line)) = next(&mut input, LONGEST) {
+        while let Ok(Some(line)) = next(&mut input, longest) {
             if sender.blocking_send(line).is_err() {
                 return;
             }

@@ -123,7 +123,7 @@ async fn k5_a_gateway_that_cannot_start_says_why() {
 
     std::fs::write(house.path().join("file"), "").unwrap();
     let (code, text) = refused(command(&house, &["--project", "file"])).await;
-    assert_eq!(code, Some(1), "{text}");
+    assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("--project"), "{text}");
     eventually("nothing is left", || house.processes().is_empty()).await;
 }

@@ -10,10 +10,8 @@ impl Client {
     async fn connects(&self) {
         let house = house().await;
         for era in self.eras {
-            for server in SERVERS {
-                self.starts(&house, era, "", TOOLS, &["--server", server])
-                    .await;
-            }
+            let alone = &["--server", "pipe"];
+            self.starts(&house, era, "", TOOLS, alone).await;
             let all = TOOLS * SERVERS.len();
             self.starts(&house, era, "mcp_old_", all, &[]).await;
         }
