@@ -79,14 +79,14 @@ impl Plan {
         environment: &BTreeMap<String, String>,
     ) -> Result<Plan, Failure> {
         let settings = args.remote.settings(environment)?;
-        if !settings.project.is_dir() {
+        let explicit = args.remote.url.is_some() || environment.contains_key("PORTWAY_URL");
+        if !explicit && !settings.project.is_dir() {
             let project = settings.project.display();
             return Err(Failure::usage(format!(
                 "--project: {project} is no directory"
             )));
         }
         let place = place(args, environment)?;
-        let explicit = args.remote.url.is_some() || environment.contains_key("PORTWAY_URL");
         let unknown = store::known_address(&settings.data_dir).is_none();
         Ok(Plan {
             remote: args.remote.clone(),

@@ -122,7 +122,7 @@ async fn k5_an_entry_sees_its_tools_only() {
 async fn k5_a_key_or_token_that_is_not_taken_is_told_to_both_sides() {
     let (app, _) = with_entry().await;
     let mut wrong_key = command(&app.setup, &[]);
-    wrong_key.env("PORTWAY_ENTRY_KEY", "pw_wrong-key-0123456789");
+    wrong_key.env("PORTWAY_ENTRY_KEY", "pwk_wrong-key-0123456789");
     let mut wrong_token = command(&app.setup, &[]);
     wrong_token.env("PORTWAY_ADMIN_TOKEN", "another-token-0123456789");
     for (command, advice) in [

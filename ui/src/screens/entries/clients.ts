@@ -26,10 +26,10 @@ export function clients({ name: given, origin, key }: Place): Client[] {
   return [
     { name: 'Claude Code', file: 'Terminal', text: `claude mcp add --transport http ${name} ${url} \\\n  --header "Authorization: Bearer ${key}"` },
     {
-      // It can only start a command; this one passes on what is said.
+      // It can only start a command. In an argument others could read the key.
       name: 'Claude Desktop',
       file: 'claude_desktop_config.json',
-      text: json({ mcpServers: { [name]: { command: 'npx', args: ['-y', 'mcp-remote', url, '--header', `Authorization:Bearer ${key}`] } } }),
+      text: json({ mcpServers: { [name]: { command: 'portway', args: ['connect', '--url', origin], env: { PORTWAY_ENTRY_KEY: key } } } }),
     },
     { name: 'VS Code', file: '.vscode/mcp.json', text: json({ servers: { [name]: { type: 'http', url, headers } } }) },
     { name: 'Cursor', file: '~/.cursor/mcp.json', text: json({ mcpServers: { [name]: { url, headers } } }) },
