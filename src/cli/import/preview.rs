@@ -236,7 +236,10 @@ impl Row {
         let what = self
             .spec
             .as_ref()
-            .map(|(_, spec)| title(spec))
+            .map(|(_, spec)| match spec.enabled {
+                true => title(spec),
+                false => format!("{} (not enabled)", title(spec)),
+            })
             .unwrap_or_default();
         let name = &self.name;
         let text = match self.verdict {

@@ -9,7 +9,7 @@ use url::Url;
 use crate::config::Secret;
 use crate::config::edit::EditError;
 use crate::config::edit::graft::{Graft, value_at};
-use crate::config::import::Client;
+use crate::config::import::{Client, is_endpoint};
 
 use super::super::clients::Scope;
 
@@ -45,6 +45,12 @@ pub enum Key {
     },
     /// Whoever starts a command on this machine needs none.
     Unneeded,
+}
+
+/// What a client's file has under our name.
+pub struct Standing {
+    pub fields: Map<String, Value>,
+    pub grafts: Vec<Graft>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +118,7 @@ impl Spot {
     }
 
     /// What is there under our name, as it would have been put in.
-    pub fn found(&self, text: &str) -> Result<Option<(Map<String, Value>, Vec<Graft>)>, EditError> {
+    pub fn found(&self, text: &str) -> Result<Option<Standing>, EditError> {
         let value = match self.client {
             Client::Codex => crate::config::edit::table_at(text, CODEX_SECTION, &self.name)?,
             _ => value_at(text, &self.path(text)?)?,
@@ -129,7 +135,7 @@ impl Spot {
                 grafts.pop();
             }
         }
-        Ok(Some((fields, grafts)))
+        Ok(Some(Standing { fields, grafts }))
     }
 
     fn input_id(&self) -> String {
@@ -228,9 +234,4 @@ impl Spot {
             false => Whose::Edited,
         }
     }
-}
-
-fn is_endpoint(path: &str) -> bool {
-    let of_server = path.starts_with("/servers/") && path.ends_with("/mcp");
-    path.trim_end_matches('/') == "/mcp" || of_server || path.starts_with("/api/v1/mcp_v2/server/")
 }

@@ -15,7 +15,7 @@ use crate::config::edit::prune::{Pruned, prune};
 use crate::config::import::Client;
 use crate::config::{Redactor, Secret};
 use crate::upstream::printable;
-use entry::{Key, Spot, Whose};
+use entry::{Key, Spot, Standing, Whose};
 use file::{ClientFile, Next, Outcome, TRIES, unusable};
 use wish::ENTRY_KEY;
 
@@ -144,7 +144,7 @@ fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<
 /// The text without the Portway that is there already, if it is ours.
 fn base(file: &ClientFile, spot: &Spot, force: bool) -> Result<String, Failure> {
     let fail = |error| unusable(&file.path, error);
-    let Some((fields, grafts)) = spot.found(file.text()).map_err(fail)? else {
+    let Some(Standing { fields, grafts }) = spot.found(file.text()).map_err(fail)? else {
         return Ok(file.text().to_owned());
     };
     let name = &spot.name;
@@ -178,7 +178,7 @@ fn take_out(
     for _ in 0..TRIES {
         let file = ClientFile::read(path.clone(), false)?;
         let fail = |error| unusable(&file.path, error);
-        let Some((fields, grafts)) = spot.found(file.text()).map_err(fail)? else {
+        let Some(Standing { fields, grafts }) = spot.found(file.text()).map_err(fail)? else {
             return Err(unusable(&path, not_there(&spot, environment)));
         };
         let name = &spot.name;

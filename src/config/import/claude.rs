@@ -6,7 +6,7 @@ use super::draft::Draft;
 /// It starts commands and fills nothing in.
 pub(super) fn desktop(draft: &mut Draft) {
     draft.standard();
-    draft.warn_of_references();
+    draft.warn_of_references(&[]);
 }
 
 /// Its `${VAR}` and `${VAR:-default}` are ours.

@@ -44,7 +44,7 @@ pub(super) fn server(draft: &mut Draft) {
         draft.set("headers", headers);
     }
     // Before anything of ours comes in.
-    draft.warn_of_references();
+    draft.warn_of_references(&[]);
     variables(draft);
     headers(draft);
     limits(draft);

@@ -10,6 +10,6 @@ pub(super) fn server(draft: &mut Draft, around: &Around<'_>) {
         "auth",
         "Portway does not log in for you; set an Authorization header",
     );
-    draft.warn_of_references();
+    draft.warn_of_references(vscode::THEIRS);
     vscode::fill_in(draft, &Context::default(), around, "Cursor");
 }

@@ -163,12 +163,15 @@ impl Draft {
         }
     }
 
-    /// Says which texts the client takes as they are, but Portway does not.
-    pub(super) fn warn_of_references(&mut self) {
+    /// Says which texts the client takes as they are, but Portway does not;
+    /// `theirs` mean something to it.
+    pub(super) fn warn_of_references(&mut self, theirs: &[&str]) {
         let mut names = Vec::new();
         let mut look = |_: &str, text: &str| {
             for piece in pieces(text) {
-                if let Piece::Reference { name, .. } = piece {
+                if let Piece::Reference { name, .. } = piece
+                    && !theirs.contains(&name)
+                {
                     names.push(format!("${{{name}}}"));
                 }
             }
@@ -200,6 +203,12 @@ impl Draft {
         };
         if let Ok(spec) = &spec {
             self.notes.extend(plain_secrets(spec));
+            if let Target::Stdio { cwd: Some(cwd), .. } = &spec.target
+                && has_references(cwd)
+            {
+                self.notes
+                    .push("cwd: no variables are filled in here; write the path".to_owned());
+            }
             if client == Client::ClaudeDesktop && spec.transport().as_str() != "stdio" {
                 self.note("Claude Desktop itself only starts commands");
             }

@@ -32,7 +32,8 @@ fn same_place(a: &Url, b: &Url) -> bool {
     host && a.port_or_known_default() == b.port_or_known_default()
 }
 
-fn is_endpoint(path: &str) -> bool {
+/// Whether an address may be one where Portway speaks MCP.
+pub fn is_endpoint(path: &str) -> bool {
     let inside = |root: &str| {
         path.strip_prefix(root)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

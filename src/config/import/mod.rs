@@ -28,7 +28,7 @@ pub(super) mod toml;
 mod vscode;
 
 pub use detect::detect;
-pub use itself::is_portway;
+pub use itself::{is_endpoint, is_portway};
 
 /// Whose files are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,7 +43,7 @@ pub(super) fn server(draft: &mut Draft) {
             draft.note("oauth: Portway does not log in for you; set an Authorization header")
         }
     }
-    draft.warn_of_references();
+    draft.warn_of_references(&[]);
     fill_in(draft);
 }
 

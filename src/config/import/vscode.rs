@@ -13,6 +13,15 @@ use super::{Around, Context, Parsed};
 pub(super) const ENV_FILE: &str =
     "is not read; put its variables into env, or into Portway's own environment";
 
+/// What it fills in, of the names that could also be variables.
+pub(super) const THEIRS: &[&str] = &[
+    "pathSeparator",
+    "userHome",
+    "workspaceFolder",
+    "workspaceFolderBasename",
+    "workspaceRoot",
+];
+
 pub(super) fn context(root: &Object<'_>, parsed: &mut Parsed) {
     let inner = || root.get_object("mcp")?.get_array("inputs");
     let inputs = root.get_array("inputs").or_else(inner);
@@ -34,7 +43,7 @@ pub(super) fn server(draft: &mut Draft, context: &Context, around: &Around<'_>) 
     for field in ["sandboxEnabled", "sandbox"] {
         draft.leave(field, "VS Code's sandbox is not made here");
     }
-    draft.warn_of_references();
+    draft.warn_of_references(THEIRS);
     fill_in(draft, context, around, "VS Code");
 }
 

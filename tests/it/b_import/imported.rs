@@ -1,0 +1,461 @@
+//! Servers of seven clients.
+
+use serde_json::{Map, Value, json};
+
+use super::Place;
+use crate::app::{TOKEN, fixture, fixtures, setup};
+
+fn stdio(rest: Value) -> Value {
+    with(json!({"type": "stdio", "transport": "stdio"}), rest)
+}
+
+fn http(rest: Value) -> Value {
+    with(json!({"type": "http", "transport": "http"}), rest)
+}
+
+fn with(mut base: Value, rest: Value) -> Value {
+    let fields: Map<String, Value> = rest.as_object().unwrap().clone();
+    base.as_object_mut().unwrap().extend(fields);
+    base
+}
+
+/// Imports a sample; what is in `.mcp.json` then, and all that was said.
+#[track_caller]
+fn imported(place: &Place, args: &[&str], code: i32) -> (Value, String) {
+    let ran = place.run(&[&["import"], args, &["--yes"]].concat());
+    let ran = ran.exits(code);
+    let file: Value = serde_json::from_str(&place.read("project/.mcp.json")).unwrap();
+    (file["mcpServers"].clone(), ran.out + &ran.err)
+}
+
+#[test]
+fn b8_claude_desktop_is_imported() {
+    let place = Place::new();
+    place.write(
+        "home/.config/Claude/claude_desktop_config.json",
+        include_str!("samples/claude_desktop_config.json"),
+    );
+    let (servers, said) = imported(&place, &["--from", "claude-desktop"], 0);
+    assert_eq!(
+        servers,
+        json!({
+            "filesystem": stdio(json!({"command": "npx",
+                "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv/files"]})),
+            "github": stdio(json!({"command": "docker",
+                "args": ["run", "-i", "--rm", "-e", "GITHUB_TOKEN", "ghcr.io/github/github-mcp-server"],
+                "env": {"GITHUB_TOKEN": "ghp_sample0000000000000000000000000000"}})),
+            "literal": stdio(json!({"command": "node", "args": ["server.js", "${HOME}"]})),
+        })
+    );
+    assert!(said.contains("bridge      is Portway itself"), "{said}");
+    assert!(
+        said.contains("${HOME}: plain text to this client"),
+        "{said}"
+    );
+    assert!(said.contains("env.GITHUB_TOKEN: is in the clear"), "{said}");
+    assert!(said.contains("No Portway runs here"), "{said}");
+    assert!(!said.contains("ghp_"), "{said}");
+}
+
+#[test]
+fn b8_claude_code_is_imported_for_this_project() {
+    let place = Place::new();
+    let project = place.path("project").display().to_string();
+    let text = include_str!("samples/claude.json").replace("@PROJECT@", &project);
+    place.write("home/.claude.json", text);
+    let (servers, said) = imported(&place, &["--from", "claude-code"], 1);
+    assert_eq!(
+        servers,
+        json!({
+            "everywhere": stdio(json!({"command": "uvx", "args": ["mcp-server-time"],
+                "env": {"TZ": "${TZ:-UTC}"}})),
+            "shared": http(json!({"url": "https://local.example/mcp"})),
+            "tickets": http(json!({"url": "https://${TICKETS_HOST:-tickets.example}/mcp",
+                "headers": {"Authorization": "Bearer ${TICKETS_TOKEN}"}, "timeout": 45000})),
+            "untyped": http(json!({"url": "https://untyped.example/mcp"})),
+            "stream": {"type": "sse", "transport": "sse", "url": "https://stream.example/sse"},
+            "here": stdio(json!({"command": "./server", "cwd": "tools"})),
+        })
+    );
+    for note in [
+        "type: \"ws\" is nothing",
+        "headersHelper: ",
+        "oauth: ",
+        "type: is missing",
+    ] {
+        assert!(said.contains(note), "{note}: {said}");
+    }
+}
+
+#[test]
+fn b8_vscode_is_imported_with_its_inputs() {
+    let place = Place::new();
+    let project = place.path("project").display().to_string();
+    let home = place.path("home").display().to_string();
+    place.write(
+        "project/.vscode/mcp.json",
+        include_str!("samples/vscode.json"),
+    );
+    place.write(
+        "home/.config/Code/User/mcp.json",
+        r#"{"servers": {"login": {"command": "shadowed"}, "mine": {"command": "m"}}}"#,
+    );
+    let (servers, said) = imported(&place, &["--from", "vscode"], 1);
+    assert_eq!(
+        servers,
+        json!({
+            "login": http(json!({"url": "https://login.example/mcp"})),
+            "mine": stdio(json!({"command": "m"})),
+            "github": http(json!({"url": "https://api.githubcopilot.com/mcp/",
+                "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}", "X-Region": "${REGION:-eu}"}})),
+            "local": stdio(json!({"command": format!("{home}/bin/server"),
+                "args": ["--root", format!("{project}/src"), "--user", "${USER}"],
+                "env": {"PORT": "8080", "NAME": "project", "LITERAL": "${LITERAL}"},
+                "cwd": project})),
+        })
+    );
+    for note in [
+        "set the variable GITHUB_TOKEN where Portway runs (GitHub token)",
+        "env.PORT: written as a string",
+        "env.DEBUG: null",
+        "envFile: is not read",
+        "  ${LITERAL}: plain text",
+        "unix:// is nothing",
+        "uses ${command:pickProgram}, which only VS Code can fill in",
+    ] {
+        assert!(said.contains(note), "{note}: {said}");
+    }
+}
+
+#[test]
+fn b8_cursor_is_imported() {
+    let place = Place::new();
+    let home = place.path("home").display().to_string();
+    place.write("home/.cursor/mcp.json", include_str!("samples/cursor.json"));
+    let (servers, said) = imported(&place, &["--from", "cursor"], 0);
+    assert_eq!(
+        servers,
+        json!({
+            "search": stdio(json!({"command": "npx",
+                "args": ["-y", "search", "--cache", format!("{home}/.cache")],
+                "env": {"SEARCH_KEY": "${SEARCH_KEY}"}})),
+            "notes": http(json!({"url": "https://notes.example/mcp",
+                "headers": {"X-Key": "${NOTES_KEY}"}})),
+            "old": {"type": "sse", "transport": "sse", "url": "https://old.example/sse"},
+        })
+    );
+    assert!(
+        said.contains("auth: ") && !said.contains("sample-client-secret"),
+        "{said}"
+    );
+}
+
+#[test]
+fn b8_opencode_is_imported_in_both_shapes() {
+    let place = Place::new();
+    place.write(
+        "project/opencode.jsonc",
+        include_str!("samples/opencode.jsonc"),
+    );
+    place.write(
+        "home/.config/opencode/opencode.json",
+        r#"{"mcp": {"open": {"type": "remote", "url": "https://x.example", "timeout": 7000}}}"#,
+    );
+    let (servers, said) = imported(&place, &["--from", "opencode"], 0);
+    assert_eq!(
+        servers,
+        json!({
+            "open": http(json!({"url": "https://open.example/mcp", "timeout": 7000})),
+            "local": stdio(json!({"command": "bun", "args": ["x", "server", "--fast"],
+                "env": {"API_KEY": "${API_KEY}", "CERT": "${CERT}"},
+                "cwd": "tools", "timeout": 5000})),
+            "remote": http(json!({"url": "https://remote.example/mcp",
+                "headers": {"Authorization": "Bearer ${REMOTE_TOKEN}", "X-Cert": "${REMOTE_X_CERT}"},
+                "enabled": false})),
+        })
+    );
+    assert!(
+        said.contains("set the variable CERT to the content of ~/cert.pem"),
+        "{said}"
+    );
+
+    let place = Place::new();
+    let file = place.write("v2.json", include_str!("samples/opencode-v2.json"));
+    let (servers, said) = imported(&place, &[file.to_str().unwrap()], 0);
+    assert_eq!(
+        servers,
+        json!({
+            "local": stdio(json!({"command": "deno", "args": ["run", "server.ts"],
+                "enabled": false, "timeout": 20000})),
+            "remote": http(json!({"url": "https://v2.example/mcp"})),
+        })
+    );
+    assert!(said.contains("timeout.startup"), "{said}");
+}
+
+#[test]
+fn b8_codex_is_imported_from_toml() {
+    let place = Place::new();
+    place.write(
+        "home/.codex/config.toml",
+        include_str!("samples/codex.toml"),
+    );
+    let args = ["--from", "codex", "--rename", "na/me=name"];
+    let (servers, said) = imported(&place, &args, 0);
+    assert_eq!(
+        servers,
+        json!({
+            "docs": stdio(json!({"command": "npx", "args": ["-y", "docs-server"],
+                "env": {"LEVEL": "info", "DOCS_TOKEN": "${DOCS_TOKEN}", "DOCS_HOME": "${DOCS_HOME}"},
+                "cwd": "/srv/docs", "timeout": 12500})),
+            "figma": http(json!({"url": "https://mcp.figma.example/mcp",
+                "headers": {"X-Region": "eu", "X-Team": "${FIGMA_TEAM}",
+                            "Authorization": "Bearer ${FIGMA_TOKEN}"},
+                "enabled": false})),
+            "inline": http(json!({"url": "https://inline.example/mcp",
+                "headers": {"Authorization": "Bearer sample-inline-token-0123"}})),
+            "name": stdio(json!({"command": "x"})),
+        })
+    );
+    for note in [
+        "enabled_tools: ",
+        "search, open",
+        "disabled_tools: ",
+        "startup_timeout_sec: ",
+    ] {
+        assert!(said.contains(note), "{note}: {said}");
+    }
+    assert!(!said.contains("sample-inline"), "{said}");
+}
+
+#[test]
+fn b8_gemini_is_imported() {
+    let place = Place::new();
+    place.write(
+        "home/.gemini/settings.json",
+        include_str!("samples/gemini.json"),
+    );
+    let (servers, said) = imported(&place, &["--from", "gemini"], 1);
+    assert_eq!(
+        servers,
+        json!({
+            "python": stdio(json!({"command": "${PYTHON_HOME}/bin/python",
+                "args": ["-m", "server", "--key=${API_KEY}", "--level=${LEVEL:-info}"],
+                "env": {"DB": "${DB_URL}", "PRICE": "$5"}, "cwd": "./py", "timeout": 15000})),
+            "stream": http(json!({"url": "https://gemini.example/mcp",
+                "headers": {"Authorization": "Bearer ${TOKEN}"}})),
+            "events": {"type": "sse", "transport": "sse", "url": "https://events.example/sse"},
+            "plain": http(json!({"url": "https://plain.example/mcp"})),
+            "google": http(json!({"url": "https://google.example/mcp"})),
+            "sleeping": stdio(json!({"command": "sleep-server", "enabled": false})),
+        })
+    );
+    for note in [
+        "tcp: a WebSocket",
+        "includeTools: ",
+        "trust: ",
+        "mcp.excluded names it",
+    ] {
+        assert!(said.contains(note), "{note}: {said}");
+    }
+}
+
+#[test]
+fn b8_nothing_is_written_before_it_was_seen() {
+    let place = Place::new();
+    let file = place.write("home/.cursor/mcp.json", include_str!("samples/cursor.json"));
+    let file = file.to_str().unwrap();
+    let mine = "{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"command\": \"x\"},\n    \
+                \"notes\": {\"url\": \"https://notes.example/mcp\", \"headers\": {\"X-Key\": \"${NOTES_KEY}\"}}\n  }\n}\n";
+    place.write("project/.mcp.json", mine);
+    let shown = place
+        .run(&["import", file, "--dry-run", "--json"])
+        .exits(1)
+        .json();
+    let status = |name: &str| {
+        let servers = shown["servers"].as_array().unwrap();
+        let one = servers.iter().find(|one| one["name"] == name).unwrap();
+        one["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        [status("search"), status("notes"), status("old")],
+        ["new", "same", "clash"]
+    );
+    assert_eq!(
+        (&shown["client"], &shown["dryRun"]),
+        (&json!("cursor"), &json!(true))
+    );
+    // Nobody is there to say yes.
+    place.run(&["import", file]).exits(2).says("say --yes");
+    assert_eq!(place.read("project/.mcp.json"), mine);
+
+    place
+        .run(&["import", file, "--yes", "--only", "search"])
+        .ok()
+        .says("1 server written");
+    let now = place.read("project/.mcp.json");
+    assert!(
+        now.starts_with(mine.trim_end_matches("\n  }\n}\n")),
+        "{now}"
+    );
+    assert!(
+        now.contains("// mine") && now.contains("\"search\""),
+        "{now}"
+    );
+    let again = place.run(&["import", file, "--yes", "--rename", "old=older"]);
+    again.ok().says("+ older");
+    place
+        .run(&["import", file, "--yes", "--overwrite"])
+        .ok()
+        .says("~ old");
+    let plain = place.read("project/.mcp.json").replace("// mine", "");
+    let plain: Value = serde_json::from_str(&plain).unwrap();
+    let servers = &plain["mcpServers"];
+    assert_eq!(servers["old"]["url"], "https://old.example/sse");
+    assert_eq!(servers["older"], servers["old"]);
+}
+
+#[test]
+fn b8_a_wrong_word_is_named() {
+    let place = Place::new();
+    let file = place.write("f.json", include_str!("samples/cursor.json"));
+    let file = file.to_str().unwrap();
+    for (args, code, said) in [
+        (&["import"][..], 2, "<FILE|--from <CLIENT>>"),
+        (
+            &["import", "--from", "emacs"],
+            2,
+            "claude-desktop, claude-code, vscode",
+        ),
+        (
+            &["import", file, "--from", "cursor"],
+            2,
+            "cannot be used with",
+        ),
+        (
+            &["import", "--from", "cursor"],
+            1,
+            "there is no file of Cursor",
+        ),
+        (
+            &["import", "/nowhere/x.json"],
+            1,
+            "/nowhere/x.json: No such file",
+        ),
+        (&["import", "/"], 1, "is not a file"),
+        (
+            &["import", file, "--only", "serch"],
+            2,
+            "there is no server \"serch\"; there are: search",
+        ),
+        (&["import", file, "--rename", "old"], 2, "is not OLD=NEW"),
+        (
+            &["import", file, "--rename", "old=a/b"],
+            2,
+            "a name is 1 to 64",
+        ),
+        (
+            &["import", file, "--rename", "old=search", "--dry-run"],
+            1,
+            "another server of the list",
+        ),
+        (
+            &["import", file, "--project", "/nowhere"],
+            2,
+            "--project: /nowhere",
+        ),
+    ] {
+        place.run(args).exits(code).says(said);
+    }
+    let odd = place.write("odd.json", "{\"hello\": 1}");
+    place
+        .run(&["import", odd.to_str().unwrap()])
+        .exits(2)
+        .says("--as CLIENT");
+    let broken = place.write(
+        "broken.json",
+        "{\"mcpServers\": {\n  \"a\": sample-secret-value\n",
+    );
+    let ran = place.run(&["import", broken.to_str().unwrap(), "--as", "cursor"]);
+    ran.exits(1)
+        .says("broken.json: not JSON")
+        .says("line 2")
+        .hides("sample-secret");
+    // One broken file of a client does not hide the others.
+    place.write("home/.cursor/mcp.json", "{");
+    place.write(
+        "project/.cursor/mcp.json",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}",
+    );
+    place
+        .run(&["import", "--from", "cursor", "--dry-run"])
+        .exits(1)
+        .says("not JSON")
+        .says("+ a");
+    place.write("project/.mcp.json", "{ oops");
+    let ran = place.run(&["import", file, "--yes"]).exits(1);
+    ran.says(".mcp.json: not JSON");
+    assert_eq!(place.read("project/.mcp.json"), "{ oops");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b8_a_running_portway_takes_imports_up() {
+    let app = setup().mcp(fixtures(&[])).start().await;
+    let place = Place::new()
+        .env("PORTWAY_URL", &app.url)
+        .env("PORTWAY_ADMIN_TOKEN", TOKEN);
+    let sample = json!({"mcpServers": {
+        "one": {"command": fixture(), "args": []},
+        "me": {"url": format!("{}/mcp", app.url)},
+    }});
+    let file = place.write("x.json", sample.to_string());
+    let file = file.to_str().unwrap();
+    let project = app.setup.path().display().to_string();
+    let args = ["import", file, "--yes", "--project", &project];
+    place
+        .run(&args)
+        .ok()
+        .says("takes them up by itself")
+        .says("- me");
+    app.until_status("one", "connected").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b8_with_a_database_the_running_portway_gets_them() {
+    let app = setup().mcp(fixtures(&[])).start().await;
+    let place = Place::new()
+        .env("PORTWAY_URL", &app.url)
+        .env("STORAGE_TYPE", "supabase")
+        .env("SUPABASE_DB_URL", "postgres://u:p@127.0.0.1:1/db");
+    let sample =
+        json!({"mcpServers": {"two words": {"command": fixture(), "env": {"K": "secretvalue1"}}}});
+    let file = place.write("x.json", sample.to_string());
+    let file = file.to_str().unwrap();
+    place
+        .run(&["import", file, "--yes"])
+        .exits(4)
+        .says("PORTWAY_ADMIN_TOKEN");
+    let place = place.env("PORTWAY_ADMIN_TOKEN", TOKEN);
+    let ran = place.run(&["import", file, "--yes"]).ok();
+    ran.says("written into the Portway at")
+        .hides("secretvalue1");
+    app.until_status("two%20words", "connected").await;
+    assert!(!place.path("project/.mcp.json").exists());
+    place.run(&["import", file, "--yes"]).ok().says("the same");
+    place.write(
+        "x.json",
+        json!({"mcpServers": {"two words": {"command": fixture(), "timeout": 5}}}).to_string(),
+    );
+    place
+        .run(&["import", file, "--yes"])
+        .exits(1)
+        .says("--overwrite");
+    place.run(&["import", file, "--yes", "--overwrite"]).ok();
+    let record = app.server("two%20words").await;
+    assert_eq!(record["config"]["timeout"], 5);
+    app.stop().await;
+    place
+        .run(&["import", file, "--yes"])
+        .exits(3)
+        .says("no Portway answers");
+}
