@@ -88,7 +88,12 @@ impl Spot {
 
     /// What is to be put into a text.
     pub fn grafts(&self, text: &str, entry: &Entry) -> Result<Vec<Graft>, EditError> {
-        let fields = self.fields(entry);
+        let mut fields = self.fields(entry);
+        // The newer shape of opencode's file has other words for these.
+        if self.client == Client::OpenCode && self.path(text)?.len() > 2 {
+            fields.shift_remove("oauth");
+            fields.shift_remove("enabled");
+        }
         self.with_input(text, fields)
     }
 
@@ -214,7 +219,10 @@ impl Spot {
             Client::ClaudeDesktop => &[&["args", "command"], &["args", "command", "env"]],
             Client::Codex => &[&["bearer_token_env_var", "url"], &["http_headers", "url"]],
             Client::Cursor => &[&["headers", "url"]],
-            Client::OpenCode => &[&["enabled", "headers", "oauth", "type", "url"]],
+            Client::OpenCode => &[
+                &["enabled", "headers", "oauth", "type", "url"],
+                &["headers", "type", "url"],
+            ],
             Client::Gemini | Client::ClaudeCode | Client::VsCode => &[&["headers", "type", "url"]],
         };
         let one_of = |name: &str, key: &dyn Fn(&str) -> bool| match fields.get(name) {

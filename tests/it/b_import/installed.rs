@@ -109,6 +109,18 @@ fn b8_each_client_gets_portway_in_its_own_words_and_no_key() {
         place.read("home/.codex/config.toml"),
         format!("[mcp_servers.portway]\nurl = \"{URL}\"\nbearer_token_env_var = \"{variable}\"\n")
     );
+    let nested = "{\"mcp\": {\"servers\": {}}}";
+    place.write("project/opencode.jsonc", nested);
+    let args = ["opencode", "--scope", "project"];
+    place
+        .run(&[&["install", "--entry", KEY], &args[..]].concat())
+        .ok();
+    assert_eq!(
+        json_of(&place, "project/opencode.jsonc")["mcp"]["servers"]["portway"],
+        json!({"type": "remote", "url": URL, "headers": bearer("{env:PORTWAY_ENTRY_KEY}")})
+    );
+    place.run(&[&["uninstall"], &args[..]].concat()).ok();
+    assert_eq!(place.read("project/opencode.jsonc"), nested);
     // It can be told no variable, only a command.
     place
         .run(&["install", "claude-desktop", "--entry", KEY])
