@@ -28,7 +28,7 @@ pub struct InstallArgs {
     /// Which client
     #[arg(value_parser = clients::parser())]
     client: Client,
-    /// The key of the entry that the client gets
+    /// The key of the entry that the client gets [env: PORTWAY_ENTRY_KEY]
     #[arg(long, value_name = "KEY", value_parser = wish::secret, conflicts_with_all = ["server", "admin"])]
     entry: Option<Secret>,
     /// Give it one server as it is; needs --admin
@@ -93,7 +93,8 @@ fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<
     let settings = args.remote.settings(environment)?;
     let remote = Remote::new(&args.remote, environment)?;
     let spot = spot(args.client, args.scope, &args.name, &settings.project)?;
-    let entry = wish::entry(args, &remote, &settings)?;
+    let given = wish::given(args, environment);
+    let entry = wish::entry(args, given.as_ref(), &remote, &settings)?;
     let secrets: Vec<&Secret> = match &entry.key {
         Key::Written { value, .. } => vec![value],
         _ => Vec::new(),

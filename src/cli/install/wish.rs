@@ -1,5 +1,6 @@
 //! What a client is given, from what was typed.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use url::Url;
@@ -19,8 +20,24 @@ pub const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
 const SHORTEST_KEY: usize = 8;
 const ADMIN_TOKEN: &str = "PORTWAY_ADMIN_TOKEN";
 
-pub fn entry(args: &InstallArgs, remote: &Remote, settings: &Settings) -> Result<Entry, Failure> {
-    if args.entry.is_none() && !args.admin {
+/// The key that was meant: also that of the environment, which other users of
+/// the machine cannot see.
+pub fn given(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Option<Secret> {
+    let kept = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
+    match (&args.entry, args.admin || args.server.is_some()) {
+        (Some(key), _) => Some(key.clone()),
+        (None, true) => None,
+        (None, false) => kept.map(Secret::new),
+    }
+}
+
+pub fn entry(
+    args: &InstallArgs,
+    given: Option<&Secret>,
+    remote: &Remote,
+    settings: &Settings,
+) -> Result<Entry, Failure> {
+    if given.is_none() && !args.admin {
         return Err(not_the_admin(args));
     }
     let mut url = Url::parse(remote.url()).map_err(Failure::other)?;
@@ -35,7 +52,7 @@ pub fn entry(args: &InstallArgs, remote: &Remote, settings: &Settings) -> Result
     let program = program.map_err(|error| Failure::other(format!("where is portway? {error}")))?;
     Ok(Entry {
         url: url.to_string(),
-        key: key(args, remote)?,
+        key: key(args, given, remote)?,
         command: text(&program)?,
         args: connect(args, settings)?,
     })
@@ -58,18 +75,18 @@ fn not_the_admin(args: &InstallArgs) -> Failure {
     ))
 }
 
-fn key(args: &InstallArgs, remote: &Remote) -> Result<Key, Failure> {
-    let variable = match args.entry {
+fn key(args: &InstallArgs, given: Option<&Secret>, remote: &Remote) -> Result<Key, Failure> {
+    let variable = match given {
         Some(_) => ENTRY_KEY,
         None => ADMIN_TOKEN,
     };
     // It starts a command, which finds the token of this machine by itself
     // but is told no variables.
     let desktop = args.client == Client::ClaudeDesktop;
-    if desktop && args.entry.is_none() {
+    if desktop && given.is_none() {
         return Ok(Key::Unneeded);
     }
-    let value = match &args.entry {
+    let value = match given {
         Some(key) => Some(checked(key)?),
         None => remote.token().cloned(),
     };

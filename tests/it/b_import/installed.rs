@@ -206,6 +206,21 @@ fn b8_the_admin_token_is_not_handed_out_by_the_way() {
 }
 
 #[test]
+fn b8_the_key_may_come_from_the_environment() {
+    let place = Place::new().env("PORTWAY_ENTRY_KEY", KEY);
+    place
+        .run(&["install", "cursor", "--with-key"])
+        .ok()
+        .hides(KEY);
+    assert!(place.read("home/.cursor/mcp.json").contains(KEY));
+    // It opens no single server.
+    let ran = place
+        .run(&["install", "gemini", "--server", "git"])
+        .exits(2);
+    ran.says("--admin").hides(KEY);
+}
+
+#[test]
 fn b8_what_a_person_has_edited_stays_until_it_is_forced() {
     let place = Place::new();
     let file = "home/.cursor/mcp.json";
