@@ -1,13 +1,11 @@
 /** All tools of a running Portway as tools of a GitHub Copilot SDK session. */
 
-import type { Tool } from '@github/copilot-sdk';
-
 import { PortwayError, reason } from './error.js';
 import { Portway } from './portway.js';
-import { mergeTools, type Permission, toolsOf } from './tool.js';
+import { type AnyTool, mergeTools, type Permission, toolsOf } from './tool.js';
 
 export { NameClash, PortwayError, type PortwayErrorCode } from './error.js';
-export { mergeTools, type Permission } from './tool.js';
+export { type AnyTool, mergeTools, type Permission } from './tool.js';
 
 export interface PortwayOptions {
   /** Where Portway runs, such as `http://127.0.0.1:7420`. */
@@ -19,18 +17,18 @@ export interface PortwayOptions {
   /** How long a call may take, and a look at the list. Default: 30 seconds. */
   timeoutMs?: number;
   /** Your own tools; they come first in `tools`. */
-  own?: readonly Tool[];
+  own?: readonly AnyTool[];
   /** Default: `ask`. */
   permission?: Permission;
   /** Called with all tools whenever Portway's have changed. */
-  onChange?: (tools: Tool[]) => void;
+  onChange?: (tools: AnyTool[]) => void;
   /** Between two looks whether they have. Default: 2 seconds; at least 100 milliseconds. */
   pollMs?: number;
 }
 
 export interface PortwayTools {
   /** Your own and Portway's, as they are now. */
-  readonly tools: Tool[];
+  readonly tools: AnyTool[];
   /** Looks whether there are others; true if so. */
   refresh(): Promise<boolean>;
   /** Ends the looking. Tools that a session has can still be called. */
@@ -57,7 +55,7 @@ export async function portwayTools(options: PortwayOptions): Promise<PortwayTool
 }
 
 class Following implements PortwayTools {
-  tools: Tool[] = [];
+  tools: AnyTool[] = [];
   readonly #options: PortwayOptions;
   readonly #portway: Portway;
   readonly #timeoutMs: number;
@@ -103,7 +101,7 @@ class Following implements PortwayTools {
   }
 
   /** Nothing where the tools are those of the last time. */
-  async #list(): Promise<Tool[] | undefined> {
+  async #list(): Promise<AnyTool[] | undefined> {
     const question = { path: ['tools'], etag: this.#etag, timeoutMs: this.#timeoutMs, signal: this.#closed.signal };
     const answer = await this.#portway.ask(question);
     if (answer.status === 304) return undefined;

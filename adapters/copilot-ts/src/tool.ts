@@ -11,6 +11,10 @@ import { isObject, type Portway } from './portway.js';
  */
 export type Permission = 'ask' | 'readOnlyHint' | 'skip';
 
+/** A tool with arguments of any type, as a session takes them. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the SDK's own choice: no other type takes every handler.
+export type AnyTool = Tool<any>;
+
 export interface Calling {
   portway: Portway;
   timeoutMs: number;
@@ -85,7 +89,7 @@ function resultOf(body: unknown): ToolResultObject {
  * Your own tools, then those of Portway. None is replaced: where two have the same name it throws
  * a `NameClash`. (A session would silently take the last.)
  */
-export function mergeTools(own: readonly Tool[], mcp: readonly Tool[]): Tool[] {
+export function mergeTools(own: readonly AnyTool[], mcp: readonly AnyTool[]): AnyTool[] {
   const all = [...own, ...mcp];
   const seen = new Set<string>();
   for (const { name } of all) {
