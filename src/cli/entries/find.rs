@@ -6,6 +6,7 @@ use crate::cli::failure::Failure;
 use crate::cli::out::note;
 use crate::cli::remote::Remote;
 use crate::cli::servers::{path_of, text};
+use crate::cli::tools;
 use crate::store::KEY_PREFIX;
 
 pub const ENTRIES: &str = "/api/v1/mcp_v2";
@@ -121,18 +122,22 @@ fn key(typed: &str) -> Result<(&str, &str), Failure> {
 
 /// A tool may be bound before it is there; but most often that is a slip.
 async fn doubt(remote: &Remote, server: &str, tool: &str) -> Result<(), Failure> {
-    let listed = match remote.get(&format!("{}/tools", path_of(server))).await {
+    let why = match remote.get(&format!("{}/tools", path_of(server))).await {
+        // What is no server of its own may have tools all the same.
         Err(Failure::Refused { message, .. }) => {
-            note(&format!("{message}; bound all the same"));
-            return Ok(());
+            let all = tools::all(remote).await?;
+            let known = all.iter().any(|known| tools::key(known) == (server, tool));
+            (!known).then_some(message)
         }
-        listed => listed?,
+        listed => {
+            let listed = listed?;
+            let mut listed = listed.as_array().into_iter().flatten();
+            let known = listed.any(|known| known["name"] == tool);
+            (!known).then(|| format!("{server:?} has no tool {tool:?} at the moment"))
+        }
     };
-    let mut listed = listed.as_array().into_iter().flatten();
-    if !listed.any(|known| known["name"] == tool) {
-        note(&format!(
-            "{server:?} has no tool {tool:?} at the moment; bound all the same"
-        ));
+    if let Some(why) = why {
+        note(&format!("{why}; bound all the same"));
     }
     Ok(())
 }
