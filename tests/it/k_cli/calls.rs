@@ -3,7 +3,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
-use super::{command, run, running};
+use super::{NOWHERE, command, run, running};
 use crate::app::{App, PATIENCE};
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn k7_call_takes_arguments_in_every_form() {
         (&["call", "one:ad"], 1, "did you mean add"),
         (&["call", "nobody:x"], 1, "nobody"),
         (&["call", "nothing"], 1, "portway tools"),
-        (&["call", "broken:x"], 1, "no such config"),
+        (&["call", "broken:x"], 1, NOWHERE),
     ] {
         run(&app, args).await.fails(code, told);
     }

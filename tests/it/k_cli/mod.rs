@@ -12,10 +12,13 @@ mod servers;
 use std::path::Path;
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::app::{App, PATIENCE, TOKEN, fixtures, setup};
+
+/// A program that is not there.
+pub const NOWHERE: &str = "/no/such/program";
 
 /// What a command came to.
 #[derive(Debug)]
@@ -79,16 +82,15 @@ pub async fn run(app: &App, args: &[&str]) -> Said {
     ended(command(app.setup.path(), args)).await
 }
 
-/// Two servers that are connected, and one that cannot start.
+/// Two servers that are connected, and one that cannot start: there is no
+/// such program, so it is not tried again meanwhile.
 pub async fn running() -> App {
-    let app = setup()
-        .mcp(fixtures(&[
-            ("one", &["--stderr", "hello from one"]),
-            ("two", &["--era", "legacy"]),
-            ("broken", &["--exit", "3", "--stderr", "no such config"]),
-        ]))
-        .start()
-        .await;
+    let mut file = fixtures(&[
+        ("one", &["--stderr", "hello from one"]),
+        ("two", &["--era", "legacy"]),
+    ]);
+    file["mcpServers"]["broken"] = json!({"command": NOWHERE});
+    let app = setup().mcp(file).start().await;
     app.until_status("one", "connected").await;
     app.until_status("two", "connected").await;
     app.until_status("broken", "error").await;

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::screen::Screen;
-use super::{run, running};
+use super::{NOWHERE, run, running};
 use crate::app::{fixture, setup};
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn k7_ls_tells_how_each_server_is() {
     assert_eq!(row("two")[1..4], ["connected", "legacy", "stdio"]);
     assert_eq!(row("broken")[1..3], ["error", "stdio"]);
     let broken = table.lines().find(|line| line.starts_with("broken"));
-    assert!(broken.unwrap().contains("no such config"), "{table}");
+    assert!(broken.unwrap().contains(NOWHERE), "{table}");
     assert!(!table.contains('\u{1b}'), "{table}");
 
     let listed = run(&app, &["ls", "--json"]).await.json();
@@ -81,9 +81,9 @@ async fn k7_add_waits_until_it_is_connected_or_says_why_not() {
         "out of paper",
     ];
     run(&app, &bad).await.fails(1, "out of paper");
-    let missing = run(&app, &["add", "gone", "--json", "--", "/no/such/program"]).await;
+    let missing = run(&app, &["add", "gone", "--json", "--", NOWHERE]).await;
     assert_eq!(missing.code, Some(1), "{missing:?}");
-    assert!(missing.err.contains("/no/such/program"), "{missing:?}");
+    assert!(missing.err.contains(NOWHERE), "{missing:?}");
     assert_eq!(missing.json()["status"], "error");
 
     run(&app, &["add", "idle", "--no-start", "--", &command])
@@ -178,7 +178,7 @@ async fn k7_start_stop_and_restart_take_several_and_one_failing_stops_none() {
     assert_eq!(started.code, Some(1), "{started:?}");
     assert!(started.out.contains("one: connected"), "{started:?}");
     assert!(started.out.contains("two: connected"), "{started:?}");
-    assert!(started.err.contains("no such config"), "{started:?}");
+    assert!(started.err.contains(NOWHERE), "{started:?}");
 
     let before = app.server("one").await["pid"].clone();
     let again = run(&app, &["restart", "one", "nobody", "--json"]).await;
