@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,11 +16,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::settings::Settings;
 use crate::store::{self, Attendance};
+use crate::upstream::process;
 
 pub(super) const LOG: &str = "gateway.log";
 /// The log has one predecessor, as long as this.
 const LOG_LIMIT: u64 = 1 << 20;
 const LOOK: Duration = Duration::from_secs(1);
+
+pub(super) const DETACH: &str = "--detach";
+
+/// Our own program: by its name where that still stands, so that people
+/// recognise it.
+pub fn program() -> io::Result<PathBuf> {
+    let named = std::env::current_exe().ok().filter(|path| path.is_file());
+    named.map_or_else(process::own_binary, Ok)
+}
+
+/// Starts this very command once more, as nobody's child, and is done.
+pub fn start_again() -> io::Result<()> {
+    let args = std::env::args_os().skip(1).filter(|arg| arg != DETACH);
+    Command::new(program()?).args(args).spawn().map(drop)
+}
 
 /// Leaves the session of whoever started us: no signal to that one's group or
 /// terminal is for us.

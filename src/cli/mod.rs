@@ -147,6 +147,9 @@ pub struct ServeArgs {
     /// after the last of its clients has gone
     #[arg(long, value_name = "SECONDS", value_parser = seconds, hide = true)]
     until_idle: Option<Duration>,
+    /// Start it and be done
+    #[arg(long, hide = true, requires = "until_idle")]
+    detach: bool,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

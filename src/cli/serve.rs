@@ -32,6 +32,15 @@ const ROW_DETAIL: usize = 200;
 
 /// From arguments to exit code.
 pub fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> ExitCode {
+    if args.detach {
+        return match background::start_again() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                complain("portway: ", &error.to_string());
+                ExitCode::FAILURE
+            }
+        };
+    }
     let idle = args.until_idle;
     if idle.is_some() {
         background::detach();

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Response};
-use tokio::process::Child;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -40,8 +39,9 @@ pub(super) struct Gate {
     pub plan: Plan,
     /// A std mutex: held to look and to replace.
     current: Mutex<Arc<Target>>,
-    /// Held by whoever looks for it; the others wait for what is found.
-    finding: tokio::sync::Mutex<Option<(Child, Instant)>>,
+    /// Held by whoever looks for it; the others wait for what is found. Has
+    /// when one was started last.
+    finding: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl Gate {
@@ -147,12 +147,12 @@ impl Gate {
             return;
         }
         let mut started = self.finding.lock().await;
-        let recent = started
-            .as_ref()
-            .is_some_and(|(_, since)| since.elapsed() < START_AGAIN);
-        if !recent && let Ok(child) = start::spawn(&self.plan) {
-            // An earlier one has ended, or is about to.
-            *started = Some((child, Instant::now()));
+        let recent = started.is_some_and(|at| at.elapsed() < START_AGAIN);
+        // Another may have been quicker.
+        if !recent && !store::is_in_use(directory) {
+            *started = Some(Instant::now());
+            // It says why it cannot start to whoever comes next.
+            let _ = start::spawn(&self.plan).await;
         }
     }
 }

@@ -5,15 +5,15 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, Command};
+use tokio::process::{ChildStderr, Command};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::gate::ask;
 use super::plan::{ENTRY_KEY, Plan, Target};
+use crate::cli::background;
 use crate::cli::failure::Failure;
 use crate::store;
-use crate::upstream::process;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
@@ -45,7 +45,7 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
             None if !plan.may_start && !in_use => {
                 return Err(Failure::unreachable(&plan.target()?.url, "none is running"));
             }
-            None if !in_use => started = Some(Started::new(plan)?),
+            None if !in_use => started = Some(Started::new(plan).await?),
             _ => {}
         }
         if let Some(one) = &mut started
@@ -62,13 +62,12 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
     }
 }
 
-/// Runs `portway serve` beside us; it ends by itself.
-pub(super) fn spawn(plan: &Plan) -> std::io::Result<Child> {
-    // By its name where that still stands, so that people recognise it.
-    let binary = std::env::current_exe().ok().filter(|path| path.is_file());
-    let binary = binary.map_or_else(process::own_binary, Ok)?;
-    let mut command = Command::new(binary);
-    command.arg("serve").arg("--project").arg(&plan.project);
+/// Runs `portway serve` beside us; it ends by itself. What it says before it
+/// has a log, and the end of that if it ends.
+pub(super) async fn spawn(plan: &Plan) -> std::io::Result<ChildStderr> {
+    let mut command = Command::new(background::program()?);
+    command.args(["serve", background::DETACH]);
+    command.arg("--project").arg(&plan.project);
     command.arg("--data-dir").arg(&plan.directory);
     command
         .arg("--until-idle")
@@ -78,42 +77,38 @@ pub(super) fn spawn(plan: &Plan) -> std::io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    command.spawn()
+    let mut child = command.spawn()?;
+    let stderr = child.stderr.take();
+    // This one only starts the other: whoever ends us with all our children
+    // shall not end what others use.
+    let _ = tokio::time::timeout(PATIENCE, child.wait()).await;
+    stderr.ok_or_else(|| std::io::Error::other("it has no stderr"))
 }
 
-struct Started {
-    child: Child,
-    words: Option<JoinHandle<String>>,
-}
+struct Started(JoinHandle<String>);
 
 impl Started {
-    fn new(plan: &Plan) -> Result<Started, Failure> {
+    async fn new(plan: &Plan) -> Result<Started, Failure> {
         let cannot = |error| {
             let project = plan.project.display();
             Failure::other(format!(
                 "cannot start a Portway in {project}: {error}\nname another with --project"
             ))
         };
-        let mut child = spawn(plan).map_err(cannot)?;
-        let words = child.stderr.take().map(|stderr| {
-            tokio::spawn(async move {
-                let mut text = Vec::new();
-                let _ = stderr.take(WORDS).read_to_end(&mut text).await;
-                String::from_utf8_lossy(&text).into_owned()
-            })
-        });
-        Ok(Started { child, words })
+        let stderr = spawn(plan).await.map_err(cannot)?;
+        Ok(Started(tokio::spawn(async move {
+            let mut text = Vec::new();
+            let _ = stderr.take(WORDS).read_to_end(&mut text).await;
+            String::from_utf8_lossy(&text).into_owned()
+        })))
     }
 
-    fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+    fn has_ended(&self) -> bool {
+        self.0.is_finished()
     }
 
     async fn complaint(&mut self) -> Failure {
-        let words = match self.words.take() {
-            Some(words) => words.await.unwrap_or_default(),
-            None => String::new(),
-        };
+        let words = (&mut self.0).await.unwrap_or_default();
         Failure::other(format!("no Portway can be started here:\n{}", words.trim()))
     }
 }

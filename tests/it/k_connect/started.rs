@@ -74,7 +74,7 @@ async fn k5_clients_that_are_killed_leave_no_gateway() {
 }
 
 #[tokio::test]
-async fn k5_a_gateway_outlives_what_is_done_to_the_group_of_its_first_client() {
+async fn k5_a_gateway_outlives_what_is_done_to_the_group_and_children_of_its_first_client() {
     let house = house();
     let mut first = command(&house, &["--linger", "0.5"]);
     first.env("PORTWAY_LISTEN", "127.0.0.1:0").process_group(0);
@@ -83,6 +83,9 @@ async fn k5_a_gateway_outlives_what_is_done_to_the_group_of_its_first_client() {
     let mut second = start(&house, "0.5");
     second.hello("2025-11-25", json!({})).await;
     let pid = second.call("mcp_x_pid", json!({})).await;
+    // Some clients look for all that their child has started.
+    let children = format!("/proc/{0}/task/{0}/children", first.pid());
+    assert_eq!(std::fs::read_to_string(children).unwrap().trim(), "");
     nix::sys::signal::killpg(Pid::from_raw(first.pid()), Signal::SIGKILL).unwrap();
     first.ended().await;
     assert_eq!(second.call("mcp_x_pid", json!({})).await, pid);
