@@ -133,7 +133,7 @@ impl Gate {
         }
         let target = self.plan.target().ok()?;
         ask(&target.health).await?;
-        let target = Arc::new(target.just_started());
+        let target = Arc::new(target.awaited());
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         *current = target.clone();
         Some(target)

@@ -59,9 +59,9 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Its servers may still be starting: many clients look at the tools
-    /// once, and should not do so too early.
-    pub fn just_started(mut self) -> Target {
+    /// It may just have been started, and its servers after it: many clients
+    /// look at the tools once, and should not do so too early.
+    pub fn awaited(mut self) -> Target {
         let (sender, ready) = watch::channel(false);
         let health = self.health.clone();
         tokio::spawn(async move {

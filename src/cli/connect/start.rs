@@ -24,7 +24,7 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
     if plan.fixed {
         let target = plan.target()?;
         return match ask(&target.health).await {
-            Some(_) => Ok(target),
+            Some(_) => Ok(target.awaited()),
             None => Err(Failure::unreachable(&target.url, "nobody is there")),
         };
     }
@@ -35,10 +35,7 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
         if in_use && store::known_address(&plan.directory).is_some() {
             let target = plan.target()?;
             if ask(&target.health).await.is_some() {
-                return Ok(match started {
-                    Some(_) => target.just_started(),
-                    None => target,
-                });
+                return Ok(target.awaited());
             }
         }
         match &mut started {

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::{CANCELLED, Client, error, heard, recorded, text};
+use super::{CANCELLED, Client, RUNS, error, heard, recorded, text};
+use crate::app::eventually;
 use crate::mcp_front::portway;
 
 #[tokio::test]
@@ -68,15 +69,32 @@ async fn k5_a_legacy_client_cancels_by_saying_so() {
     let app = recorded().await;
     let mut client = Client::start(&app.setup, &["--server", "x"]);
     client.hello("2025-11-25", json!({})).await;
-    let id = client.begin("tools/call", json!({"name": "hang"})).await;
-    let params = json!({"requestId": id, "reason": "enough"});
-    client
-        .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
-        .await;
-    // At once, and still after the request.
-    heard(&app, CANCELLED).await;
-    assert_eq!(client.call("echo", json!({"text": "a"})).await, "a");
-    assert!(!client.seen().iter().any(|m| m["id"] == id), "no answer");
+    let mut ids = Vec::new();
+    for at_once in [false, true, true, true] {
+        let id = client.begin("tools/call", json!({"name": "hang"})).await;
+        if !at_once {
+            heard(&app, RUNS).await;
+        }
+        let params = json!({"requestId": id, "reason": "enough"});
+        client
+            .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+            .await;
+        ids.push(id);
+        heard(&app, CANCELLED).await;
+        assert_eq!(client.call("echo", json!({"text": "a"})).await, "a");
+    }
+    // Those that were sent before they were taken back are cancelled there.
+    eventually("none runs", || {
+        let record = std::fs::read_to_string(app.path("record")).unwrap();
+        let count = |what: &str| record.lines().filter(|line| line.contains(what)).count();
+        let sent = record
+            .lines()
+            .filter(|line| line.contains(RUNS) && !line.contains(CANCELLED));
+        sent.count() == count(CANCELLED)
+    })
+    .await;
+    let answered = |m: &serde_json::Value| ids.contains(&m["id"]);
+    assert!(!client.seen().iter().any(answered), "no answer");
 }
 
 #[tokio::test]
