@@ -23,6 +23,7 @@ test-copilot: tools ## the tools in GitHub's own Copilot runtime, from Rust and 
 	$(CARGO) clippy --locked --features copilot --lib --test copilot --example copilot -- -D warnings
 	$(CARGO) build --locked --features copilot --bins --example copilot --example fixture
 	$(CARGO) test --locked --features copilot --test copilot
+	$(CARGO) test --locked --features copilot --doc copilot
 	cd adapters/copilot-ts && npm run --silent lint && npm test --silent -- $(CURDIR)/target/debug/portway $(CURDIR)/target/debug/examples/fixture
 
 browse: console ## walk through the console with a real browser

@@ -16,6 +16,8 @@ ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/n
 command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing+=(pgbouncer)
 command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
 command -v openssl >/dev/null || missing+=(openssl)
+# The build script of the Copilot SDK links it.
+pkg-config --exists openssl 2>/dev/null || missing+=(pkg-config libssl-dev)
 command -v chromium >/dev/null || missing+=(chromium)
 fc-list 2>/dev/null | grep -qi microhei || ls /usr/share/fonts/truetype/wqy/wqy-microhei.ttc >/dev/null 2>&1 || missing+=(fonts-wqy-microhei)
 if ((${#missing[@]})); then
