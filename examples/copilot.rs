@@ -46,13 +46,18 @@ async fn run(runtime: &str, model: &str, prompt: &str) -> anyhow::Result<()> {
     while app::unsettled(&app.registry, &app.fleet) > 0 && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let (client, mut child) = start(runtime)?;
-    let answer = ask(&client, &app, model, prompt).await;
-    let _ = client.stop().await;
-    child.kill().await?;
+    let answer = converse(&app, runtime, model, prompt).await;
     app.end().await?;
     writeln!(std::io::stdout(), "{}", answer?)?;
     Ok(())
+}
+
+async fn converse(app: &App, runtime: &str, model: &str, prompt: &str) -> anyhow::Result<String> {
+    let (client, mut child) = start(runtime)?;
+    let answer = ask(&client, app, model, prompt).await;
+    let _ = client.stop().await;
+    child.kill().await?;
+    answer
 }
 
 /// `Client::start` does this where the SDK is built with its own runtime.

@@ -1,7 +1,14 @@
 //! A live session whose tools change with Portway's.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use github_copilot_sdk::tool::ToolHandler;
+use github_copilot_sdk::{Error, Tool, ToolInvocation, ToolResult};
 use portway::copilot::{self, Following, Options, Running};
 use serde_json::json;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::app::{PATIENCE, TOKEN, fixture};
 use crate::runtime::{Runtime, say};
@@ -49,6 +56,73 @@ async fn d8_a_live_session_follows_the_catalog() {
     assert!(offered.iter().any(|name| name == "mcp_fs_echo"));
     assert!(!offered.iter().any(|name| name.starts_with("mcp_late")));
     drop(following);
+    runtime.end().await;
+    assert_eq!(app.stop().await, Some(0));
+}
+
+/// Holds a turn open until it is let through.
+#[derive(Default)]
+struct Gate {
+    reached: Notify,
+    open: Notify,
+}
+
+#[async_trait]
+impl ToolHandler for Gate {
+    async fn call(&self, _: ToolInvocation) -> Result<ToolResult, Error> {
+        self.reached.notify_one();
+        self.open.notified().await;
+        Ok(ToolResult::Text("through".into()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d8_within_a_turn_tools_come_and_none_goes() {
+    let (app, portway) = portway(&[("fs", &[]), ("old", &[])]).await;
+    let runtime = Runtime::start().await;
+    let gate = Arc::new(Gate::default());
+    let own = Tool::new("gate")
+        .with_parameters(json!({"type": "object"}))
+        .with_handler(gate.clone());
+    let (session, _) = runtime.session(vec![own.clone()]).await;
+    let following = copilot::follow(&portway, &session, vec![own], Options::default());
+    until(&following, "mcp_old_echo", true).await;
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { say(&session, "call gate {}").await }
+    });
+    let reached = tokio::time::timeout(PATIENCE, gate.reached.notified()).await;
+    reached.expect("the turn is open");
+
+    let added = json!({"name": "new", "command": fixture()});
+    app.post("/api/mcp/servers", added).await.expect(201);
+    app.delete("old").await.expect(204);
+    until(&following, "mcp_new_echo", true).await;
+    until(&following, "mcp_old_echo", false).await;
+    gate.open.notify_one();
+    assert_eq!(turn.await.unwrap(), "it says: through");
+    // Asked within the turn, after both changes.
+    let offered = runtime.model.offered();
+    for name in ["mcp_new_echo", "mcp_old_echo"] {
+        assert!(offered.iter().any(|one| one == name), "{name}: {offered:?}");
+    }
+    let start = Instant::now();
+    while runtime
+        .model
+        .offered()
+        .iter()
+        .any(|name| name == "mcp_old_echo")
+    {
+        assert!(start.elapsed() < PATIENCE, "it stays for ever");
+        say(&session, "nothing").await;
+    }
+    assert!(
+        runtime
+            .model
+            .offered()
+            .iter()
+            .any(|name| name == "mcp_new_echo")
+    );
     runtime.end().await;
     assert_eq!(app.stop().await, Some(0));
 }
