@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 mod imported;
 mod installed;
+mod preview;
 mod untouched;
 
 /// A home, a project and the program.
