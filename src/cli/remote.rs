@@ -57,7 +57,6 @@ pub struct Remote {
     http: Outward<Full<Bytes>>,
 }
 
-#[allow(dead_code)] // until all commands are there
 impl Remote {
     pub fn new(
         args: &RemoteArgs,

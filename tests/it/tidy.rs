@@ -118,10 +118,10 @@ fn tidy_no_vague_rooms() {
 }
 
 #[test]
-fn tidy_the_readme_knows_every_setting() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
+fn tidy_the_manual_knows_every_setting() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/running.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
     for (name, _) in portway::config::settings::VARIABLES {
-        assert!(readme.contains(&format!("`{name}`")), "{name} is missing");
+        assert!(manual.contains(&format!("`{name}`")), "{name} is missing");
     }
 }
