@@ -56,6 +56,18 @@ async fn line_with(lines: &mut Lines<BufReader<ChildStdout>>, text: &str) -> Val
         .unwrap_or_else(|_| panic!("no {text}"))
 }
 
+/// What ends a command in the foreground. Shells have what they start in the
+/// background ignore SIGINT, and so do its children: then it is SIGTERM.
+fn interrupt() -> Signal {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    match ignored.is_some_and(|mask| mask & 1 << (Signal::SIGINT as u32 - 1) != 0) {
+        true => Signal::SIGTERM,
+        false => Signal::SIGINT,
+    }
+}
+
 #[tokio::test]
 async fn k7_following_a_log_survives_a_restart_of_portway() {
     let app = setup().mcp(fixtures(&[("one", &[])])).start().await;
@@ -77,7 +89,7 @@ async fn k7_following_a_log_survives_a_restart_of_portway() {
     assert!(after["seq"].as_u64() < Some(2), "{after}");
 
     let pid = Pid::from_raw(child.id().unwrap() as i32);
-    kill(pid, Signal::SIGINT).unwrap();
+    kill(pid, interrupt()).unwrap();
     let status = tokio::time::timeout(PATIENCE, child.wait())
         .await
         .unwrap()
