@@ -97,6 +97,33 @@ fn b3_check_says_what_is_wrong_and_where_and_exits_with_1() {
     assert!(report["error"].as_str().unwrap().contains("line 3"));
 }
 
+#[test]
+fn d7_check_looks_at_the_file_of_filters_too() {
+    let project = Project::new();
+    project.write("project/.mcp.json", GOOD);
+    project.write(
+        "project/.portway.json",
+        r#"{"filters": {"a": {"allow": ["x:*"]}}}"#,
+    );
+    assert_eq!(
+        project.run(&["check"]),
+        (0, "2 files, 2 servers, 0 problems\n".into())
+    );
+    let filters = project.path("project/.portway.json");
+    project.write(
+        "project/.portway.json",
+        r#"{"filters": {"a": {"alow": []}}}"#,
+    );
+    let (code, text) = project.run(&["check"]);
+    let line = format!("{filters}:1:21: filters.a.alow: is not a known field");
+    assert!(code == 1 && text.starts_with(&line), "{code}: {text}");
+    project.write("project/.portway.json", BROKEN);
+    let (code, reports) = project.json(&["check"]);
+    let report = reports.as_array().unwrap().last().unwrap();
+    assert_eq!((code, &report["kind"]), (1, &json!("filters")));
+    assert!(report["error"].as_str().unwrap().contains("line 3"));
+}
+
 #[cfg(unix)]
 #[test]
 fn b3_check_tells_of_a_file_that_others_may_write() {

@@ -94,6 +94,22 @@ impl Advice {
         self.because("era", reason);
     }
 
+    /// It speaks the old HTTP+SSE.
+    pub fn sse(&mut self) {
+        if let Some(spec) = &mut self.spec
+            && let Target::Http { url, headers } = &spec.target
+        {
+            spec.target = Target::Sse {
+                url: url.clone(),
+                headers: headers.clone(),
+            };
+            self.because(
+                "type",
+                "it speaks the old HTTP+SSE: spares each connection the first try",
+            );
+        }
+    }
+
     pub fn isolation(&mut self, isolation: Isolation, reason: &str) {
         if let Some(spec) = &mut self.spec {
             spec.isolation = isolation;

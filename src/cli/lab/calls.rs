@@ -19,6 +19,8 @@ use crate::wire::Era;
 const CANCELLABLE: Duration = Duration::from_millis(150);
 /// Added to a call's own time when waiting for what should not come.
 const MARGIN: Duration = Duration::from_millis(500);
+/// For what should not come after an answer.
+const AFTERMATH: Duration = Duration::from_millis(300);
 const MOST_SAFE_CALLS: usize = 10;
 const CHANGED: &str = "notifications/tools/list_changed";
 
@@ -77,7 +79,7 @@ async fn wanted(
     if matches!(call_reply.said, Said::Gone(_)) {
         return;
     }
-    line.listen(Duration::from_millis(100)).await;
+    line.listen(AFTERMATH).await;
     let notes = line.log().notes.split_off(first_note);
     progress(&notes, "lab-1", answered_at, report);
     concurrency(call_reply, quick_reply, report);

@@ -36,10 +36,11 @@ pub async fn at_eof(mut subject: Subject, report: &mut Report) {
     let Some(mut process) = subject.process.take() else {
         return;
     };
+    let before = look(&process);
     if let Channel::Pipe(pipe) = &mut subject.line.channel {
         pipe.close();
     }
-    let mut watched = watch(&mut process).await;
+    let mut watched = watch(&mut process, before).await;
     let ms = watched.took.as_millis();
     match watched.exit {
         Some(exit) => {
@@ -64,7 +65,7 @@ pub async fn at_eof(mut subject: Subject, report: &mut Report) {
                         each stop takes as long as PORTWAY_STOP_GRACE";
             report.add(Part::End, Finding::warn("end.eof", found, todo));
             process.terminate();
-            watched = watch(&mut process).await;
+            watched = watch(&mut process, Some(watched)).await;
             if watched.exit.is_none() {
                 kill(report);
             }
@@ -79,7 +80,7 @@ pub async fn at_term(mut subject: Subject, report: &mut Report) {
         return;
     };
     process.terminate();
-    let watched = watch(&mut process).await;
+    let watched = watch(&mut process, None).await;
     match watched.exit {
         Some(exit) => {
             report.fact("termMs", watched.took.as_secs_f64() * 1000.0);
@@ -104,27 +105,13 @@ fn kill(report: &mut Report) {
     report.add(Part::End, Finding::warn("end.kill", found, todo));
 }
 
-async fn watch(process: &mut Process) -> Watched {
-    let server = process.pid();
-    let tree = process.tree();
+/// Waits for its end, and looks at its tree meanwhile. `before` is for a
+/// server that is gone before the first look.
+async fn watch(process: &mut Process, before: Option<Watched>) -> Watched {
     let began = Instant::now();
-    let mut watched = Watched {
-        exit: None,
-        took: PATIENCE,
-        others: Vec::new(),
-        detached: 0,
-    };
+    let mut watched = before.unwrap_or_else(Watched::nothing);
     while began.elapsed() < PATIENCE {
-        let list = tree.map(|tree| tree.list()).unwrap_or_default();
-        // A process that has ended takes no memory.
-        let alive = |one: &&ProcessInfo| one.rss > 0;
-        if list.iter().filter(alive).any(|one| one.pid == server) {
-            watched.detached = detached(&list, server);
-            let others = list
-                .into_iter()
-                .filter(|one| one.pid != server && one.rss > 0);
-            watched.others = others.collect();
-        }
+        watched = look(process).unwrap_or(watched);
         if let Ok(exit) = tokio::time::timeout(LOOK, process.exited()).await {
             watched.exit = Some(exit);
             watched.took = began.elapsed();
@@ -132,6 +119,31 @@ async fn watch(process: &mut Process) -> Watched {
         }
     }
     watched
+}
+
+/// The tree as it is, if the server itself still lives.
+fn look(process: &Process) -> Option<Watched> {
+    let server = process.pid();
+    let mut list = process.tree()?.list();
+    // A process that has ended takes no memory.
+    list.retain(|one| one.rss > 0);
+    list.iter().find(|one| one.pid == server)?;
+    Some(Watched {
+        detached: detached(&list, server),
+        others: list.into_iter().filter(|one| one.pid != server).collect(),
+        ..Watched::nothing()
+    })
+}
+
+impl Watched {
+    fn nothing() -> Watched {
+        Watched {
+            exit: None,
+            took: PATIENCE,
+            others: Vec::new(),
+            detached: 0,
+        }
+    }
 }
 
 /// How many are no descendants of the server any more.

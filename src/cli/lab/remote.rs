@@ -48,9 +48,6 @@ pub async fn examine(bench: &Bench, wishes: &Wishes, report: &mut Report) {
     let legacy = eras::legacy(&mut other.line, limit).await;
     if modern.is_err() && legacy.is_err() {
         if kind == RemoteKind::Http && old(bench, &address, wishes, report).await {
-            let found = "speaks the old HTTP+SSE, not Streamable HTTP";
-            let todo = "\"type\": \"sse\" spares each connection the first try";
-            report.add(Part::Http, Finding::note("transport", found).with(todo));
             return;
         }
         eras::tell(&modern, &legacy, report);
@@ -167,6 +164,7 @@ async fn old(bench: &Bench, address: &Address, wishes: &Wishes, report: &mut Rep
     let legacy = eras::legacy(&mut subject.line, bench.patience).await;
     let Ok(hello) = &legacy else { return false };
     report.transport = "sse";
+    report.advice.sse();
     let modern = Err(Said::Refused {
         status: 405,
         text: "HTTP+SSE is of 2024-11-05".into(),

@@ -143,6 +143,7 @@ async fn k7_lab_speaks_the_old_http_and_sse() {
     assert_eq!(told.code, 0, "{}", told.text);
     assert_eq!(told.json["transport"], json!("sse"));
     told.expect("transport", "note");
+    assert_eq!(told.setting("type"), &json!("sse"));
     told.expect("tools", "ok");
     told.expect("cancel", "ok");
     told.expect("ids.string", "ok");
