@@ -63,7 +63,8 @@ impl Remote {
         environment: &BTreeMap<String, String>,
     ) -> Result<Remote, Failure> {
         let settings = args.settings(environment)?;
-        let known = store::known_address(&settings.data_dir);
+        let in_use = store::is_in_use(&settings.data_dir);
+        let known = store::known_address(&settings.data_dir).filter(|_| in_use);
         let given = args.url.as_ref().or(environment.get("PORTWAY_URL"));
         let text = given.or(known.as_ref()).cloned();
         let text = text.unwrap_or_else(|| reached(settings.listen));
@@ -73,8 +74,11 @@ impl Remote {
             .ok_or_else(|| Failure::usage("--url: must be an http or https address"))?;
         let token = match settings.admin_token {
             Some(token) => Some(token),
-            // The token of this machine is nothing to send elsewhere.
-            None if is_local(&base) => store::known_admin_token(&settings.data_dir),
+            // The token of this machine is nothing to send elsewhere, nor to
+            // whoever happens to have the usual port.
+            None if is_local(&base) && (given.is_some() || known.is_some()) => {
+                store::known_admin_token(&settings.data_dir)
+            }
             None => None,
         };
         let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
@@ -267,5 +271,37 @@ fn is_local(url: &Url) -> bool {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
         None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k7_the_kept_token_goes_to_our_own_portway_or_where_it_is_told() {
+        let project = tempfile::tempdir().unwrap();
+        let data = project.path().join("data");
+        let remote = |url: Option<&str>| {
+            let args = RemoteArgs {
+                url: url.map(ToOwned::to_owned),
+                project: Some(project.path().to_owned()),
+                data_dir: None,
+            };
+            Remote::new(&args, &BTreeMap::new()).unwrap()
+        };
+        let store = store::JsonStore::open(&data).unwrap().store;
+        store::admin_token(&data, None).unwrap();
+        let ours = "http://127.0.0.1:7999";
+        store::tell_address(&data, ours).unwrap();
+        assert_eq!(remote(None).url(), ours);
+        assert!(remote(None).token().is_some());
+        assert!(remote(Some("http://localhost:7998")).token().is_some());
+        assert!(remote(Some("https://portway.example")).token().is_none());
+
+        // Killed: somebody else may have the port by now.
+        drop(store);
+        assert_eq!(remote(None).url(), "http://127.0.0.1:7420");
+        assert!(remote(None).token().is_none());
     }
 }
