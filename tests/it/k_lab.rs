@@ -236,7 +236,7 @@ async fn k7_lab_tells_the_eras_and_who_cannot_stand_the_question() {
             &[("start", "bad", "refuses to be initialized")],
         ),
         (
-            &[],
+            &["--timeout", "16"],
             &["--foreign-id=all"],
             &[("start", "bad", "nobody-asked")],
         ),
