@@ -48,7 +48,7 @@ pub struct ConnectArgs {
     /// Speak to this server alone, with its own names
     #[arg(long, value_name = "NAME", conflicts_with = "filter")]
     server: Option<String>,
-    /// See what this filter of .mcp.json lets through
+    /// See what this filter of .portway.json lets through
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
     /// Fail if no Portway runs, instead of starting one
