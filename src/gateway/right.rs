@@ -37,15 +37,29 @@ impl Right {
     /// The same right under the entry as it is now, if it is still given to
     /// whoever has the key that it came with.
     pub fn renewed(&self, server: &str) -> Option<Right> {
-        let grant = self.store.grant_of(self.grant.entry)?;
+        let grant = self.current()?;
         let same_key = grant.digest.matches(&self.grant.digest);
-        let open = !grant.gate.is_closed() && !grant.expired(Timestamp::now());
+        let open = !grant.expired(Timestamp::now());
         let kept = same_key && open && self.need.is_met(&grant, server);
         kept.then(|| Right {
             store: self.store.clone(),
             grant,
             need: self.need.clone(),
         })
+    }
+
+    /// One that is closed was replaced while we looked at it: the next change
+    /// can follow at once, and takes nothing away by that.
+    fn current(&self) -> Option<Arc<Grant>> {
+        let mut grant = self.store.grant_of(self.grant.entry)?;
+        while grant.gate.is_closed() {
+            let next = self.store.grant_of(self.grant.entry)?;
+            if Arc::ptr_eq(&next, &grant) {
+                return None;
+            }
+            grant = next;
+        }
+        Some(grant)
     }
 }
 

@@ -229,12 +229,17 @@ impl Keeper {
             End::Asked => UpstreamError::Lost("the server was stopped".into()),
             End::Exit(exit) => {
                 // What it still had to say arrives before the verdict.
-                let _ = tokio::time::timeout(LAST_WORDS, async {
-                    let _ = (&mut self.reader).await;
+                let last = tokio::time::timeout(LAST_WORDS, async {
+                    let reason = (&mut self.reader).await;
                     let _ = (&mut self.stderr).await;
+                    reason
                 })
                 .await;
-                UpstreamError::Exited(self.obituary(exit))
+                match last {
+                    // We had stopped reading, and that is what it died of.
+                    Ok(Ok(reason @ UpstreamError::Protocol(_))) => reason,
+                    _ => UpstreamError::Exited(self.obituary(exit)),
+                }
             }
             // It closed its stdout: mostly it is about to exit and say why.
             End::Output(UpstreamError::Lost(text)) => {

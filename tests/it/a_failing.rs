@@ -143,7 +143,7 @@ async fn a5_what_is_no_mcp_server_is_told_so() {
     }});
     let app = setup()
         .mcp(servers)
-        .env("PORTWAY_CONNECT_TIMEOUT", "1s")
+        .env("PORTWAY_CONNECT_TIMEOUT", "4s")
         .env("PORTWAY_STOP_GRACE", "100ms")
         .start()
         .await;
