@@ -12,7 +12,7 @@ use super::out::{Out, Tint, note, safe};
 use super::remote::{AskArgs, Remote};
 use super::servers::{path_of, text};
 use super::when;
-use crate::store::{self, Timestamp};
+use crate::store::Timestamp;
 
 /// As many as Portway keeps of a server.
 const ALL: u64 = 1000;
@@ -156,10 +156,11 @@ fn again(
     environment: &BTreeMap<String, String>,
     known: Remote,
 ) -> Result<Remote, Failure> {
-    let settings = args.ask.remote.settings(environment)?;
-    match store::known_address(&settings.data_dir) {
-        Some(_) => Remote::new(&args.ask.remote, environment),
-        None => Ok(known),
+    let found = Remote::new(&args.ask.remote, environment)?;
+    match found.is_at_home() || !known.is_at_home() {
+        true => Ok(found),
+        // Whoever has the usual port is another.
+        false => Ok(known),
     }
 }
 

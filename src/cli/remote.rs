@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use clap::Args;
@@ -55,7 +55,11 @@ pub struct Remote {
     base: Url,
     token: Option<Secret>,
     http: Outward<Full<Bytes>>,
+    /// The data directory that named the address, and at which start of it.
+    home: Option<(PathBuf, Stamp)>,
 }
+
+type Stamp = Option<(u64, SystemTime)>;
 
 impl Remote {
     pub fn new(
@@ -63,6 +67,8 @@ impl Remote {
         environment: &BTreeMap<String, String>,
     ) -> Result<Remote, Failure> {
         let settings = args.settings(environment)?;
+        // Before the rest is read: a later start must not pass for this one.
+        let stamp = store::address_stamp(&settings.data_dir);
         let in_use = store::is_in_use(&settings.data_dir);
         let known = store::known_address(&settings.data_dir).filter(|_| in_use);
         let given = args.url.as_ref().or(environment.get("PORTWAY_URL"));
@@ -82,7 +88,28 @@ impl Remote {
             None => None,
         };
         let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
-        Ok(Remote { base, token, http })
+        let is_home = given.is_none() && known.is_some();
+        let home = is_home.then(|| (settings.data_dir.clone(), stamp));
+        Ok(Remote {
+            base,
+            token,
+            http,
+            home,
+        })
+    }
+
+    /// Whether the data directory says where it is.
+    pub fn is_at_home(&self) -> bool {
+        self.home.is_some()
+    }
+
+    /// Where one that the directory named has ended, somebody else may answer
+    /// by now, and what is sent carries the token.
+    fn has_left(&self) -> bool {
+        let Some((directory, stamp)) = &self.home else {
+            return false;
+        };
+        store::address_stamp(directory) != *stamp || !store::is_in_use(directory)
     }
 
     /// Without a slash at its end.
@@ -174,6 +201,9 @@ impl Remote {
         let request = request
             .body(Full::new(body.into()))
             .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))?;
+        if self.has_left() {
+            return Err(Failure::unreachable(self.url(), "it has ended"));
+        }
         let sent = self.http.request(request).await;
         let response = sent.map_err(|error| self.unreachable(&error))?;
         match response.status() {
@@ -278,8 +308,8 @@ fn is_local(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn k7_the_kept_token_goes_to_our_own_portway_or_where_it_is_told() {
+    #[tokio::test]
+    async fn k7_the_kept_token_goes_to_our_own_portway_or_where_it_is_told() {
         let project = tempfile::tempdir().unwrap();
         let data = project.path().join("data");
         let remote = |url: Option<&str>| {
@@ -292,15 +322,28 @@ mod tests {
         };
         let store = store::JsonStore::open(&data).unwrap().store;
         store::admin_token(&data, None).unwrap();
-        let ours = "http://127.0.0.1:7999";
+        let somebody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        somebody.set_nonblocking(true).unwrap();
+        let ours = &format!("http://{}", somebody.local_addr().unwrap());
         store::tell_address(&data, ours).unwrap();
-        assert_eq!(remote(None).url(), ours);
+        let was = remote(None);
+        assert_eq!(was.url(), ours);
         assert!(remote(None).token().is_some());
         assert!(remote(Some("http://localhost:7998")).token().is_some());
         assert!(remote(Some("https://portway.example")).token().is_none());
 
         // Killed: somebody else may have the port by now.
         drop(store);
+        assert!(was.get("/healthz").await.is_err_and(|failure| {
+            matches!(failure, Failure::Unreachable { reason, .. } if reason == "it has ended")
+        }));
+        let came = somebody.accept();
+        assert!(came.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
+        assert_eq!(remote(None).url(), "http://127.0.0.1:7420");
+        assert!(remote(None).token().is_none());
+
+        // The next has the directory, and has not said yet where it is.
+        let _store = store::JsonStore::open(&data).unwrap().store;
         assert_eq!(remote(None).url(), "http://127.0.0.1:7420");
         assert!(remote(None).token().is_none());
     }

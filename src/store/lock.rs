@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::StoreErrorKind;
 use super::file::sync_directory;
+use super::whereabouts::forget_predecessor;
 
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -47,6 +48,7 @@ impl DirectoryLock {
             }
             Err(TryLockError::Error(error)) => return Err(fail(error)),
         }
+        forget_predecessor(directory).map_err(fail)?;
         file.set_len(0).map_err(fail)?;
         file.rewind().map_err(fail)?;
         writeln!(file, "{}", std::process::id()).map_err(fail)?;

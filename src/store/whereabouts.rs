@@ -29,6 +29,15 @@ pub fn address_stamp(directory: &Path) -> Option<(u64, SystemTime)> {
     Some((number, metadata.modified().ok()?))
 }
 
+/// For who has just taken the directory: where a predecessor that was killed
+/// said it was, somebody else may be by now, and keys would be sent there.
+pub(super) fn forget_predecessor(directory: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(directory.join(NAME)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Nobody is reached at `url` any more. A successor's word stays.
 pub fn forget_address(directory: &Path, url: &str) {
     if known_address(directory).is_some_and(|known| known == url) {
