@@ -109,7 +109,11 @@ impl Gate {
         headers: &Headers,
         body: &Bytes,
     ) -> Result<Response<Received>, Trouble> {
-        once(&self.current(), method, headers, body).await
+        let current = self.current();
+        match self.plan.fixed || self.is_there(&current) {
+            true => once(&current, method, headers, body).await,
+            false => Err(Trouble::Away(current.url.clone())),
+        }
     }
 
     /// Where it is; None while nobody is.
@@ -118,17 +122,18 @@ impl Gate {
         if self.plan.fixed && !away {
             return Some(current);
         }
-        if !away && current.stamp == store::address_stamp(&self.plan.directory) {
+        if !away && self.is_there(&current) {
             return Some(current);
         }
         let _turn = self.finding.lock().await;
         let current = self.current();
-        if current.stamp == store::address_stamp(&self.plan.directory) && !away {
+        if !away && self.is_there(&current) {
             return Some(current);
         }
-        // Without a holder the address may be anybody's by now, and what we
-        // send carries a key.
-        if !self.plan.fixed && !store::is_in_use(&self.plan.directory) {
+        // Nor is the usual address that of one which has not said its own yet.
+        let directory = &self.plan.directory;
+        let known = || store::known_address(directory).is_some();
+        if !self.plan.fixed && !(store::is_in_use(directory) && known()) {
             return None;
         }
         let target = self.plan.target().ok()?;
@@ -137,6 +142,13 @@ impl Gate {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         *current = target.clone();
         Some(target)
+    }
+
+    /// Whether it still is what the data directory names. Without a holder
+    /// the address may be anybody's by now, and what we send carries a key.
+    fn is_there(&self, target: &Target) -> bool {
+        let directory = &self.plan.directory;
+        target.stamp == store::address_stamp(directory) && store::is_in_use(directory)
     }
 
     /// Starts it again if it was one that nobody else would start.

@@ -98,6 +98,26 @@ async fn k5_requests_wait_for_a_gateway_that_is_away_but_not_for_ever() {
 }
 
 #[tokio::test]
+async fn k5_whoever_takes_the_port_of_a_killed_gateway_gets_no_key() {
+    let mut app = portway(&[]).await;
+    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    client.hello("2025-11-25", json!({})).await;
+    let port = app.url.rsplit(':').next().unwrap().to_owned();
+    app.signal(Signal::SIGKILL);
+    app.ended().await;
+    let somebody = std::net::TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+    somebody.set_nonblocking(true).unwrap();
+    let waiting = begin(&mut client, false, "echo", json!({"text": "a"})).await;
+    let other = begin(&mut client, true, "echo", json!({"text": "b"})).await;
+    let app = app.setup.start().await;
+    assert_eq!(text(&client.answer(waiting).await), "a");
+    assert_eq!(text(&client.answer(other).await), "b");
+    let came = somebody.accept();
+    assert!(came.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
+    drop(app);
+}
+
+#[tokio::test]
 async fn k5_a_session_that_is_unknown_is_opened_anew_unnoticed() {
     let app = portway(&[]).await;
     let mut client = Client::start(&app.setup, &["--server", "x"]);
