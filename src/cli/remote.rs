@@ -74,10 +74,7 @@ impl Remote {
         let given = args.url.as_ref().or(environment.get("PORTWAY_URL"));
         let text = given.or(known.as_ref()).cloned();
         let text = text.unwrap_or_else(|| reached(settings.listen));
-        let base = Url::parse(&text)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-            .ok_or_else(|| Failure::usage("--url: must be an http or https address"))?;
+        let base = base(&text)?;
         let token = match settings.admin_token {
             Some(token) => Some(token),
             // The token of this machine is nothing to send elsewhere, nor to
@@ -271,6 +268,23 @@ impl RemoteArgs {
     }
 }
 
+/// What stands in it is printed and written into files: no place for a
+/// password, which would not be sent either.
+fn base(text: &str) -> Result<Url, Failure> {
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| Failure::usage("--url: must be an http or https address"))?;
+    let bare = url.username().is_empty() && url.password().is_none();
+    match bare && url.query().is_none() && url.fragment().is_none() {
+        true => Ok(url),
+        false => Err(Failure::usage(
+            "--url: must be an address alone, without a user, a password or a query; \
+             the token is taken from PORTWAY_ADMIN_TOKEN",
+        )),
+    }
+}
+
 /// A name as it stands in a path.
 pub fn segment(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -307,6 +321,23 @@ fn is_local(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn k7_an_address_holds_no_secret() {
+        assert!(base("http://127.0.0.1:7420/at/a/path").is_ok());
+        for text in [
+            "http://u:s3cret@h",
+            "http://s3cret@h",
+            "http://h/?token=s3cret",
+            "http://h/#s3cret",
+            "file:///s3cret",
+            "s3cret",
+        ] {
+            let failure = base(text).unwrap_err();
+            assert!(matches!(failure, Failure::Usage(_)), "{text}");
+            assert!(!failure.to_string().contains("s3cret"), "{failure}");
+        }
+    }
 
     #[tokio::test]
     async fn k7_the_kept_token_goes_to_our_own_portway_or_where_it_is_told() {
