@@ -29,7 +29,8 @@ fn imported(place: &Place, args: &[&str], code: i32) -> (Value, String) {
 
 #[test]
 fn b8_claude_desktop_is_imported() {
-    let place = Place::new();
+    // The usual address may be that of a Portway beside the tests.
+    let place = Place::new().env("PORTWAY_LISTEN", "127.0.0.1:1");
     place.write(
         "home/.config/Claude/claude_desktop_config.json",
         include_str!("samples/claude_desktop_config.json"),
