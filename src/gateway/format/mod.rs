@@ -9,6 +9,7 @@ mod result;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod top;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};

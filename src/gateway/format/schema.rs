@@ -23,6 +23,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::arguments::pointed;
+use super::top::flat;
 
 /// How deep schemas are followed, and how many of them: references can make
 /// much of little.
@@ -38,8 +39,10 @@ const ABOUT: [&str; 7] = [
     "readOnly",
     "writeOnly",
 ];
-/// Characters of what is said in words.
-const NOTE: usize = 300;
+/// Bytes that an outcome may have more than its original, and names that are
+/// required at one place: what is beyond is left out, which allows more.
+const COPIED: usize = 1 << 20;
+pub(super) const REQUIRED: usize = 300;
 
 pub struct Parameters {
     pub schema: Map<String, Value>,
@@ -48,6 +51,7 @@ pub struct Parameters {
 }
 
 pub fn parameters(original: Option<&RawValue>) -> Parameters {
+    let size = original.map_or(0, |raw| raw.get().len());
     let original = original.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let original: Value = original.unwrap_or(Value::Null);
     let mut walk = Walk {
@@ -55,6 +59,7 @@ pub fn parameters(original: Option<&RawValue>) -> Parameters {
         within: Vec::new(),
         depth: 0,
         left: SCHEMAS,
+        room: size + COPIED,
     };
     let mut note = None;
     let schema = flat(walk.schema(&original), &mut note);
@@ -67,6 +72,8 @@ struct Walk<'a> {
     within: Vec<&'a str>,
     depth: usize,
     left: usize,
+    /// Bytes that may still be written.
+    room: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -78,7 +85,7 @@ impl<'a> Walk<'a> {
             };
         };
         if self.left == 0 || self.depth >= DEPTH {
-            return brief(schema);
+            return self.brief(schema);
         }
         self.left -= 1;
         self.depth += 1;
@@ -113,7 +120,8 @@ impl<'a> Walk<'a> {
             return Map::new();
         };
         if self.within.contains(&target) {
-            return found.as_object().map(brief).unwrap_or_default();
+            let found = found.as_object();
+            return found.map(|found| self.brief(found)).unwrap_or_default();
         }
         self.within.push(target);
         let out = self.schema(found);
@@ -132,7 +140,9 @@ impl<'a> Walk<'a> {
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(named)) => {
                 let mut each = Map::new();
                 for (name, schema) in named {
-                    each.insert(name.clone(), self.schema(schema).into());
+                    if self.fits(name.len()) {
+                        each.insert(name.clone(), self.schema(schema).into());
+                    }
                 }
                 each.into()
             }
@@ -161,12 +171,38 @@ impl<'a> Walk<'a> {
             ("additionalProperties" | "items" | "propertyNames", value) => {
                 self.schema(value).into()
             }
+            // Looked at before it is copied.
+            _ if !self.fits(keyword.len() + weight(value)) => return,
             _ => match plain(schema, keyword, value) {
                 Some(value) => value,
                 None => return,
             },
         };
         beside(out, keyword, spelled);
+    }
+
+    /// Whether so much may still be written; if so, it is taken as written.
+    fn fits(&mut self, bytes: usize) -> bool {
+        let left = self.room.checked_sub(bytes);
+        self.room = left.unwrap_or(self.room);
+        left.is_some()
+    }
+
+    /// What is left of a schema that is not followed any further.
+    fn brief(&mut self, schema: &Map<String, Value>) -> Map<String, Value> {
+        let mut out = Map::new();
+        if let Some(kind) = schema.get("type").and_then(types) {
+            out.insert("type".into(), kind);
+        }
+        if let Some(Value::String(text)) = schema.get("description")
+            && self.fits(text.len())
+        {
+            out.insert("description".into(), text.as_str().into());
+        }
+        if is_array(&out) {
+            out.insert("items".into(), json!({}));
+        }
+        out
     }
 
     fn each(&mut self, schemas: &'a [Value]) -> Value {
@@ -232,7 +268,7 @@ fn plain(schema: &Map<String, Value>, keyword: &str, value: &Value) -> Option<Va
             _,
         ) => None,
         ("type", value) => types(value),
-        ("required", Value::Array(names)) => {
+        ("required", Value::Array(names)) if names.len() <= REQUIRED => {
             let mut unique: Vec<&Value> = Vec::new();
             for name in names.iter().filter(|name| name.is_string()) {
                 if !unique.contains(&name) {
@@ -279,19 +315,20 @@ fn is_array(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// What is left of a schema that is not followed any further.
-fn brief(schema: &Map<String, Value>) -> Map<String, Value> {
-    let mut out = Map::new();
-    if let Some(kind) = schema.get("type").and_then(types) {
-        out.insert("type".into(), kind);
+/// What a value takes up when it is written, and hardly more: what is there
+/// only once always fits.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(each) => each.iter().map(weight).sum::<usize>() + each.len() + 2,
+        Value::Object(each) => {
+            let each = each
+                .iter()
+                .map(|(name, value)| name.len() + weight(value) + 4);
+            each.sum::<usize>() + 2
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
     }
-    if let Some(text @ Value::String(_)) = schema.get("description") {
-        out.insert("description".into(), text.clone());
-    }
-    if is_array(&out) {
-        out.insert("items".into(), json!({}));
-    }
-    out
 }
 
 /// `allOf` with one element is how older generators describe a reference.
@@ -307,143 +344,5 @@ fn only_one(schema: &mut Map<String, Value>) {
         for (keyword, value) in inner {
             schema.entry(keyword).or_insert(value);
         }
-    }
-}
-
-/// The top level: one object, whatever alternatives it had.
-fn flat(mut schema: Map<String, Value>, note: &mut Option<String>) -> Map<String, Value> {
-    for (keyword, all) in [("allOf", true), ("anyOf", false)] {
-        if let Some(Value::Array(variants)) = schema.remove(keyword) {
-            let variants = variants.into_iter().filter_map(|one| match one {
-                Value::Object(one) => Some(flat(one, note)),
-                _ => None,
-            });
-            let variants: Vec<_> = variants.collect();
-            match all {
-                true => add(&mut schema, variants),
-                false => overlay(&mut schema, variants, note),
-            }
-        }
-    }
-    for keyword in ["enum", "const", "not", "type"] {
-        schema.remove(keyword);
-    }
-    let properties = match schema.remove("properties") {
-        Some(Value::Object(properties)) => properties,
-        _ => Map::new(),
-    };
-    let mut out = Map::new();
-    out.insert("type".into(), "object".into());
-    out.insert("properties".into(), properties.into());
-    out.extend(schema);
-    out
-}
-
-/// All of them hold.
-fn add(schema: &mut Map<String, Value>, variants: Vec<Map<String, Value>>) {
-    for mut variant in variants {
-        for name in required(&variant) {
-            require(schema, name);
-        }
-        for (name, value) in take_properties(&mut variant) {
-            let properties = properties(schema);
-            properties.entry(name).or_insert(value);
-        }
-        variant.remove("required");
-        variant.remove("type");
-        variant.remove("additionalProperties");
-        for (keyword, value) in variant {
-            schema.entry(keyword).or_insert(value);
-        }
-    }
-}
-
-/// One of them holds.
-fn overlay(
-    schema: &mut Map<String, Value>,
-    variants: Vec<Map<String, Value>>,
-    note: &mut Option<String>,
-) {
-    let sets: Vec<Vec<String>> = variants.iter().map(required).collect();
-    if let Some((first, rest)) = sets.split_first() {
-        for name in first {
-            if rest.iter().all(|set| set.contains(name)) {
-                require(schema, name.clone());
-            }
-        }
-    }
-    *note = note.take().or_else(|| in_words(&sets));
-    for mut variant in variants {
-        for (name, value) in take_properties(&mut variant) {
-            either(properties(schema), name, value);
-        }
-    }
-}
-
-/// An argument that is one thing here and another there may be either.
-fn either(properties: &mut Map<String, Value>, name: String, value: Value) {
-    let Some(known) = properties.get_mut(&name) else {
-        properties.insert(name, value);
-        return;
-    };
-    if *known == value || value == json!({}) {
-        return;
-    }
-    match known {
-        Value::Object(map) if map.len() == 1 && map.contains_key("anyOf") => {
-            if let Some(Value::Array(each)) = map.get_mut("anyOf")
-                && !each.contains(&value)
-            {
-                each.push(value);
-            }
-        }
-        known => *known = json!({"anyOf": [known.take(), value]}),
-    }
-}
-
-fn in_words(sets: &[Vec<String>]) -> Option<String> {
-    let differ = sets.iter().any(|set| set != &sets[0]);
-    if !differ {
-        return None;
-    }
-    let sets = sets.iter().map(|set| match set.as_slice() {
-        [] => "none of these".to_owned(),
-        set => set.join(" and "),
-    });
-    let mut sets: Vec<String> = sets.collect();
-    sets.dedup();
-    let text = format!("Needs one of: {}.", sets.join("; "));
-    (text.chars().count() <= NOTE).then_some(text)
-}
-
-fn required(schema: &Map<String, Value>) -> Vec<String> {
-    let names = schema.get("required").and_then(Value::as_array);
-    let names = names.into_iter().flatten().filter_map(Value::as_str);
-    names.map(str::to_owned).collect()
-}
-
-fn require(schema: &mut Map<String, Value>, name: String) {
-    let names = schema.entry("required").or_insert_with(|| json!([]));
-    if let Value::Array(names) = names
-        && !names.iter().any(|known| *known == name)
-    {
-        names.push(name.into());
-    }
-}
-
-/// Its own, to be added to. What is added to must not forbid the additions.
-fn properties(schema: &mut Map<String, Value>) -> &mut Map<String, Value> {
-    schema.remove("additionalProperties");
-    let properties = schema.entry("properties").or_insert_with(|| json!({}));
-    if !properties.is_object() {
-        *properties = json!({});
-    }
-    properties.as_object_mut().expect("made an object above")
-}
-
-fn take_properties(schema: &mut Map<String, Value>) -> Map<String, Value> {
-    match schema.remove("properties") {
-        Some(Value::Object(properties)) => properties,
-        _ => Map::new(),
     }
 }

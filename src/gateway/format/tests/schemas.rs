@@ -191,3 +191,35 @@ fn d10_arguments_that_anthropic_cannot_name_have_another_name_there() {
     let properties = &openai["function"]["parameters"]["properties"];
     assert!(properties.get("路径").is_some());
 }
+
+/// A little that is referred to often would be a lot.
+#[test]
+fn d10_what_a_server_lists_does_not_grow_without_bound() {
+    let long = "x".repeat(20_000);
+    let names: Vec<String> = (0..20_000).map(|n| format!("n{n}")).collect();
+    let refs = |to: &str, count: usize| -> Map<String, Value> {
+        let one = |n| (format!("p{n}"), json!({"$ref": format!("#/$defs/{to}")}));
+        (0..count).map(one).collect()
+    };
+    let same = |to: &str| vec![json!({"$ref": format!("#/$defs/{to}")}); 3000];
+    let defs = json!({
+        "text": {"type": "string", "description": long, "enum": [long]},
+        "key": {"type": "object", "properties": {long.clone(): {"type": "string"}}},
+        "loop": {"type": "object", "description": long,
+            "properties": {"a": {"$ref": "#/$defs/loop"}, "b": {"$ref": "#/$defs/loop"}}},
+        "needs": {"type": "object", "required": names},
+    });
+    for schema in [
+        json!({"$defs": defs, "properties": refs("text", 3000)}),
+        json!({"$defs": defs, "properties": refs("key", 3000)}),
+        json!({"$defs": defs, "properties": refs("loop", 1000)}),
+        json!({"$defs": defs, "anyOf": same("needs")}),
+        json!({"$defs": defs, "allOf": same("needs")}),
+        json!({"type": "object", "required": names}),
+    ] {
+        let began = std::time::Instant::now();
+        let written = spelled(&schema).to_string().len();
+        assert!(written < 4 << 20, "{written} bytes");
+        assert!(began.elapsed() < std::time::Duration::from_secs(20));
+    }
+}
