@@ -25,6 +25,8 @@ use crate::upstream::printable;
 
 /// The table waits so long for slow servers.
 const TABLE_WAIT: Duration = Duration::from_secs(20);
+/// The way to the console waits only so long.
+const LINKS_WAIT: Duration = Duration::from_secs(3);
 const TABLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Characters of an error in the table; the API has it whole.
@@ -181,6 +183,12 @@ fn say(text: &str) {
     let _ = stdout.flush();
 }
 
+/// Whoever started us may have read the first line and no more: then this
+/// waits for ever, and nothing may wait for it.
+fn aside(text: String) {
+    std::thread::spawn(move || say(&text));
+}
+
 fn stop_on_signal(stop: CancellationToken) -> anyhow::Result<()> {
     let mut term = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -216,21 +224,25 @@ impl Greeting {
     /// Once the servers have settled: what runs, and where to go from here.
     async fn tell(&self, registry: &Arc<Registry>, fleet: &Fleet, token: &str) {
         let mut snapshots = fleet.watch();
-        let settled = async {
+        let mut settled = std::pin::pin!(async {
             while app::unsettled(registry, fleet) > 0 && snapshots.changed().await.is_ok() {
                 // Not once for each of a thousand servers.
                 tokio::time::sleep(TABLE_PAUSE).await;
             }
-        };
-        let _ = tokio::time::timeout(TABLE_WAIT, settled).await;
-        let text = self.text(registry, fleet, token);
-        // Whoever started us may have read the first line and no more: then
-        // this waits for ever, and nothing may wait for it.
-        std::thread::spawn(move || say(&text));
+        });
+        let soon = tokio::time::timeout(LINKS_WAIT, settled.as_mut()).await;
+        let links = self.links(token);
+        if soon.is_err() {
+            // A slow server is no reason to keep the console from anybody.
+            aside(format!("\n{links}"));
+            let _ = tokio::time::timeout(TABLE_WAIT, settled).await;
+        }
+        let table = format!("\n{}\n", table(registry, fleet));
+        aside(if soon.is_ok() { table + &links } else { table });
     }
 
-    fn text(&self, registry: &Registry, fleet: &Fleet, token: &str) -> String {
-        let mut text = format!("\n{}\n", table(registry, fleet));
+    fn links(&self, token: &str) -> String {
+        let mut text = String::new();
         let url = format!("http://{}", self.address);
         // A token on a terminal is for the person there; in a file or a
         // journal it would lie around.

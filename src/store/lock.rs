@@ -98,7 +98,7 @@ fn lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-/// Makes the directory, closed to everyone else. One that is there already
+/// Makes the directory, closed to everyone else and to git. One that is there already
 /// is left as it is: it may hold more than ours.
 pub(super) fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     if directory.is_dir() {
@@ -112,9 +112,12 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        other => other.and_then(|()| sync_directory(directory)).map_err(fail),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made.map_err(fail)?,
     }
+    // It stands in somebody's project and holds our keys.
+    std::fs::write(directory.join(".gitignore"), "*\n").map_err(fail)?;
+    sync_directory(directory).map_err(fail)
 }
 
 /// A file made by these options is its owner's alone, whatever the umask.
@@ -127,6 +130,19 @@ pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn k3_a_directory_of_ours_is_nothing_for_git() {
+        let project = tempfile::tempdir().unwrap();
+        let data = project.path().join("data");
+        make_directory(&data).unwrap();
+        let ignored = data.join(".gitignore");
+        assert_eq!(std::fs::read_to_string(&ignored).unwrap(), "*\n");
+        // One that was there is left as it is.
+        std::fs::remove_file(&ignored).unwrap();
+        make_directory(&data).unwrap();
+        assert!(!ignored.exists());
+    }
 
     #[test]
     fn f6_a_lock_given_up_is_free_whoever_still_has_the_file_open() {
