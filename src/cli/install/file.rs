@@ -31,7 +31,10 @@ pub struct ClientFile {
 /// What is to become of it.
 pub enum Next<'t> {
     Text(&'t str),
-    Gone,
+    /// Nothing is left in it; `ours` if all of it was.
+    Gone {
+        ours: bool,
+    },
 }
 
 /// Whether it happened.
@@ -86,9 +89,8 @@ impl ClientFile {
             std::fs::create_dir_all(directory).map_err(|error| fail(&error))?;
         }
         let backup = match next {
-            // Nothing in it was anybody's but ours.
-            Next::Gone => None,
-            Next::Text(_) => self.keep_aside()?,
+            Next::Gone { ours: true } => None,
+            Next::Gone { ours: false } | Next::Text(_) => self.keep_aside()?,
         };
         if private && self.found.is_some() {
             // Before the secret is there, not after.
@@ -101,7 +103,7 @@ impl ClientFile {
         };
         let replaced = match next {
             Next::Text(text) => store::replace(&self.path, seen, text.as_bytes(), mode),
-            Next::Gone => self.remove(),
+            Next::Gone { .. } => self.remove(),
         };
         match replaced {
             Ok(()) => {

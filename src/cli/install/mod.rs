@@ -197,18 +197,24 @@ fn take_out(
             Pruned::Text(text) => Next::Text(text),
             // A link is the person's own.
             Pruned::Nothing if path.is_symlink() => Next::Text("{}\n"),
-            Pruned::Nothing => Next::Gone,
+            Pruned::Nothing => Next::Gone {
+                ours: reason.is_none(),
+            },
         };
         if args.dry_run {
             say(&match next {
-                Next::Gone => format!("{} would be removed: nothing else is in it", path.display()),
+                Next::Gone { .. } => {
+                    format!("{} would be removed: nothing else is in it", path.display())
+                }
                 Next::Text(_) => format!("{name:?} would be taken out of {}", path.display()),
             });
             return Ok(ExitCode::SUCCESS);
         }
         if let Outcome::Done { backup } = file.replace(&next, false)? {
             let mut text = match next {
-                Next::Gone => format!("{} is removed: nothing else was in it.", path.display()),
+                Next::Gone { .. } => {
+                    format!("{} is removed: nothing else was in it.", path.display())
+                }
                 Next::Text(_) => format!("{name:?} is out of {}.", path.display()),
             };
             text += &backup_note(backup.as_deref());

@@ -255,6 +255,23 @@ fn b8_what_a_person_has_edited_stays_until_it_is_forced() {
 }
 
 #[test]
+fn b8_what_is_forced_out_is_kept_aside_even_if_nothing_is_left() {
+    for whose in [
+        r#"{"mcpServers": {"portway": {"command": "other", "env": {"A": "b"}}}}"#,
+        r#"{"mcpServers": {"portway": {"url": "http://h/mcp", "timeout": 5}}}"#,
+    ] {
+        let place = Place::new();
+        let file = place.write("home/.cursor/mcp.json", whose);
+        place.run(&["uninstall", "cursor", "--force"]).ok();
+        assert!(!file.exists());
+        let [backup] = &place.list("home/.cursor")[..] else {
+            panic!("{:?}", place.list("home/.cursor"));
+        };
+        assert_eq!(place.read(&format!("home/.cursor/{backup}")), whose);
+    }
+}
+
+#[test]
 fn b8_a_new_address_replaces_the_old_one() {
     for (client, file, _) in CLIENTS
         .iter()
