@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::Args;
 
 use super::BAD_USE;
+use super::out::safe;
 use crate::config::Problem;
 use crate::registry::{Files, Loaded, Plan};
 use crate::upstream::printable;
@@ -106,7 +107,7 @@ fn run_check(
         }
     }
     if args.json {
-        let text = serde_json::to_string_pretty(&reports)?;
+        let text = safe(&serde_json::to_string_pretty(&reports)?);
         return Ok((text + "\n", faults == 0));
     }
     let files = paths.len();
@@ -147,7 +148,7 @@ fn run_plan(
     let path = source.to_string();
     let good = plan.problems.iter().all(|fault| fault.file != path);
     if args.json {
-        return Ok((serde_json::to_string_pretty(&plan)? + "\n", good));
+        return Ok((safe(&serde_json::to_string_pretty(&plan)?) + "\n", good));
     }
     let mut text = String::new();
     for (sign, names) in [

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use super::failure::{self, Failure};
 use super::finding::{Finding, Mark, Style, counted};
+use super::out::safe;
 use super::remote::RemoteArgs;
 use crate::config::settings::{Settings, VARIABLES};
 
@@ -128,7 +129,7 @@ fn as_json(sections: &[Section], ok: bool) -> String {
         "version": env!("CARGO_PKG_VERSION"),
         "findings": findings,
     });
-    format!("{report:#}\n")
+    safe(&format!("{report:#}\n"))
 }
 
 fn as_text(sections: &[Section], style: Style) -> String {

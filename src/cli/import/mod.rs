@@ -10,6 +10,7 @@ use clap::{ArgGroup, Args};
 
 use super::clients::{self, Places};
 use super::failure::{self, Failure};
+use super::out::safe;
 use super::remote::{Remote, RemoteArgs};
 use crate::config::import::{self, Around, Client, Found, Parsed};
 use crate::upstream::printable;
@@ -81,7 +82,8 @@ async fn run(
     let preview = Preview::new(read, &wishes, &target, remote.url())?;
     let mut out = std::io::stdout();
     if args.json {
-        let _ = writeln!(out, "{:#}", preview.json(!args.dry_run));
+        let json = format!("{:#}", preview.json(!args.dry_run));
+        let _ = writeln!(out, "{}", safe(&json));
     } else {
         let _ = write!(out, "{}", preview.table());
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::advice::Advice;
 use crate::cli::finding::{Finding, Mark, Style, counted};
+use crate::cli::out::safe;
 use crate::config::Redactor;
 use crate::upstream::printable;
 
@@ -123,7 +124,7 @@ impl Report {
             "settings": self.advice.fragment(),
             "reasons": self.advice.reasons(),
         });
-        format!("{report:#}\n")
+        safe(&format!("{report:#}\n"))
     }
 
     pub fn as_text(&self, style: Style) -> String {

@@ -204,3 +204,22 @@ async fn b8_with_a_database_the_running_portway_gets_them() {
         .exits(3)
         .says("no Portway answers");
 }
+
+#[test]
+fn b8_no_name_in_a_file_steers_the_terminal() {
+    let place = Place::new();
+    let odd = "a\u{9b}31m\u{202e}b";
+    let file = json!({"mcpServers": {odd: {"command": "x"}}});
+    let file = place.write("cursor.json", file.to_string());
+    let file = file.to_str().unwrap();
+    for json in [&[][..], &["--json"]] {
+        let import = ["import", file, "--as", "cursor", "--dry-run"];
+        let ran = place.run(&[&import[..], json].concat());
+        assert_eq!(ran.code, 1);
+        assert!(!ran.out.contains(['\u{9b}', '\u{202e}']), "{}", ran.out);
+        if !json.is_empty() {
+            let said: Value = serde_json::from_str(&ran.out).unwrap();
+            assert_eq!(said["servers"][0]["name"], odd);
+        }
+    }
+}
