@@ -132,8 +132,8 @@ impl Gate {
         }
         // Nor is the usual address that of one which has not said its own yet.
         let directory = &self.plan.directory;
-        let known = || store::known_address(directory).is_some();
-        if !self.plan.fixed && !(store::is_in_use(directory) && known()) {
+        let named = store::is_in_use(directory) && store::known_address(directory).is_some();
+        if !self.plan.fixed && !named {
             return None;
         }
         let target = self.plan.target().ok()?;
