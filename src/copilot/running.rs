@@ -167,7 +167,9 @@ impl Running {
     async fn listen(&self, news: &Notify) -> Result<(), SourceError> {
         let mut url = self.address(&["events"], None);
         url.set_query(None);
-        let answer = self.ask(Request::get(url.as_str()), None).await?;
+        let asked = self.ask(Request::get(url.as_str()), None);
+        let asked = tokio::time::timeout(QUIET, asked).await;
+        let answer = asked.map_err(|_| SourceError::Silent(QUIET))??;
         let mut body = answer.into_body();
         let mut events = Decoder::new(LARGEST_EVENT);
         while let Ok(Some(frame)) = tokio::time::timeout(QUIET, body.frame()).await {
