@@ -118,7 +118,7 @@ async fn run(args: &MigrateArgs, settings: &Settings) -> anyhow::Result<String> 
     };
     if args.json {
         let report = serde_json::json!({"dry_run": args.dry_run, "migrated": rows});
-        return Ok(serde_json::to_string_pretty(&report)? + "\n");
+        return Ok(super::out::safe(&serde_json::to_string_pretty(&report)?) + "\n");
     }
     Ok(table(&rows, args.dry_run))
 }
