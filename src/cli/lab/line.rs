@@ -12,6 +12,7 @@ use crate::wire::{self, Era};
 
 /// Kept of what nobody asked for; a flood costs no more.
 const NOTES: usize = 4096;
+const BYTES: usize = 16 << 20;
 const ODD: usize = 32;
 
 pub struct Question {
@@ -101,15 +102,30 @@ pub struct Log {
     pub foreign: Vec<Value>,
     /// Ids that were answered more than once.
     pub twice: Vec<Value>,
+    /// Of all notes and requests.
+    bytes: usize,
 }
 
 impl Log {
     pub fn note(&mut self, message: &Value) {
-        push(&mut self.notes, NOTES, Note::of(message));
+        if self.has_room(message) {
+            push(&mut self.notes, NOTES, Note::of(message));
+        }
     }
 
     pub fn ask(&mut self, message: &Value) {
-        push(&mut self.asks, NOTES, Note::of(message));
+        if self.has_room(message) {
+            push(&mut self.asks, NOTES, Note::of(message));
+        }
+    }
+
+    /// A few large ones can be a flood too.
+    fn has_room(&mut self, message: &Value) -> bool {
+        let bytes = self.bytes.saturating_add(message.to_string().len());
+        if bytes <= BYTES {
+            self.bytes = bytes;
+        }
+        bytes <= BYTES
     }
 
     pub fn stray(&mut self, id: &Value) {
@@ -293,4 +309,22 @@ pub fn client_info() -> Value {
 /// All that Portway can pass on: a server that would ask shall do so here.
 pub fn abilities() -> Value {
     serde_json::from_str(crate::gateway::everything().get()).unwrap_or_else(|_| json!({}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k7_a_flood_of_large_notes_costs_no_more_than_one_of_small_ones() {
+        let mut log = Log::default();
+        let large = json!({"method": "a", "params": {"text": "x".repeat(BYTES / 4)}});
+        for _ in 0..3 {
+            log.note(&large);
+            log.ask(&large);
+        }
+        assert_eq!(log.notes.len() + log.asks.len(), 3);
+        log.note(&json!({"method": "b"}));
+        assert!(log.heard("b"));
+    }
 }
