@@ -86,20 +86,42 @@ pub(super) fn check_unexpanded_url(text: &str) -> Result<(), String> {
 }
 
 /// The known word a mistyped one was meant to be.
-pub(super) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let word = word.to_ascii_lowercase();
+fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     known
-        .map(|candidate| (distance(&word, &candidate.to_ascii_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 5)
+        .filter_map(|candidate| Some((mistyped(word, candidate)?, candidate)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
+
+/// How far a word is from one that it may have been meant to be; `None` if it
+/// is too far.
+pub fn mistyped(word: &str, known: &str) -> Option<usize> {
+    let most = 1 + known.len() / 5;
+    // Cheap, and true of nearly all where there are many.
+    let lengths = word.chars().take(COMPARED).count();
+    if lengths.abs_diff(known.chars().count()) > most {
+        return None;
+    }
+    let distance = distance(&word.to_ascii_lowercase(), &known.to_ascii_lowercase());
+    (distance <= most).then_some(distance)
+}
+
+/// What is said of a field that is not among those that are known.
+pub fn unknown_field<'w>(name: &str, known: impl Iterator<Item = &'w str>) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("is not a known field; did you mean {near:?}?"),
+        None => "is not a known field; remove it".to_owned(),
+    }
+}
+
+/// Characters of a word that are compared.
+const COMPARED: usize = 64;
 
 /// Levenshtein's.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().take(64).enumerate() {
+    for (i, from) in a.chars().take(COMPARED).enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
         for (j, to) in b.iter().enumerate() {

@@ -9,7 +9,7 @@ use jsonc_parser::common::Ranged;
 
 use super::check::{
     check_env_name, check_env_value, check_header_name, check_header_value, check_unexpanded_url,
-    nearest,
+    unknown_field,
 };
 use super::fields::{Fields, quoted};
 use super::problem::Problem;
@@ -108,13 +108,7 @@ pub(super) fn unknown_fields(object: &Object<'_>, also_known: &[&'static str]) -
     let names = object.properties.iter().map(|member| member.name.as_str());
     names
         .filter(|name| known().all(|known| known != *name))
-        .map(|name| match nearest(name, known()) {
-            Some(near) => Problem::new(
-                name,
-                format!("is not a known field; did you mean {near:?}?"),
-            ),
-            None => Problem::new(name, "is not a known field; remove it"),
-        })
+        .map(|name| Problem::new(name, unknown_field(name, known())))
         .collect()
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
-use super::check::nearest;
+use super::check::unknown_field;
 use super::fields::{Fields, quoted};
 use super::problem::Problem;
 use super::tree::{self, Places, kind_of, repeated};
@@ -218,10 +218,7 @@ fn unknown(fields: &mut Fields<'_, '_>, known: &[&'static str]) {
         if known.contains(&name) {
             continue;
         }
-        let message = match nearest(name, known.iter().copied()) {
-            Some(near) => format!("is not a known field; did you mean {near:?}?"),
-            None => "is not a known field; remove it".to_owned(),
-        };
+        let message = unknown_field(name, known.iter().copied());
         fields.problem_at(name, message, member.start());
     }
 }
