@@ -4,6 +4,7 @@
 //! bound one of its tools; nobody else gets it into a view.
 
 mod act;
+mod arguments;
 mod search;
 mod tools;
 

@@ -2,10 +2,10 @@
 //! function that REST calls too, and says the outcome twice, as structure and
 //! as text.
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::arguments::Given;
 use super::search::Search;
 use super::tools::Tool;
 use super::{Answer, Control};
@@ -27,8 +27,6 @@ use crate::wire::object::{self, is_null, member};
 /// Why a tool did not do it. The text is for a model to read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
-    #[error("arguments: {0}")]
-    Arguments(#[from] serde_json::Error),
     #[error("{}", listed(.0))]
     Problems(Vec<Problem>),
     #[error("{}", discreet(.0))]
@@ -68,30 +66,8 @@ fn discreet(error: &RegistryError) -> String {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Named {
-    server: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Changed {
-    server: String,
-    changes: Box<RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LogsOf {
-    server: String,
-    from: Option<u64>,
-    limit: Option<usize>,
-}
+/// What says which server is meant.
+const WHICH: [&str; 2] = ["server", "name"];
 
 #[derive(Serialize)]
 struct Listed {
@@ -130,23 +106,24 @@ impl Control {
         let servers = &self.servers;
         match tool {
             Tool::ListServers => {
-                let Nothing {} = read(arguments)?;
+                Given::read(arguments, &[])?;
                 let servers = servers.list();
                 said(&Listed { servers })
             }
             Tool::GetServer => {
-                let Named { server } = read(arguments)?;
+                let server = Given::read(arguments, &WHICH)?.server()?;
                 said(&servers.show(&server)?.record)
             }
             Tool::AddServer => said(&servers.create(arguments.get().as_bytes()).await?.record),
             Tool::UpdateServer => {
-                let Changed { server, changes } = read(arguments)?;
+                let given = Given::read(arguments, &["server", "name", "changes"])?;
+                let (server, changes) = (given.server()?, given.needed("changes")?);
                 let read = |current: &_| merge_patch(current, changes.get().as_bytes());
                 let updated = servers.update(&server, Basis::Newest, read).await?;
                 said(&updated.record)
             }
             Tool::RemoveServer => {
-                let Named { server } = read(arguments)?;
+                let server = Given::read(arguments, &WHICH)?.server()?;
                 let gone = servers.remove(&server).await?;
                 said(&Removed {
                     removed: gone.name.to_string(),
@@ -154,29 +131,30 @@ impl Control {
                 })
             }
             Tool::StartServer => {
-                let Named { server } = read(arguments)?;
+                let server = Given::read(arguments, &WHICH)?.server()?;
                 said(&servers.start(&server).await?)
             }
             Tool::StopServer => {
-                let Named { server } = read(arguments)?;
+                let server = Given::read(arguments, &WHICH)?.server()?;
                 said(&servers.stop(&server).await?)
             }
             Tool::RestartServer => {
-                let Named { server } = read(arguments)?;
+                let server = Given::read(arguments, &WHICH)?.server()?;
                 said(&servers.restart(&server).await?)
             }
             Tool::ServerLogs => {
-                let LogsOf {
-                    server,
-                    from,
-                    limit,
-                } = read(arguments)?;
-                let lines = servers.logs(&server, from, limit)?;
+                let given = Given::read(arguments, &["server", "name", "from", "limit"])?;
+                let limit = given.amount("limit")?;
+                let lines = servers.logs(&given.server()?, given.count("from")?, limit)?;
                 said(&Lines { lines })
             }
             Tool::ListTools => {
-                let search: Search = read(arguments)?;
-                said(&self.search(search)?)
+                let given = Given::read(arguments, &["search", "server", "name", "limit"])?;
+                said(&self.search(Search {
+                    search: given.text("search")?,
+                    server: given.maybe_server()?,
+                    limit: given.amount("limit")?,
+                })?)
             }
         }
     }
@@ -197,10 +175,6 @@ impl Control {
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: &RawValue) -> Result<T, Refusal> {
-    Ok(serde_json::from_str(arguments.get())?)
-}
-
 fn said(outcome: &impl Serialize) -> Result<Box<RawValue>, Refusal> {
-    Ok(to_raw_value(outcome)?)
+    Ok(to_raw_value(outcome).expect("plain data serialises into memory"))
 }

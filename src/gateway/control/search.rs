@@ -14,12 +14,10 @@ use crate::wire::invisible::without_tags;
 const SHOWN: usize = 100;
 pub(super) const MOST_SHOWN: usize = 1000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Search {
-    search: Option<String>,
-    server: Option<String>,
-    limit: Option<usize>,
+    pub search: Option<String>,
+    pub server: Option<String>,
+    pub limit: Option<usize>,
 }
 
 #[derive(Serialize)]

@@ -158,27 +158,32 @@ impl Tool {
 
     fn input(self) -> Value {
         let server = json!({"type": "string", "description": "The server's name or id."});
+        let name = json!({"type": "string",
+            "description": "The same as server; one of the two is enough."});
+        // No alternatives at the root, which models' APIs refuse: that one of
+        // them is needed is told to who gives neither.
+        let which = [("server", &server), ("name", &name)];
         match self {
             Tool::ListServers => object(&[], &[]),
             Tool::AddServer => request::argument(),
             Tool::UpdateServer => {
                 let mut changes = request::argument_change();
                 changes["description"] = "The fields to change. A null takes a field away.".into();
-                object(&[("server", &server), ("changes", &changes)], &[])
+                object(&[("changes", &changes)], &which)
             }
             Tool::GetServer
             | Tool::RemoveServer
             | Tool::StartServer
             | Tool::StopServer
-            | Tool::RestartServer => object(&[("server", &server)], &[]),
+            | Tool::RestartServer => object(&[], &which),
             Tool::ServerLogs => {
                 let from = json!({"type": "integer", "minimum": 0,
                     "description": "The number (seq) of the first line wanted."});
                 let limit = json!({"type": "integer", "minimum": 0, "default": 200,
                     "description": "The most lines wanted; the newest are kept."});
                 object(
-                    &[("server", &server)],
-                    &[("from", &from), ("limit", &limit)],
+                    &[],
+                    &[&which[..], &[("from", &from), ("limit", &limit)]].concat(),
                 )
             }
             Tool::ListTools => {
@@ -186,7 +191,7 @@ impl Tool {
                     "description": "Words to look for, in any order; upper and lower case are the same."});
                 let limit = json!({"type": "integer", "minimum": 0, "maximum": MOST_SHOWN,
                     "default": 100, "description": "The most tools wanted; total says how many there are."});
-                let all = [("search", &search), ("server", &server), ("limit", &limit)];
+                let all = [&which[..], &[("search", &search), ("limit", &limit)]].concat();
                 object(&[], &all)
             }
         }

@@ -169,9 +169,11 @@ async fn d9_tools_are_found_by_words_and_logs_are_read() {
     let ours = admin.did(&own("list_tools"), ours).await;
     assert_eq!(ours["tools"][0]["name"], own("remove_server"));
 
-    let logs = admin
-        .did(&own("server_logs"), json!({"server": "one"}))
-        .await;
+    // `name` says it as well.
+    let named = json!({"name": "one", "server": "one"});
+    let logs = admin.did(&own("server_logs"), named).await;
+    let shown = admin.did(&own("get_server"), json!({"name": "one"})).await;
+    assert_eq!(shown["name"], "one");
     let path = "/api/mcp/servers/one/logs";
     assert_eq!(logs["lines"], app.get(path).await.expect(200));
 }
@@ -195,9 +197,38 @@ async fn d9_what_cannot_be_done_is_said_so_that_a_model_can_mend_it() {
                 assert!(text.contains(part), "{text}");
             }
             for (name, arguments, part) in [
-                ("get_server", json!({}), "missing field `server`"),
-                ("get_server", json!({"server": 1}), "expected a string"),
-                ("list_servers", json!({"all": true}), "unknown field `all`"),
+                ("get_server", json!({}), "server: is missing"),
+                (
+                    "get_server",
+                    json!({"server": 1}),
+                    "server: must be a string",
+                ),
+                ("get_server", json!({"name": "no"}), "no server is called"),
+                (
+                    "stop_server",
+                    json!({"server": "a", "name": "b"}),
+                    "name: is another server than `server`",
+                ),
+                (
+                    "list_servers",
+                    json!({"all": true}),
+                    "all: is not a known field; remove it",
+                ),
+                (
+                    "restart_server",
+                    json!({"sever": "one"}),
+                    "sever: is not a known field; did you mean \"server\"?",
+                ),
+                (
+                    "update_server",
+                    json!({"name": "no"}),
+                    "changes: is missing",
+                ),
+                (
+                    "server_logs",
+                    json!({"name": "no", "limit": -1}),
+                    "limit: must be a whole number",
+                ),
                 (
                     "stop_server",
                     json!({"server": "no"}),
@@ -271,6 +302,7 @@ async fn d9_answers_fit_the_schemas_they_are_listed_with() {
         \x20   V.check_schema(tool['inputSchema'])\n\
         \x20   V.check_schema(tool['outputSchema'])\n\
         \x20   assert tool['inputSchema']['additionalProperties'] is False\n\
+        \x20   assert not {'anyOf', 'oneOf', 'allOf'} & set(tool['inputSchema'])\n\
         \x20   assert not V(tool['inputSchema']).is_valid({'surely': 'unknown'})\n\
         for case in seen['cases']:\n\
         \x20   V(tools[case['tool']]['inputSchema']).validate(case['arguments'])\n\
