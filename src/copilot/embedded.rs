@@ -111,9 +111,8 @@ impl Source for Embedded {
         let call = self
             .gateway
             .call_tool(&caller, name, Format::Copilot, &arguments);
-        let Some(called) = call.await else {
-            return Err(SourceError::NotFound(format!("there is no tool {name:?}")));
-        };
+        let called = call.await;
+        let called = called.unwrap_or_else(|| self.gateway.no_tool(&caller, name));
         let answer = format::answer(Format::Copilot, called.outcome(), None);
         read(answer.as_ref())
     }

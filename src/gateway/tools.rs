@@ -16,6 +16,9 @@ use crate::wire::{Era, MODERN};
 /// Bytes of what a server says beside an error's message that are passed on.
 const DETAILS: usize = 4096;
 
+/// Names that are held out to who calls a tool that is not there.
+const NEAR: usize = 3;
+
 /// How a call ended.
 #[derive(Debug)]
 pub enum Called {
@@ -68,6 +71,16 @@ impl Gateway {
             None => return missing(caller, &view, name).map(Called::Failed),
         };
         Some(Called::Failed(invalid(visible, why)))
+    }
+
+    /// What a model is told that calls a tool which is not there.
+    pub fn no_tool(&self, caller: &Caller, name: &str) -> Called {
+        let near = self.view(caller).near(name, NEAR);
+        let hint = match near.is_empty() {
+            true => String::new(),
+            false => format!("; did you mean {}?", near.join(", ")),
+        };
+        Called::Failed(format!("there is no tool {name:?}{hint}"))
     }
 
     async fn called(&self, caller: &Caller, name: &str, arguments: &RawValue) -> Called {

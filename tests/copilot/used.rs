@@ -178,8 +178,13 @@ async fn d8_a_wrong_address_key_or_filter_is_an_error_to_branch_on() {
         .unwrap_err();
     assert!(error.to_string().contains("nobody"), "{error}");
     let result = portway.call(None, "mcp_fs_nothing", &json!({})).await;
-    let error = result.unwrap_err();
-    assert!(matches!(error, SourceError::NotFound(_)), "{error}");
+    let result = result.unwrap();
+    assert_eq!(result.result_type, "failure");
+    let said = &result.text_result_for_llm;
+    assert!(
+        said.contains("there is no tool \"mcp_fs_nothing\""),
+        "{said}"
+    );
     assert_eq!(app.stop().await, Some(0));
     let error = copilot::tools(&portway, &options)
         .await

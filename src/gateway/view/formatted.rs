@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::{Target, View};
+use crate::config::mistyped;
 use crate::fleet::catalog::Kind;
 use crate::gateway::format::{self, Format, Shown};
 use crate::gateway::naming;
@@ -62,6 +63,21 @@ impl View {
             all.find(|(_, target)| *target.server == *server && target.name == own)
         });
         found.map(|(name, target)| (name.as_str(), target))
+    }
+
+    /// The tools that a name may have been meant for, as a vendor's API was
+    /// told them, the likeliest first: it is mistyped, or the end of theirs.
+    pub fn near(&self, name: &str, most: usize) -> Vec<String> {
+        let likely = |known: &String| {
+            let known = naming::fitted(known, naming::is_allowed).into_owned();
+            let before = known.strip_suffix(name);
+            let is_end = before.is_some_and(|before| before.ends_with('_'));
+            let far = if is_end { 0 } else { mistyped(name, &known)? };
+            Some((far, known))
+        };
+        let mut near: Vec<(usize, String)> = self.tools.keys().filter_map(likely).collect();
+        near.sort_unstable();
+        near.into_iter().take(most).map(|(_, name)| name).collect()
     }
 
     /// The schema that a tool's arguments must meet.
