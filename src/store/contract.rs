@@ -175,6 +175,8 @@ pub trait Store: Send + Sync {
     async fn ask(&self, key: &KeyDigest) -> Result<Option<Arc<Grant>>, StoreError>;
     /// The grant of an entry that is open, from memory.
     fn grant_of(&self, entry: EntryId) -> Option<Arc<Grant>>;
+    /// The grants of all open entries of a name, from memory, by number.
+    fn grants_named(&self, name: &str) -> Vec<Arc<Grant>>;
 
     /// What changes from now on. Who falls behind must take it as
     /// [`StoreChange::Everything`].

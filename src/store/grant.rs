@@ -193,6 +193,15 @@ impl Directory {
         inner.by_entry.get(&entry).cloned()
     }
 
+    /// By number: names are not unique.
+    pub fn named(&self, name: &str) -> Vec<Arc<Grant>> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let named = inner.by_entry.values().filter(|grant| *grant.name == *name);
+        let mut named: Vec<_> = named.cloned().collect();
+        named.sort_unstable_by_key(|grant| grant.entry.0);
+        named
+    }
+
     pub fn all(&self) -> Vec<Arc<Grant>> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         inner.by_entry.values().cloned().collect()

@@ -293,6 +293,10 @@ impl Store for JsonStore {
         self.grants.of_entry(entry)
     }
 
+    fn grants_named(&self, name: &str) -> Vec<Arc<Grant>> {
+        self.grants.named(name)
+    }
+
     fn changes(&self) -> broadcast::Receiver<StoreChange> {
         self.changes.subscribe()
     }

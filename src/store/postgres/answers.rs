@@ -350,6 +350,10 @@ impl Store for PostgresStore {
         self.mirror.grants.of_entry(entry)
     }
 
+    fn grants_named(&self, name: &str) -> Vec<Arc<Grant>> {
+        self.mirror.grants.named(name)
+    }
+
     fn changes(&self) -> broadcast::Receiver<StoreChange> {
         self.mirror.changes.subscribe()
     }
