@@ -213,8 +213,8 @@ fn session_cookie(headers: &HeaderMap) -> Option<&str> {
 
 pub(super) fn refused() -> ApiError {
     ApiError::unauthorized(
-        "this needs the admin token, or on an MCP endpoint an entry's key that is in force, \
-         as `Authorization: Bearer <token>`",
+        "this needs a credential that is in force, as `Authorization: Bearer <token>`: the \
+         admin token, or, to list and call tools, an entry's key",
     )
 }
 

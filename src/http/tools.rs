@@ -28,6 +28,9 @@ use body::Ask;
 const LIST: &str = "/api/mcp/tools";
 const CALL: &str = "/api/mcp/tools/{name}/call";
 
+/// Entries of one name that are told apart in an answer.
+const TOLD: usize = 5;
+
 #[derive(Clone)]
 pub struct Tools {
     pub front: Front,
@@ -99,14 +102,28 @@ impl Tools {
         }
     }
 
-    fn entry(&self, id: &str) -> Result<Caller, ApiError> {
-        let id: i64 = id
-            .parse()
-            .map_err(|_| wrong("entry", "must be the number of an entry"))?;
-        let grant = self.store.grant_of(EntryId(id)).ok_or_else(|| {
-            ApiError::not_found(format!("there is no entry {id} that is switched on"))
-        })?;
-        Ok(Caller::entry(grant))
+    /// By its number, or by its name where only one that is open has it.
+    fn entry(&self, given: &str) -> Result<Caller, ApiError> {
+        if given.trim().is_empty() {
+            return Err(wrong("entry", "must be the number or the name of an entry"));
+        }
+        let numbered = given.parse().ok().map(EntryId);
+        if let Some(grant) = numbered.and_then(|id| self.store.grant_of(id)) {
+            return Ok(Caller::entry(grant));
+        }
+        match &*self.store.grants_named(given) {
+            [grant] => Ok(Caller::entry(grant.clone())),
+            [] => Err(ApiError::not_found(format!(
+                "there is no entry {given:?} that is switched on"
+            ))),
+            several => {
+                let numbers = several.iter().take(TOLD).map(|one| one.entry.0.to_string());
+                let numbers: Vec<String> = numbers.collect();
+                let numbers = numbers.join(", ");
+                let text = format!("is the name of several; give a number, as {numbers}");
+                Err(wrong("entry", text))
+            }
+        }
     }
 }
 
@@ -163,7 +180,15 @@ async fn call(
         Ok(arguments) => gateway.call_tool(&caller, &name, format, &arguments).await,
         Err(text) => gateway.refused_call(&caller, &name, &text),
     };
-    let called = called.ok_or_else(|| ApiError::not_found(format!("there is no tool {name:?}")))?;
+    let called = match (called, format) {
+        (Some(called), _) => called,
+        (None, Format::Mcp) => {
+            return Err(ApiError::not_found(format!("there is no tool {name:?}")));
+        }
+        // Models invent tools, and call those that were there a moment ago:
+        // their loop must go on.
+        (None, _) => gateway.no_tool(&caller, &name),
+    };
     let answer = format::answer(format, called.outcome(), ask.id.as_deref());
     Ok(json(Body::from(answer)))
 }

@@ -142,10 +142,12 @@ pub(super) fn beside(id: &str) -> Vec<Value> {
         }
         "formattedTools" | "callTool" => {
             let formats = Format::ALL.map(Format::name);
+            let entry = json!({"type": "string", "pattern": r"\S",
+                "description": "The entry's number, or its name where no other has it"});
             let mut asked = vec![
                 query("format", json!({"enum": formats, "default": "mcp"})),
                 query("filter", json!({"type": "string", "minLength": 1})),
-                query("entry", json!({"type": "string", "pattern": ID})),
+                query("entry", entry),
             ];
             if id == "formattedTools" {
                 asked.push(header("If-None-Match", json!({"type": "string"})));

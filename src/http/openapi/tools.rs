@@ -74,12 +74,15 @@ pub(super) fn schemas() -> Value {
 fn calls() -> Value {
     let text = json!({"type": ["string", "null"]});
     let open = json!({"type": "object"});
+    let same = json!({"type": ["string", "null"], "description": "The tool of the address"});
     let written = json!({
         "description": "JSON, as OpenAI's models write it",
         "anyOf": [{"type": "string"}, open],
     });
     json!({"anyOf": [
-        object(&[], &[("arguments", &json!({"type": ["object", "null"]})), ("id", &text)]),
+        object(&[], &[
+            ("arguments", &json!({"type": ["object", "null"]})), ("id", &text), ("name", &same),
+        ]),
         {"type": "object", "required": ["function"], "properties": {
             "id": text,
             "type": {"const": "function"},

@@ -53,11 +53,12 @@ impl<'a> Ask<'a> {
                 })
             }
             (None, None) => {
-                only(body, &["arguments", "id"])?;
+                only(body, &["arguments", "id", "name"])?;
                 let arguments = arguments.filter(|value| !is_null(value));
                 let arguments = arguments.map_or(Ok(empty()), |all| argument("arguments", all))?;
                 Ok(Ask {
                     arguments: Ok(Cow::Borrowed(arguments)),
+                    named: string("name", name)?.map(|name| ("name", name)),
                     ..ask
                 })
             }

@@ -126,6 +126,50 @@ async fn d10_arguments_are_held_against_the_tools_own_schema() {
     assert_eq!(text("mcp", &answer.expect(200)), "hi");
 }
 
+/// What a model made up, or what was there when it was asked.
+#[tokio::test]
+async fn d10_a_tool_that_is_not_there_is_a_failure_that_a_loop_survives() {
+    let app = portway().await;
+    let path = at("mcp_one_ecco", "format=openai");
+    let call = json!({"id": "c1", "type": "function",
+        "function": {"name": "mcp_one_ecco", "arguments": "{\"text\":"}});
+    let answer = app.post(&path, call).await.expect(200);
+    assert_eq!(answer["tool_call_id"], "c1");
+    let said = text("openai", &answer);
+    assert!(said.starts_with("Error: there is no tool"), "{said}");
+    assert!(said.contains("did you mean mcp_one_echo"), "{said}");
+    let path = at("echo", "format=anthropic");
+    let call = json!({"type": "tool_use", "id": "c2", "name": "echo", "input": {}});
+    let answer = app.post(&path, call).await.expect(200);
+    assert_eq!(answer["tool_use_id"], "c2");
+    let said = text("anthropic", &answer);
+    let near = "did you mean mcp_hurried_echo, mcp_old_echo, mcp_one_echo?";
+    assert!(said.contains(near), "{said}");
+    assert_eq!(app.deleted("/api/mcp/servers/one").await.status, 204);
+    let gone = || async {
+        let answer = app.call_as("mcp", "mcp_one_echo", json!({})).await;
+        answer.status == 404
+    };
+    crate::mcp_front::until("its tools are gone", gone).await;
+    for format in FORMATS {
+        let answer = app.call_as(format, "mcp_one_echo", json!({})).await;
+        is_no_tool(format, "mcp_one_echo", answer);
+    }
+}
+
+#[tokio::test]
+async fn d10_a_plain_body_may_name_its_tool() {
+    let app = portway().await;
+    for format in FORMATS {
+        let path = at("mcp_one_echo", &format!("format={format}"));
+        for name in [json!("mcp_one_echo"), json!("one:echo"), json!(null)] {
+            let body = json!({"name": name, "arguments": {"text": "hi"}});
+            let answer = app.post(&path, body).await.expect(200);
+            assert_eq!(text(format, &answer), "hi");
+        }
+    }
+}
+
 #[tokio::test]
 async fn d10_hanging_up_cancels_the_call() {
     let app = portway().await;

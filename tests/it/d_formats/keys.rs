@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::e_records::{ENTRIES, Storage, on_each_store, refused, text as string};
+use crate::e_records::{ENTRIES, Storage, on_each_store, text as string, wrong_fields};
 use crate::e_served::with_fixtures;
 
 on_each_store!(
@@ -40,6 +40,8 @@ async fn d10_a_key_shows_its_entrys_tools_and_no_others(storage: Storage) {
         // The same to the admin.
         let query = format!("format={format}&entry={}", entry["id"]);
         assert_eq!(app.formatted(&query).await, list);
+        let query = format!("format={format}&entry=mine");
+        assert_eq!(app.formatted(&query).await, list);
 
         let query = format!("format={format}");
         let hi = json!({"arguments": {"text": "hi"}});
@@ -47,13 +49,21 @@ async fn d10_a_key_shows_its_entrys_tools_and_no_others(storage: Storage) {
         assert_eq!(text(format, &said.expect(200)), "hi");
         for hidden in ["sum", "mcp_one_echo", "one:echo", "two:add", "echo"] {
             let answer = with_key(&app, key, &at(hidden, &query), Some(hi.clone())).await;
-            refused(answer, 404, "NOT_FOUND");
+            assert!(!answer.text.contains("did you mean"), "{}", answer.text);
+            is_no_tool(format, hidden, answer);
         }
         let query = format!("format={format}&entry={}", other["id"]);
         let sums = json!({"arguments": {"a": 1, "b": 2}});
         let answer = app.post(&at("sum", &query), sums).await.expect(200);
         assert!(text(format, &answer).contains("3"), "{answer}");
     }
+    // A name is enough while it is one entry's.
+    let twin = app.new_entry("other", &[]).await;
+    let unclear = wrong_fields(app.get(&format!("{LIST}?entry=other")).await);
+    assert_eq!(unclear, ["entry"]);
+    let place = format!("{ENTRIES}/{}", twin["id"]);
+    assert_eq!(app.deleted(&place).await.status, 204);
+    assert_eq!(names(&app.formatted("entry=other").await), ["sum"]);
     // Nobody names an entry but the admin, and these are the only two paths.
     for id in [&entry["id"], &other["id"]] {
         let path = format!("{LIST}?entry={id}");

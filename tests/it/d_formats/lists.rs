@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::app::{TOKEN, fixtures};
-use crate::e_records::{refused, wrong_fields};
+use crate::e_records::wrong_fields;
 
 #[tokio::test]
 async fn d10_all_tools_are_listed_in_each_format() {
@@ -112,7 +112,7 @@ async fn d10_a_filter_narrows_what_is_listed_and_called() {
         for hidden in ["mcp_one_echo", "one:echo"] {
             let body = json!({"arguments": {"text": "hi"}});
             let answer = app.post(&at(hidden, &query), body).await;
-            refused(answer, 404, "NOT_FOUND");
+            is_no_tool(format, hidden, answer);
         }
     }
     let unknown = app.get(&format!("{LIST}?filter=none")).await;
@@ -129,7 +129,7 @@ async fn d10_a_wrong_question_is_told_what_is_wrong() {
         ("format=gemini", "format"),
         ("format=", "format"),
         ("format=OpenAI", "format"),
-        ("entry=mine", "entry"),
+        ("entry=", "entry"),
     ] {
         assert_eq!(
             wrong_fields(app.get(&format!("{LIST}?{query}")).await),
@@ -138,13 +138,19 @@ async fn d10_a_wrong_question_is_told_what_is_wrong() {
         let call = app.post(&at("one:echo", query), json!({})).await;
         assert_eq!(wrong_fields(call), [field]);
     }
-    refused(app.get(&format!("{LIST}?entry=7")).await, 404, "NOT_FOUND");
+    for entry in ["7", "mine", "99999999999999999999"] {
+        let answer = app.get(&format!("{LIST}?entry={entry}")).await;
+        refused(answer, 404, "NOT_FOUND");
+    }
     let path = at("mcp_one_echo", "format=openai");
     for (body, field) in [
         (json!({"argument": {"text": "hi"}}), "argument"),
         (json!({"arguments": ["hi"]}), "arguments"),
         (json!({"arguments": "{}"}), "arguments"),
         (json!({"arguments": {}, "id": 5}), "id"),
+        (json!({"arguments": {}, "name": "one:add"}), "name"),
+        (json!({"arguments": {}, "name": "nothing"}), "name"),
+        (json!({"arguments": {}, "name": 5}), "name"),
         (json!({"function": "echo"}), "function"),
         (json!({"function": {"arguments": 5}}), "function.arguments"),
         (
@@ -167,5 +173,9 @@ async fn d10_a_wrong_question_is_told_what_is_wrong() {
     for none in ["mcp_one_none", "one:none", "two:echo", "echo", "%20"] {
         let answer = app.post(&at(none, ""), json!({})).await;
         refused(answer, 404, "NOT_FOUND");
+        for format in FORMATS {
+            let answer = app.call_as(format, none, json!({})).await;
+            is_no_tool(format, &none.replace("%20", " "), answer);
+        }
     }
 }

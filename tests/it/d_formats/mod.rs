@@ -8,6 +8,7 @@ mod lists;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, App, fixture, setup};
+use crate::e_records::refused;
 
 const LIST: &str = "/api/mcp/tools";
 const FORMATS: [&str; 4] = ["mcp", "openai", "anthropic", "copilot"];
@@ -60,6 +61,20 @@ fn failed(format: &str, answer: &Value) -> bool {
         "anthropic" => answer["is_error"] == true,
         _ => answer["resultType"] != "success" && answer["error"] == answer["textResultForLlm"],
     }
+}
+
+/// A model is told that there is no such tool; a program that asked for MCP's
+/// own shape gets a status.
+#[track_caller]
+fn is_no_tool(format: &str, name: &str, answer: Answer) {
+    if format == "mcp" {
+        refused(answer, 404, "NOT_FOUND");
+        return;
+    }
+    let answer = answer.expect(200);
+    assert!(failed(format, &answer), "{format}: {answer}");
+    let said = format!("there is no tool {name:?}");
+    assert!(text(format, &answer).contains(&said), "{answer}");
 }
 
 /// A server of each era, one that is switched off, and one with little time.
