@@ -552,6 +552,7 @@ export type ToolAnswer = McpResult | OpenAiResult | AnthropicResult | CopilotRes
 export type ToolCall = {
   arguments?: { [name: string]: unknown } | null;
   id?: string | null;
+  name?: string | null;
 } | {
   id?: string | null;
   type?: "function";
