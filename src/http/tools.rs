@@ -107,21 +107,25 @@ impl Tools {
         if given.trim().is_empty() {
             return Err(wrong("entry", "must be the number or the name of an entry"));
         }
-        let numbered = given.parse().ok().map(EntryId);
-        if let Some(grant) = numbered.and_then(|id| self.store.grant_of(id)) {
-            return Ok(Caller::entry(grant));
-        }
-        match &*self.store.grants_named(given) {
+        // A number is never a name: an entry that is gone is not another one.
+        let named = match given.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => {
+                let id = given.parse().ok().map(EntryId);
+                Vec::from_iter(id.and_then(|id| self.store.grant_of(id)))
+            }
+            false => self.store.grants_named(given),
+        };
+        match &*named {
             [grant] => Ok(Caller::entry(grant.clone())),
             [] => Err(ApiError::not_found(format!(
                 "there is no entry {given:?} that is switched on"
             ))),
             several => {
                 let numbers = several.iter().take(TOLD).map(|one| one.entry.0.to_string());
-                let numbers: Vec<String> = numbers.collect();
-                let numbers = numbers.join(", ");
-                let text = format!("is the name of several; give a number, as {numbers}");
-                Err(wrong("entry", text))
+                let numbers = numbers.collect::<Vec<_>>().join(", ");
+                Err(ApiError::conflict(format!(
+                    "entry: several are called {given:?}; give a number, as {numbers}"
+                )))
             }
         }
     }

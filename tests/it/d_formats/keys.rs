@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::e_records::{ENTRIES, Storage, on_each_store, text as string, wrong_fields};
+use crate::e_records::{ENTRIES, Storage, on_each_store, text as string};
 use crate::e_served::with_fixtures;
 
 on_each_store!(
@@ -59,11 +59,17 @@ async fn d10_a_key_shows_its_entrys_tools_and_no_others(storage: Storage) {
     }
     // A name is enough while it is one entry's.
     let twin = app.new_entry("other", &[]).await;
-    let unclear = wrong_fields(app.get(&format!("{LIST}?entry=other")).await);
-    assert_eq!(unclear, ["entry"]);
+    let unclear = app.get(&format!("{LIST}?entry=other")).await;
+    let unclear = refused(unclear, 409, "CONFLICT");
+    let number = twin["id"].to_string();
+    assert!(string(&unclear["message"]).contains(&number), "{unclear}");
     let place = format!("{ENTRIES}/{}", twin["id"]);
     assert_eq!(app.deleted(&place).await.status, 204);
     assert_eq!(names(&app.formatted("entry=other").await), ["sum"]);
+    // A number is no name.
+    app.new_entry("999", &[]).await;
+    let answer = app.get(&format!("{LIST}?entry=999")).await;
+    refused(answer, 404, "NOT_FOUND");
     // Nobody names an entry but the admin, and these are the only two paths.
     for id in [&entry["id"], &other["id"]] {
         let path = format!("{LIST}?entry={id}");
