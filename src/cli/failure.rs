@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use http::StatusCode;
@@ -25,6 +26,13 @@ pub enum Failure {
          start one with `portway`, or name another with --url or PORTWAY_URL"
     )]
     Unreachable { url: String, reason: String },
+    /// Nobody was named, and this project has none.
+    #[error("{}", not_here(.directory, .other.as_deref()))]
+    NotHere {
+        directory: PathBuf,
+        /// Where a Portway answers that is another project's.
+        other: Option<String>,
+    },
     #[error("{}", denied(.url, *.given))]
     Denied { url: String, given: bool },
     /// Portway said no, and why.
@@ -36,6 +44,23 @@ pub enum Failure {
     },
     #[error("{0}")]
     Other(String),
+}
+
+fn not_here(directory: &Path, other: Option<&str>) -> String {
+    let directory = directory.display();
+    let nobody = format!("no Portway runs for this project ({directory})");
+    match other {
+        Some(url) => format!(
+            "{nobody}; the one at {url} is another one's\n\
+             start one beside it with `portway --listen 127.0.0.1:0`, or name that one with \
+             --project, --data-dir, --url or PORTWAY_URL"
+        ),
+        None => format!(
+            "{nobody}\n\
+             start one with `portway`, or name another with --project, --data-dir, --url or \
+             PORTWAY_URL"
+        ),
+    }
 }
 
 fn denied(url: &str, given: bool) -> String {
@@ -95,7 +120,7 @@ impl Failure {
             Failure::Refused { status, .. } if *status == StatusCode::UNPROCESSABLE_ENTITY => {
                 BAD_USE
             }
-            Failure::Unreachable { .. } => NOT_RUNNING,
+            Failure::Unreachable { .. } | Failure::NotHere { .. } => NOT_RUNNING,
             Failure::Denied { .. } => DENIED,
             Failure::Refused { .. } | Failure::Other(_) => 1,
         }

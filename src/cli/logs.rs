@@ -134,7 +134,7 @@ async fn follow(
                 tokio::time::sleep(PAUSE).await;
             }
             // While it ends it still answers, but no longer knows.
-            Err(Failure::Unreachable { .. }) => {
+            Err(Failure::Unreachable { .. } | Failure::NotHere { .. }) => {
                 if !std::mem::replace(&mut lost, true) {
                     note("Portway has gone; waiting for it to come back");
                 }

@@ -17,18 +17,20 @@ use super::failure::Failure;
 use crate::config::Secret;
 use crate::config::settings::{Options, Settings};
 use crate::http::Outward;
-use crate::store;
+use crate::store::{self, Holder};
 
 /// From the request to the last byte of the answer, where nothing else is
 /// said.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// For a look whether somebody is there at all.
+const GLANCE: Duration = Duration::from_secs(2);
 const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Which Portway is meant, and where its token is.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RemoteArgs {
-    /// Address of the running Portway [default: that of the project's, else
-    /// http://127.0.0.1:7420] [env: PORTWAY_URL]
+    /// Address of the running Portway [default: that of the project's]
+    /// [env: PORTWAY_URL]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
     /// Directory of the project [default: the working directory]
@@ -57,6 +59,9 @@ pub struct Remote {
     http: Outward<Full<Bytes>>,
     /// The data directory that named the address, and at which start of it.
     home: Option<(PathBuf, Stamp)>,
+    /// The data directory that nobody has, where nobody else was named:
+    /// whoever answers at the usual address is another project's.
+    absent: Option<PathBuf>,
 }
 
 type Stamp = Option<(u64, SystemTime)>;
@@ -87,17 +92,59 @@ impl Remote {
         let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
         let is_home = given.is_none() && known.is_some();
         let home = is_home.then(|| (settings.data_dir.clone(), stamp));
+        // One whose lock may not be read could be anybody's.
+        let nobody = matches!(store::holder(&settings.data_dir), Ok(Holder::Nobody));
+        let absent = (given.is_none() && !is_home && nobody).then_some(settings.data_dir);
         Ok(Remote {
             base,
             token,
             http,
             home,
+            absent,
+        })
+    }
+
+    /// Whoever is at an address, to be looked at without a credential.
+    pub fn at(url: &str) -> Result<Remote, Failure> {
+        let base = base(url)?;
+        let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
+        Ok(Remote {
+            base,
+            token: None,
+            http,
+            home: None,
+            absent: None,
         })
     }
 
     /// Whether the data directory says where it is.
     pub fn is_at_home(&self) -> bool {
         self.home.is_some()
+    }
+
+    /// Whether this project has none, and no other was named.
+    pub fn is_absent(&self) -> bool {
+        self.absent.is_some()
+    }
+
+    /// How whoever is there says it is. Shows no credential.
+    pub async fn health(&self) -> Result<Value, Failure> {
+        let request = Request::get(format!("{}/healthz", self.url()))
+            .body(Full::default())
+            .map_err(Failure::other)?;
+        let answer = async {
+            let sent = self.http.request(request).await;
+            let response = sent.map_err(|error| self.unreachable(&error))?;
+            let health = self.read(response).await?;
+            match health["status"] == "ok" && health["version"].is_string() {
+                true => Ok(health),
+                false => Err(self.stranger()),
+            }
+        };
+        match tokio::time::timeout(GLANCE, answer).await {
+            Ok(health) => health,
+            Err(_) => Err(self.silent(GLANCE)),
+        }
     }
 
     /// Where one that the directory named has ended, somebody else may answer
@@ -198,6 +245,13 @@ impl Remote {
         let request = request
             .body(Full::new(body.into()))
             .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))?;
+        if let Some(directory) = &self.absent {
+            let other = self.health().await.is_ok();
+            return Err(Failure::NotHere {
+                directory: directory.clone(),
+                other: other.then(|| self.url().to_owned()),
+            });
+        }
         if self.has_left() {
             return Err(Failure::unreachable(self.url(), "it has ended"));
         }

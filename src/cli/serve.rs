@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use super::background::{self, LogFile};
-use super::remote::reached;
+use super::remote::{Remote, reached};
 use super::{BAD_USE, ServeArgs};
 use crate::app::{self, App};
 use crate::config::settings::{LogFormat, Options, Settings};
 use crate::fleet::{Fleet, ServerView, Status};
 use crate::registry::Registry;
-use crate::store;
+use crate::store::{self, Holder, StoreErrorKind};
 use crate::upstream::printable;
 
 /// The table waits so long for slow servers.
@@ -131,11 +131,11 @@ async fn run(
 ) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     stop_on_signal(stop.clone())?;
-    let listen = settings.listen;
     let fixed = idle.is_none() || environment.contains_key("PORTWAY_LISTEN");
-    let listener = background::listen(&settings, fixed)
-        .await
-        .with_context(|| format!("cannot listen on {listen} (--listen, PORTWAY_LISTEN)"))?;
+    let listener = match background::listen(&settings, fixed).await {
+        Ok(listener) => listener,
+        Err(error) => return Err(cannot_listen(&settings, error).await),
+    };
     let address = listener.local_addr()?;
     if !address.ip().is_loopback() {
         tracing::warn!(
@@ -174,6 +174,25 @@ async fn run(
     table.abort();
     store::forget_address(&data_dir, &url);
     outcome
+}
+
+async fn cannot_listen(settings: &Settings, error: std::io::Error) -> anyhow::Error {
+    let taken = error.kind() == std::io::ErrorKind::AddrInUse;
+    // Started twice is the usual reason.
+    if let (true, Ok(Holder::Process(pid))) = (taken, store::holder(&settings.data_dir)) {
+        let directory = settings.data_dir.clone();
+        return StoreErrorKind::Locked { directory, pid }.into();
+    }
+    let listen = settings.listen;
+    let mut text = format!("cannot listen on {listen} (--listen, PORTWAY_LISTEN): {error}");
+    if taken {
+        text += match Remote::at(&reached(listen)) {
+            Ok(there) if there.health().await.is_ok() => "\nanother project's Portway is there",
+            _ => "\nanother program is there",
+        };
+        text += "; take a free port with `portway --listen 127.0.0.1:0`";
+    }
+    anyhow::Error::msg(text)
 }
 
 /// A closed stdout is no reason to stop serving.

@@ -46,7 +46,12 @@ pub async fn find(
         }
     };
     let url = remote.url().to_owned();
-    match ask(&remote, "/healthz").await {
+    match remote.health().await {
+        Ok(_) if remote.is_absent() => {
+            let found = format!("portway {version}");
+            running.findings.push(Finding::ok("version", found));
+            running.findings.push(foreign(&url));
+        }
         Ok(health) if health["status"] == "ok" && health["version"].is_string() => {
             running.answers = true;
             let theirs = health["version"].as_str().unwrap_or_default();
@@ -95,6 +100,13 @@ fn same_version(ours: &str, theirs: &str) -> Finding {
         format!("portway {ours}; the running one is {theirs}"),
         "restart it to run this version",
     )
+}
+
+fn foreign(url: &str) -> Finding {
+    let found = format!("none runs for this project; the one at {url} is another one's");
+    let todo = "start this one at a port of its own: `portway --listen 127.0.0.1:0`, \
+                or set PORTWAY_LISTEN";
+    Finding::warn("gateway", found, todo)
 }
 
 fn not_running(url: &str, reason: &str) -> Finding {

@@ -24,8 +24,8 @@ const SOON: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "portway add [OPTIONS] NAME -- COMMAND [ARGS]...\n       \
-                      portway add [OPTIONS] NAME URL"
+    override_usage = "portway add [OPTIONS] NAME [--] COMMAND [ARGS]...\n       \
+                      portway add [OPTIONS] NAME URL [OPTIONS]"
 )]
 pub struct AddArgs {
     /// What it is to be called
