@@ -45,6 +45,47 @@ async fn k7_without_a_portway_it_is_3_and_none_is_started() {
 }
 
 #[tokio::test]
+async fn k7_the_portway_of_another_project_is_left_alone() {
+    let app = setup().start().await;
+    let address = app.url.strip_prefix("http://").unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for args in ASKING {
+        let mut asking = command(elsewhere.path(), args);
+        asking.env("PORTWAY_LISTEN", address);
+        let said = ended(asking).await;
+        said.fails(3, "no Portway runs for this project");
+        for part in ["another one's", "portway --listen 127.0.0.1:0", "--url"] {
+            assert!(said.err.contains(part), "{part}: {said:?}");
+        }
+    }
+    let mut alone = command(elsewhere.path(), &["ls"]);
+    alone.env("PORTWAY_LISTEN", "127.0.0.1:1");
+    let said = ended(alone).await;
+    said.fails(3, "start one with `portway`");
+    assert!(!said.err.contains("another one's"), "{said:?}");
+}
+
+#[tokio::test]
+async fn k7_a_port_that_is_taken_is_told_by_whom() {
+    let app = setup().start().await;
+    let address = app.url.strip_prefix("http://").unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let args = ["--listen", address];
+    let said = ended(command(elsewhere.path(), &args)).await;
+    said.fails(1, "another project's Portway is there");
+    assert!(said.err.contains("--listen 127.0.0.1:0"), "{said:?}");
+
+    let twice = ended(command(app.setup.path(), &args)).await;
+    let words = format!("is in use by another Portway (process {})", app.pid());
+    twice.fails(1, &words);
+
+    let somebody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = somebody.local_addr().unwrap().to_string();
+    let said = ended(command(elsewhere.path(), &["--listen", &address])).await;
+    said.fails(1, "another program is there");
+}
+
+#[tokio::test]
 async fn k7_a_wrong_token_is_4_and_so_is_none() {
     let app = setup().start().await;
     let elsewhere = tempfile::tempdir().unwrap();
