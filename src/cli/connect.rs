@@ -55,7 +55,7 @@ pub struct ConnectArgs {
     #[arg(long)]
     no_start: bool,
     /// How long a Portway started by this stays when its last client has gone
-    #[arg(long, value_name = "SECONDS", value_parser = super::seconds, default_value = "60")]
+    #[arg(long, value_name = "DURATION", value_parser = super::seconds, default_value = "60s")]
     linger: Duration,
     #[command(flatten)]
     remote: RemoteArgs,

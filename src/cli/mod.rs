@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::settings::{Options, VARIABLES};
+use crate::config::settings::{Options, VARIABLES, duration};
 
 mod background;
 mod call;
@@ -53,7 +53,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// List the servers and how they are
     Ls(servers::LsArgs),
-    /// Add a server: a command after --, or a URL
+    /// Add a server: a command or a URL
     Add(servers::AddArgs),
     /// Remove servers
     Rm(servers::RmArgs),
@@ -155,7 +155,7 @@ pub struct ServeArgs {
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok();
     let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| "must be a number of seconds".to_owned())
+    seconds.map_or_else(|| duration(text), Ok)
 }
 
 impl Cli {
@@ -166,6 +166,10 @@ impl Cli {
         I: IntoIterator<Item = T>,
         T: Into<std::ffi::OsString> + Clone,
     {
+        let mut args: Vec<std::ffi::OsString> = args.into_iter().map(Into::into).collect();
+        if let Some(at) = servers::bare_command(&args) {
+            args.insert(at, "--".into());
+        }
         Cli::from_arg_matches(&whole_command().try_get_matches_from(args)?)
     }
 
@@ -279,6 +283,15 @@ mod tests {
             version.trim(),
             concat!("portway ", env!("CARGO_PKG_VERSION"))
         );
+    }
+
+    #[test]
+    fn k7_a_bare_number_counts_seconds() {
+        for (text, millis) in [("3", 3000), ("0.5", 500), ("3s", 3000), ("2m", 120_000)] {
+            assert_eq!(seconds(text).unwrap().as_millis(), millis, "{text}");
+        }
+        assert!(seconds("soon").unwrap_err().contains("30s"));
+        assert!(seconds("-1").is_err());
     }
 
     #[test]

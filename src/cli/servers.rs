@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::remote::{Remote, segment};
 
 pub use act::{ActArgs, RmArgs, restart, rm, start, stop};
-pub use add::{AddArgs, add};
+pub use add::{AddArgs, add, bare_command, header};
 pub use ls::{LsArgs, ls};
 
 /// Where a server is in the API.

@@ -50,7 +50,7 @@ pub struct LabArgs {
     /// A variable for the command, NAME=VALUE; may be given more than once
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
-    /// A header for the URL, "Name: value"; may be given more than once
+    /// A header for the URL, NAME=VALUE or "Name: value"; may be given more than once
     #[arg(long, value_name = "HEADER")]
     header: Vec<String>,
     /// Call this tool with these arguments, a JSON object: best a slow one
@@ -59,15 +59,22 @@ pub struct LabArgs {
     /// Call the tools that say they only read and want no argument
     #[arg(long)]
     safe_calls: bool,
-    /// Seconds for everything together
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(5..=3600))]
-    timeout: u64,
+    /// For everything together, from 5s to 1h
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
+    timeout: Duration,
     /// Directory of the project [default: the working directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+fn limit(text: &str) -> Result<Duration, String> {
+    let limit = super::seconds(text)?;
+    let fits = (Duration::from_secs(5)..=Duration::from_secs(3600)).contains(&limit);
+    fits.then_some(limit)
+        .ok_or_else(|| "must be between 5s and 1h".to_owned())
 }
 
 /// Which tools may be called.
@@ -103,7 +110,7 @@ impl Wishes {
         Ok(Wishes {
             call,
             safe_calls: args.safe_calls,
-            limit: Duration::from_secs(args.timeout) / 3,
+            limit: args.timeout / 3,
         })
     }
 }
@@ -115,7 +122,7 @@ pub fn main(args: &LabArgs, environment: &BTreeMap<String, String>) -> ExitCode 
         let target = target::find(args, environment)?;
         if !args.json && std::io::stderr().is_terminal() {
             let title = printable(&view::title(&target.spec));
-            let limit = args.timeout;
+            let limit = args.timeout.as_secs();
             let _ = writeln!(std::io::stderr(), "trying {title} (at most {limit} s)…");
         }
         let report = examine(target, &wishes, args, environment).await?;
@@ -155,7 +162,7 @@ async fn examine(
     report.server = name.clone();
     let shown = name.unwrap_or_else(|| target::suggested(&spec));
     report.advice = Advice::new(&shown, &spec, Some(&launch));
-    let limit = Duration::from_secs(args.timeout);
+    let limit = args.timeout;
     let mut bench = Bench {
         launch,
         command,

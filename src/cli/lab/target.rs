@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use super::LabArgs;
 use crate::cli::failure::Failure;
+use crate::cli::servers::header as split;
 use crate::config::{self, ServerSpec};
 use crate::registry::{Files, Loaded};
 
@@ -98,10 +99,9 @@ fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
                 return Err(Failure::usage("--env: a URL takes none; use --header"));
             }
             for header in &args.header {
-                let (name, value) = header
-                    .split_once(':')
-                    .ok_or_else(|| Failure::usage("--header: write \"Name: value\""))?;
-                headers.insert(name.trim().to_owned(), value.trim().to_owned());
+                let (name, value) =
+                    split(header).ok_or_else(|| Failure::usage("--header: write NAME=VALUE"))?;
+                headers.insert(name.to_owned(), value.to_owned());
             }
         }
     }

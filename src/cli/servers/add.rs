@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ pub struct AddArgs {
     /// start, which keeps secrets out of the file
     #[arg(long, value_name = "NAME=VALUE", value_parser = hidden)]
     env: Vec<Secret>,
-    /// A header of every request to the URL
+    /// A header of every request to the URL, also as "Name: value"
     #[arg(long, value_name = "NAME=VALUE", value_parser = hidden)]
     header: Vec<Secret>,
     /// Where the command runs [default: the project]
@@ -60,6 +61,25 @@ pub struct AddArgs {
     /// The command and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+/// Where the command begins that stands there without `--`: at the first word
+/// behind the name that is neither an option of ours nor a URL.
+pub fn bare_command(args: &[OsString]) -> Option<usize> {
+    if args.get(1).is_none_or(|verb| verb != "add") || args.iter().any(|arg| arg == "--") {
+        return None;
+    }
+    let begins = |at: &usize| {
+        let word = args[*at].to_string_lossy();
+        if word.starts_with('-') || is_url(&word) {
+            return false;
+        }
+        let escape = [OsString::from("--"), args[*at].clone()];
+        let parsed = AddArgs::augment_args(clap::Command::new("add"))
+            .try_get_matches_from(args[1..*at].iter().chain(&escape));
+        parsed.is_ok_and(|found| !found.contains_id("place"))
+    };
+    (3..args.len()).find(begins)
 }
 
 /// What clap would repeat in its complaints, and must not.
@@ -126,7 +146,7 @@ fn definition(args: &AddArgs) -> Result<Value, Failure> {
             }
             fields.insert("command".into(), json!(command));
             fields.insert("args".into(), json!(rest));
-            fields.insert("env".into(), pairs("--env", &args.env)?);
+            fields.insert("env".into(), pairs("--env", &args.env, variable)?);
             if let Some(cwd) = &args.cwd {
                 fields.insert("cwd".into(), json!(absolute(cwd)));
             }
@@ -138,7 +158,7 @@ fn definition(args: &AddArgs) -> Result<Value, Failure> {
             let kind = if args.sse { "sse" } else { "http" };
             fields.insert("type".into(), json!(kind));
             fields.insert("url".into(), json!(url));
-            fields.insert("headers".into(), pairs("--header", &args.header)?);
+            fields.insert("headers".into(), pairs("--header", &args.header, header)?);
         }
         _ => {
             let name = &args.name;
@@ -172,12 +192,26 @@ fn absolute(dir: &str) -> String {
     path.map_or_else(|_| dir.to_owned(), |path| path.display().to_string())
 }
 
+fn variable(text: &str) -> Option<(&str, &str)> {
+    text.split_once('=').filter(|(name, _)| !name.is_empty())
+}
+
+/// `NAME=VALUE` or `Name: value`; a name holds neither sign.
+pub fn header(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once(['=', ':'])?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| (name, value.trim()))
+}
+
 /// Never repeats a value.
-fn pairs(option: &str, given: &[Secret]) -> Result<Value, Failure> {
+fn pairs(
+    option: &str,
+    given: &[Secret],
+    split: fn(&str) -> Option<(&str, &str)>,
+) -> Result<Value, Failure> {
     let mut pairs = Map::new();
     for pair in given {
-        let Some((name, value)) = pair.expose().split_once('=').filter(|(n, _)| !n.is_empty())
-        else {
+        let Some((name, value)) = split(pair.expose()) else {
             return Err(Failure::usage(format!("{option}: must be NAME=VALUE")));
         };
         if pairs.insert(name.to_owned(), json!(value)).is_some() {
@@ -185,4 +219,38 @@ fn pairs(option: &str, given: &[Secret]) -> Result<Value, Failure> {
         }
     }
     Ok(Value::Object(pairs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k7_a_command_needs_no_dashes() {
+        for (line, at) in [
+            ("portway add mem npx -y pkg", Some(3)),
+            ("portway add mem npx --json", Some(3)),
+            ("portway add mem --env A=b --no-wait npx -y", Some(6)),
+            ("portway add --timeout 3s mem npx", Some(5)),
+            ("portway add --env A=b mem", None),
+            ("portway add mem https://h/ --header A=b", None),
+            ("portway add mem --header A=b https://h/", None),
+            ("portway add mem https://h/ npx", None),
+            ("portway add mem --no-wait -- npx -y", None),
+            ("portway add mem --colour npx", None),
+            ("portway ls mem npx", None),
+            ("portway add", None),
+        ] {
+            let args: Vec<OsString> = line.split(' ').map(Into::into).collect();
+            assert_eq!(bare_command(&args), at, "{line}");
+        }
+    }
+
+    #[test]
+    fn k7_a_header_is_written_in_either_way() {
+        for text in ["X-A=b: c=d", "X-A: b: c=d", " X-A :b: c=d "] {
+            assert_eq!(header(text), Some(("X-A", "b: c=d")), "{text}");
+        }
+        assert!(header("=b").is_none() && header("alone").is_none());
+    }
 }

@@ -116,10 +116,8 @@ async fn k7_add_waits_until_it_is_connected_or_says_why_not() {
 async fn k7_add_says_what_is_meant() {
     let app = setup().start().await;
     for (args, told) in [
-        (&["add"][..], "NAME -- COMMAND"),
+        (&["add"][..], "NAME [--] COMMAND"),
         (&["add", "x"], "portway add x -- COMMAND"),
-        (&["add", "x", "npx"], "portway add x -- COMMAND"),
-        (&["add", "x", "npx", "-y", "pkg"], "NAME -- COMMAND"),
         (
             &["add", "x", "http://h/", "--", "npx"],
             "or `portway add x https://",
@@ -141,6 +139,25 @@ async fn k7_add_says_what_is_meant() {
         assert!(!said.err.contains("plain-secret"), "{said:?}");
     }
     assert!(app.list().await.is_empty());
+}
+
+#[tokio::test]
+async fn k7_add_takes_a_command_as_it_is_typed() {
+    let app = setup().start().await;
+    let program = fixture();
+    let args = ["add", "x", program.as_str(), "--stderr", "hello"];
+    run(&app, &args).await.ok();
+    let record = app.get("/api/mcp/servers/x").await.expect(200);
+    assert_eq!(record["config"]["args"], json!(["--stderr", "hello"]));
+    let both = ["X-A=one", "X-B: two"].map(|header| ["--header", header]);
+    let args = [
+        &["add", "y", "http://127.0.0.1:9/mcp", "--no-start"],
+        &both.concat()[..],
+    ]
+    .concat();
+    run(&app, &args).await.ok();
+    let headers = app.get("/api/mcp/servers/y").await.expect(200)["config"]["headers"].clone();
+    assert_eq!(headers.as_object().unwrap().len(), 2, "{headers}");
 }
 
 #[tokio::test]
