@@ -54,7 +54,8 @@ struct OneArgs {
 struct CreateArgs {
     /// What it is to be called
     name: String,
-    /// A tool to give to it; may be given more than once
+    /// A tool to give to it, or all that a server has now (SERVER:*); may be
+    /// given more than once
     #[arg(long = "tool", value_name = "SERVER:TOOL")]
     tools: Vec<String>,
     /// What the entry calls the tool [default: as the server does]; one for
@@ -73,7 +74,7 @@ struct CreateArgs {
 struct BindArgs {
     /// Its name or id
     entry: String,
-    /// The tools to give to it
+    /// The tools to give to it; SERVER:* for all that a server has now
     #[arg(required = true, value_name = "SERVER:TOOL")]
     tools: Vec<String>,
     /// What the entry calls the tool [default: as the server does]; one for
@@ -110,6 +111,9 @@ struct SwitchArgs {
 struct RotateArgs {
     /// Its name or id
     entry: String,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
     /// When the new key ends: a span such as 30d, or a moment
     #[arg(long, value_name = "WHEN", value_parser = when::future)]
     expires: Option<Timestamp>,

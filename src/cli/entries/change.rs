@@ -8,7 +8,7 @@ use super::find;
 use super::show::given;
 use super::{BindArgs, CreateArgs, RmArgs, RotateArgs, SwitchArgs, UnbindArgs};
 use crate::cli::failure::Failure;
-use crate::cli::out::{Out, confirm};
+use crate::cli::out::{Out, confirm, is_attended, note};
 use crate::cli::remote::Remote;
 use crate::cli::servers::text;
 use crate::cli::table::in_one_line;
@@ -55,6 +55,12 @@ pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<Exit
         out.line(&format!("{}: made, with {}", called(&answer), count(tools)));
         given(&answer, &remote, &mut out);
     }
+    if tools == 0 {
+        note(&format!(
+            "it has no tools yet: `portway entries bind {} SERVER:TOOL` (SERVER:* for all)",
+            text(&answer, "mcp_instance_id")
+        ));
+    }
     out.done(ExitCode::SUCCESS)
 }
 
@@ -62,6 +68,14 @@ pub async fn rotate(args: &RotateArgs, environment: &Environment) -> Result<Exit
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
+    let question = format!(
+        "Give {} a new key? The old one opens nothing then.",
+        called(&entry)
+    );
+    // A script that rotates keys means it.
+    if is_attended() && !confirm(&question, args.yes)? {
+        return out.done(ExitCode::FAILURE);
+    }
     let body = match args.expires {
         Some(expires) => json!({"expires_at": expires}),
         None => json!({}),

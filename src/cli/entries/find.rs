@@ -1,5 +1,7 @@
 //! Which entry and which tools are meant, by what people call them.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
@@ -85,25 +87,39 @@ pub async fn bindings(
             names.len()
         )));
     }
-    let keys: Vec<(&str, &str)> = tools
-        .iter()
-        .map(|tool| key(tool))
-        .collect::<Result<_, _>>()?;
+    let mut keys = Vec::new();
+    for typed in tools {
+        match key(typed)? {
+            (_, "*") if !names.is_empty() => {
+                let message = format!("--as: `{typed}` is more than one tool");
+                return Err(Failure::usage(message));
+            }
+            (server, "*") => {
+                let all = of_server(remote, server).await?;
+                keys.extend(all.into_iter().map(|tool| (server, tool)));
+            }
+            (server, tool) => keys.push((server, tool.to_owned())),
+        }
+    }
+    let mut seen = HashSet::new();
+    if names.is_empty() {
+        keys.retain(|key| seen.insert(key.clone()));
+    }
     if keys.is_empty() {
         return Ok(Vec::new());
     }
     let known = all(remote, TOOLS).await?;
     let mut bindings = Vec::new();
     for (at, (server, tool)) in keys.into_iter().enumerate() {
-        let name = names.get(at).map_or(tool, String::as_str);
+        let name = names.get(at).unwrap_or(&tool);
         let same = |record: &&Value| {
             let is = |member: &str, wanted: &str| text(record, member) == wanted;
-            is("server", server) && is("tool", tool) && is("name", name) && is("user_id", owner)
+            is("server", server) && is("tool", &tool) && is("name", name) && is("user_id", owner)
         };
         let id = match known.iter().find(same) {
             Some(record) => record["id"].clone(),
             None => {
-                doubt(remote, server, tool).await?;
+                doubt(remote, server, &tool).await?;
                 let new = json!({"name": name, "server": server, "tool": tool});
                 remote.post(TOOLS, &new).await?["id"].take()
             }
@@ -117,6 +133,33 @@ fn key(typed: &str) -> Result<(&str, &str), Failure> {
     match typed.split_once(':') {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok((server, tool)),
         _ => Err(Failure::usage(format!("`{typed}` is not server:tool"))),
+    }
+}
+
+/// What a server has now; what is no server of its own may have tools too.
+async fn of_server(remote: &Remote, server: &str) -> Result<Vec<String>, Failure> {
+    let (listed, failure) = match remote.get(&format!("{}/tools", path_of(server))).await {
+        Ok(listed) => (listed.as_array().cloned().unwrap_or_default(), None),
+        Err(failure @ Failure::Refused { .. }) => (tools::all(remote).await?, Some(failure)),
+        Err(failure) => return Err(failure),
+    };
+    let names: Vec<String> = match failure {
+        None => listed
+            .iter()
+            .map(|tool| text(tool, "name").to_owned())
+            .collect(),
+        Some(_) => {
+            let keys = listed.iter().map(tools::key);
+            let here = keys.filter(|(of, _)| *of == server);
+            here.map(|(_, tool)| tool.to_owned()).collect()
+        }
+    };
+    match (names.is_empty(), failure) {
+        (true, Some(failure)) => Err(failure),
+        (true, None) => Err(Failure::other(format!(
+            "{server:?} has no tools at the moment: see `portway ls {server}`"
+        ))),
+        (false, _) => Ok(names),
     }
 }
 

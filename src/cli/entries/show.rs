@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 
 use super::OneArgs;
@@ -10,6 +11,9 @@ use crate::cli::out::{Out, Tint, note};
 use crate::cli::remote::{AskArgs, Remote};
 use crate::cli::servers::text;
 use crate::cli::table::{Cell, Table, in_one_line};
+
+/// Entries that are asked for at once.
+const TOGETHER: usize = 8;
 
 pub async fn ls(
     args: &AskArgs,
@@ -24,13 +28,26 @@ pub async fn ls(
     } else if entries.is_empty() {
         note("no entries yet: make one with `portway entries create NAME --tool server:tool`");
     } else {
-        let mut table = Table::new(["ID", "NAME", "STATUS", "KEY", "LAST USED", "EXPIRES"]);
-        for entry in &entries {
+        let heads = [
+            "ID",
+            "NAME",
+            "STATUS",
+            "TOOLS",
+            "KEY",
+            "LAST USED",
+            "EXPIRES",
+        ];
+        let mut table = Table::new(heads);
+        let mut counts = futures_util::stream::iter(&entries)
+            .map(async |entry| (entry, tools(&remote, entry).await))
+            .buffered(TOGETHER);
+        while let Some((entry, tools)) = counts.next().await {
             let key = &entry["key"];
             table.row([
                 text(entry, "mcp_instance_id").into(),
                 text(entry, "name").into(),
                 status(&entry["status"]),
+                tools?.into(),
                 hint(key).into(),
                 text(key, "last_used_at").into(),
                 text(key, "expires_at").into(),
@@ -39,6 +56,15 @@ pub async fn ls(
         table.print(&mut out);
     }
     out.done(ExitCode::SUCCESS)
+}
+
+/// How many it has; nothing if it has just been removed.
+async fn tools(remote: &Remote, entry: &Value) -> Result<String, Failure> {
+    match remote.get(&format!("{}/bindings", find::path(entry))).await {
+        Ok(bound) => Ok(bound["items"].as_array().map_or(0, Vec::len).to_string()),
+        Err(Failure::Refused { .. }) => Ok(String::new()),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The end of a key, which is all that is known of it.
@@ -85,7 +111,7 @@ pub async fn one(
     }
     let bound = bound.as_array().map_or(&[][..], Vec::as_slice);
     if bound.is_empty() {
-        note("it has no tools: give it some with `portway entries bind`");
+        note("it has no tools: give it some with `portway entries bind ENTRY SERVER:TOOL`");
         return out.done(ExitCode::SUCCESS);
     }
     out.line("");

@@ -154,3 +154,27 @@ async fn k7_entries_say_what_is_meant() {
     .await;
     assert!(expires.json()["key"]["expires_at"].is_string());
 }
+
+#[tokio::test]
+async fn k7_an_entry_gets_all_tools_of_a_server_or_is_told_to_have_none() {
+    let app = running().await;
+    let made = run(&app, &["entries", "create", "all", "--tool", "one:*"]).await;
+    let key = key_in(&made.ok());
+    let all = app.get("/api/mcp/servers/one/tools").await.expect(200);
+    let count = all.as_array().unwrap().len();
+    assert!(count > 1);
+    assert_eq!(opened(&app, &key).await.1.len(), count);
+    let listed = run(&app, &["entries", "ls"]).await.ok();
+    let row = listed.lines().find(|line| line.contains(" all ")).unwrap();
+    assert!(row.contains(&format!(" {count} ")), "{listed}");
+
+    let bare = run(&app, &["entries", "create", "bare"]).await;
+    assert!(bare.err.contains("portway entries bind"), "{bare:?}");
+    let named = ["entries", "bind", "bare", "one:*", "--as", "x"];
+    run(&app, &named).await.fails(2, "more than one tool");
+    let none = ["entries", "bind", "bare", "nobody:*"];
+    run(&app, &none).await.fails(1, "nobody");
+    let off = ["entries", "bind", "bare", "broken:*"];
+    let off = run(&app, &off).await;
+    assert!(off.code == Some(1) && off.err.contains("broken"), "{off:?}");
+}
