@@ -51,6 +51,7 @@ impl Tint {
 pub struct Out {
     terminal: bool,
     coloured: bool,
+    columns: usize,
     closed: bool,
     fault: Option<std::io::Error>,
 }
@@ -60,6 +61,7 @@ impl Out {
         let terminal = std::io::stdout().is_terminal();
         Out {
             terminal,
+            columns: columns(environment),
             coloured: terminal && wants_colour(environment),
             closed: false,
             fault: None,
@@ -73,8 +75,9 @@ impl Out {
     /// The columns a line may have; none where nobody looks at it.
     pub fn width(&self) -> Option<usize> {
         let size = terminal_size::terminal_size_of(std::io::stdout());
-        size.map(|(width, _)| usize::from(width.0))
-            .filter(|width| self.terminal && *width > 0)
+        let size = size.map(|(width, _)| usize::from(width.0));
+        let known = size.filter(|width| *width > 0);
+        self.terminal.then(|| known.unwrap_or(self.columns))
     }
 
     pub fn paint(&self, tint: Tint, text: &str) -> String {
@@ -141,6 +144,14 @@ fn hung_up() -> bool {
     false
 }
 
+/// Of a terminal that does not say how wide it is.
+fn columns(environment: &BTreeMap<String, String>) -> usize {
+    let said = environment
+        .get("COLUMNS")
+        .and_then(|text| text.parse().ok());
+    said.filter(|columns| *columns > 0).unwrap_or(80)
+}
+
 fn wants_colour(environment: &BTreeMap<String, String>) -> bool {
     let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
@@ -200,6 +211,13 @@ mod tests {
         assert!(env(&[("NO_COLOR", ""), ("TERM", "xterm")]));
         assert!(!env(&[("NO_COLOR", "1")]));
         assert!(!env(&[("TERM", "dumb")]));
+    }
+
+    #[test]
+    fn k7_a_terminal_of_unknown_width_has_80_columns_or_what_is_said() {
+        let env = |text: &str| columns(&[("COLUMNS".to_owned(), text.to_owned())].into());
+        assert_eq!(columns(&BTreeMap::new()), 80);
+        assert_eq!([env("120"), env("0"), env("wide")], [120, 80, 80]);
     }
 
     #[test]

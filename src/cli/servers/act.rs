@@ -1,4 +1,6 @@
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,6 +18,8 @@ use crate::cli::table::in_one_line;
 /// Portway answers a start or an end within half a minute, whatever came of
 /// it; this is a bound for the way.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Who waits longer for a start is told what is going on.
+const SOON: Duration = Duration::from_secs(2);
 /// Servers that are asked for at once.
 const TOGETHER: usize = 8;
 
@@ -69,7 +73,18 @@ async fn act(
         })
         .buffered(TOGETHER);
     let (mut records, mut failed) = (Vec::new(), false);
-    while let Some((name, answer)) = answers.next().await {
+    let mut slow = pin!(tokio::time::sleep(SOON));
+    let mut patient = verb == "stop" || !std::io::stderr().is_terminal();
+    loop {
+        let answer = tokio::select! {
+            answer = answers.next() => answer,
+            () = &mut slow, if !patient => {
+                patient = true;
+                note("being started; Ctrl-C leaves it to itself");
+                continue;
+            }
+        };
+        let Some((name, answer)) = answer else { break };
         let record = match answer {
             Ok(record) => record,
             Err(Failure::Refused { code, message, .. }) => {

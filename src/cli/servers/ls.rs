@@ -66,10 +66,21 @@ fn table(servers: &[Value]) -> Table<7> {
             text(server, "transport").into(),
             tools.into(),
             when::ago(&server["since"]).into(),
-            Cell::with_end(&why(server)),
+            Cell::with_end(without_path(&why(server))),
         ]);
     }
     table
+}
+
+/// Where a program was looked for is long, and told by `ls NAME`.
+fn without_path(error: &str) -> &str {
+    match error
+        .strip_suffix(')')
+        .and_then(|error| error.rsplit_once(" ("))
+    {
+        Some((start, _)) if start.ends_with(" in PATH") => start,
+        _ => error,
+    }
 }
 
 /// What is wrong, if anything is.
@@ -135,4 +146,22 @@ fn told(label: &str, value: &str, out: &mut Out) {
     let label = format!("{label:WIDTH$}");
     let label = out.paint(Tint::Strong, &label);
     out.line(&(label + &value.replace('\n', &format!("\n{indent}"))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k7_the_list_names_a_missing_program_without_the_whole_path() {
+        let error = "cannot start: no program \"npx\" in PATH (/bin:/usr/bin)";
+        assert_eq!(
+            without_path(error),
+            "cannot start: no program \"npx\" in PATH"
+        );
+        assert_eq!(
+            without_path("it ended (exit code 7)"),
+            "it ended (exit code 7)"
+        );
+    }
 }
