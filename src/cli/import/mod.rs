@@ -137,7 +137,10 @@ fn read(
 }
 
 fn read_file(file: &Path, shape: Option<Client>, around: &Around<'_>) -> Result<Reading, Failure> {
-    let text = text_of(file).map_err(Failure::other)?;
+    let text = text_of(file).map_err(|complaint| match file.is_file() {
+        true => Failure::other(complaint),
+        false => Failure::usage(complaint),
+    })?;
     // Its directory says something too.
     let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let client = shape.or_else(|| import::detect(&whole.display().to_string(), &text));

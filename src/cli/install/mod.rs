@@ -296,7 +296,12 @@ fn installed(spot: &Spot, key: &Key, path: &Path, backup: Option<&Path>) -> Stri
             } else {
                 "the admin token"
             };
-            format!("\nSet {name} to {what} where {client} is started; it is not in the file.")
+            format!(
+                "\nSet {name} to {what} where {client} is started; it is not in the file:\n  \
+                 export {name}=…\n\
+                 One that is started from a desktop sees no such variable: --with-key writes \
+                 it into the file."
+            )
         }
         Key::Written { .. } => {
             "\nThe key is in the file, which only you may read from now on.".to_owned()

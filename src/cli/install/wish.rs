@@ -66,7 +66,7 @@ fn not_the_admin(args: &InstallArgs) -> Failure {
     };
     Failure::usage(format!(
         "{what} the admin token, with which {} could use every tool and change every server\n\
-         make an entry with the tools it needs: portway entries create {}\n\
+         make an entry with the tools it needs: portway entries create {} --tool SERVER:TOOL\n\
          and give it that: portway install {} --entry KEY\n\
          or say --admin if everything is what you want",
         client.title(),
