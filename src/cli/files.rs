@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::Args;
 
 use super::BAD_USE;
+use super::finding::counted;
 use super::out::safe;
 use crate::config::Problem;
 use crate::registry::{Files, Loaded, Plan};
@@ -110,8 +111,12 @@ fn run_check(
         let text = safe(&serde_json::to_string_pretty(&reports)?);
         return Ok((text + "\n", faults == 0));
     }
-    let files = paths.len();
-    lines += &format!("{files} files, {servers} servers, {faults} problems\n");
+    lines += &format!(
+        "{}, {}, {}\n",
+        counted(paths.len(), "file"),
+        counted(servers, "server"),
+        counted(faults, "problem")
+    );
     Ok((lines, faults == 0))
 }
 

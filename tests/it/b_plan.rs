@@ -77,7 +77,7 @@ fn b3_check_says_what_is_wrong_and_where_and_exits_with_1() {
     let (code, text) = project.run(&["check"]);
     let line = format!("{mcp}:5:18: server \"b\": timeout: must be");
     assert!(code == 1 && text.starts_with(&line), "{code}: {text}");
-    assert!(text.ends_with("2 files, 4 servers, 1 problems\n"), "{text}");
+    assert!(text.ends_with("2 files, 4 servers, 1 problem\n"), "{text}");
     let elsewhere = project.run(&["check", "--project", &project.path("home")]);
     assert_eq!(elsewhere.0, 0, "{}", elsewhere.1);
 
@@ -159,7 +159,7 @@ fn b4_check_looks_into_every_layer() {
     let line = format!("{}:1:", project.path("home/.kode.json"));
     assert!(text.starts_with(&line), "{text}");
     assert!(text.contains("server \"bad\": command: must be"), "{text}");
-    assert!(text.ends_with("1 files, 3 servers, 1 problems\n"), "{text}");
+    assert!(text.ends_with("1 file, 3 servers, 1 problem\n"), "{text}");
     let (_, reports) = project.json(&["check"]);
     let kinds: Vec<&str> = reports
         .as_array()
@@ -181,7 +181,7 @@ fn b3_check_judges_a_candidate_under_its_own_name() {
         .write("broken.json", BROKEN)
         .write("bytes.json", b"\xff");
     let (code, text) = project.run(&["check", "../good.json"]);
-    assert_eq!((code, &*text), (0, "1 files, 2 servers, 0 problems\n"));
+    assert_eq!((code, &*text), (0, "1 file, 2 servers, 0 problems\n"));
     for (file, start) in [
         ("../bad.json", "../bad.json:5:18: server \"b\": timeout"),
         ("../broken.json", "../broken.json:3:5: not JSON"),

@@ -150,7 +150,7 @@ async fn k7_doctor_tells_what_is_wrong_with_files_and_servers() {
     let servers = json!({"mcpServers": {
         "missing": {"command": "no-such-program-here"},
         "npx-ish": {"command": "./npx", "args": ["--token", "sesame-open-now"]},
-        "unset": {"command": "true", "env": {"A": "${DOCTOR_UNSET_VARIABLE}"}},
+        "unset": {"command": "no-such-either", "env": {"A": "${DOCTOR_UNSET_VARIABLE}"}},
         "away": {"url": "http://127.0.0.1:9/mcp?api_key=sesame-open-now"},
         "bad": {"command": 7},
         "off": {"command": "also-not-there", "enabled": false},
@@ -168,6 +168,7 @@ async fn k7_doctor_tells_what_is_wrong_with_files_and_servers() {
     told.ends(1);
     told.expect("command", "bad", "no-such-program-here");
     told.expect("command", "bad", "./npx --token ***");
+    told.expect("command", "bad", "unset: `no-such-either");
     told.expect("command", "ok", "for fine");
     told.expect("variable", "bad", "DOCTOR_UNSET_VARIABLE");
     told.expect("url", "bad", "api_key=***");
@@ -304,6 +305,22 @@ async fn k7_doctor_tells_of_somebody_else_on_the_port() {
     let told = silent.run().await;
     told.ends(1);
     told.expect("gateway", "bad", "it is no Portway");
+}
+
+#[tokio::test]
+async fn k7_doctor_knows_another_projects_portway_from_this_ones() {
+    let app = setup().start().await;
+    let address = app.url.strip_prefix("http://").unwrap();
+    let beside = Doctor::new().env("PORTWAY_LISTEN", address);
+    let told = beside.run().await;
+    told.ends(0);
+    told.expect("gateway", "warn", "another one's");
+    assert!(!told.text.contains("asks for a token"), "{}", told.text);
+
+    let broken = Doctor::new().file(".mcp.json", "{\"mcpServers\": ");
+    let told = broken.run().await;
+    told.ends(1);
+    told.expect("files", "note", "0 definitions");
 }
 
 #[tokio::test]

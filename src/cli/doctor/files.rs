@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cli::finding::{Finding, counted};
+use crate::cli::finding::{Finding, Mark, counted};
 use crate::config::settings::Settings;
 use crate::config::{Problem, ServerSpec};
 use crate::registry::{Files, Loaded, SourceReport};
@@ -28,12 +28,13 @@ pub fn examine(settings: &Settings, environment: &BTreeMap<String, String>) -> E
 fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut paths = BTreeSet::new();
-    let mut servers = 0;
+    let (mut servers, mut broken) = (0, false);
     for report in reports {
         // A file may hold more than one layer; its error is one.
         let first = paths.insert(&report.path);
         servers += report.servers.len();
         if let Some(problem) = report.error.as_ref().filter(|_| first) {
+            broken = true;
             let todo = "until then nothing of it is in force; a running Portway keeps what it \
                         last read";
             findings.push(Finding::bad("file", told(&report.path, problem), todo));
@@ -57,12 +58,17 @@ fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
     }
     if paths.is_empty() {
         let found = format!("none in {}", settings.project.display());
-        let todo = "write an .mcp.json, or let `portway add` or `portway import` do it";
+        let todo = "write an .mcp.json or let `portway import` do it; \
+                    once `portway` runs, `portway add` does too";
         return vec![Finding::note("files", found).with(todo)];
     }
     let files: Vec<String> = paths.into_iter().cloned().collect();
     let found = format!("{}: {}", counted(servers, "definition"), files.join(", "));
-    findings.insert(0, Finding::ok("files", found));
+    let mark = match broken {
+        true => Mark::Note,
+        false => Mark::Ok,
+    };
+    findings.insert(0, Finding::new(mark, "files", found));
     findings
 }
 

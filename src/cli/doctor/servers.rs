@@ -46,7 +46,10 @@ pub async fn examine(
                 launch,
                 title: view::title(spec),
             }),
-            Err(problems) => findings.extend(problems.iter().map(|one| unset(name, one))),
+            Err(problems) => {
+                findings.extend(problems.iter().map(|one| unset(name, one)));
+                ready.extend(command_alone(name, spec, &lookup));
+            }
         }
     }
     let remote = |ready: &&Ready<'_>| matches!(ready.launch.target, LaunchTarget::Remote { .. });
@@ -67,6 +70,33 @@ pub async fn examine(
         findings.push(Finding::note("disabled", found));
     }
     findings
+}
+
+/// What can be looked at although something else is not filled in.
+fn command_alone<'s>(
+    name: &'s str,
+    spec: &ServerSpec,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Option<Ready<'s>> {
+    let config::Target::Stdio {
+        command, env, cwd, ..
+    } = &spec.target
+    else {
+        return None;
+    };
+    let owned = |(name, value): (&String, &String)| (name.clone(), value.clone());
+    let bare = ServerSpec::new(config::Target::Stdio {
+        command: command.clone(),
+        args: Vec::new(),
+        // Programs are looked for there.
+        env: env.get_key_value("PATH").map(owned).into_iter().collect(),
+        cwd: cwd.clone(),
+    });
+    Some(Ready {
+        name,
+        launch: config::expand(&bare, lookup).ok()?,
+        title: view::title(spec),
+    })
 }
 
 /// The message names the variable, and what to do.
