@@ -184,7 +184,7 @@ Exit codes:
   0  it is done
   1  it failed: a server did not start, a tool reported an error, there is no such thing
   2  a wrong argument or setting
-  3  no Portway answers
+  3  no Portway answers, or none runs for this project
   4  Portway does not take the token, or was given none
 ";
 

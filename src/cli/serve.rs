@@ -187,10 +187,10 @@ async fn cannot_listen(settings: &Settings, error: std::io::Error) -> anyhow::Er
     let mut text = format!("cannot listen on {listen} (--listen, PORTWAY_LISTEN): {error}");
     if taken {
         text += match Remote::at(&reached(listen)) {
-            Ok(there) if there.health().await.is_ok() => "\nanother project's Portway is there",
-            _ => "\nanother program is there",
+            Ok(there) if there.health().await.is_ok() => "; another project's Portway is there",
+            _ => "; another program is there",
         };
-        text += "; take a free port with `portway --listen 127.0.0.1:0`";
+        text += ": take a free port with `portway --listen 127.0.0.1:0`";
     }
     anyhow::Error::msg(text)
 }

@@ -84,10 +84,10 @@ fn b8_a_wrong_word_is_named() {
         ),
         (
             &["import", "/nowhere/x.json"],
-            1,
+            2,
             "/nowhere/x.json: No such file",
         ),
-        (&["import", "/"], 1, "is not a file"),
+        (&["import", "/"], 2, "is not a file"),
         (
             &["import", file, "--only", "serch"],
             2,

@@ -125,7 +125,7 @@ async fn k7_a_reader_who_leaves_early_is_no_error() {
         &["call", "one:big", "bytes=300000"],
         &["call", "one:echo", "text=a", "--json"],
         &["entries", "ls", "--json"],
-        &["entries", "create", "unread"],
+        &["entries", "create", "unread", "--tool", "one:echo"],
         &["stop", "one", "two"],
         &["completions", "bash"],
         &["man"],
