@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use super::pending::Pause;
+use super::permit::Line;
 use super::{EventSender, Outbox, Permit};
 use crate::wire::{self, RpcError};
 
@@ -147,7 +148,7 @@ impl ServerRequest {
             Ok(result) => wire::response(&self.id, &result),
             Err(error) => wire::error(Some(&self.id), &error),
         };
-        let _ = outbox.try_send(bytes.into());
+        let _ = outbox.try_send(Line::answer(bytes));
     }
 }
 

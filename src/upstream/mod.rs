@@ -311,6 +311,10 @@ impl Link {
     }
 
     async fn finish(mut self) -> Option<usize> {
+        // What the server asked and nobody took is refused here, what it asks
+        // from now on where it arrives: many end only once they have an answer.
+        self.inbound.close();
+        while self.inbound.try_recv().is_ok() {}
         self.stop.cancel();
         match self.keeper.take() {
             Some(keeper) => keeper.await.ok().flatten(),

@@ -42,6 +42,8 @@ impl Drop for Passing {
 pub(crate) struct Line {
     pub bytes: Bytes,
     permitted: Option<Permitted>,
+    /// To a question of the server's: sent even at the very end.
+    pub answer: bool,
 }
 
 struct Permitted {
@@ -63,7 +65,18 @@ impl Line {
             pending: pending.clone(),
             id,
         });
-        Line { bytes, permitted }
+        Line {
+            bytes,
+            permitted,
+            answer: false,
+        }
+    }
+
+    pub fn answer(bytes: Vec<u8>) -> Line {
+        Line {
+            answer: true,
+            ..bytes.into()
+        }
     }
 
     pub fn permit(&self) -> Option<&Arc<dyn Permit>> {
@@ -89,6 +102,7 @@ impl From<Bytes> for Line {
         Line {
             bytes,
             permitted: None,
+            answer: false,
         }
     }
 }

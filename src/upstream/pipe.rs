@@ -84,6 +84,12 @@ impl Pipe {
         &self.pending
     }
 
+    /// Resolves once no question of the server's is open.
+    pub async fn answered(&self) {
+        // Each of them holds a receiver until it has its answer.
+        self.asks.crowded.closed().await;
+    }
+
     pub async fn send(&self, message: Line) -> Result<(), UpstreamError> {
         self.outbox
             .send(message)
@@ -289,7 +295,7 @@ impl Receiver {
         if method == "ping" {
             let _ = self
                 .outbox
-                .try_send(wire::response(id, empty_object()).into());
+                .try_send(Line::answer(wire::response(id, empty_object())));
             return;
         }
         let mut request = ServerRequest::new(id, method, params, self.outbox.clone());

@@ -31,6 +31,8 @@ const STDERR_LINE: usize = 4 << 10;
 const TAIL_LINES: usize = 8;
 /// How long the rest of a dead server's output may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long the answers to a server's open questions may take at its end.
+const LAST_ANSWERS: Duration = Duration::from_millis(100);
 
 pub(super) async fn connect(
     launch: &Launch,
@@ -225,6 +227,7 @@ impl Keeper {
                 reason.unwrap_or_else(|error| UpstreamError::Lost(error.to_string())),
             ),
         };
+        let asked = matches!(end, End::Asked);
         let reason = match end {
             End::Asked => UpstreamError::Lost("the server was stopped".into()),
             End::Exit(exit) => {
@@ -255,6 +258,9 @@ impl Keeper {
         };
         self.pipe.pending().fail_all(&reason);
         self.gone.send_replace(Some(reason));
+        if asked {
+            let _ = tokio::time::timeout(LAST_ANSWERS, self.pipe.answered()).await;
+        }
         // The writer holds stdin; as long as it lives the server sees no end.
         self.writer_stop.cancel();
         let unread = self.writer.await.ok().flatten();
@@ -339,8 +345,16 @@ async fn write(
     }
     // What never reached the pipe was not read either.
     let mut unsent = batch.len();
+    let whole = batch.is_empty();
     while let Ok(message) = queue.try_recv() {
-        unsent += message.bytes.len();
+        match message.answer && whole {
+            true => put(&mut batch, &mut passing, &message),
+            false => unsent += message.bytes.len(),
+        }
+    }
+    // Behind half a line they would be part of it.
+    if whole && !batch.is_empty() {
+        let _ = tokio::time::timeout(LAST_ANSWERS, stdin.write_all(&batch)).await;
     }
     unread(stdin.as_fd()).map(|unread| unread + unsent)
 }

@@ -1,13 +1,18 @@
 //! Ending a server ends what it started.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use portway::config;
 use portway::upstream::containment::Step;
 use portway::upstream::process::{Exit, Grace, spawn, sweep};
+use portway::upstream::{self, Limits, Options};
+use tokio_util::sync::CancellationToken;
 
-use super::forest::{LIMIT, SHORT, Tree, first_line, helpers, ladder_here};
+use super::forest::{LIMIT, SHORT, Tree, first_line, helpers, ladder_here, shim};
+use crate::app::fixture;
 
 /// What each step promises to hold.
 fn kinds(step: Step) -> &'static [&'static str] {
@@ -104,6 +109,47 @@ async fn a3_an_obedient_server_ends_at_once() {
         // best of five, because the machine may be busy.
         assert!(best < Duration::from_secs(1), "{step}: {best:?}");
     }
+}
+
+/// Some servers stay for the answer to a question, whatever their stdin says.
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_a_stop_answers_what_the_server_has_asked() {
+    let target = config::Target::Stdio {
+        command: fixture(),
+        args: ["--era", "legacy", "--ask-roots", "0"]
+            .map(Into::into)
+            .into(),
+        env: Default::default(),
+        cwd: None,
+    };
+    let launch = config::expand(&config::ServerSpec::new(target), &|_| None).unwrap();
+    let options = Options {
+        title: "one that asks".into(),
+        era: config::EraChoice::Legacy,
+        remembered: None,
+        containment: config::Containment::Auto,
+        project: std::env::temp_dir(),
+        base_env: Arc::default(),
+        instance: Tree::new().name.clone(),
+        shim: shim().to_path_buf(),
+        limits: Limits::default(),
+        log: Arc::new(|_, _| {}),
+        capabilities: upstream::no_capabilities(),
+        redactor: Arc::default(),
+        asks: Arc::default(),
+    };
+    let mut best = LIMIT;
+    for _ in 0..5 {
+        let stop = CancellationToken::new();
+        let (link, _connection) = upstream::connect(&launch, &options, &stop).await.unwrap();
+        // Asked, and left where it is.
+        crate::app::eventually("a question", || !link.inbound.is_empty()).await;
+        let start = Instant::now();
+        link.end().await;
+        best = best.min(start.elapsed());
+    }
+    println!("ended in {best:?}");
+    assert!(best < Duration::from_secs(1), "{best:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
