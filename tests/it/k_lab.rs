@@ -228,7 +228,7 @@ async fn k7_lab_tells_the_eras_and_who_cannot_stand_the_question() {
         (
             &["--timeout", "16"],
             &["--hang-init"],
-            &[("start", "bad", "no answer")],
+            &[("start", "bad", "no answer within 4 s")],
         ),
         (
             &[],
@@ -281,6 +281,19 @@ async fn k7_lab_says_why_a_server_does_not_start_and_what_it_needs() {
         told.text
     );
     assert_eq!(told.code, 1);
+    assert_eq!(told.json["settings"], Value::Null, "{}", told.text);
+}
+
+#[tokio::test]
+async fn k7_lab_calls_an_echo_an_echo_and_suggests_no_settings_for_it() {
+    let told = Lab::new(&["--json", "--", "cat"]).run().await;
+    let found = told.expect("start", "bad");
+    assert!(found.contains("echoes"), "{found}");
+    assert!(!told.text.contains("-32601"), "{}", told.text);
+    assert_eq!(told.json["settings"], Value::Null);
+
+    let told = Lab::new(&["--", "cat"]).run().await;
+    assert!(!told.text.contains("Settings for"), "{}", told.text);
 }
 
 #[tokio::test]
@@ -413,6 +426,7 @@ async fn k7_lab_refuses_what_it_cannot_try_and_says_what_to_do() {
         (&["--timeout", "1", "--", "true"], "--timeout"),
         (&["ftp://127.0.0.1/"], "http"),
         (&[], "SERVER|URL"),
+        (&[], "-- COMMAND"),
         (&["--project", "/no/such/folder", "x"], "--project"),
     ] {
         let told = Lab::new(args).run().await;

@@ -18,6 +18,8 @@ pub struct Advice {
     name: String,
     spec: Option<ServerSpec>,
     reasons: Vec<(String, String)>,
+    /// Whether it makes a server work that does not as it is.
+    pub remedy: bool,
 }
 
 impl Advice {
@@ -28,6 +30,7 @@ impl Advice {
             name: name.to_owned(),
             spec: Some(spec.clone()),
             reasons: Vec::new(),
+            remedy: false,
         };
         if let Some(launch) = launch {
             advice.cover(launch);
@@ -144,8 +147,25 @@ impl Advice {
             && !env.contains_key(variable)
         {
             env.insert(variable.to_owned(), format!("${{{variable}}}"));
+            self.remedy = true;
             let reason = "the server asks for it; servers get none of your shell's variables";
             self.because(&format!("env.{variable}"), reason);
+        }
+    }
+
+    /// A header that the server asks for. What was tried instead is kept.
+    pub fn login(&mut self) {
+        const NAME: &str = "Authorization";
+        if let Some(ServerSpec {
+            target: Target::Http { headers, .. } | Target::Sse { headers, .. },
+            ..
+        }) = &mut self.spec
+            && !headers.keys().any(|name| name.eq_ignore_ascii_case(NAME))
+        {
+            headers.insert(NAME.to_owned(), "Bearer ${TOKEN}".to_owned());
+            self.remedy = true;
+            let reason = "the server wants a login; set TOKEN in Portway's environment";
+            self.because("headers.Authorization", reason);
         }
     }
 

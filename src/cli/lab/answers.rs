@@ -123,7 +123,7 @@ async fn unknown_method(line: &mut Line, report: &mut Report) {
                 Finding::ok("unknown method", "refused with -32601")
             }
             Said::Gone(_) => Finding::bad("unknown method", found, "it must not end the server"),
-            Said::Silent => Finding::warn("unknown method", "never answered", todo),
+            Said::Silent(_) => Finding::warn("unknown method", "never answered", todo),
             _ => Finding::warn("unknown method", found, todo),
         },
     );
@@ -149,7 +149,7 @@ async fn unknown_tool(line: &mut Line, report: &mut Report) {
                 "a mistyped name must not look like a success",
             ),
             Said::Gone(_) => Finding::bad("unknown tool", found, "it must not end the server"),
-            Said::Silent => Finding::bad("unknown tool", "never answered", todo),
+            Said::Silent(_) => Finding::bad("unknown tool", "never answered", todo),
             _ => Finding::warn("unknown tool", found, todo),
         },
     );
@@ -176,7 +176,7 @@ async fn bad_params(line: &mut Line, hello: &Hello, report: &mut Report) {
             // Most servers have one page and look at no cursor.
             Said::Result(_) => Finding::note("bad params", "an invalid cursor is overlooked"),
             Said::Gone(_) => Finding::bad("bad params", found, "it must not end the server"),
-            Said::Silent => {
+            Said::Silent(_) => {
                 Finding::warn("bad params", "an invalid cursor is never answered", todo)
             }
             _ => Finding::warn("bad params", found, todo),

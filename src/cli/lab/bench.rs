@@ -68,7 +68,7 @@ impl Bench {
         let outputs = Outputs::default();
         let pipe = Pipe::of_process(stdin, stdout, stderr, &outputs);
         Ok(Subject {
-            line: Line::new(Channel::Pipe(pipe)),
+            line: Line::new(Channel::Pipe(Box::new(pipe))),
             process: Some(process),
             outputs,
             began,
@@ -83,7 +83,7 @@ impl Bench {
         let opened = tokio::time::timeout(STEP, old_sse(address)).await;
         let late = || format!("no event stream within {} s", STEP.as_secs());
         let pipe = opened.map_err(|_| late())??;
-        Ok(Subject::remote(Channel::Pipe(pipe)))
+        Ok(Subject::remote(Channel::Pipe(Box::new(pipe))))
     }
 }
 

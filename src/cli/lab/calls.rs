@@ -134,7 +134,7 @@ fn told(name: &str, reply: &Reply, limit: Duration, report: &mut Report) {
             report.advice.took(reply.took);
             Finding::ok("call", format!("{name}: a result in {ms} ms"))
         }
-        Said::Silent => Finding::bad(
+        Said::Silent(_) => Finding::bad(
             "call",
             format!("{name}: no answer within {} s", limit.as_secs()),
             "--timeout allows more; a tool should answer, if only with an error",

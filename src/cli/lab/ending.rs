@@ -11,11 +11,17 @@ use super::line::Channel;
 use super::report::{Part, Report};
 use crate::cli::finding::{Finding, counted};
 use crate::upstream::process::{Exit, Grace, Process, ProcessInfo};
+use crate::wire::Era;
 
 /// For each way of asking.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Between two looks at its tree: what runs at the very end counts.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// Without a word before its stdin is closed. Some ask for roots a third of
+/// a second after the handshake, and do not end before they are answered.
+const QUIET: Duration = Duration::from_millis(500);
+const SETTLED: Duration = Duration::from_secs(2);
 
 const NOW: Grace = Grace {
     eof: Duration::ZERO,
@@ -36,10 +42,13 @@ pub async fn at_eof(mut subject: Subject, report: &mut Report) {
     let Some(mut process) = subject.process.take() else {
         return;
     };
-    let before = look(&process);
     if let Channel::Pipe(pipe) = &mut subject.line.channel {
+        if subject.line.era == Era::Legacy {
+            pipe.settle(QUIET, SETTLED).await;
+        }
         pipe.close();
     }
+    let before = look(&process);
     let mut watched = watch(&mut process, before).await;
     let ms = watched.took.as_millis();
     match watched.exit {
@@ -57,13 +66,10 @@ pub async fn at_eof(mut subject: Subject, report: &mut Report) {
             );
         }
         None => {
-            let found = format!(
-                "lives on {} s after its stdin was closed",
-                PATIENCE.as_secs()
+            report.add(
+                Part::End,
+                stays(open_question(&mut subject.line.channel).await),
             );
-            let todo = "a server should end at the end of its input; \
-                        each stop takes as long as PORTWAY_STOP_GRACE";
-            report.add(Part::End, Finding::warn("end.eof", found, todo));
             process.terminate();
             watched = watch(&mut process, Some(watched)).await;
             if watched.exit.is_none() {
@@ -72,6 +78,34 @@ pub async fn at_eof(mut subject: Subject, report: &mut Report) {
         }
     }
     left(process, &watched, report).await;
+}
+
+/// What it asked when nobody could answer any more.
+async fn open_question(channel: &mut Channel) -> Option<String> {
+    let Channel::Pipe(pipe) = channel else {
+        return None;
+    };
+    pipe.listen(Duration::ZERO).await;
+    pipe.unanswered.first().cloned()
+}
+
+fn stays(question: Option<String>) -> Finding {
+    let seconds = PATIENCE.as_secs();
+    match question {
+        Some(method) => Finding::note(
+            "end.eof",
+            format!(
+                "asked for {method} when its stdin was closed, and still waited \
+                 {seconds} s later: how it ends with nothing open was not seen"
+            ),
+        ),
+        None => Finding::warn(
+            "end.eof",
+            format!("lives on {seconds} s after its stdin was closed"),
+            "a server should end at the end of its input; \
+             each stop takes as long as PORTWAY_STOP_GRACE",
+        ),
+    }
 }
 
 /// Asks by SIGTERM alone, as its client were still there.

@@ -68,14 +68,14 @@ pub async fn legacy(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
     let said = match &mut line.channel {
         Channel::Web(web) => {
             let opened = timeout(limit, web.open(&question)).await;
-            opened.unwrap_or(Said::Silent)
+            opened.unwrap_or(Said::Silent(limit))
         }
         Channel::Pipe(pipe) => {
             let replies = pipe.ask_all(std::slice::from_ref(&question), limit).await;
             replies
                 .into_iter()
                 .next()
-                .map_or(Said::Silent, |reply| reply.said)
+                .map_or(Said::Silent(limit), |reply| reply.said)
         }
     };
     let took = began.elapsed();

@@ -30,7 +30,9 @@ pub enum Said {
         message: String,
     },
     /// Nothing within the limit.
-    Silent,
+    Silent(Duration),
+    /// Our own request, word for word.
+    Echo,
     /// The connection or the process ended.
     Gone(String),
     /// HTTP said no, without a message of MCP.
@@ -71,7 +73,12 @@ impl Said {
         match self {
             Said::Result(_) => "a result".into(),
             Said::Error { code, message } => format!("error {code} ({message})"),
-            Said::Silent => "no answer".into(),
+            Said::Silent(Duration::ZERO) => "no answer".into(),
+            Said::Silent(limit) => {
+                let seconds = (limit.as_secs_f64() * 10.0).round() / 10.0;
+                format!("no answer within {seconds} s")
+            }
+            Said::Echo => "an echo: our own request came back".into(),
             Said::Gone(reason) => format!("no answer: {reason}"),
             Said::Refused { status, text } if text.is_empty() => format!("HTTP {status}"),
             Said::Refused { status, text } => format!("HTTP {status} ({text})"),
@@ -178,7 +185,7 @@ pub fn answer(request: &Value) -> Value {
 }
 
 pub enum Channel {
-    Pipe(Pipe),
+    Pipe(Box<Pipe>),
     Web(Box<Web>),
 }
 
@@ -236,7 +243,7 @@ impl Line {
         let question = self.question(method, params);
         let mut replies = self.ask_all(&[question], limit).await;
         replies.pop().unwrap_or(Reply {
-            said: Said::Silent,
+            said: Said::Silent(limit),
             took: limit,
         })
     }

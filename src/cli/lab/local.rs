@@ -110,7 +110,7 @@ async fn first(bench: &mut Bench, report: &mut Report) -> Option<First> {
 }
 
 fn probed_badly(said: &Said, report: &mut Report) {
-    if !matches!(said, Said::Silent) {
+    if !matches!(said, Said::Silent(_)) {
         return;
     }
     let found = "never answers server/discover, so that each start waits for it";
@@ -167,6 +167,7 @@ async fn afresh(
             Finding::warn("containment", reason.clone(), todo),
         );
         report.advice.containment(Containment::Subreaper, reason);
+        report.advice.remedy = true;
     }
     None
 }
@@ -179,8 +180,10 @@ fn hopeless(
     report: &mut Report,
 ) {
     eras::tell(modern, &Err(legacy.clone()), report);
+    let echoes = matches!(legacy, Said::Echo);
     let what = match exit {
         Some(exit) => format!("it ends with {exit}"),
+        None if echoes => "it only echoes what it is sent".to_owned(),
         None => format!("initialize gives {}", legacy.in_words()),
     };
     let found = format!("no conversation: {what}{words}");
@@ -190,6 +193,7 @@ fn hopeless(
     }
     let todo = match missing.is_empty() {
         false => format!("give it {} (\"env\")", missing.join(", ")),
+        true if echoes => "name a command that speaks MCP on stdin and stdout".to_owned(),
         true => "run the command by hand: does it speak MCP on stdin and stdout?".to_owned(),
     };
     report.add(Part::Eras, Finding::bad("start", found, todo));

@@ -42,7 +42,7 @@ use crate::upstream::process::{self, Command};
 #[derive(Debug, Args)]
 pub struct LabArgs {
     /// A server of the project's files, or the URL of one
-    #[arg(value_name = "SERVER|URL", required_unless_present = "command")]
+    #[arg(value_name = "SERVER|URL")]
     target: Option<String>,
     /// A command that starts one
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "target")]

@@ -57,6 +57,8 @@ pub struct Pipe {
     inbox: mpsc::Receiver<Value>,
     pub log: Log,
     answered: HashSet<String>,
+    /// What the server asked when no answer could reach it any more.
+    pub unanswered: Vec<String>,
 }
 
 impl Pipe {
@@ -82,6 +84,7 @@ impl Pipe {
             inbox,
             log: Log::default(),
             answered: HashSet::new(),
+            unanswered: Vec::new(),
         }
     }
 
@@ -119,7 +122,7 @@ impl Pipe {
             .map(|(at, question)| (question.id.to_string(), at))
             .collect();
         let silent = Reply {
-            said: Said::Silent,
+            said: Said::Silent(limit),
             took: limit,
         };
         let mut replies = vec![silent; questions.len()];
@@ -138,6 +141,14 @@ impl Pipe {
                 }
                 Err(_) => break,
             };
+            if let Some(at) = echoed(&message, questions) {
+                open.remove(&message["id"].to_string());
+                replies[at] = Reply {
+                    said: Said::Echo,
+                    took: began.elapsed(),
+                };
+                continue;
+            }
             let Some(response) = self.sort(message).await else {
                 continue;
             };
@@ -163,6 +174,22 @@ impl Pipe {
         }
     }
 
+    /// Answers what it asks until it has asked nothing for so long.
+    pub async fn settle(&mut self, quiet: Duration, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while let Ok(Some(message)) =
+            timeout_at(deadline.min(Instant::now() + quiet), self.inbox.recv()).await
+        {
+            if let Some(response) = self.sort(message).await {
+                let id = response["id"].to_string();
+                self.stray(&response["id"], &id);
+            }
+            if Instant::now() >= deadline {
+                return;
+            }
+        }
+    }
+
     /// Everything but responses is dealt with here.
     async fn sort(&mut self, message: Value) -> Option<Value> {
         if message.get("method").is_none() {
@@ -174,6 +201,12 @@ impl Pipe {
         }
         if message["method"] != "ping" {
             self.log.ask(&message);
+        }
+        if let Writer::Closed = self.writer
+            && self.unanswered.len() < TAIL
+        {
+            let method = message["method"].as_str().unwrap_or_default();
+            self.unanswered.push(method.to_owned());
         }
         self.send(&answer(&message)).await;
         None
@@ -229,6 +262,12 @@ pub fn request(question: &Question) -> Value {
         true => json!({"jsonrpc": "2.0", "id": id, "method": method}),
         false => json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
     }
+}
+
+/// Which question came back as it went, as from `cat`.
+fn echoed(message: &Value, questions: &[Question]) -> Option<usize> {
+    message.get("method")?;
+    questions.iter().position(|one| request(one) == *message)
 }
 
 /// Whether this is a message of JSON-RPC at all.

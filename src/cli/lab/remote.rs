@@ -120,6 +120,7 @@ async fn unreachable(said: &Said, address: &Address, report: &mut Report) -> boo
             let todo = "give it a header: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"} \
                         (here: --header \"Authorization: Bearer …\")";
             report.fact("login", true);
+            report.advice.login();
             report.add(Part::Http, Finding::bad("login", found, todo));
             true
         }

@@ -107,6 +107,11 @@ impl Report {
         self.count(Mark::Bad) == 0
     }
 
+    /// Settings that do not work are of no use.
+    fn advises(&self) -> bool {
+        self.spoke || self.advice.remedy
+    }
+
     pub fn as_json(&self) -> String {
         let finding = |(part, finding): &(Part, Finding)| {
             let mut value = serde_json::to_value(finding).unwrap_or_default();
@@ -121,7 +126,7 @@ impl Report {
             "complete": self.complete,
             "facts": self.facts,
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
-            "settings": self.advice.fragment(),
+            "settings": self.advises().then(|| self.advice.fragment()),
             "reasons": self.advice.reasons(),
         });
         safe(&format!("{report:#}\n"))
@@ -143,13 +148,15 @@ impl Report {
                 text += &style.line(finding);
             }
         }
-        text += &style.heading("Settings for .mcp.json");
-        let fragment = format!("{:#}", self.advice.fragment());
-        for line in fragment.lines() {
-            text += &format!("  {}\n", printable(line));
-        }
-        for (field, reason) in self.advice.reasons() {
-            text += &format!("  {}: {}\n", printable(&field), printable(&reason));
+        if self.advises() {
+            text += &style.heading("Settings for .mcp.json");
+            let fragment = format!("{:#}", self.advice.fragment());
+            for line in fragment.lines() {
+                text += &format!("  {}\n", printable(line));
+            }
+            for (field, reason) in self.advice.reasons() {
+                text += &format!("  {}: {}\n", printable(&field), printable(&reason));
+            }
         }
         let verdict = match (self.count(Mark::Bad), self.count(Mark::Warn)) {
             (0, 0) => "fine".to_owned(),

@@ -45,7 +45,11 @@ pub fn find(args: &LabArgs, environment: &BTreeMap<String, String>) -> Result<Ta
             let files = Files::new(project.clone(), home);
             (Some(name.clone()), defined(&files, name)?)
         }
-        (None, None) => return Err(Failure::usage("name a server, a URL, or -- and a command")),
+        (None, None) => {
+            return Err(Failure::usage(
+                "name what to try: `portway lab SERVER|URL`, or `portway lab -- COMMAND`",
+            ));
+        }
     };
     add(args, &mut spec)?;
     Ok(Target {

@@ -131,7 +131,7 @@ fn capability(name: &str, hello: &Hello, listed: &Listed) -> Finding {
                 ),
             }
         }
-        (Some(Said::Silent), false) => Finding::warn(
+        (Some(Said::Silent(_)), false) => Finding::warn(
             name,
             format!("not announced; {name}/list is never answered"),
             "an unknown method should be refused with -32601",
@@ -181,7 +181,7 @@ async fn completions(line: &mut Line, hello: &Hello, prompts: &[Value], report: 
             format!("announced, and answered with {}", said.in_words()),
             "do not announce completions, or answer them",
         ),
-        (true, Said::Silent | Said::Gone(_)) => Finding::warn(
+        (true, Said::Silent(_) | Said::Gone(_)) => Finding::warn(
             "completions",
             "announced, and never answered",
             "do not announce completions, or answer them",

@@ -165,7 +165,7 @@ impl Web {
             let began = Instant::now();
             let said = timeout(limit, self.exchange(question, era)).await;
             Reply {
-                said: said.unwrap_or(Said::Silent),
+                said: said.unwrap_or(Said::Silent(limit)),
                 took: began.elapsed(),
             }
         };
@@ -225,7 +225,7 @@ impl Web {
                 let unread = message["id"].is_null() && !status.is_success();
                 if message["id"] != *id && !unread {
                     lock(&self.log).stray(&message["id"]);
-                    return (Said::Silent, head);
+                    return (Said::Silent(Duration::ZERO), head);
                 }
                 Said::of(&message)
             }

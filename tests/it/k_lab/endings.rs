@@ -33,6 +33,16 @@ async fn k7_lab_tells_how_a_server_ends() {
             &["--ignore-term", "--ignore-eof"],
             &[("end.kill", "warn", "neither")],
         ),
+        (
+            &[],
+            &["--era", "legacy", "--ask-roots", "350"],
+            &[("end.eof", "ok", "exit code 0")],
+        ),
+        (
+            &[],
+            &["--ask-at-eof"],
+            &[("end.eof", "note", "asked for roots/list")],
+        ),
     ])
     .await;
 }

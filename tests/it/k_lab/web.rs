@@ -104,6 +104,7 @@ async fn k7_lab_tells_login_page_and_nobody_apart() {
         "{}",
         told.text
     );
+    assert_eq!(told.setting("headers")["Authorization"], "Bearer ${TOKEN}");
     let with = ["--header", "Authorization: Bearer sesame-open-now"];
     let told = tried(
         &["--require-header", "authorization: Bearer sesame-open-now"],
