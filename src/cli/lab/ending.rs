@@ -42,13 +42,16 @@ pub async fn at_eof(mut subject: Subject, report: &mut Report) {
     let Some(mut process) = subject.process.take() else {
         return;
     };
-    if let Channel::Pipe(pipe) = &mut subject.line.channel {
-        if subject.line.era == Era::Legacy {
-            pipe.settle(QUIET, SETTLED).await;
-        }
-        pipe.close();
+    let legacy = subject.line.era == Era::Legacy;
+    if let Channel::Pipe(pipe) = &mut subject.line.channel
+        && legacy
+    {
+        pipe.settle(QUIET, SETTLED).await;
     }
     let before = look(&process);
+    if let Channel::Pipe(pipe) = &mut subject.line.channel {
+        pipe.close();
+    }
     let mut watched = watch(&mut process, before).await;
     let ms = watched.took.as_millis();
     match watched.exit {
