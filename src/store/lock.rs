@@ -116,7 +116,11 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
         made => made.map_err(fail)?,
     }
     // It stands in somebody's project and holds our keys.
-    std::fs::write(directory.join(".gitignore"), "*\n").map_err(fail)?;
+    let ignored = directory.join(".gitignore");
+    private(OpenOptions::new().write(true).create(true).truncate(true))
+        .open(ignored)
+        .and_then(|mut file| file.write_all(b"*\n"))
+        .map_err(fail)?;
     sync_directory(directory).map_err(fail)
 }
 
