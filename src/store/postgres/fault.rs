@@ -13,6 +13,8 @@ pub(super) enum Fault {
     Sql(sqlx::Error),
     /// No answer within our own limit.
     Late,
+    /// It is known that nobody answers; nobody was asked.
+    Away,
 }
 
 impl From<sqlx::Error> for Fault {
@@ -83,7 +85,7 @@ impl Fault {
     pub(super) fn is_connection(&self) -> bool {
         match self {
             Fault::Rule(_) => false,
-            Fault::Late => true,
+            Fault::Late | Fault::Away => true,
             Fault::Sql(
                 sqlx::Error::Io(_)
                 | sqlx::Error::Tls(_)
@@ -115,6 +117,7 @@ impl Fault {
         let error = match self {
             Fault::Rule(kind) => return kind,
             Fault::Late => return unavailable("the database does not answer in time"),
+            Fault::Away => return unavailable("the database does not answer"),
             Fault::Sql(error) => error,
         };
         match error {

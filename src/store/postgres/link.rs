@@ -129,7 +129,7 @@ impl Link {
     /// Where it is known that nobody answers, nobody waits.
     fn not_away(&self) -> Result<(), Fault> {
         match self.standing.is_away() {
-            true => Err(unavailable("the database does not answer")),
+            true => Err(Fault::Away),
             false => Ok(()),
         }
     }

@@ -244,6 +244,7 @@ fn h2_files_are_private_whatever_the_umask() {
     assert_eq!(
         files,
         [
+            ".gitignore",
             "admin_token",
             "instance_id",
             "lock",
