@@ -90,6 +90,9 @@ async fn k5_it_ends_with_a_client_that_was_killed_while_another_holds_its_stdin(
     assert!(lines.next_line().await.unwrap().is_some());
     eventually("it runs", || connects().len() == 1).await;
     let bridge = connects()[0];
+    // Made by it when it knows whose child it is.
+    let clients = app.setup.path().join("data/clients");
+    eventually("it has begun", || clients.exists()).await;
     // The one who started it, not the one who holds its stdin.
     let stat = std::fs::read_to_string(format!("/proc/{bridge}/stat")).unwrap();
     let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1);
