@@ -104,7 +104,7 @@ fn run_check(
         let of_servers = report.servers.iter().flat_map(|server| &server.problems);
         for problem in error.chain(&report.problems).chain(of_servers) {
             faults += 1;
-            lines += &complaint(&report.path, problem);
+            lines += &(complaint(&report.path, problem) + "\n");
         }
     }
     if args.json {
@@ -121,7 +121,7 @@ fn run_check(
 }
 
 /// `file:line:column: what is wrong`, which editors and CI make clickable.
-fn complaint(path: &str, problem: &Problem) -> String {
+pub(super) fn complaint(path: &str, problem: &Problem) -> String {
     let place = match (problem.line, problem.column) {
         (Some(line), Some(column)) => format!(":{line}:{column}"),
         _ => String::new(),
@@ -131,7 +131,7 @@ fn complaint(path: &str, problem: &Problem) -> String {
         column: None,
         ..problem.clone()
     };
-    format!("{path}{place}: {}\n", printable(&bare.to_string()))
+    format!("{path}{place}: {}", printable(&bare.to_string()))
 }
 
 fn run_plan(
@@ -167,7 +167,7 @@ fn run_plan(
         }
     }
     for fault in &plan.problems {
-        text += &complaint(&fault.file, &fault.problem);
+        text += &(complaint(&fault.file, &fault.problem) + "\n");
     }
     Ok((text, good))
 }

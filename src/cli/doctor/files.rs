@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::cli::files::complaint;
 use crate::cli::finding::{Finding, Mark, counted};
+use crate::config::ServerSpec;
 use crate::config::settings::Settings;
-use crate::config::{Problem, ServerSpec};
 use crate::registry::{Files, Loaded, SourceReport};
 
 pub struct Examined {
@@ -37,14 +38,14 @@ fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
             broken = true;
             let todo = "until then nothing of it is in force; a running Portway keeps what it \
                         last read";
-            findings.push(Finding::bad("file", told(&report.path, problem), todo));
+            findings.push(Finding::bad("file", complaint(&report.path, problem), todo));
         }
         let of_servers = report.servers.iter().flat_map(|server| &server.problems);
         for problem in report.problems.iter().chain(of_servers) {
             let todo = "mend the line; `portway check` tells when it is right";
             findings.push(Finding::bad(
                 "definition",
-                told(&report.path, problem),
+                complaint(&report.path, problem),
                 todo,
             ));
         }
@@ -70,18 +71,4 @@ fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
     };
     findings.insert(0, Finding::new(mark, "files", found));
     findings
-}
-
-/// `file:line:column: what is wrong`.
-fn told(path: &str, problem: &Problem) -> String {
-    let place = match (problem.line, problem.column) {
-        (Some(line), Some(column)) => format!(":{line}:{column}"),
-        _ => String::new(),
-    };
-    let bare = Problem {
-        line: None,
-        column: None,
-        ..problem.clone()
-    };
-    format!("{path}{place}: {bare}")
 }

@@ -3,23 +3,23 @@
 
 use serde_json::{Value, json};
 
-fn text() -> Value {
+pub fn text() -> Value {
     json!({"type": "string"})
 }
 
-fn maybe_text() -> Value {
+pub fn maybe_text() -> Value {
     json!({"type": ["string", "null"]})
 }
 
-fn count() -> Value {
+pub fn count() -> Value {
     json!({"type": "integer", "minimum": 0})
 }
 
-fn time() -> Value {
+pub fn time() -> Value {
     json!({"type": "integer", "minimum": 0, "description": "Milliseconds since the epoch"})
 }
 
-fn flag() -> Value {
+pub fn flag() -> Value {
     json!({"type": "boolean"})
 }
 

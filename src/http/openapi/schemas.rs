@@ -3,31 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::gateway::record::shape;
 pub(super) use crate::gateway::record::shape::object;
+use crate::gateway::record::shape::{self, count, flag, maybe_text, text, time};
 
 /// As it is written in answers.
 const MOMENT: &str = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$";
-
-fn text() -> Value {
-    json!({"type": "string"})
-}
-
-fn maybe_text() -> Value {
-    json!({"type": ["string", "null"]})
-}
-
-fn count() -> Value {
-    json!({"type": "integer", "minimum": 0})
-}
-
-fn time() -> Value {
-    json!({"type": "integer", "minimum": 0, "description": "Milliseconds since the epoch"})
-}
-
-fn flag() -> Value {
-    json!({"type": "boolean"})
-}
 
 /// Of errors, and of what needs no credential.
 pub(super) fn plain() -> Value {
