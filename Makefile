@@ -36,7 +36,7 @@ check: ## format, lints, and licences where cargo-deny is installed
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
 
 soak: tools ## the long runs, in release: process trees killed by the hundred
-	PORTWAY_SOAK=1 $(CARGO) test --release --locked --test it -- process:: npx:: soak b_edits:: mix_ups:: e_served::killed --nocapture --test-threads=1
+	PORTWAY_SOAK=1 $(CARGO) test --release --locked --test it -- process:: npx:: soak b_edits:: mix_ups:: idle:: e_served::killed --nocapture --test-threads=1
 	PORTWAY_SOAK=1 $(CARGO) test --release --locked --lib -- store:: --nocapture --test-threads=1
 
 bench: build ## how fast it is: direct, through Portway and through nginx, side by side

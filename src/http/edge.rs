@@ -1,13 +1,12 @@
 //! The listener: an accept loop over HTTP/1.1 with a limit on everything a
 //! client can hold: time, connections, bytes.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -20,7 +19,7 @@ use tracing::{debug, info, warn};
 
 use super::error::{ApiError, Code};
 use super::framing::{Fault, HeadLimits};
-use super::site::Site;
+use super::site::{Answer, Site};
 use super::slots::{Slot, Slots};
 use super::stream::{ClientStream, REFUSED_PATH, Refusal};
 use crate::config::settings::Limits;
@@ -194,17 +193,17 @@ impl Edge {
     fn spawn(&self, socket: TcpStream, peer: Peer, slot: Slot) {
         let (stream, refusal) = ClientStream::new(socket, self.limits.clone());
         let site = self.site.clone();
-        let service =
-            service_fn(move |request| answer(site.clone(), request, peer, refusal.clone()));
+        let service = service_fn(move |request| answer(&site, request, peer, &refusal));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.idle)
             .max_buf_size(BUFFER)
             .serve_connection(TokioIo::new(stream), service);
+        // Boxed: what an async block is given and then pins, it holds twice.
+        let mut connection = Box::pin(connection);
         let (shutdown, cut) = (self.shutdown.clone(), self.cut.clone());
         self.tasks.spawn(async move {
             let _slot = slot;
-            let mut connection = std::pin::pin!(connection);
             let done = tokio::select! {
                 done = connection.as_mut() => done,
                 () = shutdown.cancelled() => {
@@ -222,20 +221,16 @@ impl Edge {
     }
 }
 
-async fn answer(
-    site: Arc<Site>,
-    request: Request<Incoming>,
-    peer: Peer,
-    refusal: Refusal,
-) -> Result<Response, Infallible> {
+fn answer(site: &Site, request: Request<Incoming>, peer: Peer, refusal: &Refusal) -> Answer {
     if let Some(fault) = refusal
         .get()
         .filter(|_| request.uri().path() == REFUSED_PATH)
     {
         debug!(remote = %peer.remote, %fault, "request refused");
-        return Ok(ApiError::from(*fault).into_response());
+        let refused = ApiError::from(*fault).into_response();
+        return Box::pin(std::future::ready(Ok(refused)));
     }
-    site.answer(request, peer).await
+    site.answer(request, peer)
 }
 
 fn belongs_to_one_connection(error: &io::Error) -> bool {

@@ -3,7 +3,7 @@
 //! guard, to the same handler.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use axum::Router;
@@ -20,9 +20,18 @@ use super::mcp::{Front, Place};
 /// Bytes of an answer that waits for no others.
 const BURST: u64 = 64 * 1024;
 
+/// Boxed where it begins: a future is moved by everyone it is handed to, and
+/// hyper keeps room for the largest kind for as long as a client is there.
+pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
 pub struct Site {
     router: Router,
-    mcp: Option<(Arc<Guard>, Front)>,
+    mcp: Option<Arc<ShortWay>>,
+}
+
+struct ShortWay {
+    guard: Arc<Guard>,
+    front: Front,
 }
 
 /// Without a short way.
@@ -37,72 +46,69 @@ impl Site {
     pub fn new(router: Router, guard: Arc<Guard>, front: Front) -> Site {
         Site {
             router,
-            mcp: Some((guard, front)),
+            mcp: Some(Arc::new(ShortWay { guard, front })),
         }
     }
 
-    pub(super) async fn answer(
-        &self,
-        mut request: Request<Incoming>,
-        peer: Peer,
-    ) -> Result<Response, Infallible> {
-        if let Some((guard, front)) = &self.mcp
+    pub(super) fn answer(&self, mut request: Request<Incoming>, peer: Peer) -> Answer {
+        if let Some(way) = &self.mcp
             && request.method() == Method::POST
-            && let Some(place) = front.place(request.uri())
+            && let Some(place) = way.front.place(request.uri())
         {
-            // Boxed, so that it is moved once and not at every level.
-            return Ok(Box::pin(post(guard, front, place, request, peer)).await);
+            return Box::pin(way.clone().post(place, request, peer));
         }
         request.extensions_mut().insert(peer);
-        self.router.clone().call(request).await
+        Box::pin(self.router.clone().call(request))
     }
 }
 
-async fn post(
-    guard: &Guard,
-    front: &Front,
-    place: Place,
-    request: Request<Incoming>,
-    peer: Peer,
-) -> Response {
-    let (parts, body) = request.into_parts();
-    let length = Length::of(&body);
-    let seen = Seen::new(&parts.method, SeenPath::Known(place.path()));
-    let knock = Knock {
-        method: &parts.method,
-        uri: &parts.uri,
-        headers: &parts.headers,
-        length,
-        local: Some(peer.local_ip()),
-        matched: Some(place.path()),
-    };
-    let passed = match guard.pass(&knock).await {
-        Ok(passed) => passed,
-        Err(error) => return seen.refused(error),
-    };
-    let work = pin!(async {
-        let caller = match front.caller(passed.principal.as_ref(), place, None) {
-            Ok(caller) => caller,
-            Err(error) => return error.into_response(),
+impl ShortWay {
+    async fn post(
+        self: Arc<ShortWay>,
+        place: Place,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> Result<Response, Infallible> {
+        let (parts, body) = request.into_parts();
+        let length = Length::of(&body);
+        let seen = Seen::new(&parts.method, SeenPath::Known(place.path()));
+        let knock = Knock {
+            method: &parts.method,
+            uri: &parts.uri,
+            headers: &parts.headers,
+            length,
+            local: Some(peer.local_ip()),
+            matched: Some(place.path()),
         };
-        let body = async {
-            match length {
-                Length::Unknown => read_body(guard.bound(body)).await,
-                Length::None | Length::Known(_) => read_body(body).await,
-            }
+        let ShortWay { guard, front } = &*self;
+        let passed = match guard.pass(&knock).await {
+            Ok(passed) => passed,
+            Err(error) => return Ok(seen.refused(error)),
         };
-        front.post(&caller, &parts.headers, body).await
-    });
-    let response = seen.handled(passed.public, work).await;
-    // Answers that come together go out together: to wake a client for each
-    // would cost more than to send it. A large one is a burst by itself.
-    if response
-        .body()
-        .size_hint()
-        .upper()
-        .is_none_or(|size| size < BURST)
-    {
-        tokio::task::yield_now().await;
+        let work = pin!(async {
+            let caller = match front.caller(passed.principal.as_ref(), place, None) {
+                Ok(caller) => caller,
+                Err(error) => return error.into_response(),
+            };
+            let body = async {
+                match length {
+                    Length::Unknown => read_body(guard.bound(body)).await,
+                    Length::None | Length::Known(_) => read_body(body).await,
+                }
+            };
+            front.post(&caller, &parts.headers, body).await
+        });
+        let response = seen.handled(passed.public, work).await;
+        // Answers that come together go out together: to wake a client for each
+        // would cost more than to send it. A large one is a burst by itself.
+        if response
+            .body()
+            .size_hint()
+            .upper()
+            .is_none_or(|size| size < BURST)
+        {
+            tokio::task::yield_now().await;
+        }
+        Ok(response)
     }
-    response
 }
