@@ -35,9 +35,10 @@ check: ## format, lints, and licences where cargo-deny is installed
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
 
-soak: tools ## the long runs, in release: process trees killed by the hundred
-	PORTWAY_SOAK=1 $(CARGO) test --release --locked --test it -- process:: npx:: soak b_edits:: mix_ups:: idle:: e_served::killed --nocapture --test-threads=1
-	PORTWAY_SOAK=1 $(CARGO) test --release --locked --lib -- store:: --nocapture --test-threads=1
+soak: tools ## the long runs, optimised: process trees killed by the hundred
+	$(CARGO) build --profile soak --locked --bins --examples
+	PORTWAY_SOAK=1 $(CARGO) test --profile soak --locked --test it -- process:: npx:: soak b_edits:: mix_ups:: idle:: e_served::killed --nocapture --test-threads=1
+	PORTWAY_SOAK=1 $(CARGO) test --profile soak --locked --lib -- store:: --nocapture --test-threads=1
 
 bench: build ## how fast it is: direct, through Portway and through nginx, side by side
 	$(CARGO) run --release --locked -p portway-bench -- run --write bench/FIGURES.md
