@@ -90,6 +90,14 @@ impl Abilities {
     }
 }
 
+/// Whether any client could be asked this.
+pub(super) fn is_question(method: &str) -> bool {
+    matches!(
+        method,
+        "elicitation/create" | "sampling/createMessage" | "roots/list"
+    )
+}
+
 pub(super) fn is_url(params: Option<&RawValue>) -> bool {
     let mode = params.and_then(|params| member(params, "mode"));
     mode.is_some_and(|mode| mode.get() == "\"url\"")

@@ -16,14 +16,15 @@ use super::errand::Job;
 use super::exchange::{Answered, Errand, Exchange, Happening};
 use super::members::Members;
 use super::parked::PATIENCE;
+use super::questions::{is_about, withdraws};
 use super::session::{ClientAnswer, Session};
 use super::trouble::Trouble;
 use super::{Item, Reply, Source};
 use crate::fleet::Fleet;
-use crate::upstream::ServerRequest;
+use crate::upstream::{Notification, ServerRequest};
 use crate::wire::object::{each_member, member, set_member, text};
 use crate::wire::result::{ResultType, result_type};
-use crate::wire::{Era, RpcError, code};
+use crate::wire::{self, Era, RpcError, code};
 
 /// How often a modern server may ask in one call.
 const ROUNDS: u32 = 8;
@@ -40,7 +41,15 @@ pub(super) struct LegacyCall {
     round: Option<Round>,
     rounds: u32,
     waiting: FuturesUnordered<Awaited>,
+    open: Vec<Open>,
     ready: VecDeque<Item>,
+}
+
+/// What a legacy server has asked: its own id, and the one the client got.
+struct Open {
+    theirs: Box<RawValue>,
+    ours: Box<RawValue>,
+    given_up: bool,
 }
 
 /// An answer of the client, still to come.
@@ -77,12 +86,14 @@ impl LegacyCall {
             round: None,
             rounds: 0,
             waiting: FuturesUnordered::new(),
+            open: Vec::new(),
             ready: VecDeque::new(),
         }
     }
 
     fn happened(&mut self, happening: Happening) -> Option<Item> {
         match happening {
+            Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
             Happening::Said(note) => {
                 let message = self.job.note(&note)?;
                 Some(Item::Message(message.into()))
@@ -106,9 +117,31 @@ impl LegacyCall {
         Some(self.put(&method, spelled.as_deref(), Question::Server(request)))
     }
 
+    /// The server no longer wants to know: nor need the client say.
+    fn withdrawn(&mut self, note: &Notification) -> Option<Item> {
+        let mut open = self.open.iter_mut();
+        let open = open.find(|open| is_about(note, &open.theirs))?;
+        open.given_up = true;
+        let reason = RpcError::new(code::INTERNAL, "the server gave up its question");
+        self.session.answer(&open.ours, Err(reason));
+        let params = set_member(note.params.as_deref()?, "requestId", &open.ours);
+        let message = wire::notification(&note.method, Some(&params));
+        Some(Item::Message(message.into()))
+    }
+
     /// Asks the client something, for whomever.
     fn put(&mut self, method: &str, params: Option<&RawValue>, question: Question) -> Item {
         let (message, answer) = self.session.ask(method, params);
+        if let Question::Server(request) = &question
+            && let Ok(sent) = serde_json::from_slice::<&RawValue>(&message)
+            && let Some(ours) = member(sent, "id")
+        {
+            self.open.push(Open {
+                theirs: request.id().to_owned(),
+                ours: ours.to_owned(),
+                given_up: false,
+            });
+        }
         self.waiting.push(Box::pin(async move {
             let answer = match tokio::time::timeout(PATIENCE, answer).await {
                 Ok(Ok(answer)) => answer,
@@ -194,7 +227,12 @@ impl LegacyCall {
     fn client_answered(&mut self, question: Question, answer: ClientAnswer) -> Option<Item> {
         let round = match question {
             Question::Server(request) => {
-                request.answer(answer);
+                let of_it = |open: &Open| open.theirs.get() == request.id().get();
+                let open = self.open.iter().position(of_it);
+                match open.map(|at| self.open.swap_remove(at)) {
+                    Some(open) if open.given_up => request.forget(),
+                    _ => request.answer(answer),
+                }
                 return None;
             }
             Question::Pace => self.round.as_mut()?,

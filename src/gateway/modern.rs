@@ -7,16 +7,17 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use super::ability::is_question;
 use super::activity::Outcome;
 use super::errand::Job;
 use super::exchange::{Answered, Exchange, Happening};
 use super::members::Members;
 use super::parked::{Parked, ParkedCall};
-use super::questions::{Questions, answers, input_requests, key};
+use super::questions::{Questions, answers, input_requests, is_about, key, pages, withdraws};
 use super::state::{Kept, RequestState};
 use super::{Item, Reply, Source};
 use crate::fleet::CallError;
-use crate::upstream::{ServerRequest, UpstreamError};
+use crate::upstream::{Notification, ServerRequest, UpstreamError};
 use crate::wire::object::{member, remove_members};
 use crate::wire::{RpcError, code};
 
@@ -47,9 +48,13 @@ impl Source for ModernCall {
             let happening = match self.answered.take() {
                 Some(answered) => Happening::Answered(answered),
                 None if !self.is_asking() => self.exchange.next().await,
-                None => return Item::Last(self.ask().await),
+                None => match self.ask().await {
+                    Some(reply) => return Item::Last(reply),
+                    None => continue,
+                },
             };
             match happening {
+                Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
                 Happening::Said(note) => {
                     if let Some(message) = self.job.note(&note) {
                         return Item::Message(message.into());
@@ -68,6 +73,10 @@ impl ModernCall {
     }
 
     fn take_question(&mut self, request: ServerRequest) {
+        // Refused by being dropped: nothing the client could declare helps.
+        if !is_question(&request.method) {
+            return;
+        }
         let abilities = self.job.abilities;
         if let Some(lacking) = abilities.lacks(&request.method, request.params.as_deref()) {
             self.lacking.push((request, lacking));
@@ -94,31 +103,49 @@ impl ModernCall {
         Reply::error(&self.job.id, &error)
     }
 
-    /// Gathers what else is asked, then hands the questions to the client.
-    async fn ask(&mut self) -> Reply {
+    /// The server no longer wants to know.
+    fn withdrawn(&mut self, note: &Notification) {
+        let is_it = |request: &ServerRequest| is_about(note, request.id());
+        let key = self.asked.iter().find(|(_, request)| is_it(request));
+        let key = key.map(|(key, _)| key.clone());
+        if let Some(request) = key.and_then(|key| self.asked.shift_remove(&key)) {
+            return request.forget();
+        }
+        if let Some(at) = self.lacking.iter().position(|(request, _)| is_it(request)) {
+            self.lacking.remove(at).0.forget();
+        }
+    }
+
+    /// Gathers what else is asked, then hands the questions to the client;
+    /// `None` if the server has given them up meanwhile.
+    async fn ask(&mut self) -> Option<Reply> {
         let until = Instant::now() + GATHER;
         while let Ok(happening) = tokio::time::timeout_at(until, self.exchange.next()).await {
             match happening {
                 Happening::Asked(request) => self.take_question(request),
+                Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
                 // Nothing can be said on a stream that is about to end.
                 Happening::Said(_) => {}
                 Happening::Answered(answered) => {
                     // It went on without waiting for an answer.
                     self.asked.clear();
                     self.lacking.clear();
-                    return self.finish(answered);
+                    return Some(self.finish(answered));
                 }
             }
         }
+        if !self.is_asking() {
+            return None;
+        }
         // Where it asks several things, those that can be asked are, and the
         // others refused; where there is nothing else, the call cannot go on.
-        match (self.asked.is_empty(), self.lacking.first()) {
+        Some(match (self.asked.is_empty(), self.lacking.first()) {
             (true, Some((request, lacking))) => self.missing(&request.method, lacking),
             _ => {
                 self.lacking.clear();
                 self.park()
             }
-        }
+        })
     }
 
     /// Keeps the exchange for the client's return and tells it what to bring.
@@ -145,23 +172,17 @@ impl ModernCall {
         // A server of 2025-11-25 that wants a page opened first has ended the
         // call with an error; the client's retry is a call of its own.
         if let Err(CallError::Upstream(UpstreamError::Rpc(error))) = &answered.answer
-            && error.code == code::URL_ELICITATION
+            && let Some(pages) = pages(error)
         {
-            return self.pages_first(error);
+            return self.pages_first(&pages);
         }
         self.job.reply(answered)
     }
 
-    fn pages_first(&self, error: &RpcError) -> Reply {
+    fn pages_first(&self, pages: &[&RawValue]) -> Reply {
         if !self.job.abilities.url {
             return self.missing("elicitation/create", r#"{"elicitation":{"url":{}}}"#);
         }
-        let pages = error
-            .data
-            .as_deref()
-            .and_then(|data| member(data, "elicitations"))
-            .and_then(|pages| serde_json::from_str::<Vec<&RawValue>>(pages.get()).ok())
-            .unwrap_or_default();
         let mut questions = Members::new();
         for (number, page) in pages.iter().enumerate() {
             let params = remove_members(page, &["elicitationId", "_meta"]);

@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 
 use super::ability::is_url;
 use super::members::Members;
-use crate::upstream::ServerRequest;
+use crate::upstream::{Notification, ServerRequest};
 use crate::wire::object::{each_member, member, remove_members, text};
+use crate::wire::{RpcError, code};
 
 /// What is asked, by the key the client knows it by.
 pub(super) type Questions = IndexMap<String, ServerRequest>;
@@ -58,6 +59,28 @@ pub(super) fn input_requests(asked: &Questions) -> Box<RawValue> {
         all.object(key, &one);
     }
     all.done()
+}
+
+/// Whether a server gives up something it has asked.
+pub(super) fn withdraws(note: &Notification) -> bool {
+    note.method == "notifications/cancelled"
+}
+
+/// Whether that is the question of this id.
+pub(super) fn is_about(note: &Notification, id: &RawValue) -> bool {
+    let given_up = note
+        .params
+        .as_deref()
+        .and_then(|all| member(all, "requestId"));
+    given_up.is_some_and(|given_up| given_up.get() == id.get())
+}
+
+/// The pages that a server of 2025-11-25 wants opened first; `None` where it
+/// names none.
+pub(super) fn pages(error: &RpcError) -> Option<Vec<&RawValue>> {
+    let pages = member(error.data.as_deref()?, "elicitations")?;
+    let pages: Vec<&RawValue> = serde_json::from_str(pages.get()).ok()?;
+    (error.code == code::URL_ELICITATION && !pages.is_empty()).then_some(pages)
 }
 
 #[derive(Deserialize)]

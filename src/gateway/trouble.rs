@@ -3,9 +3,12 @@
 use serde_json::value::RawValue;
 
 use super::errand::Job;
+use super::questions::pages;
 use super::resolve::{no_resource, unknown};
 use crate::fleet::CallError;
 use crate::upstream::{Peer, UpstreamError};
+use crate::wire::era::legacy_at_least;
+use crate::wire::object::{pick, text as words};
 use crate::wire::result::{error_to_legacy, error_to_modern};
 use crate::wire::{Era, RpcError, code};
 
@@ -33,11 +36,13 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
                 _ => error,
             };
             let lacking = error.code == code::MISSING_CAPABILITY;
+            let unknown = knows_no_pages(job).then(|| unopened(&error)).flatten();
             let error = relayed(error, job, peer);
-            match lacking && job.client.era == Era::Legacy {
+            match unknown {
+                Some(text) => text,
                 // A legacy server would have let its tool fail.
-                true => error.message,
-                false => return Trouble::Error(error),
+                None if lacking && job.client.era == Era::Legacy => error.message,
+                None => return Trouble::Error(error),
             }
         }
         CallError::Upstream(error @ UpstreamError::Timeout { .. }) => {
@@ -58,6 +63,24 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
         "tools/call" => Trouble::Result(text),
         _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
     }
+}
+
+/// Whether the client is of a revision that has no pages to open.
+fn knows_no_pages(job: &Job) -> bool {
+    let client = &job.client;
+    client.era == Era::Legacy && !legacy_at_least(client.version, "2025-11-25")
+}
+
+/// The pages to be opened first, for who reads them.
+fn unopened(error: &RpcError) -> Option<String> {
+    let mut text = error.message.clone();
+    for page in pages(error)? {
+        let [message, url] = pick(page, ["message", "url"]).map(|part| part.and_then(words));
+        for part in [message, url].into_iter().flatten() {
+            text = format!("{text}\n{part}");
+        }
+    }
+    Some(text)
 }
 
 /// As if it had never been there: the entry no longer has it.
@@ -92,11 +115,19 @@ fn discreet(error: &UpstreamError) -> &'static str {
 fn relayed(error: RpcError, job: &Job, peer: Option<&Peer>) -> RpcError {
     let client = job.client.era;
     let server = peer.map_or(client, |peer| peer.era);
-    if matches!(
-        error.code,
-        code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION
-    ) {
-        let text = format!("between Portway and the server: {}", error.message);
+    // Of a legacy server these mean something else, whatever it is.
+    let of_the_hop = match error.code {
+        code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => true,
+        code::MISSING_CAPABILITY | code::URL_ELICITATION => {
+            (server, client) == (Era::Legacy, Era::Modern)
+        }
+        _ => false,
+    };
+    if of_the_hop {
+        let text = match server {
+            Era::Modern => format!("between Portway and the server: {}", error.message),
+            Era::Legacy => error.message,
+        };
         return RpcError::new(code::INTERNAL, text);
     }
     match (server, client) {

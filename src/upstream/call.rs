@@ -58,6 +58,10 @@ impl<'a> Call<'a> {
         self.events.is_some() && self.limit.is_some()
     }
 
+    pub(super) fn is_listen(&self) -> bool {
+        self.events.is_some() && self.limit.is_none()
+    }
+
     pub fn params(mut self, params: Option<&'a RawValue>) -> Call<'a> {
         self.params = params;
         self
@@ -134,6 +138,16 @@ impl ServerRequest {
 
     pub(crate) fn hold(&mut self, pause: Pause) {
         self.pause = Some(pause);
+    }
+
+    /// Its server's own.
+    pub fn id(&self) -> &RawValue {
+        &self.id
+    }
+
+    /// Its server has given it up, and wants no answer.
+    pub fn forget(mut self) {
+        self.outbox = None;
     }
 
     pub fn answer(mut self, answer: Result<Box<RawValue>, RpcError>) {

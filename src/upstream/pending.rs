@@ -38,6 +38,8 @@ struct Waiter {
     events: Option<EventSender>,
     /// Somebody's call, and not a request of the connection's owner.
     call: bool,
+    /// It goes on until one of the two ends it.
+    listen: bool,
     beat: Arc<Heartbeat>,
 }
 
@@ -76,6 +78,7 @@ impl Pending {
                 answer,
                 events: call.events.clone(),
                 call: call.is_somebodys(),
+                listen: call.is_listen(),
                 beat: beat.clone(),
             },
         );
@@ -123,6 +126,21 @@ impl Pending {
             && let Some(events) = &waiter.events
         {
             events.offer_note(event);
+        }
+    }
+
+    /// Ends a listen in its server's name; false if `id` is none.
+    pub fn end_listen(&self, id: u64, error: UpstreamError) -> bool {
+        let is_listen = |waiter: &Waiter| waiter.listen;
+        self.lock().by_id.get(&id).is_some_and(is_listen) && self.resolve(id, Err(error))
+    }
+
+    /// Hands something that belongs to one call, nobody knows which, to all.
+    pub fn note_all(&self, event: impl Fn() -> CallEvent) {
+        let waiters = self.lock();
+        let calls = waiters.by_id.values().filter(|waiter| waiter.call);
+        for events in calls.filter_map(|waiter| waiter.events.as_ref()) {
+            events.offer_note(event());
         }
     }
 

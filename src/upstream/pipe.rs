@@ -24,6 +24,8 @@ const NOISE_LIMIT: u64 = 100;
 /// Enough to see what it is; the log cuts it after covering what is secret.
 const NOISE_SHOWN: usize = 16 << 10;
 
+pub(super) const CANCELLED: &str = "notifications/cancelled";
+
 /// The sending half, and the table of what is waited for.
 #[derive(Clone)]
 pub(crate) struct Pipe {
@@ -161,7 +163,6 @@ impl Pipe {
     }
 }
 
-/// The listen that a notification belongs to.
 /// Whether a queue takes a notification: its last places are for those that
 /// must not be lost in a flood of others.
 fn has_room<T>(method: &str, queue: &mpsc::Sender<T>) -> bool {
@@ -172,6 +173,7 @@ pub(super) fn must_not_be_lost(method: &str) -> bool {
     method.ends_with("/list_changed")
 }
 
+/// The listen that a notification belongs to.
 fn subscription(params: Option<&RawValue>) -> Option<u64> {
     let id = meta::meta_member(params?, meta::SUBSCRIPTION_ID)?;
     id.get().parse().ok()
@@ -181,7 +183,7 @@ fn subscription(params: Option<&RawValue>) -> Option<u64> {
 pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     let params = format!(r#"{{"requestId":{id},"reason":"the caller gave up"}}"#);
     let params = RawValue::from_string(params).ok();
-    wire::notification("notifications/cancelled", params.as_deref())
+    wire::notification(CANCELLED, params.as_deref())
 }
 
 pub(crate) struct CancelOnDrop<'a> {
@@ -269,14 +271,7 @@ impl Receiver {
                 self.pending
                     .note(id, CallEvent::Notification(notification()));
             }
-            // A modern server ends a listen this way.
-            "notifications/cancelled" => {
-                let id = params.and_then(|params| object::member(params, "requestId"));
-                if let Some(id) = id.and_then(|id| id.get().parse().ok()) {
-                    let error = RpcError::new(wire::code::INTERNAL, "ended by the server");
-                    self.pending.resolve(id, Err(UpstreamError::Rpc(error)));
-                }
-            }
+            CANCELLED => self.cancelled(params),
             // Only one can have caused it; between several nobody can tell.
             "notifications/message" if let Some(id) = self.pending.sole_call() => {
                 self.pending
@@ -288,6 +283,26 @@ impl Receiver {
                 let _ = self.inbound.try_send(Inbound::Notification(notification()));
             }
             _ => {}
+        }
+    }
+
+    /// A modern server ends a listen this way. A legacy one gives up something
+    /// it has asked: those count for themselves, and a number of theirs is no
+    /// request of ours.
+    pub fn cancelled(&self, params: Option<&RawValue>) {
+        let Some(params) = params else { return };
+        let id = object::member(params, "requestId");
+        let error = RpcError::new(wire::code::INTERNAL, "ended by the server");
+        let ended = id
+            .and_then(|id| id.get().parse().ok())
+            .is_some_and(|id| self.pending.end_listen(id, UpstreamError::Rpc(error)));
+        if !ended {
+            self.pending.note_all(|| {
+                CallEvent::Notification(Notification {
+                    method: CANCELLED.to_owned(),
+                    params: Some(params.to_owned()),
+                })
+            });
         }
     }
 

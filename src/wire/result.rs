@@ -202,12 +202,19 @@ pub fn error_to_modern(error: RpcError, uri: Option<&str>) -> RpcError {
     if error.code != code::RESOURCE_NOT_FOUND {
         return error;
     }
-    let data = error.data.filter(|data| member(data, "uri").is_some());
-    let made = uri.map(|uri| raw(format!(r#"{{"uri":{}}}"#, quote(uri))));
+    let named = |data: &RawValue| member(data, "uri").is_some();
+    let data = match (error.data, uri.map(|uri| raw(quote(uri)))) {
+        (Some(data), Some(uri)) if is_object(&data) && !named(&data) => {
+            Some(set_member(&data, "uri", &uri))
+        }
+        (Some(data), None) => Some(data),
+        (Some(data), Some(_)) if named(&data) => Some(data),
+        (_, uri) => uri.map(|uri| raw(format!(r#"{{"uri":{}}}"#, uri.get()))),
+    };
     RpcError {
         code: code::INVALID_PARAMS,
         message: error.message,
-        data: data.or(made),
+        data,
     }
 }
 

@@ -59,6 +59,7 @@ mod mix_ups;
 mod oracle;
 mod parity;
 mod process;
+mod questions;
 mod remote;
 mod rooms;
 mod tidy;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{Found, Shared};
 use crate::upstream::peer::empty_object;
+use crate::upstream::pipe::CANCELLED;
 use crate::upstream::reply::{Failure, Reply};
 use crate::upstream::{
     CallEvent, EventSender, Inbound, LogStream, Notification, Permit, ServerRequest,
@@ -114,6 +115,9 @@ impl<'a> Flight<'a> {
                     .event(id, CallEvent::Notification(notification));
             }
             return;
+        }
+        if method == CANCELLED && self.era == Era::Legacy {
+            return receiver.cancelled(params);
         }
         // What a legacy server says on any stream it has open is for all,
         // but for its log.

@@ -293,6 +293,17 @@ fn trap21_errors_speak_the_clients_era() {
         r#"-32602 m {"uri":"u","x":1}"#
     );
     assert_eq!(
+        show(error_to_modern(
+            error(-32002, Some(r#"{"x":1}"#)),
+            Some("v")
+        )),
+        r#"-32602 m {"x":1,"uri":"v"}"#
+    );
+    assert_eq!(
+        show(error_to_modern(error(-32002, Some("[1]")), None)),
+        "-32602 m [1]"
+    );
+    assert_eq!(
         show(error_to_modern(error(-32002, None), None)),
         "-32602 m -"
     );
