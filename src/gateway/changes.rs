@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
@@ -30,6 +31,8 @@ pub(super) enum Change {
         server: Arc<str>,
         /// As the server spells it.
         uri: String,
+        /// All that it said.
+        params: Box<RawValue>,
     },
     /// An entry; `None` for any.
     Entry(Option<EntryId>),
@@ -60,13 +63,14 @@ impl Lists {
 }
 
 /// What a change means to somebody.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum News<'a> {
     Nothing,
     Lists(Lists),
     Resource {
         server: &'a Arc<str>,
         uri: &'a str,
+        params: &'a RawValue,
     },
     /// The entry is another: what was followed may not be given any more.
     Entry,
@@ -103,9 +107,15 @@ impl Audience {
                 }
             }
             Change::Lists { .. } => News::Nothing,
-            Change::Resource { server, uri } if self.shows(Some(server)).resources => {
-                News::Resource { server, uri }
-            }
+            Change::Resource {
+                server,
+                uri,
+                params,
+            } if self.shows(Some(server)).resources => News::Resource {
+                server,
+                uri,
+                params,
+            },
             Change::Resource { .. } => News::Nothing,
             Change::Entry(which) => match self.scope.grant() {
                 Some(grant) if which.is_none_or(|which| which == grant.entry) => self.look(),
@@ -294,14 +304,14 @@ async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) 
         if update.note.method != "notifications/resources/updated" {
             continue;
         }
-        let params = update.note.params.as_deref();
-        let uri = params
-            .and_then(|params| member(params, "uri"))
-            .and_then(text);
-        if let Some(uri) = uri {
+        let Some(params) = update.note.params.as_deref() else {
+            continue;
+        };
+        if let Some(uri) = member(params, "uri").and_then(text) {
             let _ = changes.send(Arc::new(Change::Resource {
                 server: update.server.clone(),
                 uri: uri.into_owned(),
+                params: params.to_owned(),
             }));
         }
     }

@@ -148,7 +148,7 @@ async fn run(fleet: Fleet, errand: Arc<Errand>, events: EventSender) -> Answered
         };
         let peer = connection.peer_arc();
         if let Some(level) = errand.log_level.filter(|_| peer.era == Era::Legacy) {
-            connection.raise_log_level(level).await;
+            connection.raise_log_level(level, permit.as_ref()).await;
         }
         let call = Call {
             method: &errand.method,

@@ -15,10 +15,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Scope;
 use super::changes::{self, Audience, Change};
 use super::control::Control;
+use super::resolve::no_resource;
+use super::right::{Need, Right};
 use crate::config::filters::Filters;
 use crate::fleet::{CallError, Fleet, Snapshot, Update};
 use crate::store::Store;
-use crate::upstream::{Call, CallEvent, Connection, UpstreamError, event_queue};
+use crate::upstream::{Call, CallEvent, Connection, Permit, UpstreamError, event_queue};
 use crate::wire::{Era, RpcError, code};
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -83,9 +85,40 @@ impl Hub {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows a resource of a server: returns once the server has agreed.
-    pub async fn follow(&self, server: &Arc<str>, uri: &str) -> Result<Arc<Following>, RpcError> {
-        let place = self.place(server, uri)?;
+    /// Follows a resource of a server on behalf of a scope: returns once the
+    /// server has agreed.
+    pub async fn follow(
+        &self,
+        scope: &Scope,
+        server: &Arc<str>,
+        uri: &str,
+    ) -> Result<Arc<Following>, RpcError> {
+        let mut right = scope.grant().map(|grant| Right {
+            store: self.0.store.clone(),
+            grant: grant.clone(),
+            need: Need::Resources,
+        });
+        loop {
+            let permit = right.as_ref().map(Right::permit);
+            let outcome = self.follow_with(permit, server, uri).await;
+            match outcome {
+                // The entry has changed since: nothing was sent.
+                Err(UpstreamError::Revoked) => match right.and_then(|old| old.renewed(server)) {
+                    Some(renewed) => right = Some(renewed),
+                    None => return Err(no_resource(uri)),
+                },
+                outcome => return outcome.map_err(refusal),
+            }
+        }
+    }
+
+    async fn follow_with(
+        &self,
+        permit: Option<Arc<dyn Permit>>,
+        server: &Arc<str>,
+        uri: &str,
+    ) -> Result<Arc<Following>, UpstreamError> {
+        let place = self.place(server, uri).map_err(UpstreamError::Rpc)?;
         let mut followed = place.lock().await;
         if let Some(known) = followed.upgrade() {
             return Ok(known);
@@ -99,15 +132,12 @@ impl Hub {
             stop: stop.clone(),
             place: place.clone(),
         };
-        tokio::spawn(keeper.run(agreed));
+        tokio::spawn(keeper.run(agreed, permit));
         let following = Arc::new(Following {
             _stop: stop.drop_guard(),
         });
-        match answer.await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(error),
-            Err(_) => return Err(RpcError::new(code::INTERNAL, "the server is gone")),
-        }
+        let gone = |_| Err(UpstreamError::Lost("the server is gone".into()));
+        answer.await.unwrap_or_else(gone)?;
         *followed = Arc::downgrade(&following);
         Ok(following)
     }
@@ -138,7 +168,12 @@ struct Keeper {
 }
 
 impl Keeper {
-    async fn run(self, agreed: oneshot::Sender<Result<(), RpcError>>) {
+    /// `permit` is that of whoever asked for it first.
+    async fn run(
+        self,
+        agreed: oneshot::Sender<Result<(), UpstreamError>>,
+        permit: Option<Arc<dyn Permit>>,
+    ) {
         let mut agreed = Some(agreed);
         let mut snapshots = self.fleet.watch();
         let mut served: Option<Subscribed> = None;
@@ -147,7 +182,8 @@ impl Keeper {
             match (&current, &served) {
                 (Some(current), Some(served)) if current.same(&served.connection) => {}
                 (Some(current), _) => {
-                    let outcome = self.subscribe(current).await;
+                    let permit = permit.as_ref().filter(|_| agreed.is_some());
+                    let outcome = self.subscribe(current, permit).await;
                     match (outcome, agreed.take()) {
                         (Err(error), Some(agreed)) => return drop(agreed.send(Err(error))),
                         (Err(_), None) => served = None,
@@ -160,7 +196,8 @@ impl Keeper {
                 (None, _) => {
                     if let Some(agreed) = agreed.take() {
                         let text = format!("server {:?} is not connected", self.server);
-                        let _ = agreed.send(Err(RpcError::new(code::INTERNAL, text)));
+                        let error = RpcError::new(code::INTERNAL, text);
+                        let _ = agreed.send(Err(UpstreamError::Rpc(error)));
                         return;
                     }
                     served = None;
@@ -189,17 +226,22 @@ impl Keeper {
         serde_json::value::to_raw_value(&serde_json::json!({ "uri": self.uri })).ok()
     }
 
-    async fn subscribe(&self, connection: &Connection) -> Result<Subscribed, RpcError> {
+    async fn subscribe(
+        &self,
+        connection: &Connection,
+        permit: Option<&Arc<dyn Permit>>,
+    ) -> Result<Subscribed, UpstreamError> {
         let ended = CancellationToken::new();
         match connection.peer().era {
             Era::Legacy => {
                 let params = self.params();
                 let call = Call::new("resources/subscribe", LIMIT).params(params.as_deref());
-                connection.background(call).await.map_err(refusal)?;
+                connection.background(Call { permit, ..call }).await?;
             }
             Era::Modern => {
                 let end = ended.clone().drop_guard();
-                self.listen(connection.clone(), end).await?;
+                self.listen(connection.clone(), permit.cloned(), end)
+                    .await?;
             }
         }
         let connection = connection.clone();
@@ -208,11 +250,16 @@ impl Keeper {
 
     /// A listen of its own, in a task that ends with the following or the
     /// connection. Returns once it is acknowledged; drops `end` at its end.
-    async fn listen(&self, connection: Connection, end: DropGuard) -> Result<(), RpcError> {
+    async fn listen(
+        &self,
+        connection: Connection,
+        permit: Option<Arc<dyn Permit>>,
+        end: DropGuard,
+    ) -> Result<(), UpstreamError> {
         let (events, mut queue) = event_queue(64);
         let filter = serde_json::json!({"notifications": {"resourceSubscriptions": [self.uri]}});
         let filter = serde_json::value::to_raw_value(&filter)
-            .map_err(|error| RpcError::new(code::INTERNAL, error.to_string()))?;
+            .map_err(|error| UpstreamError::Protocol(error.to_string()))?;
         let (acknowledged, answer) = oneshot::channel();
         let (stop, fleet, server) = (self.stop.clone(), self.fleet.clone(), self.server.clone());
         tokio::spawn(async move {
@@ -220,6 +267,7 @@ impl Keeper {
             let call = Call {
                 limit: None,
                 events: Some(events),
+                permit: permit.as_ref(),
                 ..Call::new("subscriptions/listen", LIMIT).params(Some(&filter))
             };
             let request = connection.background(call);
@@ -230,7 +278,7 @@ impl Keeper {
                     () = stop.cancelled() => return,
                     outcome = &mut request => {
                         if let Some(acknowledged) = acknowledged.take() {
-                            let _ = acknowledged.send(outcome.map(drop).map_err(refusal));
+                            let _ = acknowledged.send(outcome.map(drop));
                         }
                         return;
                     }
@@ -249,10 +297,7 @@ impl Keeper {
         });
         match tokio::time::timeout(LIMIT, answer).await {
             Ok(Ok(outcome)) => outcome,
-            _ => Err(RpcError::new(
-                code::INTERNAL,
-                "the server did not acknowledge",
-            )),
+            _ => Err(UpstreamError::Protocol("it did not acknowledge".into())),
         }
     }
 }

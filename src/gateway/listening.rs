@@ -17,7 +17,7 @@ use super::resolve::place_of;
 use super::session::Session;
 use super::until::Until;
 use super::view::View;
-use super::{Caller, Item, Reply, Scope, Source};
+use super::{Caller, Item, Reply, Scope, Source, updated};
 use crate::wire::meta::SUBSCRIPTION_ID;
 use crate::wire::object::{each_element, member, text};
 use crate::wire::{self, RpcError, code};
@@ -43,7 +43,7 @@ struct Followed {
 impl Followed {
     /// How the client knows what changed: the resource itself, or a part.
     fn told(&self, view: &View, server: &Arc<str>, uri: &str) -> Option<String> {
-        if self.server != *server || !uri.starts_with(&self.there) {
+        if self.server != *server || !updated::concerns(&self.there, uri) {
             return None;
         }
         Some(match uri == self.there {
@@ -56,7 +56,7 @@ impl Followed {
 async fn follow(hub: &Hub, scope: &Scope, view: &View, uri: &str) -> Result<Followed, RpcError> {
     let (server, there) = place_of(scope, view, uri)?;
     Ok(Followed {
-        _following: hub.follow(&server, &there).await?,
+        _following: hub.follow(scope, &server, &there).await?,
         server,
         there,
         here: uri.to_owned(),
@@ -164,17 +164,16 @@ impl Listening {
             News::Nothing => {}
             News::Lists(lists) => self.tell_lists(lists),
             News::Entry => self.entry_changed(),
-            News::Resource { server, uri } => {
-                let told: Vec<String> = self
-                    .followed
-                    .iter()
-                    .filter_map(|one| one.told(&self.view, server, uri))
-                    .collect();
+            News::Resource {
+                server,
+                uri,
+                params,
+            } => {
+                let told = self.followed.iter();
+                let told = told.filter_map(|one| one.told(&self.view, server, uri));
                 for uri in told {
-                    let mut params = Members::new();
-                    params.text("uri", &uri);
-                    let message = self.message(UPDATED, params);
-                    self.ready.push(message);
+                    let params = updated::params(params, &uri, Some(&self.id));
+                    self.ready.push(wire::notification(UPDATED, Some(&params)));
                 }
             }
         }
@@ -308,7 +307,11 @@ impl Feeds {
         match news {
             News::Nothing | News::Entry => {}
             News::Lists(lists) => tell_lists(session, lists),
-            News::Resource { server, uri } => {
+            News::Resource {
+                server,
+                uri,
+                params,
+            } => {
                 let told: Vec<String> = match self.lock().get(&key) {
                     Some(feed) => feed
                         .followed
@@ -318,9 +321,8 @@ impl Feeds {
                     None => Vec::new(),
                 };
                 for uri in told {
-                    let mut params = Members::new();
-                    params.text("uri", &uri);
-                    session.tell(wire::notification(UPDATED, Some(&params.done())).into());
+                    let params = updated::params(params, &uri, None);
+                    session.tell(wire::notification(UPDATED, Some(&params)).into());
                 }
             }
         }

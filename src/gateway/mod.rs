@@ -48,6 +48,7 @@ mod text;
 mod tools;
 mod trouble;
 mod until;
+mod updated;
 mod uris;
 mod view;
 

@@ -199,7 +199,7 @@ impl Connection {
 
     /// Asks a legacy server to log from `level` on, if it is to log less so
     /// far. It is never asked to log less again: somebody else may listen.
-    pub async fn raise_log_level(&self, level: LogLevel) {
+    pub async fn raise_log_level(&self, level: LogLevel, permit: Option<&Arc<dyn Permit>>) {
         let wanted = level as u8;
         if wanted >= self.level.load(Ordering::Relaxed) || !self.peer.offers("logging") {
             return;
@@ -209,7 +209,7 @@ impl Connection {
             return;
         };
         let call = Call::new("logging/setLevel", LEVEL_LIMIT).params(Some(&params));
-        if self.background(call).await.is_ok() {
+        if self.background(Call { permit, ..call }).await.is_ok() {
             self.level.fetch_min(wanted, Ordering::Relaxed);
         }
     }

@@ -43,6 +43,7 @@ mod e_served;
 mod edge;
 mod f_replicas;
 mod fidelity;
+mod followed;
 mod g_events;
 mod g_openapi;
 mod g_rest;

@@ -235,3 +235,45 @@ async fn e7_open_streams_end_with_the_key_and_hear_of_other_changes() {
     }
     house.rooms.close().await;
 }
+
+/// Whoever asked just before it was taken away may come after it here.
+#[tokio::test]
+async fn e7_what_was_taken_away_is_not_followed_and_sets_no_log_level() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("record");
+    for era in ["legacy", "modern"] {
+        let args = ["--era", era, "--record", record.to_str().unwrap()];
+        let house = House::of(json!({"x": {"command": fixture(), "args": args}})).await;
+        let tools = [("say", "x", "echo")];
+        let made = house.entry(&tools, exposes(&["x"], &[])).await;
+        let caller = house.caller(&made);
+        take(&house, &made, Taken::Disabled).await;
+        let wanted = json!({"resourceSubscriptions": ["portway://x/fixture://watched"]});
+        let wanted = json!({ "notifications": wanted });
+        let told = house.listen(&caller, wanted).await.next().await;
+        assert!(!told.contains("fixture://watched"), "{era}: {told}");
+        let params = to_raw_value(&json!({"name": "say", "arguments": {"text": "t"}})).unwrap();
+        let incoming = Incoming {
+            id: &to_raw_value(&1).unwrap(),
+            method: "tools/call",
+            params: Some(&params),
+        };
+        let client = Client {
+            log_level: Some(portway::wire::meta::LogLevel::Debug),
+            ..client()
+        };
+        match house.gateway.dispatch(&caller, &client, incoming).await {
+            Flow::Stream(mut source) => drop(source.next().await),
+            Flow::Reply(_) => {}
+        }
+        let seen = std::fs::read_to_string(&record).unwrap();
+        for method in [
+            "resources/subscribe",
+            "fixture://watched",
+            "logging/setLevel",
+        ] {
+            assert!(!seen.contains(method), "{era}: {method} reached the server");
+        }
+        house.rooms.close().await;
+    }
+}
