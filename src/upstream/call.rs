@@ -58,6 +58,19 @@ impl<'a> Call<'a> {
         self.events.is_some() && self.limit.is_some()
     }
 
+    /// Whether a server can be thought to ask something because of it: what a
+    /// client wants of it, for whom it can be asked or not.
+    pub(super) fn may_ask(&self) -> bool {
+        let asked_for = [
+            "resources/subscribe",
+            "resources/unsubscribe",
+            "resources/read",
+            "prompts/get",
+            "tools/call",
+        ];
+        self.is_somebodys() || asked_for.contains(&self.method)
+    }
+
     pub(super) fn is_listen(&self) -> bool {
         self.events.is_some() && self.limit.is_none()
     }

@@ -40,6 +40,8 @@ struct Waiter {
     call: bool,
     /// It goes on until one of the two ends it.
     listen: bool,
+    /// The server may be asking something because of it.
+    may_ask: bool,
     beat: Arc<Heartbeat>,
 }
 
@@ -79,6 +81,7 @@ impl Pending {
                 events: call.events.clone(),
                 call: call.is_somebodys(),
                 listen: call.is_listen(),
+                may_ask: call.may_ask(),
                 beat: beat.clone(),
             },
         );
@@ -145,7 +148,8 @@ impl Pending {
     }
 
     /// The one call that can have caused what the server says now; none if
-    /// there are several, or one that was given up may still be running.
+    /// there are several, or one that was given up may still be running. It
+    /// may be one for which nobody can be asked.
     pub fn sole_call(&self) -> Option<u64> {
         let mut waiters = self.lock();
         waiters
@@ -154,7 +158,7 @@ impl Pending {
         if !waiters.given_up.is_empty() {
             return None;
         }
-        let mut calls = waiters.by_id.iter().filter(|(_, waiter)| waiter.call);
+        let mut calls = waiters.by_id.iter().filter(|(_, waiter)| waiter.may_ask);
         match (calls.next(), calls.next()) {
             (Some((id, _)), None) => Some(*id),
             _ => None,
@@ -361,5 +365,29 @@ impl Drop for Pass {
         if before & !CLOSED == 1 {
             self.0.emptied.notify_waiters();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::event_queue;
+
+    #[test]
+    fn c7_what_is_asked_while_somebody_subscribes_is_nobodys() {
+        let pending = Pending::new();
+        let limit = Duration::from_secs(1);
+        let call = Call {
+            events: Some(event_queue(1).0),
+            ..Call::new("tools/call", limit)
+        };
+        let _call = pending.expect(1, &call).unwrap();
+        let ping = pending.expect(2, &Call::new("ping", limit)).unwrap();
+        assert_eq!(pending.sole_call(), Some(1));
+        let subscribe = Call::new("resources/subscribe", limit);
+        let subscribe = pending.expect(3, &subscribe).unwrap();
+        assert_eq!(pending.sole_call(), None);
+        drop((subscribe, ping));
+        assert_eq!(pending.sole_call(), Some(1));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc, watch};
 
 use super::peer::{Spelling, empty_object};
 use super::pending::{Answer, Pending, Ticket};
@@ -15,7 +15,7 @@ use super::{
     Call, CallEvent, Inbound, LogSink, LogStream, Notification, Options, Outbox, ServerRequest,
     UpstreamError,
 };
-use crate::wire::{self, Message, Outcome, RpcError, meta, object};
+use crate::wire::{self, Message, Outcome, RpcError, message, meta, object};
 
 /// After so many lines in a row that are no message, the peer is not one we
 /// can talk to. In a row: a server that prints a log line now and then lives.
@@ -40,6 +40,8 @@ pub(crate) struct Pipe {
 struct Asks {
     seen: Arc<AtomicBool>,
     turn: Semaphore,
+    /// Told whenever something is asked.
+    asked: Notify,
     /// Counts the calls that have waited long for theirs.
     crowded: watch::Sender<u64>,
 }
@@ -64,6 +66,7 @@ impl Pipe {
         let asks = Arc::new(Asks {
             seen: options.asks.clone(),
             turn: Semaphore::new(1),
+            asked: Notify::new(),
             crowded: watch::Sender::new(0),
         });
         let receiver = Receiver {
@@ -90,6 +93,11 @@ impl Pipe {
     pub async fn answered(&self) {
         // Each of them holds a receiver until it has its answer.
         self.asks.crowded.closed().await;
+    }
+
+    /// Resolves when the server asks something.
+    pub async fn asked(&self) {
+        self.asks.asked.notified().await;
     }
 
     pub async fn send(&self, message: Line) -> Result<(), UpstreamError> {
@@ -205,6 +213,19 @@ impl Drop for CancelOnDrop<'_> {
 impl Receiver {
     /// Takes one message. An error ends the connection.
     pub fn receive(&self, bytes: &[u8]) -> Result<(), UpstreamError> {
+        // Revision 2025-03-26 lets a server put several into one.
+        if message::is_batch(bytes) {
+            return match message::parse_batch(bytes) {
+                Ok(all) => all
+                    .iter()
+                    .try_for_each(|one| self.one(one.get().as_bytes())),
+                Err(reason) => self.noise(bytes, &reason.to_string()),
+            };
+        }
+        self.one(bytes)
+    }
+
+    fn one(&self, bytes: &[u8]) -> Result<(), UpstreamError> {
         let message = match wire::parse_upstream(bytes) {
             Ok(message) => message,
             Err(reason) => return self.noise(bytes, &reason.to_string()),
@@ -313,6 +334,7 @@ impl Receiver {
                 .try_send(Line::answer(wire::response(id, empty_object())));
             return;
         }
+        self.asks.asked.notify_waiters();
         let mut request = ServerRequest::new(id, method, params, self.outbox.clone());
         request.crowd(self.asks.crowded.subscribe());
         if self.pending.any_call() {

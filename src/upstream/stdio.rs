@@ -9,6 +9,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::{Line as Read, Lines, printable};
@@ -33,6 +34,8 @@ const TAIL_LINES: usize = 8;
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// How long the answers to a server's open questions may take at its end.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
+/// How long a server may take to end after it asked what nobody can answer.
+const IN_VAIN: Duration = Duration::from_millis(250);
 
 pub(super) async fn connect(
     launch: &Launch,
@@ -263,8 +266,12 @@ impl Keeper {
         }
         // The writer holds stdin; as long as it lives the server sees no end.
         self.writer_stop.cancel();
-        let unread = self.writer.await.ok().flatten();
-        self.process.end(self.grace).await;
+        let unread = (&mut self.writer).await.ok().flatten();
+        let grace = Grace {
+            eof: self.eof().await,
+            ..self.grace
+        };
+        self.process.end(grace).await;
         // Nobody is left to write: what it said is there or is coming.
         if !self.stderr.is_finished() {
             let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
@@ -272,6 +279,24 @@ impl Keeper {
         self.reader.abort();
         self.stderr.abort();
         unread
+    }
+
+    /// Gives the server, which has no stdin any more, its time to end by
+    /// itself; says how much of that is left. One that asks something now
+    /// waits for an answer that cannot come, and must be told otherwise.
+    async fn eof(&mut self) -> Duration {
+        let start = Instant::now();
+        let asked = async {
+            self.pipe.asked().await;
+            tokio::time::sleep(IN_VAIN).await;
+        };
+        tokio::select! {
+            biased;
+            _ = self.process.exited() => {}
+            () = asked => return Duration::ZERO,
+            () = tokio::time::sleep(self.grace.eof) => {}
+        }
+        self.grace.eof.saturating_sub(start.elapsed())
     }
 
     fn obituary(&self, exit: Exit) -> String {

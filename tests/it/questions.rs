@@ -168,3 +168,31 @@ async fn i2_codes_of_the_modern_era_from_a_legacy_server_mean_nothing() {
         );
     }
 }
+
+/// Revision 2025-03-26 has batches, on every transport.
+#[tokio::test]
+async fn c1_trap31_a_server_may_say_several_things_at_once() {
+    let rig = rig(
+        false,
+        &["--era", "legacy", "--legacy-version", "2025-03-26"],
+    )
+    .await;
+    let client = legacy(&rig.app, X, "2025-11-25", json!({})).await;
+    let log = note(
+        "notifications/message",
+        json!({"level": "error", "data": "in a batch"}),
+    );
+    let result = json!({"content": [{"type": "text", "text": "batched"}]});
+    let answer = json!({"jsonrpc": "2.0", "id": "$id", "result": result});
+    let steps = json!([{"send": [log, answer]}, {"sleep": 200}]);
+    let mut talk = client
+        .tool(1, "script", json!({"steps": steps}))
+        .send()
+        .await;
+    let (_, told) = talk.message().await.expect("what it logs");
+    assert_eq!(told["params"]["data"], "in a batch");
+    assert_eq!(
+        said(&talk.message().await.expect("the answer").1),
+        "batched"
+    );
+}
