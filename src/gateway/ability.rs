@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::value::RawValue;
 
+use crate::wire::capability;
 use crate::wire::object::{empty, is_null, member, pick};
 
 /// The features of a client that a server may call upon.
@@ -125,11 +126,12 @@ pub fn nothing() -> Arc<RawValue> {
     NOTHING.clone()
 }
 
-/// A client's capabilities, kept; most clients have none.
+/// A client's capabilities as far as we carry them, kept; most clients have
+/// none.
 pub fn kept(capabilities: &RawValue) -> Arc<RawValue> {
     match capabilities.get() {
         "{}" => nothing(),
-        _ => Arc::from(capabilities.to_owned()),
+        _ => Arc::from(capability::carried(capabilities).into_owned()),
     }
 }
 

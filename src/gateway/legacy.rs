@@ -161,10 +161,18 @@ impl LegacyCall {
             .is_some_and(|peer| peer.era == Era::Modern);
         if let Ok(result) = &answered.answer
             && modern
-            && result_type(result) == ResultType::InputRequired
         {
-            let result = result.clone();
-            return self.next_round(&result);
+            match result_type(result) {
+                ResultType::Complete => {}
+                ResultType::InputRequired => {
+                    let result = result.clone();
+                    return self.next_round(&result);
+                }
+                ResultType::Task | ResultType::Unknown => {
+                    let text = "the server answered in a way that was not agreed on";
+                    return Some(self.fail(text.into()));
+                }
+            }
         }
         Some(Item::Last(self.job.reply(answered)))
     }
@@ -180,10 +188,16 @@ impl LegacyCall {
                 entries.push((key.decoded().into_owned(), value.to_owned()));
             });
         }
+        let state = member(result, "requestState").map(ToOwned::to_owned);
+        // Called again as it was, it would only do the same again.
+        if entries.is_empty() && state.is_none() {
+            let text = "the server wants input and does not say which";
+            return Some(self.fail(text.into()));
+        }
         self.round = Some(Round {
             responses: Members::new(),
             open: entries.len().max(1),
-            state: member(result, "requestState").map(ToOwned::to_owned),
+            state,
             failed: None,
         });
         if entries.is_empty() {

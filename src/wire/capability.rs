@@ -4,7 +4,33 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use super::method::TASKS;
 use super::object::Object;
+use super::schema::mentions;
+
+/// A client's capabilities without what we could not see through for it: a
+/// server that is told of it may answer in its way.
+pub fn carried(capabilities: &RawValue) -> Cow<'_, RawValue> {
+    if mentions(capabilities, TASKS)
+        && let Some(mut object) = Object::read(capabilities)
+        && drop_tasks(&mut object)
+    {
+        return Cow::Owned(object.into_raw());
+    }
+    Cow::Borrowed(capabilities)
+}
+
+fn drop_tasks(capabilities: &mut Object<'_>) -> bool {
+    let extensions = capabilities.open("extensions").flatten();
+    let Some(mut extensions) = extensions else {
+        return false;
+    };
+    let had = extensions.remove(TASKS);
+    if had {
+        capabilities.set_object("extensions", extensions);
+    }
+    had
+}
 
 /// A legacy session's capabilities for the envelope of a modern request.
 /// Modern has no core tasks and no change of roots, and spells form
@@ -13,7 +39,7 @@ pub fn to_modern(capabilities: &RawValue) -> Cow<'_, RawValue> {
     let Some(mut object) = Object::read(capabilities) else {
         return Cow::Borrowed(capabilities);
     };
-    let mut changed = object.remove("tasks");
+    let mut changed = object.remove("tasks") | drop_tasks(&mut object);
     if let Some(mut roots) = object.open("roots").flatten()
         && roots.remove("listChanged")
     {
@@ -38,6 +64,24 @@ pub fn to_modern(capabilities: &RawValue) -> Cow<'_, RawValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn i2_what_we_do_not_carry_is_not_promised() {
+        for (said, told) in [
+            ("{}", "{}"),
+            (
+                r#"{"extensions":{"io.modelcontextprotocol/tasks":{},"a/b":{"x":1.0}},"roots":{}}"#,
+                r#"{"extensions":{"a/b":{"x":1.0}},"roots":{}}"#,
+            ),
+            (
+                r#"{"experimental":{"io.modelcontextprotocol/tasks":{}}}"#,
+                r#"{"experimental":{"io.modelcontextprotocol/tasks":{}}}"#,
+            ),
+        ] {
+            let raw = RawValue::from_string(said.to_owned()).unwrap();
+            assert_eq!(carried(&raw).get(), told);
+        }
+    }
 
     #[test]
     fn legacy_capabilities_are_translated() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mcp_front::{Talk, X, call, legacy, modern, said};
-use crate::traps::{Rig, rig};
+use crate::traps::{Record, Rig, rig};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -195,4 +195,47 @@ async fn c1_trap31_a_server_may_say_several_things_at_once() {
         said(&talk.message().await.expect("the answer").1),
         "batched"
     );
+}
+
+/// Who is not told of an extension answers without it.
+#[tokio::test]
+async fn i2_servers_are_told_of_no_extension_that_is_not_carried() {
+    let record = Record::new();
+    let rig = rig(false, &["--era", "modern", "--record", record.path()]).await;
+    let tasks = json!({"io.modelcontextprotocol/tasks": {}, "example.org/x": {}});
+    let abilities = json!({ "extensions": tasks });
+    let mut params = call("echo", json!({"text": "t"}));
+    params["_meta"] = json!({CAPABILITIES: abilities});
+    let answer = modern(&rig.app, X, "tools/call", params).send().await;
+    assert_eq!(said(&answer.answer().await), "t");
+    let client = legacy(&rig.app, X, "2025-11-25", abilities).await;
+    let answer = client.tool(1, "echo", json!({"text": "t"})).send().await;
+    assert_eq!(said(&answer.answer().await), "t");
+    let calls = record.of("tools/call");
+    assert_eq!(calls.len(), 2);
+    for call in calls {
+        let told = &call["message"]["params"]["_meta"][CAPABILITIES]["extensions"];
+        assert_eq!(*told, json!({"example.org/x": {}}));
+    }
+}
+
+/// A result of a kind nobody agreed on is no success, and one that asks for
+/// nothing must not make us call again.
+#[tokio::test]
+async fn i2_results_that_cannot_be_used_are_failures() {
+    let record = Record::new();
+    let rig = rig(false, &["--era", "modern", "--record", record.path()]).await;
+    let client = legacy(&rig.app, X, "2025-11-25", able()).await;
+    for kind in ["task", "vendor", "input_required"] {
+        let before = record.of("tools/call").len();
+        let arguments = json!({"raw": {"resultType": kind, "taskId": "t"}});
+        let answer = client
+            .tool(1, "script", arguments)
+            .send()
+            .await
+            .answer()
+            .await;
+        assert_eq!(answer["result"]["isError"], true, "{kind}: {answer}");
+        assert_eq!(record.of("tools/call").len(), before + 1, "{kind}");
+    }
 }
