@@ -152,6 +152,8 @@ impl Wish {
 #[derive(Debug)]
 pub struct Update {
     pub server: Arc<str>,
+    /// Whose process or connection says it, where it is not everybody's.
+    pub whose: Option<Arc<str>>,
     pub note: Notification,
 }
 
@@ -207,10 +209,14 @@ impl Publisher {
         });
     }
 
-    fn updated(&self, server: &Arc<str>, note: Notification) {
+    fn updated(&self, server: &Arc<str>, whose: Option<Arc<str>>, note: Notification) {
         let server = server.clone();
         // Nobody listening is fine.
-        let _ = self.updates.send(Arc::new(Update { server, note }));
+        let _ = self.updates.send(Arc::new(Update {
+            server,
+            whose,
+            note,
+        }));
     }
 }
 
@@ -305,6 +311,13 @@ impl Fleet {
     /// What servers say of their own accord, from now on.
     pub fn updates(&self) -> broadcast::Receiver<Arc<Update>> {
         self.updates.subscribe()
+    }
+
+    /// Whose process or connection serves `slot`, where it is not everybody's.
+    pub fn whose(&self, server: &str, slot: &Slot) -> Option<Arc<str>> {
+        let snapshot = self.snapshot();
+        let line = snapshot.find(server)?.state.line()?;
+        line.desk.whose(slot, &line.connection)
     }
 
     /// Tells of an update that reached us another way: on a listen.

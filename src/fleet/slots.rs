@@ -127,6 +127,17 @@ impl Desk {
         }
     }
 
+    /// Whose connection serves `slot`; `None` where one serves all or, like
+    /// those to a remote server, speaks of the same things as every other.
+    pub(super) fn whose(&self, slot: &Slot, main: &Connection) -> Option<Arc<str>> {
+        self.tag(&self.key(slot, main.peer())?)
+    }
+
+    fn tag(&self, key: &Key) -> Option<Arc<str>> {
+        let apart = self.recipe.spec.isolation != Isolation::Shared;
+        apart.then(|| format!("{}\0{}", key.whose, key.capabilities).into())
+    }
+
     async fn make(self: &Arc<Self>, key: &Key, slot: &Slot) -> Result<Connection, UpstreamError> {
         let capabilities = slot.capabilities.clone();
         let (link, connection) = self.recipe.connect(capabilities, None, &self.stop).await?;
@@ -153,6 +164,7 @@ impl Desk {
     ) {
         let gone = link.gone();
         tokio::pin!(gone);
+        let whose = self.tag(&key);
         let mut used = Instant::now();
         let mut looks = tokio::time::interval(LOOK);
         loop {
@@ -160,9 +172,9 @@ impl Desk {
                 _ = &mut gone => break,
                 () = self.stop.cancelled() => break,
                 () = ended.cancelled() => break,
-                Some(said) = link.inbound.recv() => self.heard(said),
+                Some(said) = link.inbound.recv() => self.heard(whose.as_ref(), said),
                 _ = looks.tick() => {
-                    if connection.in_flight() > 0 {
+                    if connection.in_flight() > 0 || connection.is_held() {
                         used = Instant::now();
                     } else if used.elapsed() >= IDLE {
                         break;
@@ -185,10 +197,10 @@ impl Desk {
         link.end().await;
     }
 
-    fn heard(&self, said: Inbound) {
+    fn heard(&self, whose: Option<&Arc<str>>, said: Inbound) {
         // List changes come to the main connection as well.
         if let Inbound::Notification(note) = said {
-            self.publisher.updated(&self.name, note);
+            self.publisher.updated(&self.name, whose.cloned(), note);
         }
     }
 

@@ -342,7 +342,7 @@ impl Supervisor {
 
     /// Tells those who follow a resource, or a list, of this server.
     pub(super) fn updated(&self, note: Notification) {
-        self.publisher.updated(&self.name, note);
+        self.publisher.updated(&self.name, None, note);
     }
 
     pub(super) fn note(&self, stream: LogStream, text: &str) {

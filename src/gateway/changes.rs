@@ -29,6 +29,7 @@ pub(super) enum Change {
     },
     Resource {
         server: Arc<str>,
+        whose: Option<Arc<str>>,
         /// As the server spells it.
         uri: String,
         /// All that it said.
@@ -69,6 +70,7 @@ pub(super) enum News<'a> {
     Lists(Lists),
     Resource {
         server: &'a Arc<str>,
+        whose: Option<&'a Arc<str>>,
         uri: &'a str,
         params: &'a RawValue,
     },
@@ -109,10 +111,12 @@ impl Audience {
             Change::Lists { .. } => News::Nothing,
             Change::Resource {
                 server,
+                whose,
                 uri,
                 params,
             } if self.shows(Some(server)).resources => News::Resource {
                 server,
+                whose: whose.as_ref(),
                 uri,
                 params,
             },
@@ -310,6 +314,7 @@ async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) 
         if let Some(uri) = member(params, "uri").and_then(text) {
             let _ = changes.send(Arc::new(Change::Resource {
                 server: update.server.clone(),
+                whose: update.whose.clone(),
                 uri: uri.into_owned(),
                 params: params.to_owned(),
             }));

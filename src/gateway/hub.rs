@@ -10,28 +10,43 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Scope;
 use super::changes::{self, Audience, Change};
 use super::control::Control;
+use super::listening::Follower;
 use super::resolve::no_resource;
 use super::right::{Need, Right};
 use crate::config::filters::Filters;
-use crate::fleet::{CallError, Fleet, Snapshot, Update};
+use crate::fleet::{CallError, Fleet, Slot, Snapshot, Update};
 use crate::store::Store;
-use crate::upstream::{Call, CallEvent, Connection, Permit, UpstreamError, event_queue};
+use crate::upstream::{Call, CallEvent, Connection, Hold, Permit, UpstreamError, event_queue};
 use crate::wire::{Era, RpcError, code};
 
 const LIMIT: Duration = Duration::from_secs(10);
 /// Before a subscription that ended, or failed, is made again.
 const AGAIN: Duration = Duration::from_secs(2);
+/// The longest pause between two connections made for one subscription.
+const LONGEST: Duration = Duration::from_secs(60);
+/// How long a connection may take that has to be made for it.
+const START: Duration = Duration::from_secs(30);
 const CHANGES: usize = 1024;
 /// Resources followed at once, by everybody together.
 const FOLLOWED: usize = 10_000;
 
-/// What is followed, by server and URI.
-type Followed = HashMap<(Arc<str>, String), Arc<Place>>;
+/// What is followed.
+type Followed = HashMap<Key, Arc<Place>>;
+
+/// A resource, at whoever serves those that follow it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    server: Arc<str>,
+    /// `None`: everybody's connection.
+    whose: Option<Arc<str>>,
+    uri: String,
+}
 
 /// Who follows one resource. Locked while a subscription is made or ended, so
 /// that the server hears of them one after the other.
@@ -49,6 +64,7 @@ struct Inner {
 
 /// One resource being followed; ends with its last holder.
 pub(super) struct Following {
+    pub whose: Option<Arc<str>>,
     _stop: DropGuard,
 }
 
@@ -85,22 +101,26 @@ impl Hub {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows a resource of a server on behalf of a scope: returns once the
-    /// server has agreed.
+    /// Follows a resource of a server: returns once the server has agreed.
     pub async fn follow(
         &self,
-        scope: &Scope,
+        who: Follower<'_>,
         server: &Arc<str>,
         uri: &str,
     ) -> Result<Arc<Following>, RpcError> {
-        let mut right = scope.grant().map(|grant| Right {
+        let key = Key {
+            server: server.clone(),
+            whose: self.0.fleet.whose(server, who.slot),
+            uri: uri.to_owned(),
+        };
+        let mut right = who.scope.grant().map(|grant| Right {
             store: self.0.store.clone(),
             grant: grant.clone(),
             need: Need::Resources,
         });
         loop {
             let permit = right.as_ref().map(Right::permit);
-            let outcome = self.follow_with(permit, server, uri).await;
+            let outcome = self.follow_with(permit, &key, who.slot).await;
             match outcome {
                 // The entry has changed since: nothing was sent.
                 Err(UpstreamError::Revoked) => match right.and_then(|old| old.renewed(server)) {
@@ -115,10 +135,10 @@ impl Hub {
     async fn follow_with(
         &self,
         permit: Option<Arc<dyn Permit>>,
-        server: &Arc<str>,
-        uri: &str,
+        key: &Key,
+        slot: &Slot,
     ) -> Result<Arc<Following>, UpstreamError> {
-        let place = self.place(server, uri).map_err(UpstreamError::Rpc)?;
+        let place = self.place(key).map_err(UpstreamError::Rpc)?;
         let mut followed = place.lock().await;
         if let Some(known) = followed.upgrade() {
             return Ok(known);
@@ -127,13 +147,14 @@ impl Hub {
         let (agreed, answer) = oneshot::channel();
         let keeper = Keeper {
             fleet: self.0.fleet.clone(),
-            server: server.clone(),
-            uri: uri.to_owned(),
+            key: key.clone(),
+            slot: key.whose.is_some().then(|| slot.clone()),
             stop: stop.clone(),
             place: place.clone(),
         };
         tokio::spawn(keeper.run(agreed, permit));
         let following = Arc::new(Following {
+            whose: key.whose.clone(),
             _stop: stop.drop_guard(),
         });
         let gone = |_| Err(UpstreamError::Lost("the server is gone".into()));
@@ -142,10 +163,9 @@ impl Hub {
         Ok(following)
     }
 
-    fn place(&self, server: &Arc<str>, uri: &str) -> Result<Arc<Place>, RpcError> {
-        let key = (server.clone(), uri.to_owned());
+    fn place(&self, key: &Key) -> Result<Arc<Place>, RpcError> {
         let mut followed = self.followed();
-        if let Some(place) = followed.get(&key) {
+        if let Some(place) = followed.get(key) {
             return Ok(place.clone());
         }
         // Held by whoever keeps or waits for a subscription.
@@ -154,15 +174,16 @@ impl Hub {
             let text = "too many resources are followed";
             return Err(RpcError::new(code::INTERNAL, text));
         }
-        Ok(followed.entry(key).or_default().clone())
+        Ok(followed.entry(key.clone()).or_default().clone())
     }
 }
 
 /// Keeps one subscription at a server, over its restarts.
 struct Keeper {
     fleet: Fleet,
-    server: Arc<str>,
-    uri: String,
+    key: Key,
+    /// Who has a connection of their own.
+    slot: Option<Slot>,
     stop: CancellationToken,
     place: Arc<Place>,
 }
@@ -177,10 +198,11 @@ impl Keeper {
         let mut agreed = Some(agreed);
         let mut snapshots = self.fleet.watch();
         let mut served: Option<Subscribed> = None;
+        let mut pause = AGAIN;
         loop {
-            let current = connection(&snapshots.borrow_and_update(), &self.server);
+            let current = connection(&snapshots.borrow_and_update(), &self.key.server);
             match (&current, &served) {
-                (Some(current), Some(served)) if current.same(&served.connection) => {}
+                (Some(current), Some(served)) if current.same(&served.main) => {}
                 (Some(current), _) => {
                     let permit = permit.as_ref().filter(|_| agreed.is_some());
                     let outcome = self.subscribe(current, permit).await;
@@ -195,7 +217,7 @@ impl Keeper {
                 }
                 (None, _) => {
                     if let Some(agreed) = agreed.take() {
-                        let text = format!("server {:?} is not connected", self.server);
+                        let text = format!("server {:?} is not connected", self.key.server);
                         let error = RpcError::new(code::INTERNAL, text);
                         let _ = agreed.send(Err(UpstreamError::Rpc(error)));
                         return;
@@ -205,7 +227,13 @@ impl Keeper {
             }
             tokio::select! {
                 changed = snapshots.changed() => if changed.is_err() { return },
-                () = over(served.as_ref()), if current.is_some() => served = None,
+                () = self.over(served.as_ref(), pause), if current.is_some() => {
+                    served = None;
+                    // Each time a process may have been started for it.
+                    if self.slot.is_some() {
+                        pause = (pause * 2).min(LONGEST);
+                    }
+                }
                 () = self.stop.cancelled() => break,
             }
         }
@@ -222,15 +250,48 @@ impl Keeper {
         }
     }
 
+    /// Waits until a subscription has to be made again.
+    async fn over(&self, served: Option<&Subscribed>, pause: Duration) {
+        if let Some(served) = served {
+            // That of all others is seen in the snapshots.
+            let closed = async {
+                match &self.slot {
+                    Some(_) => served.connection.closed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = served.ended.cancelled() => {}
+                () = closed => {}
+            }
+        }
+        tokio::time::sleep(pause).await;
+    }
+
     fn params(&self) -> Option<Box<RawValue>> {
-        serde_json::value::to_raw_value(&serde_json::json!({ "uri": self.uri })).ok()
+        serde_json::value::to_raw_value(&serde_json::json!({ "uri": self.key.uri })).ok()
+    }
+
+    /// The connection that serves who follows it, while `main` is the one
+    /// that serves all others.
+    async fn connection(&self, main: &Connection) -> Result<Connection, UpstreamError> {
+        let Some(slot) = &self.slot else {
+            return Ok(main.clone());
+        };
+        let (server, now) = (&self.key.server, Instant::now());
+        match self.fleet.lease(server, slot, now, Some(START)).await {
+            Ok((connection, _)) => Ok(connection),
+            Err(CallError::Upstream(error)) => Err(error),
+            Err(error) => Err(UpstreamError::Unreachable(error.to_string())),
+        }
     }
 
     async fn subscribe(
         &self,
-        connection: &Connection,
+        main: &Connection,
         permit: Option<&Arc<dyn Permit>>,
     ) -> Result<Subscribed, UpstreamError> {
+        let connection = self.connection(main).await?;
         let ended = CancellationToken::new();
         match connection.peer().era {
             Era::Legacy => {
@@ -244,8 +305,12 @@ impl Keeper {
                     .await?;
             }
         }
-        let connection = connection.clone();
-        Ok(Subscribed { connection, ended })
+        Ok(Subscribed {
+            main: main.clone(),
+            _hold: connection.hold(),
+            connection,
+            ended,
+        })
     }
 
     /// A listen of its own, in a task that ends with the following or the
@@ -257,11 +322,12 @@ impl Keeper {
         end: DropGuard,
     ) -> Result<(), UpstreamError> {
         let (events, mut queue) = event_queue(64);
-        let filter = serde_json::json!({"notifications": {"resourceSubscriptions": [self.uri]}});
+        let filter =
+            serde_json::json!({"notifications": {"resourceSubscriptions": [self.key.uri]}});
         let filter = serde_json::value::to_raw_value(&filter)
             .map_err(|error| UpstreamError::Protocol(error.to_string()))?;
         let (acknowledged, answer) = oneshot::channel();
-        let (stop, fleet, server) = (self.stop.clone(), self.fleet.clone(), self.server.clone());
+        let (stop, fleet, key) = (self.stop.clone(), self.fleet.clone(), self.key.clone());
         tokio::spawn(async move {
             let _end = end;
             let call = Call {
@@ -288,8 +354,11 @@ impl Keeper {
                                 let _ = acknowledged.send(Ok(()));
                             }
                         } else {
-                            let server = server.clone();
-                            fleet.tell_update(Update { server, note });
+                            fleet.tell_update(Update {
+                                server: key.server.clone(),
+                                whose: key.whose.clone(),
+                                note,
+                            });
                         }
                     }
                 }
@@ -305,16 +374,10 @@ impl Keeper {
 /// A subscription in force, and whether it still is: a listen may end although
 /// its connection goes on.
 struct Subscribed {
+    main: Connection,
     connection: Connection,
+    _hold: Hold,
     ended: CancellationToken,
-}
-
-/// Waits until a subscription has to be made again.
-async fn over(served: Option<&Subscribed>) {
-    if let Some(served) = served {
-        served.ended.cancelled().await;
-    }
-    tokio::time::sleep(AGAIN).await;
 }
 
 fn refusal(error: UpstreamError) -> RpcError {

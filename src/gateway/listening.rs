@@ -18,6 +18,7 @@ use super::session::Session;
 use super::until::Until;
 use super::view::View;
 use super::{Caller, Item, Reply, Scope, Source, updated};
+use crate::fleet::Slot;
 use crate::wire::meta::SUBSCRIPTION_ID;
 use crate::wire::object::{each_element, member, text};
 use crate::wire::{self, RpcError, code};
@@ -37,13 +38,22 @@ struct Followed {
     /// As the server spells it, and as the client does.
     there: String,
     here: String,
-    _following: Arc<Following>,
+    following: Arc<Following>,
+}
+
+/// Who says that something changed.
+#[derive(Clone, Copy)]
+struct From<'a> {
+    server: &'a Arc<str>,
+    whose: Option<&'a Arc<str>>,
 }
 
 impl Followed {
     /// How the client knows what changed: the resource itself, or a part.
-    fn told(&self, view: &View, server: &Arc<str>, uri: &str) -> Option<String> {
-        if self.server != *server || !updated::concerns(&self.there, uri) {
+    fn told(&self, view: &View, from: From<'_>, uri: &str) -> Option<String> {
+        let From { server, whose } = from;
+        let theirs = self.server == *server && self.following.whose.as_ref() == whose;
+        if !theirs || !updated::concerns(&self.there, uri) {
             return None;
         }
         Some(match uri == self.there {
@@ -53,10 +63,22 @@ impl Followed {
     }
 }
 
-async fn follow(hub: &Hub, scope: &Scope, view: &View, uri: &str) -> Result<Followed, RpcError> {
-    let (server, there) = place_of(scope, view, uri)?;
+/// For whom something is followed.
+#[derive(Clone, Copy)]
+pub(super) struct Follower<'a> {
+    pub scope: &'a Scope,
+    pub slot: &'a Slot,
+}
+
+async fn follow(
+    hub: &Hub,
+    who: Follower<'_>,
+    view: &View,
+    uri: &str,
+) -> Result<Followed, RpcError> {
+    let (server, there) = place_of(who.scope, view, uri)?;
     Ok(Followed {
-        _following: hub.follow(scope, &server, &there).await?,
+        following: hub.follow(who, &server, &there).await?,
         server,
         there,
         here: uri.to_owned(),
@@ -78,7 +100,7 @@ pub(super) struct Listening {
 impl Listening {
     pub async fn open(
         hub: &Hub,
-        caller: &Caller,
+        who: Follower<'_>,
         view: Arc<View>,
         id: &RawValue,
         params: Option<&RawValue>,
@@ -92,7 +114,7 @@ impl Listening {
             ));
         };
         // Before anything is agreed on: what changes from here on is told.
-        let (changes, audience) = hub.changes(&caller.scope);
+        let (changes, audience) = hub.changes(who.scope);
         let asks = |name: &str| member(wanted, name).is_some_and(|flag| flag.get() == "true");
         let mut uris = Vec::new();
         if let Some(list) = member(wanted, "resourceSubscriptions") {
@@ -104,7 +126,7 @@ impl Listening {
         let mut followed = Vec::new();
         for uri in &uris {
             // What cannot be followed is left out of what is acknowledged.
-            followed.extend(follow(hub, &caller.scope, &view, uri).await);
+            followed.extend(follow(hub, who, &view, uri).await);
         }
         let mut listening = Listening {
             id: id.to_owned(),
@@ -166,11 +188,13 @@ impl Listening {
             News::Entry => self.entry_changed(),
             News::Resource {
                 server,
+                whose,
                 uri,
                 params,
             } => {
+                let from = From { server, whose };
                 let told = self.followed.iter();
-                let told = told.filter_map(|one| one.told(&self.view, server, uri));
+                let told = told.filter_map(|one| one.told(&self.view, from, uri));
                 for uri in told {
                     let params = updated::params(params, &uri, Some(&self.id));
                     self.ready.push(wire::notification(UPDATED, Some(&params)));
@@ -309,14 +333,16 @@ impl Feeds {
             News::Lists(lists) => tell_lists(session, lists),
             News::Resource {
                 server,
+                whose,
                 uri,
                 params,
             } => {
+                let from = From { server, whose };
                 let told: Vec<String> = match self.lock().get(&key) {
                     Some(feed) => feed
                         .followed
                         .values()
-                        .filter_map(|one| one.told(view, server, uri))
+                        .filter_map(|one| one.told(view, from, uri))
                         .collect(),
                     None => Vec::new(),
                 };
@@ -332,7 +358,7 @@ impl Feeds {
     pub async fn subscribe(
         &self,
         hub: &Hub,
-        scope: &Scope,
+        who: Follower<'_>,
         view: &View,
         session: &Arc<Session>,
         uri: &str,
@@ -347,7 +373,7 @@ impl Feeds {
             let text = format!("a session can follow {FOLLOWED} resources");
             return Err(RpcError::new(code::INTERNAL, text));
         }
-        let followed = follow(hub, scope, view, uri).await?;
+        let followed = follow(hub, who, view, uri).await?;
         if let Some(feed) = self.lock().get_mut(&key) {
             feed.followed.insert(uri.to_owned(), followed);
         }

@@ -69,7 +69,7 @@ use errand::Job;
 use exchange::Exchange;
 use hub::Hub;
 use legacy::LegacyCall;
-use listening::{Feeds, Listening};
+use listening::{Feeds, Follower, Listening};
 use modern::ModernCall;
 use parked::{Parked, ParkedCall};
 use questions::Questions;
@@ -272,7 +272,11 @@ impl Gateway {
             (Era::Modern, "subscriptions/listen") => {
                 let until = self.until(caller);
                 let (id, params) = (incoming.id, incoming.params);
-                let listening = Listening::open(&self.hub, caller, view, id, params, until).await?;
+                let who = Follower {
+                    scope: &caller.scope,
+                    slot: &resolve::slot_of(caller, client),
+                };
+                let listening = Listening::open(&self.hub, who, view, id, params, until).await?;
                 Ok(Flow::Stream(Box::new(listening)))
             }
             (Era::Legacy, "initialize") => {

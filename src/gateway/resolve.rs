@@ -140,6 +140,16 @@ pub(super) fn resolve(
     })
 }
 
+/// On whose behalf a request without a session is served.
+pub(super) fn slot_of(caller: &Caller, client: &Client) -> Slot {
+    Slot {
+        principal: caller.principal.clone(),
+        session: None,
+        ended: None,
+        capabilities: Abilities::read(&client.capabilities).legacy(),
+    }
+}
+
 /// On whose behalf a legacy session is served.
 pub(super) fn slot(caller: &Caller, session: &Session) -> Slot {
     Slot {

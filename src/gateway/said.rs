@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use super::listening::Follower;
 use super::session::Session;
 use super::view::View;
 use super::{Caller, Client, Gateway, Incoming, Scope, resolve, text_param};
@@ -28,9 +29,12 @@ impl Gateway {
             return Ok(());
         }
         self.attach(caller, session);
-        let scope = &caller.scope;
+        let who = Follower {
+            scope: &caller.scope,
+            slot: &resolve::slot(caller, session),
+        };
         self.feeds
-            .subscribe(&self.hub, scope, view, session, &uri)
+            .subscribe(&self.hub, who, view, session, &uri)
             .await
     }
 

@@ -46,6 +46,7 @@ mod unread;
 pub use call::{Call, CallEvent, Inbound, Notification, ServerRequest};
 pub use error::UpstreamError;
 pub use peer::Peer;
+pub use pending::Hold;
 pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
@@ -254,6 +255,20 @@ impl Connection {
 
     pub fn is_closed(&self) -> bool {
         self.gate.is_closed()
+    }
+
+    /// Resolves when no new calls are taken.
+    pub async fn closed(&self) {
+        self.gate.closed().await;
+    }
+
+    /// While it exists, the connection is not idle.
+    pub fn hold(&self) -> Hold {
+        self.gate.hold()
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.gate.is_held()
     }
 
     /// Resolves when no call is in flight.

@@ -315,7 +315,10 @@ pub(crate) async fn within(
 pub(crate) struct Gate {
     /// Calls in flight; the top bit says closed.
     state: AtomicUsize,
+    /// Told when the last call leaves, and at the closing.
     emptied: Notify,
+    /// Those for whom the connection is to stay, although they send nothing.
+    held: AtomicUsize,
 }
 
 const CLOSED: usize = 1 << (usize::BITS - 1);
@@ -332,6 +335,29 @@ impl Gate {
 
     pub fn close(&self) {
         self.state.fetch_or(CLOSED, Ordering::AcqRel);
+        self.emptied.notify_waiters();
+    }
+
+    pub fn hold(self: &Arc<Self>) -> Hold {
+        self.held.fetch_add(1, Ordering::AcqRel);
+        Hold(self.clone())
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire) > 0
+    }
+
+    /// Resolves when it is closed.
+    pub async fn closed(&self) {
+        loop {
+            let told = self.emptied.notified();
+            tokio::pin!(told);
+            told.as_mut().enable();
+            if self.is_closed() {
+                return;
+            }
+            told.await;
+        }
     }
 
     pub fn is_closed(&self) -> bool {
@@ -353,6 +379,15 @@ impl Gate {
             }
             emptied.await;
         }
+    }
+}
+
+/// Keeps a connection that would otherwise end when it is idle.
+pub struct Hold(Arc<Gate>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.held.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

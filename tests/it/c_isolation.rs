@@ -203,3 +203,76 @@ async fn c7_trap12_a_server_that_asks_serves_others_in_between() {
         assert_eq!(echoed, "hi");
     }
 }
+
+/// The next resource that a stream tells of.
+async fn told(talk: &mut Talk) -> String {
+    loop {
+        let (_, message) = talk.message().await.expect("news");
+        if message["method"] == "notifications/resources/updated" {
+            return message["params"]["uri"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+const WATCHED: &str = "fixture://watched";
+
+async fn touch(client: &Legacy<'_>, uri: &str) {
+    let touched = client.tool(9, "touch_resource", json!({ "uri": uri }));
+    said(&touched.send().await.answer().await);
+}
+
+/// A resource of a process is told of by that process, to those it serves.
+#[tokio::test]
+async fn c7_what_is_followed_is_that_of_ones_own_process() {
+    for era in ["legacy", "modern"] {
+        let app = isolated("session", era).await;
+        let one = legacy(&app, X, "2025-11-25", json!({})).await;
+        let two = legacy(&app, X, "2025-11-25", json!({})).await;
+        let mut streams = Vec::new();
+        for client in [&one, &two] {
+            streams.push(client.listen().send().await);
+            for uri in [WATCHED, "fixture://text"] {
+                let subscribe = client.request(2, "resources/subscribe", json!({ "uri": uri }));
+                assert_eq!(subscribe.send().await.answer().await["result"], json!({}));
+            }
+        }
+        touch(&two, WATCHED).await;
+        touch(&one, "fixture://text").await;
+        assert_eq!(told(&mut streams[0]).await, "fixture://text", "{era}");
+        assert_eq!(told(&mut streams[1]).await, WATCHED, "{era}");
+        // Those without a session have a process of their own as well.
+        let wanted = json!({"notifications": {"resourceSubscriptions": [WATCHED]}});
+        let mut listen = modern(&app, X, "subscriptions/listen", wanted).send().await;
+        let (_, agreed) = listen.message().await.expect("an acknowledgement");
+        let agreed = &agreed["params"]["notifications"]["resourceSubscriptions"];
+        assert_eq!(*agreed, json!([WATCHED]), "{era}");
+        let params = call("touch_resource", json!({}));
+        let touched = modern(&app, X, "tools/call", params).send().await;
+        said(&touched.answer().await);
+        assert_eq!(told(&mut listen).await, WATCHED, "{era}");
+    }
+}
+
+/// Its process died: the next one is told of what is followed.
+#[tokio::test]
+async fn c7_what_is_followed_outlives_ones_own_process() {
+    let app = isolated("session", "legacy").await;
+    let one = legacy(&app, X, "2025-11-25", json!({})).await;
+    let mut stream = one.listen().send().await;
+    let subscribe = one.request(2, "resources/subscribe", json!({ "uri": WATCHED }));
+    assert_eq!(subscribe.send().await.answer().await["result"], json!({}));
+    let first = pid(process(&one)).await;
+    one.tool(3, "crash", json!({})).send().await.answer().await;
+    eventually("it is gone", || !alive(first.parse().unwrap())).await;
+    let heard = told(&mut stream);
+    let touching = async {
+        loop {
+            touch(&one, WATCHED).await;
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+    };
+    tokio::select! {
+        uri = heard => assert_eq!(uri, WATCHED),
+        () = touching => {}
+    }
+}
