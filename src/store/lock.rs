@@ -100,7 +100,7 @@ fn lock(file: &File) -> Result<(), TryLockError> {
 
 /// Makes the directory, closed to everyone else and to git. One that is there already
 /// is left as it is: it may hold more than ours.
-pub(super) fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
+pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     if directory.is_dir() {
         return Ok(());
     }

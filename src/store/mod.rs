@@ -41,7 +41,7 @@ pub use examine::{
 pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, known_admin_token, session_secret};
-pub use lock::{Holder, holder};
+pub use lock::{Holder, holder, make_directory};
 pub use open::{OpenStore, open};
 pub use postgres::PostgresStore;
 pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clients};

@@ -17,6 +17,9 @@ const BACKUPS: usize = 5;
 /// How often a change is made anew on what the client has just saved.
 pub const TRIES: usize = 5;
 
+/// Where they lie, beside the file. Git does not see it: they may hold keys.
+const ASIDE: &str = ".portway-backups";
+
 /// The end of a backup that says there was no file.
 const NO_FILE: &str = "-none";
 
@@ -146,7 +149,9 @@ impl ClientFile {
         let end = if self.found.is_none() { NO_FILE } else { "" };
         let mut name = self.prefix();
         name.push(format!("{time}{end}"));
-        let backup = self.path.with_file_name(name);
+        let directory = self.aside();
+        store::make_directory(&directory).map_err(|error| unusable(&directory, error))?;
+        let backup = directory.join(name);
         match store::replace(&backup, None, self.text().as_bytes(), 0o600) {
             Ok(()) => Ok(Some(backup)),
             Err(error) => Err(unusable(&backup, error)),
@@ -155,16 +160,19 @@ impl ClientFile {
 
     fn prefix(&self) -> OsString {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(".portway-backup-");
+        name.push(".");
         name
+    }
+
+    fn aside(&self) -> PathBuf {
+        self.path.with_file_name(ASIDE)
     }
 
     /// By age, the oldest first.
     fn backups(&self) -> Vec<PathBuf> {
         let prefix = self.prefix();
         let prefix = prefix.to_string_lossy();
-        let directory = self.path.parent().unwrap_or(Path::new("."));
-        let mut found: Vec<PathBuf> = std::fs::read_dir(directory)
+        let mut found: Vec<PathBuf> = std::fs::read_dir(self.aside())
             .into_iter()
             .flatten()
             .flatten()

@@ -308,6 +308,10 @@ fn installed(spot: &Spot, key: &Key, path: &Path, backup: Option<&Path>) -> Stri
         }
         Key::Unneeded => String::new(),
     };
+    let shared = spot.scope == Scope::Project && spot.client != Client::ClaudeCode;
+    if shared && matches!(key, Key::Written { .. }) {
+        text += "\nKeep that file out of git.";
+    }
     if spot.client == Client::ClaudeCode && spot.scope == Scope::Project {
         text +=
             "\nIt counts for you in this directory; .mcp.json is Portway's own list of servers.";

@@ -264,10 +264,10 @@ fn b8_what_is_forced_out_is_kept_aside_even_if_nothing_is_left() {
         let file = place.write("home/.cursor/mcp.json", whose);
         place.run(&["uninstall", "cursor", "--force"]).ok();
         assert!(!file.exists());
-        let [backup] = &place.list("home/.cursor")[..] else {
-            panic!("{:?}", place.list("home/.cursor"));
+        let [backup] = &place.backups("home/.cursor")[..] else {
+            panic!("{:?}", place.backups("home/.cursor"));
         };
-        assert_eq!(place.read(&format!("home/.cursor/{backup}")), whose);
+        assert_eq!(place.read(backup), whose);
     }
 }
 

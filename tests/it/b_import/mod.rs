@@ -72,6 +72,15 @@ impl Place {
         }
     }
 
+    /// What was kept aside of the files of a directory, the oldest first.
+    fn backups(&self, directory: &str) -> Vec<String> {
+        let kept = format!("{directory}/.portway-backups");
+        let mut names = self.list(&kept);
+        names.retain(|name| name != ".gitignore");
+        let path = |name: String| format!("{kept}/{name}");
+        names.into_iter().map(path).collect()
+    }
+
     /// The names of what lies in a directory.
     fn list(&self, name: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(name)).unwrap();

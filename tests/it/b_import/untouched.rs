@@ -92,15 +92,36 @@ fn b8_five_backups_are_kept_and_a_link_stays_a_link() {
     assert_eq!(place.read("dotfiles/cursor.json"), "{\n}\n");
     let mode = std::fs::metadata(&target).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
-    let names = place.list("home/.cursor");
-    let backups: Vec<_> = names
-        .iter()
-        .filter(|name| name.contains(".portway-backup-"))
-        .collect();
-    assert_eq!((names.len(), backups.len()), (6, 5), "{names:?}");
+    let backups = place.backups("home/.cursor");
+    assert_eq!(backups.len(), 5, "{backups:?}");
     // The newest has what was there before the last word.
-    let newest = format!("home/.cursor/{}", backups[4]);
-    assert!(place.read(&newest).contains("portway"));
+    assert!(place.read(&backups[4]).contains("portway"));
+}
+
+#[test]
+fn b8_git_sees_no_backup() {
+    let place = Place::new();
+    let project = place.path("project");
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let ran = git.arg("-C").arg(&project).args(args).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    place.write("project/opencode.json", "{\n}\n");
+    git(&["init", "--quiet"]);
+    let install = ["install", "opencode", "--scope", "project", "--with-key"];
+    let ran = place.run(&[&install[..], &["--entry", KEY]].concat()).ok();
+    ran.says("git");
+    place
+        .run(&["uninstall", "opencode", "--scope", "project"])
+        .ok();
+    // The second one holds the key.
+    let backups = place.backups("project");
+    assert_eq!(backups.len(), 2, "{backups:?}");
+    assert!(place.read(&backups[1]).contains(KEY));
+    let seen = git(&["status", "--porcelain", "--untracked-files=all"]);
+    assert_eq!(seen, "?? opencode.json\n");
 }
 
 #[test]
