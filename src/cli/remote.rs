@@ -127,6 +127,14 @@ impl Remote {
         self.absent.is_some()
     }
 
+    /// The same, as a command says it.
+    pub async fn not_here(&self) -> Option<Failure> {
+        let directory = self.absent.clone()?;
+        let other = self.health().await.is_ok();
+        let other = other.then(|| self.url().to_owned());
+        Some(Failure::NotHere { directory, other })
+    }
+
     /// How whoever is there says it is. Shows no credential.
     pub async fn health(&self) -> Result<Value, Failure> {
         let request = Request::get(format!("{}/healthz", self.url()))
@@ -245,12 +253,8 @@ impl Remote {
         let request = request
             .body(Full::new(body.into()))
             .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))?;
-        if let Some(directory) = &self.absent {
-            let other = self.health().await.is_ok();
-            return Err(Failure::NotHere {
-                directory: directory.clone(),
-                other: other.then(|| self.url().to_owned()),
-            });
+        if let Some(failure) = self.not_here().await {
+            return Err(failure);
         }
         if self.has_left() {
             return Err(Failure::unreachable(self.url(), "it has ended"));

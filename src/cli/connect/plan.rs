@@ -87,14 +87,13 @@ impl Plan {
             )));
         }
         let place = place(args, environment)?;
-        let unknown = store::known_address(&settings.data_dir).is_none();
         Ok(Plan {
             remote: args.remote.clone(),
             environment: environment.clone(),
             project: settings.project,
             directory: settings.data_dir,
             place,
-            fixed: explicit || (args.no_start && unknown),
+            fixed: explicit,
             may_start: !explicit && !args.no_start,
             linger: args.linger,
             longest_line: settings.limits.max_body.max(LONGEST_LINE),
@@ -111,6 +110,17 @@ impl Plan {
         Failure::other(format!(
             "{error}\nname the directory of your .mcp.json with --project"
         ))
+    }
+
+    /// What to say where none runs and none may be started.
+    pub async fn nobody(&self) -> Failure {
+        match Remote::new(&self.remote, &self.environment) {
+            Ok(remote) => match remote.not_here().await {
+                Some(failure) => failure,
+                None => Failure::unreachable(remote.url(), "none is running"),
+            },
+            Err(failure) => failure,
+        }
     }
 
     /// Where it is, as the settings and the data directory say now.

@@ -40,7 +40,7 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
         }
         match &mut started {
             None if !plan.may_start && !in_use => {
-                return Err(Failure::unreachable(&plan.target()?.url, "none is running"));
+                return Err(plan.nobody().await);
             }
             None if !in_use => started = Some(Started::new(plan).await?),
             _ => {}

@@ -149,7 +149,7 @@ async fn k5_wrong_arguments_and_no_gateway_say_what_to_do() {
     nobody.env("PORTWAY_LISTEN", "127.0.0.1:1");
     let (code, text) = refused(nobody).await;
     assert_eq!(code, Some(3), "{text}");
-    assert!(text.contains("no Portway answers at http://"), "{text}");
+    assert!(text.contains("no Portway runs for this project"), "{text}");
     assert!(!alone.path().join("data").exists(), "nothing is made");
     let (code, text) = refused(command(&alone, &["--url", "http://127.0.0.1:1"])).await;
     assert_eq!(code, Some(3), "{text}");
@@ -170,6 +170,29 @@ async fn k5_wrong_arguments_and_no_gateway_say_what_to_do() {
     let (code, text) = refused(both).await;
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("PORTWAY_ENTRY_KEY"), "{text}");
+}
+
+#[tokio::test]
+async fn k5_without_a_start_it_keeps_to_its_own_project() {
+    let (app, made) = with_entry().await;
+    let listen = app.url.trim_start_matches("http://");
+    let alone = setup();
+    // At the usual address is another project's, which would take the key.
+    let mut other = command(&alone, &["--no-start"]);
+    other.env("PORTWAY_LISTEN", listen);
+    other.env("PORTWAY_ENTRY_KEY", &made.key);
+    let (code, text) = refused(other).await;
+    assert_eq!(code, Some(3), "{text}");
+    let url = format!("the one at {} is another one's", app.url);
+    assert!(text.contains(&url), "{text}");
+    assert!(text.contains("--url"), "{text}");
+    // One that was there, and has ended.
+    std::fs::create_dir(alone.path().join("data")).unwrap();
+    let address = alone.path().join("data/address");
+    std::fs::write(address, &app.url).unwrap();
+    let (code, text) = refused(command(&alone, &["--no-start"])).await;
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("no Portway runs for this project"), "{text}");
 }
 
 #[tokio::test]
