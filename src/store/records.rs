@@ -206,7 +206,21 @@ pub struct ToolChange {
 pub struct InstanceChange {
     pub name: Option<String>,
     pub enabled: Option<bool>,
-    pub extra: Option<serde_json::Map<String, serde_json::Value>>,
+    /// What is mentioned; the rest stays.
+    pub extra: serde_json::Map<String, serde_json::Value>,
+}
+
+impl InstanceChange {
+    /// Changes it as it stands where nobody else can.
+    pub(super) fn apply(self, instance: &mut Instance) {
+        if let Some(name) = self.name {
+            instance.name = name;
+        }
+        if let Some(enabled) = self.enabled {
+            instance.enabled = enabled;
+        }
+        instance.extra.extend(self.extra);
+    }
 }
 
 /// A create that may be asked for twice (`Idempotency-Key`). Who asks again

@@ -392,9 +392,7 @@ pub(super) fn update_instance(
         return unchanged(None);
     };
     let mut instance = Instance::clone(before);
-    instance.name = change.name.unwrap_or(instance.name);
-    instance.enabled = change.enabled.unwrap_or(instance.enabled);
-    instance.extra = change.extra.unwrap_or(instance.extra);
+    change.apply(&mut instance);
     if instance == **before {
         return unchanged(Some(instance));
     }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::answers::{InstanceAnswer, Items, OURS, created, made};
 use super::bodies::{Fields, Given};
@@ -92,24 +92,13 @@ pub(super) async fn change(
     let extra = fields.rest();
     fields.done()?;
     let (whose, key) = (principal.whose()?, digest(&key));
-    let before = records.store.instance(&whose, &key).await?;
-    let before = before.ok_or_else(no_instance)?;
     let change = InstanceChange {
         name,
         enabled,
-        extra: merged(before.extra, extra),
+        extra,
     };
     let changed = records.store.update_instance(&whose, &key, change).await?;
     Ok(Json(changed.ok_or_else(no_instance)?.into()))
-}
-
-fn merged(before: Map<String, Value>, given: Map<String, Value>) -> Option<Map<String, Value>> {
-    if given.is_empty() {
-        return None;
-    }
-    let mut extra = before;
-    extra.extend(given);
-    Some(extra)
 }
 
 pub(super) async fn remove(

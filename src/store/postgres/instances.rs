@@ -114,10 +114,7 @@ pub(super) async fn update(
         return Ok(None);
     };
     let mut instance = before.clone();
-    let change = change.clone();
-    instance.name = change.name.unwrap_or(instance.name);
-    instance.enabled = change.enabled.unwrap_or(instance.enabled);
-    instance.extra = change.extra.unwrap_or(instance.extra);
+    change.clone().apply(&mut instance);
     if instance == before {
         return Ok(Some(instance));
     }

@@ -30,23 +30,20 @@ pub(super) async fn e9_an_old_record_is_made_read_changed_and_deleted(place: &dy
     assert_eq!(older.extra, old.extra);
     assert_eq!(older.created_at, old.created_at);
 
+    let change = |extra: &serde_json::Value| InstanceChange {
+        extra: extra.as_object().unwrap().clone(),
+        ..InstanceChange::default()
+    };
+    let given = json!({"nested": null, "more": [1]});
+    let more = store.update_instance(&ALL, &digest, change(&given)).await;
+    let more = more.unwrap().unwrap();
     let mut extra = old.extra.clone();
-    extra.remove("nested");
-    let change = InstanceChange {
-        extra: Some(extra.clone()),
-        ..InstanceChange::default()
-    };
-    let less = store.update_instance(&ALL, &digest, change).await.unwrap();
-    let less = less.unwrap();
-    assert_eq!((less.name.as_str(), &less.extra), ("older", &extra));
-    let same = InstanceChange {
-        extra: Some(extra),
-        ..InstanceChange::default()
-    };
+    extra.extend(given.as_object().unwrap().clone());
+    assert_eq!((more.name.as_str(), &more.extra), ("older", &extra));
     tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    let same = store.update_instance(&ALL, &digest, same).await.unwrap();
-    assert_eq!(same.as_ref(), Some(&less));
-    assert_eq!(store.instance(&ALL, &digest).await.unwrap(), Some(less));
+    let same = store.update_instance(&ALL, &digest, change(&given)).await;
+    assert_eq!(same.unwrap().as_ref(), Some(&more));
+    assert_eq!(store.instance(&ALL, &digest).await.unwrap(), Some(more));
 
     assert!(store.delete_instance(&ALL, &digest).await.unwrap());
     assert!(!store.delete_instance(&ALL, &digest).await.unwrap());

@@ -99,6 +99,7 @@ macro_rules! contract {
                 e4_many_creates_at_once_are_all_kept,
                 e3_many_binds_at_once_are_all_kept,
                 e1_changes_at_once_lose_nothing,
+                e9_fields_given_at_once_are_all_kept,
                 e5_of_many_with_one_name_one_is_bound,
                 e5_of_two_renames_to_one_name_one_is_done,
                 e5_a_rename_and_a_bind_do_not_meet,

@@ -67,6 +67,23 @@ pub(super) async fn e3_many_binds_at_once_are_all_kept(place: &dyn Place) {
     assert_eq!(visible(&*store, &key).await.unwrap(), names);
 }
 
+pub(super) async fn e9_fields_given_at_once_are_all_kept(place: &dyn Place) {
+    let store = place.open().await;
+    let (key, new) = new_instance("old", serde_json::json!({}));
+    made(store.create_instance(new, None).await);
+    let digest = key.digest();
+    at_once((0..30).map(|i| {
+        let (store, digest) = (store.clone(), digest.clone());
+        let mut change = InstanceChange::default();
+        change.extra.insert(format!("f{i:02}"), i.into());
+        async move { store.update_instance(&ALL, &digest, change).await.unwrap() }
+    }))
+    .await;
+    let found = store.instance(&ALL, &digest).await.unwrap().unwrap();
+    let kept: HashSet<i64> = found.extra.values().filter_map(|v| v.as_i64()).collect();
+    assert_eq!(kept, (0..30).collect());
+}
+
 pub(super) async fn e1_changes_at_once_lose_nothing(place: &dyn Place) {
     let store = place.open().await;
     for round in 0..10 {
