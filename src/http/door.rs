@@ -1,13 +1,14 @@
 //! Finds out who asks: the admin, a user by their token, or whoever holds the
 //! key of an entry.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
-
 use super::auth::{self, Access, Shown};
 use super::error::ApiError;
+use super::guard::Knock;
+use super::guesses::{Guesses, too_many};
 use super::principal::Principal;
 use super::users::{self, Users};
 use crate::store::{Grant, Granted, KEY_PREFIX, KeyDigest, Store, Timestamp};
@@ -19,16 +20,16 @@ pub(super) struct Door {
     pub access: Access,
     pub keys: Option<Arc<dyn Store>>,
     pub users: Option<Users>,
+    pub guesses: Guesses,
 }
 
 impl Door {
     pub(super) async fn who(
         &self,
-        method: &Method,
-        headers: &HeaderMap,
+        knock: &Knock<'_>,
         endpoint: bool,
     ) -> Result<Principal, ApiError> {
-        let text = match self.access.look(method, headers, endpoint)? {
+        let text = match self.access.look(knock.method, knock.headers, endpoint)? {
             Shown::Admin => return Ok(Principal::Admin),
             Shown::Other(text) => text,
         };
@@ -42,8 +43,20 @@ impl Door {
             None if matches!(self.access, Access::Open) && !text.starts_with(KEY_PREFIX) => {
                 Ok(Principal::Admin)
             }
-            None => Err(auth::refused()),
+            None => Err(self.wrong(knock.remote, auth::refused)),
         }
+    }
+
+    /// What is said to a wrong key.
+    pub(super) fn wrong(&self, from: Option<IpAddr>, refusal: fn() -> ApiError) -> ApiError {
+        match self.is_one_too_many(from) {
+            true => too_many(),
+            false => refusal(),
+        }
+    }
+
+    pub(super) fn is_one_too_many(&self, from: Option<IpAddr>) -> bool {
+        from.is_some_and(|from| self.guesses.is_one_too_many(from))
     }
 
     /// What a key opens now. Any text takes the same way through here.

@@ -205,7 +205,8 @@ impl IntoResponse for ApiError {
         let mut response = (self.code.status(), Json(Envelope { error: body })).into_response();
         let extra = match self.code {
             Code::Unauthorized => Some((header::WWW_AUTHENTICATE, "Bearer")),
-            Code::Unavailable | Code::TooManyRequests => Some((header::RETRY_AFTER, "1")),
+            Code::Unavailable => Some((header::RETRY_AFTER, "1")),
+            Code::TooManyRequests => Some((header::RETRY_AFTER, "3")),
             // What is left of the request is not worth reading.
             Code::PayloadTooLarge | Code::RequestTimeout => Some((header::CONNECTION, "close")),
             _ => None,

@@ -14,7 +14,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::{HeaderMap, HeaderValue, Method, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use http_body_util::Limited;
 use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -25,6 +25,7 @@ use super::console::is_page;
 use super::door::Door;
 use super::edge::Peer;
 use super::error::{ApiError, Cause, Code, nothing_there};
+use super::guesses::{Guesses, too_many};
 use super::hosts::HostPolicy;
 use super::json;
 use super::mcp;
@@ -58,6 +59,7 @@ impl Guard {
                 access,
                 keys: None,
                 users: None,
+                guesses: Guesses::default(),
             },
             hosts,
             max_body,
@@ -110,11 +112,14 @@ impl Guard {
                 Some(key) => self.door.entry(&key).await?,
                 None => None,
             };
-            return grant.map(Principal::Entry).ok_or_else(nothing_there);
+            return match grant {
+                Some(grant) => Ok(Principal::Entry(grant)),
+                None => Err(self.door.wrong(knock.remote, nothing_there)),
+            };
         }
         let with_key = |path| mcp::is_endpoint(path) || tools::is_tools(path);
         let endpoint = knock.matched.is_some_and(with_key);
-        let principal = self.door.who(knock.method, knock.headers, endpoint).await?;
+        let principal = self.door.who(knock, endpoint).await?;
         principal.may_ask(knock.matched)?;
         Ok(principal)
     }
@@ -160,6 +165,8 @@ pub(super) struct Knock<'a> {
     pub length: Length,
     /// Where the connection came in.
     pub local: Option<IpAddr>,
+    /// Where it came from.
+    pub remote: Option<IpAddr>,
     /// The path as the router spells it, if it has it.
     pub matched: Option<&'a str>,
 }
@@ -199,6 +206,7 @@ pub(super) async fn guard(
 ) -> Response {
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let peer = request.extensions().get::<Peer>();
+    let remote = peer.map(|peer| peer.remote.ip());
     let length = Length::of(request.body());
     let knock = Knock {
         method: request.method(),
@@ -206,9 +214,11 @@ pub(super) async fn guard(
         headers: request.headers(),
         length,
         local: peer.map(Peer::local_ip),
+        remote,
         matched: matched.as_ref().map(MatchedPath::as_str),
     };
     let passed = guard.pass(&knock).await;
+    let by_key = knock.matched == Some(BY_KEY);
     let path = match matched {
         Some(matched) => SeenPath::Matched(matched),
         None if mcp::is_keyed(request.uri()) => SeenPath::Known(mcp::ENTRY),
@@ -226,7 +236,17 @@ pub(super) async fn guard(
         request = request.map(|body| Body::new(guard.bound(body)));
     }
     let work = pin!(next.run(request));
-    seen.handled(passed.public, work).await
+    let response = seen.handled(passed.public, work).await;
+    // Where the credential stands in the address its handler has judged it.
+    let wrong = match response.status() {
+        StatusCode::UNAUTHORIZED => passed.principal.is_none(),
+        StatusCode::NOT_FOUND => by_key,
+        _ => false,
+    };
+    match wrong && guard.door.is_one_too_many(remote) {
+        true => seen.refused(too_many()),
+        false => response,
+    }
 }
 
 fn check_content(headers: &HeaderMap) -> Result<(), ApiError> {

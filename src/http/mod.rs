@@ -13,6 +13,7 @@ mod extract;
 pub mod files;
 pub mod framing;
 pub mod guard;
+mod guesses;
 pub mod hosts;
 pub mod json;
 pub mod live;

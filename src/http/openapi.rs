@@ -76,7 +76,7 @@ fn is_mcp(operation: &Operation) -> bool {
 /// The statuses of an operation that does not come to anything.
 fn failures(operation: &Operation, asked: bool) -> Vec<&'static str> {
     let mut statuses = vec![
-        "400", "403", "408", "413", "414", "415", "431", "500", "503",
+        "400", "403", "408", "413", "414", "415", "429", "431", "500", "503",
     ];
     let changes = operation.method != "get";
     let conditions: [(bool, &'static str); 5] = [

@@ -78,6 +78,7 @@ impl ShortWay {
             headers: &parts.headers,
             length,
             local: Some(peer.local_ip()),
+            remote: Some(peer.remote.ip()),
             matched: Some(place.path()),
         };
         let ShortWay { guard, front } = &*self;

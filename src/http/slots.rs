@@ -66,7 +66,7 @@ impl Drop for Slot {
 }
 
 /// Who an address stands for: one host usually owns a whole IPv6 /64.
-fn source_of(ip: IpAddr) -> IpAddr {
+pub(super) fn source_of(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
             let [a, b, c, d, ..] = v6.segments();
