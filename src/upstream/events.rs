@@ -6,9 +6,9 @@ use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
 
 use super::UpstreamError;
-use super::client::Received;
+use super::client::{BodyError, Received};
 use super::reply::Failure;
-use crate::wire::sse::{Decoder, Event};
+use crate::wire::sse::{Decoder, Event, EventTooLong};
 
 /// How long an answered stream may take to end, so that its connection can
 /// be used again.
@@ -35,11 +35,7 @@ impl Events {
     /// nothing when it is dropped half way.
     pub async fn next(&mut self) -> Result<Option<Event>, Failure> {
         loop {
-            let mut rest = &self.chunk[..];
-            let event = self.decoder.next(&mut rest);
-            let read = self.chunk.len() - rest.len();
-            self.chunk.advance(read);
-            match event {
+            match self.ready() {
                 Ok(Some(event)) => return Ok(Some(event)),
                 Ok(None) => {}
                 Err(long) => {
@@ -48,14 +44,32 @@ impl Events {
                     }));
                 }
             }
-            match self.body.piece().await {
-                Ok(Some(piece)) => self.chunk = piece,
-                Ok(None) => return Ok(None),
+            match self.more().await {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
                 Err(_) => {
                     return Err(Failure::Broken(format!("{}: the stream broke", self.from)));
                 }
             }
         }
+    }
+
+    /// The next event of what has come already.
+    pub fn ready(&mut self) -> Result<Option<Event>, EventTooLong> {
+        let mut rest = &self.chunk[..];
+        let event = self.decoder.next(&mut rest);
+        let read = self.chunk.len() - rest.len();
+        self.chunk.advance(read);
+        event
+    }
+
+    /// Waits until more has come, be it a comment; false if the stream is
+    /// over.
+    pub async fn more(&mut self) -> Result<bool, BodyError> {
+        let piece = self.body.piece().await?;
+        let is_more = piece.is_some();
+        self.chunk = piece.unwrap_or_default();
+        Ok(is_more)
     }
 
     /// Nothing more is wanted: lets the stream end by itself, if it does so

@@ -53,6 +53,7 @@ pub use queue::{EventReceiver, EventSender, event_queue};
 use self::http::Http;
 // For `portway connect`, which is a client of another Portway.
 pub(crate) use client::{Endpoint, Headers, Received};
+pub(crate) use events::Events;
 pub(crate) use lines::{Line as OutputLine, Lines, printable};
 pub(crate) use reply::Failure as ExchangeFailure;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
 use serde_json::Value;
@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use super::gate::{Gate, SILENCE};
 use super::trouble::Trouble;
 use crate::cli::failure::Failure;
-use crate::upstream::Received;
-use crate::wire::sse::{Decoder, Event};
+use crate::upstream::{Events, Received};
+use crate::wire::sse::Event;
 use crate::wire::{self, Message, Outcome, RpcError, code};
 
 /// One message, however large lists grow.
@@ -29,9 +29,7 @@ pub(super) enum Reply {
 
 /// The messages of an event stream, and how far it was read.
 pub(super) struct Stream {
-    body: Received,
-    decoder: Decoder,
-    chunk: Bytes,
+    events: Events,
     url: String,
     pub last_id: Option<HeaderValue>,
     pub retry: Duration,
@@ -52,9 +50,7 @@ pub(super) async fn read(response: Response<Received>, gate: &Gate) -> Result<Re
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("text/event-stream") {
         return Ok(Reply::Stream(Box::new(Stream {
-            body,
-            decoder: Decoder::new(LARGEST),
-            chunk: Bytes::new(),
+            events: Events::new(body, LARGEST, url.to_owned()),
             url: url.to_owned(),
             last_id: None,
             retry: RETRY,
@@ -97,11 +93,7 @@ impl Stream {
     /// it is dropped half way.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
         loop {
-            let mut rest = &self.chunk[..];
-            let event = self.decoder.next(&mut rest);
-            let read = self.chunk.len() - rest.len();
-            self.chunk.advance(read);
-            match event {
+            match self.events.ready() {
                 Ok(Some(event)) => {
                     if let Some(message) = self.note(event) {
                         return Ok(Some(message));
@@ -111,9 +103,9 @@ impl Stream {
                 Ok(None) => {}
                 Err(long) => return Err(Trouble::Odd(format!("{}: {long}", self.url))),
             }
-            match timeout(SILENCE, self.body.piece()).await {
-                Ok(Ok(Some(piece))) => self.chunk = piece,
-                Ok(Ok(None)) => return Ok(None),
+            match timeout(SILENCE, self.events.more()).await {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => return Ok(None),
                 Ok(Err(_)) => return Err(Trouble::Broken(self.url.clone())),
                 Err(_) => return Err(Trouble::Silent(self.url.clone())),
             }
