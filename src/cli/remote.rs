@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_secs(2);
 const LARGEST: usize = 64 * 1024 * 1024;
 
+/// Where `portway connect`, and clients, find an entry's key.
+pub const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
+
 /// Which Portway is meant, and where its token is.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RemoteArgs {

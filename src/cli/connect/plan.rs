@@ -13,7 +13,7 @@ use url::Url;
 use super::ConnectArgs;
 use super::gate::settled;
 use crate::cli::failure::Failure;
-use crate::cli::remote::{Remote, RemoteArgs};
+use crate::cli::remote::{ENTRY_KEY, Remote, RemoteArgs};
 use crate::config::{Redactor, Secret};
 use crate::store;
 use crate::upstream::Endpoint;
@@ -21,7 +21,6 @@ use crate::upstream::Endpoint;
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// More than a gateway takes that nobody has told otherwise.
 const LONGEST_LINE: usize = 16 << 20;
-pub(super) const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
 
 pub(super) struct Plan {
     remote: RemoteArgs,

@@ -10,9 +10,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::gate::ask;
-use super::plan::{ENTRY_KEY, Plan, Target};
+use super::plan::{Plan, Target};
 use crate::cli::background;
 use crate::cli::failure::Failure;
+use crate::cli::remote::ENTRY_KEY;
 use crate::store;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);

@@ -8,7 +8,7 @@ use super::OneArgs;
 use super::find::{self, ENTRIES};
 use crate::cli::failure::Failure;
 use crate::cli::out::{Out, Tint, note};
-use crate::cli::remote::{AskArgs, Remote};
+use crate::cli::remote::{AskArgs, ENTRY_KEY, Remote};
 use crate::cli::servers::text;
 use crate::cli::table::{Cell, Table, in_one_line};
 
@@ -159,7 +159,11 @@ pub fn given(answer: &Value, remote: &Remote, out: &mut Out) {
             ),
         ),
         ("a JSON file", settings.to_string()),
-        ("a command", format!("portway connect --entry {key}")),
+        // Clients start it wherever they like, and arguments can be read by others.
+        (
+            "a command",
+            format!("{ENTRY_KEY}={key} portway connect --url {base}"),
+        ),
     ];
     out.line("Its key is shown this once; only a digest of it is kept.\n");
     for (label, value) in rows {

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::clients::{self, Places, Scope};
 use super::failure::{self, Failure};
-use super::remote::{Remote, RemoteArgs};
+use super::remote::{ENTRY_KEY, Remote, RemoteArgs};
 use crate::config::edit::graft::{Grafted, graft};
 use crate::config::edit::prune::{Pruned, prune};
 use crate::config::import::Client;
@@ -17,7 +17,6 @@ use crate::config::{Redactor, Secret};
 use crate::upstream::printable;
 use entry::{Key, Spot, Standing, Whose};
 use file::{ClientFile, Next, Outcome, TRIES, unusable};
-use wish::ENTRY_KEY;
 
 mod entry;
 mod file;

@@ -8,13 +8,10 @@ use url::Url;
 use super::InstallArgs;
 use super::entry::{Entry, Key};
 use crate::cli::failure::Failure;
-use crate::cli::remote::Remote;
+use crate::cli::remote::{ENTRY_KEY, Remote};
 use crate::config::Secret;
 use crate::config::import::Client;
 use crate::config::settings::Settings;
-
-/// The variable that clients, and `portway connect`, find an entry's key in.
-pub const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
 
 /// What is shorter could not be kept out of what is printed.
 const SHORTEST_KEY: usize = 8;

@@ -1,4 +1,10 @@
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
 
 use super::{run, running};
 use crate::app::App;
@@ -22,6 +28,44 @@ fn key_in(text: &str) -> String {
 }
 
 #[tokio::test]
+async fn k5_the_command_shown_with_a_key_works_from_anywhere() {
+    let app = running().await;
+    let create = ["entries", "create", "me", "--tool", "one:echo"];
+    let made = run(&app, &create).await.ok();
+    let mut lines = made.lines();
+    let line = lines.find_map(|line| line.strip_prefix("a command"));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_portway")).parent().unwrap();
+    let mut client = Command::new("/bin/sh")
+        .args(["-c", line.unwrap()])
+        .current_dir(&elsewhere)
+        .env_clear()
+        .env("PATH", programs)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1"},
+    }});
+    let mut stdin = client.stdin.take().unwrap();
+    stdin
+        .write_all(format!("{hello}\n").as_bytes())
+        .await
+        .unwrap();
+    let mut answers = BufReader::new(client.stdout.take().unwrap()).lines();
+    let answer = tokio::time::timeout(Duration::from_secs(60), answers.next_line()).await;
+    let answer: Value = serde_json::from_str(&answer.unwrap().unwrap().unwrap()).unwrap();
+    assert_eq!(
+        answer["result"]["protocolVersion"], "2025-11-25",
+        "{answer}"
+    );
+    assert!(!elsewhere.path().join("data").exists());
+}
+
+#[tokio::test]
 async fn k7_entries_from_the_first_to_the_last() {
     let app = running().await;
     let none = run(&app, &["entries", "ls"]).await;
@@ -42,7 +86,7 @@ async fn k7_entries_from_the_first_to_the_last() {
         &app.url,
         "this once",
         "claude mcp add",
-        "portway connect --entry",
+        "portway connect --url",
     ] {
         assert!(made.contains(part), "{part}: {made}");
     }
