@@ -63,6 +63,11 @@ pub enum Whose {
 }
 
 impl Spot {
+    /// Whether others of the project have the file.
+    pub fn is_shared(&self) -> bool {
+        self.scope == Scope::Project && self.client != Client::ClaudeCode
+    }
+
     /// The keys that lead to the server.
     fn path(&self, text: &str) -> Result<Vec<String>, EditError> {
         let name = self.name.as_str();

@@ -22,11 +22,24 @@ mod entry;
 mod file;
 mod wish;
 
+/// Which server of which file.
 #[derive(Debug, Args)]
-pub struct InstallArgs {
+struct SpotArgs {
     /// Which client
     #[arg(value_parser = clients::parser())]
     client: Client,
+    /// Whose file it is: the user's, or the project's
+    #[arg(long, value_enum, default_value = "user")]
+    scope: Scope,
+    /// What the client calls it
+    #[arg(long, value_name = "NAME", default_value = "portway")]
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    #[command(flatten)]
+    spot: SpotArgs,
     /// The key of the entry that the client gets [env: PORTWAY_ENTRY_KEY]
     #[arg(long, value_name = "KEY", value_parser = wish::secret, conflicts_with_all = ["server", "admin"])]
     entry: Option<Secret>,
@@ -39,12 +52,6 @@ pub struct InstallArgs {
     /// Write the key itself into the file, where the client could also read a variable
     #[arg(long)]
     with_key: bool,
-    /// Write into the file of the user or of the project
-    #[arg(long, value_enum, default_value = "user")]
-    scope: Scope,
-    /// What the client calls it
-    #[arg(long, value_name = "NAME", default_value = "portway")]
-    name: String,
     /// Only show what would be written
     #[arg(long)]
     dry_run: bool,
@@ -60,15 +67,8 @@ pub struct InstallArgs {
 
 #[derive(Debug, Args)]
 pub struct UninstallArgs {
-    /// Which client
-    #[arg(value_parser = clients::parser())]
-    client: Client,
-    /// Take it out of the file of the user or of the project
-    #[arg(long, value_enum, default_value = "user")]
-    scope: Scope,
-    /// What the client calls it
-    #[arg(long, value_name = "NAME", default_value = "portway")]
-    name: String,
+    #[command(flatten)]
+    spot: SpotArgs,
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
@@ -91,7 +91,7 @@ pub fn uninstall(args: &UninstallArgs, environment: &BTreeMap<String, String>) -
 fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
     let settings = args.remote.settings(environment)?;
     let remote = Remote::new(&args.remote, environment)?;
-    let spot = spot(args.client, args.scope, &args.name, &settings.project)?;
+    let spot = args.spot.found_in(&settings.project)?;
     let given = wish::given(args, environment);
     let entry = wish::entry(args, given.as_ref(), &remote, &settings)?;
     let secrets: Vec<&Secret> = match &entry.key {
@@ -108,8 +108,7 @@ fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<
         return Ok(ExitCode::SUCCESS);
     }
     for _ in 0..TRIES {
-        let shared = args.scope == Scope::Project && args.client != Client::ClaudeCode;
-        let file = ClientFile::read(path.clone(), shared)?;
+        let file = ClientFile::read(path.clone(), spot.is_shared())?;
         let fail = |error| unusable(&file.path, error);
         let base = base(&file, &spot, args.force)?;
         let grafts = spot.grafts(&base, &entry).map_err(fail)?;
@@ -173,7 +172,7 @@ fn take_out(
         ..RemoteArgs::default()
     }
     .settings(environment)?;
-    let spot = spot(args.client, args.scope, &args.name, &settings.project)?;
+    let spot = args.spot.found_in(&settings.project)?;
     let path = path_of(&spot, environment)?;
     for _ in 0..TRIES {
         let file = ClientFile::read(path.clone(), false)?;
@@ -227,21 +226,25 @@ fn take_out(
     ))
 }
 
-fn spot(client: Client, scope: Scope, name: &str, project: &Path) -> Result<Spot, Failure> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-        let message = "--name: 1 to 64 letters, digits, '_' or '-': clients take no others";
-        return Err(Failure::usage(message));
+impl SpotArgs {
+    fn found_in(&self, project: &Path) -> Result<Spot, Failure> {
+        let name = &self.name;
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+            let message = "--name: 1 to 64 letters, digits, '_' or '-': clients take no others";
+            return Err(Failure::usage(message));
+        }
+        let found = project.canonicalize();
+        let project = found.map_err(|error| {
+            Failure::usage(format!("--project: {}: {error}", project.display()))
+        })?;
+        Ok(Spot {
+            client: self.client,
+            scope: self.scope,
+            name: name.clone(),
+            project,
+        })
     }
-    let found = project.canonicalize();
-    let project = found
-        .map_err(|error| Failure::usage(format!("--project: {}: {error}", project.display())))?;
-    Ok(Spot {
-        client,
-        scope,
-        name: name.to_owned(),
-        project,
-    })
 }
 
 fn path_of(spot: &Spot, environment: &BTreeMap<String, String>) -> Result<PathBuf, Failure> {
@@ -307,8 +310,7 @@ fn installed(spot: &Spot, key: &Key, path: &Path, backup: Option<&Path>) -> Stri
         }
         Key::Unneeded => String::new(),
     };
-    let shared = spot.scope == Scope::Project && spot.client != Client::ClaudeCode;
-    if shared && matches!(key, Key::Written { .. }) {
+    if spot.is_shared() && matches!(key, Key::Written { .. }) {
         text += "\nKeep that file out of git.";
     }
     if spot.client == Client::ClaudeCode && spot.scope == Scope::Project {

@@ -56,7 +56,7 @@ pub fn entry(
 }
 
 fn not_the_admin(args: &InstallArgs) -> Failure {
-    let client = args.client;
+    let client = args.spot.client;
     let what = match args.server {
         Some(_) => "reaching one server as it is takes",
         None => "this would take",
@@ -79,7 +79,7 @@ fn key(args: &InstallArgs, given: Option<&Secret>, remote: &Remote) -> Result<Ke
     };
     // It starts a command, which finds the token of this machine by itself
     // but is told no variables.
-    let desktop = args.client == Client::ClaudeDesktop;
+    let desktop = args.spot.client == Client::ClaudeDesktop;
     if desktop && given.is_none() {
         return Ok(Key::Unneeded);
     }
