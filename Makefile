@@ -2,6 +2,8 @@
 
 CARGO ?= cargo
 PROJECT ?= examples/quickstart
+# Most tests wait for processes more than they compute.
+export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-copilot browse check soak bench fmt tools console

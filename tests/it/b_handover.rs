@@ -19,22 +19,12 @@ async fn slow(rooms: &Rooms) -> Result<String, CallError> {
     rooms.call("one", "sleep", json!({ "ms": SLOW })).await
 }
 
-/// Waits until the server has a call in flight.
-async fn busy(rooms: &Rooms) {
-    eventually("the call is in flight", || {
-        let snapshot = rooms.fleet.snapshot();
-        let connection = snapshot.servers["one"].state.connection().cloned();
-        connection.is_some_and(|connection| connection.in_flight() > 0)
-    })
-    .await;
-}
-
 #[tokio::test]
 async fn b6_calls_in_flight_finish_when_their_server_is_taken_out() {
     let rooms = Rooms::open(&[("one", &[])]).await;
     rooms.follow();
     let edit = async {
-        busy(&rooms).await;
+        rooms.busy("one").await;
         std::fs::write(rooms.path(".mcp.json"), r#"{"mcpServers": {}}"#).unwrap();
         eventually("it is taken out", || rooms.registry.desired().is_empty()).await;
         let start = Instant::now();
@@ -55,7 +45,7 @@ async fn b6_calls_in_flight_finish_when_their_server_is_switched_off_or_broken()
         let rooms = Rooms::open(&[("one", &[])]).await;
         rooms.follow();
         let change = async {
-            busy(&rooms).await;
+            rooms.busy("one").await;
             let path = rooms.path(".mcp.json");
             let text = std::fs::read_to_string(&path).unwrap();
             let text = text.replace(r#""args":[]"#, &format!(r#""args":[],{edit}"#));
@@ -108,7 +98,7 @@ async fn a8_a_person_who_stops_or_restarts_waits_for_no_call() {
         let rooms = Rooms::open(&[("one", &[])]).await;
         let hangs = rooms.call("one", "hang", json!({}));
         let stop = async {
-            busy(&rooms).await;
+            rooms.busy("one").await;
             // Now it waits for the call, which would take its 30 s.
             rooms.patch("one", json!({"env": {"MODE": "new"}})).await;
             let start = Instant::now();
@@ -147,7 +137,7 @@ async fn a8_portway_goes_down_without_waiting_for_a_hung_call() {
         };
         fleet.request("one", request).await.map(drop)
     });
-    busy(&rooms).await;
+    rooms.busy("one").await;
     let start = Instant::now();
     rooms.close().await;
     assert!(
@@ -173,7 +163,7 @@ async fn a8_calls_of_a_remote_server_finish_whatever_it_is_changed_to() {
         rooms.registry.reload().await.unwrap();
         rooms.connected("one").await;
         let edit = async {
-            busy(&rooms).await;
+            rooms.busy("one").await;
             rooms.patch("one", change.clone()).await;
         };
         let (answer, ()) = tokio::join!(slow(&rooms), edit);

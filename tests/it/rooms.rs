@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{PATIENCE, fixture, fixtures};
+use crate::app::{PATIENCE, eventually, fixture, fixtures};
 use crate::process::forest::shim;
 
 pub struct Rooms {
@@ -80,6 +80,16 @@ impl Rooms {
             view.is_some_and(|view| up(&view)),
             "{name} is not connected"
         );
+    }
+
+    /// Waits until the server has a call in flight.
+    pub async fn busy(&self, server: &str) {
+        eventually("the call is in flight", || {
+            let snapshot = self.fleet.snapshot();
+            let connection = snapshot.servers[server].state.connection().cloned();
+            connection.is_some_and(|connection| connection.in_flight() > 0)
+        })
+        .await;
     }
 
     /// Calls a tool; the text of its answer.

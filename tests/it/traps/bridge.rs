@@ -210,30 +210,34 @@ async fn trap15_a_remote_server_is_told_what_its_client_can_do() {
 
 #[tokio::test]
 async fn trap29_a_person_may_take_longer_than_a_call() {
-    let thinking = Duration::from_millis(2500);
-    for (era, http) in [
+    let cells = [
         ("legacy", false),
         ("modern", false),
         ("legacy", true),
         ("modern", true),
-    ] {
-        let rig = rig_with(http, &["--era", era], json!({"timeout": 1000})).await;
-        let app = &rig.app;
-        let client = legacy(app, X, "2025-11-25", json!({"elicitation": {}})).await;
-        let mut talk = client.tool(1, "elicit", json!({})).send().await;
-        let (_, question) = talk.message().await.unwrap();
-        tokio::time::sleep(thinking).await;
-        let answer = json!({"action": "accept", "content": {"name": "Ada"}});
-        client.reply(&question["id"], answer).await;
-        assert!(said(&talk.answer().await).contains("Ada"), "{era}");
+    ];
+    // Side by side: what takes long is the thinking.
+    futures_util::future::join_all(cells.map(|(era, http)| thought_over(era, http))).await;
+}
 
-        let params = call("elicit", json!({}));
-        let asked = ask(app, params.clone()).await;
-        tokio::time::sleep(thinking).await;
-        let done = ask(app, retry(&params, &asked, "Eve")).await;
-        assert!(said(&done).contains("Eve"), "{era}");
-        // It is the person who has time, not the server.
-        let late = ask(app, call("sleep", json!({"ms": 600_000}))).await;
-        assert_eq!(late["result"]["isError"], true, "{late}");
-    }
+async fn thought_over(era: &str, http: bool) {
+    let thinking = Duration::from_millis(2500);
+    let rig = rig_with(http, &["--era", era], json!({"timeout": 1000})).await;
+    let app = &rig.app;
+    let client = legacy(app, X, "2025-11-25", json!({"elicitation": {}})).await;
+    let mut talk = client.tool(1, "elicit", json!({})).send().await;
+    let (_, question) = talk.message().await.unwrap();
+    tokio::time::sleep(thinking).await;
+    let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+    client.reply(&question["id"], answer).await;
+    assert!(said(&talk.answer().await).contains("Ada"), "{era}");
+
+    let params = call("elicit", json!({}));
+    let asked = ask(app, params.clone()).await;
+    tokio::time::sleep(thinking).await;
+    let done = ask(app, retry(&params, &asked, "Eve")).await;
+    assert!(said(&done).contains("Eve"), "{era}");
+    // It is the person who has time, not the server.
+    let late = ask(app, call("sleep", json!({"ms": 600_000}))).await;
+    assert_eq!(late["result"]["isError"], true, "{late}");
 }

@@ -10,6 +10,7 @@ import { folder, run } from '../processes.mjs';
 const PACKAGE = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'));
 const SUITE = join(PACKAGE, 'dist/index.js');
 const LIMIT = 240_000;
+const AT_ONCE = 4;
 
 /** The scenarios of a revision on one leg, extensions left out. */
 export function scenarios(leg, revision) {
@@ -61,21 +62,28 @@ async function aloneOnTheNet(command, args, options) {
     return await walled ? run('unshare', [...wall, command, ...args], options) : run(command, args, options);
 }
 
-/** The client leg: the suite starts `command` once per scenario. */
+/** One scenario of the client leg: the suite starts `command` for it. */
+async function clientScenario(command, revision, env, scenario) {
+    const output = folder('suite');
+    const args = [SUITE, 'client', '--command', command, '--scenario', scenario, '--spec-version', revision, '--timeout', '60000', '-o', output];
+    const ran = await aloneOnTheNet(process.execPath, args, { limit: 90_000, cwd: output, env: { ...process.env, ...env } });
+    const verdict = judge(scenario, checksIn(output, '').get(scenario));
+    if (verdict.passed && ran.code !== 0) {
+        verdict.passed = false;
+        verdict.failures.push({ check: '-', why: 'the suite is not content', seen: '' });
+    }
+    if (!verdict.passed) verdict.said = ran.stderr.slice(-3000);
+    rmSync(output, { recursive: true, force: true });
+    return verdict;
+}
+
+/** The client leg, a few scenarios at a time: each has a mock and a client of its own. */
 export async function clientLeg(command, revision, env) {
+    const names = scenarios('client', revision);
     const verdicts = [];
-    for (const scenario of scenarios('client', revision)) {
-        const output = folder('suite');
-        const args = [SUITE, 'client', '--command', command, '--scenario', scenario, '--spec-version', revision, '--timeout', '60000', '-o', output];
-        const ran = await aloneOnTheNet(process.execPath, args, { limit: 90_000, cwd: output, env: { ...process.env, ...env } });
-        const verdict = judge(scenario, checksIn(output, '').get(scenario));
-        if (verdict.passed && ran.code !== 0) {
-            verdict.passed = false;
-            verdict.failures.push({ check: '-', why: 'the suite is not content', seen: '' });
-        }
-        if (!verdict.passed) verdict.said = ran.stderr.slice(-3000);
-        rmSync(output, { recursive: true, force: true });
-        verdicts.push(verdict);
+    while (names.length > 0) {
+        const some = names.splice(0, AT_ONCE).map(name => clientScenario(command, revision, env, name));
+        verdicts.push(...await Promise.all(some));
     }
     return verdicts;
 }

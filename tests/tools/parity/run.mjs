@@ -17,6 +17,7 @@ import { Effects, Peer } from './peer.mjs';
 import { WATCHING } from './watching.mjs';
 
 const LIMIT = 45_000;
+const AT_ONCE = 4;
 const PAGE = ['--extra', '--page', '7'];
 const { values: options, positionals } = parseArgs({
     options: { portway: { type: 'string' }, only: { type: 'string' }, show: { type: 'boolean' } }, allowPositionals: true
@@ -93,12 +94,14 @@ async function throughPortway({ client, upstream: era, transport, shared }) {
 }
 
 const references = new Map();
-async function reference(era, questions) {
-    if (!references.has(era)) {
+function reference(era, questions) {
+    const ask = async () => {
         const { peer, stop } = await directly(era);
-        references.set(era, await interview(peer, questions));
+        const answers = await interview(peer, questions);
         await stop();
-    }
+        return answers;
+    };
+    if (!references.has(era)) references.set(era, ask());
     return references.get(era);
 }
 
@@ -111,11 +114,13 @@ function parse(name) {
 async function compare(cell) {
     const began = Date.now();
     const all = [...LISTS, ...CALLS, ...ASKING, ...WATCHING].filter(([name]) => !options.only || new RegExp(options.only).test(name));
-    const expected = await reference(cell.client, all);
     const left = all.filter(([, , more]) => more?.unless?.(cell));
     const questions = all.filter(question => !left.includes(question));
-    const { peer, log, stop } = await (cell.direct ? directly(cell.client) : throughPortway(cell));
-    const answers = await interview(peer, questions);
+    const through = async () => {
+        const side = await (cell.direct ? directly(cell.client) : throughPortway(cell));
+        return { ...side, answers: await interview(side.peer, questions) };
+    };
+    const [expected, { answers, log, stop }] = await Promise.all([reference(cell.client, all), through()]);
     const differ = questions
         .map(([name]) => ({ question: name, direct: expected.get(name), through: answers.get(name) }))
         .filter(({ direct, through }) => direct.said?.error?.stack || !isDeepStrictEqual(direct, through));
@@ -145,10 +150,13 @@ const CELLS = [
 ];
 const summary = [];
 try {
-    for (const name of positionals.length > 0 ? positionals : CELLS) {
-        const outcome = await compare(parse(name));
-        show(outcome);
-        summary.push(outcome.row);
+    // An interview is mostly waiting: cells do it side by side, a few at a time.
+    const cells = (positionals.length > 0 ? positionals : CELLS).map(parse);
+    while (cells.length > 0) {
+        for (const outcome of await Promise.all(cells.splice(0, AT_ONCE).map(compare))) {
+            show(outcome);
+            summary.push(outcome.row);
+        }
     }
 } finally {
     await clean();
