@@ -14,7 +14,6 @@ use tokio::time::{Instant, interval, sleep, timeout};
 use super::*;
 use crate::app::{PATIENCE, setup};
 use crate::cluster::Cluster;
-use crate::e_records::on_database;
 
 /// Writes are answered by then, whatever the database does.
 const ANSWERED: Duration = Duration::from_secs(3);
@@ -26,13 +25,34 @@ const EVERY: Duration = Duration::from_millis(5);
 /// Its database is its own, for it will be harmed.
 async fn on_its_own() -> (Cluster, App, String) {
     let cluster = spawn_blocking(Cluster::start).await.unwrap();
-    let setup = on_database(setup(), &cluster).mcp(fixtures(&[("x", &[])]));
+    let database = cluster.database();
+    let setup = setup()
+        .env("STORAGE_TYPE", "supabase")
+        .env("SUPABASE_DB_URL", &cluster.url(&database))
+        .mcp(fixtures(&[("x", &[])]));
     let app = setup.start().await;
     app.until_status("x", "connected").await;
     let tool = app.tool_of("say", "x", "echo").await;
     let made = app.new_entry("e", &[tool]).await;
     let key = text(&made["api_key"]).to_owned();
+    has_heard(&app, &cluster, &database).await;
     (cluster, app, key)
+}
+
+/// Waits until the notices of what was made so far have been read: an entry
+/// known to have changed is not served from memory. They come in order.
+async fn has_heard(app: &App, cluster: &Cluster, database: &str) {
+    let last = app.new_entry("last", &[]).await;
+    let key = text(&last["api_key"]);
+    let agent = Agent::new(app, key, (Way::Header, Speech::Modern)).await;
+    assert_eq!(agent.send("tools/list", json!({})).await.status, 200);
+    let close = "update public.mcp_v2 set status = false where name = 'last'";
+    cluster.sql(database, close);
+    let start = Instant::now();
+    while agent.send("tools/list", json!({})).await.status == 200 {
+        assert!(start.elapsed() < PATIENCE, "nothing is heard");
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 struct Load {

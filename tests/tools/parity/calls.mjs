@@ -55,11 +55,16 @@ export const CALLS = [
     ['a slow one delays nobody', async peer => {
         const order = [];
         const note = name => () => order.push(name);
-        const slow = peer.call('test_sleep', { ms: 1500 }).then(note('slow'));
+        const enough = new AbortController();
+        const slow = peer.call('test_sleep', { ms: 30_000 }, { signal: enough.signal }).catch(() => {}).then(note('slow'));
         await peer.effects.wait('has begun to sleep', ({ tool }) => tool === 'test_sleep');
-        await Promise.all([slow, peer.call('test_echo', { message: 'quick' }).then(note('quick'))]);
+        await peer.call('test_echo', { message: 'quick' }).then(note('quick'));
+        enough.abort();
+        await peer.effects.wait('has noticed', ({ cancelled }) => cancelled === 'test_sleep');
+        await slow;
         return order;
     }],
+    ['a slow one is answered', peer => peer.call('test_sleep', { ms: 300 })],
     ['progress', peer => progress(peer, 'test_tool_with_progress')],
     ['a hundred steps in order', peer => progress(peer, 'extra_progress', { steps: 100 })],
     ['no steps', peer => progress(peer, 'extra_progress', { steps: 0 })],
