@@ -65,6 +65,16 @@ async fn entry(store: &dyn Store, tools: &[ToolId]) -> (KeyDigest, EntryId) {
     }
 }
 
+/// Waits until the notices of what was made so far have been read: an entry
+/// known to have changed is not served from memory. They come in order.
+async fn has_heard(store: &dyn Store, cluster: &Cluster, database: &str) {
+    let (key, id) = entry(store, &[]).await;
+    let close = format!("update public.mcp_v2 set status = false where id = {id}");
+    cluster.sql(database, &close);
+    let closed = async || granted(store, &key).await.unwrap().is_none();
+    eventually("a change is heard of", closed).await;
+}
+
 /// As the edge does it.
 async fn granted(
     store: &dyn Store,

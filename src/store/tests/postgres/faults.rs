@@ -11,6 +11,7 @@ async fn f7_a_restart_costs_writes_for_a_moment_and_calls_nothing() {
     let database = cluster.database();
     let store = Arc::new(open(&cluster, &database).await);
     let (key, _) = entry(&*store, &[tool(&*store, "read").await]).await;
+    has_heard(&*store, &cluster, &database).await;
     let (good, bad) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let calls = tokio::spawn({
         let (store, good, bad) = (store.clone(), good.clone(), bad.clone());
@@ -70,6 +71,7 @@ async fn f7_a_database_that_hangs_is_503_within_three_seconds() {
     let database = cluster.database();
     let store = Arc::new(open(&cluster, &database).await);
     let (key, desk) = entry(&*store, &[]).await;
+    has_heard(&*store, &cluster, &database).await;
     cluster.freeze(true);
     let start = Instant::now();
     let tasks = |runtime: tokio::runtime::Handle| runtime.metrics().num_alive_tasks();
