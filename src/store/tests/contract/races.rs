@@ -73,7 +73,7 @@ pub(super) async fn e9_fields_given_at_once_are_all_kept(place: &dyn Place) {
     made(store.create_instance(new, None).await);
     let digest = key.digest();
     at_once((0..30).map(|i| {
-        let (store, digest) = (store.clone(), digest.clone());
+        let (store, digest) = (store.clone(), digest);
         let mut change = InstanceChange::default();
         change.extra.insert(format!("f{i:02}"), i.into());
         async move { store.update_instance(&ALL, &digest, change).await.unwrap() }
