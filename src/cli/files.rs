@@ -94,7 +94,7 @@ fn run_check(
         None => files.reports(&files.load_now(&Loaded::default())),
     };
     reports.extend(files.filters_report());
-    let mut lines = String::new();
+    let (mut lines, mut notes) = (String::new(), String::new());
     let (mut paths, mut servers, mut faults) = (BTreeSet::new(), 0, 0);
     for report in &reports {
         // A file may hold more than one layer; its error is one.
@@ -106,11 +106,19 @@ fn run_check(
             faults += 1;
             lines += &(complaint(&report.path, problem) + "\n");
         }
+        // Nothing is wrong with it, but not what somebody may expect.
+        for server in &report.servers {
+            if let Some(winner) = &server.shadowed_by {
+                let (path, name) = (&report.path, printable(&server.name));
+                notes += &format!("{path}: server \"{name}\" is shadowed by {winner}\n");
+            }
+        }
     }
     if args.json {
         let text = safe(&serde_json::to_string_pretty(&reports)?);
         return Ok((text + "\n", faults == 0));
     }
+    lines += &notes;
     lines += &format!(
         "{}, {}, {}\n",
         counted(paths.len(), "file"),

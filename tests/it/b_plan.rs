@@ -67,12 +67,12 @@ fn b3_check_says_what_is_wrong_and_where_and_exits_with_1() {
     );
     project.write("project/.mcp.json", GOOD);
     project.write("project/.kode.json", GOOD);
-    assert_eq!(
-        project.run(&["check"]),
-        (0, "2 files, 4 servers, 0 problems\n".into())
-    );
-
     let mcp = project.path("project/.mcp.json");
+    let kode = project.path("project/.kode.json");
+    let shadowed = |name| format!("{kode}: server \"{name}\" is shadowed by {mcp}\n");
+    let told = shadowed("a") + &shadowed("b") + "2 files, 4 servers, 0 problems\n";
+    assert_eq!(project.run(&["check"]), (0, told));
+
     project.write("project/.mcp.json", BAD);
     let (code, text) = project.run(&["check"]);
     let line = format!("{mcp}:5:18: server \"b\": timeout: must be");
@@ -159,6 +159,9 @@ fn b4_check_looks_into_every_layer() {
     let line = format!("{}:1:", project.path("home/.kode.json"));
     assert!(text.starts_with(&line), "{text}");
     assert!(text.contains("server \"bad\": command: must be"), "{text}");
+    let global = project.path("home/.kode.json");
+    let shadowed = format!("{global}: server \"a\" is shadowed by {global}\n");
+    assert!(text.contains(&shadowed), "{text}");
     assert!(text.ends_with("1 file, 3 servers, 1 problem\n"), "{text}");
     let (_, reports) = project.json(&["check"]);
     let kinds: Vec<&str> = reports
