@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -16,7 +16,9 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::registry::{Desired, Wanted};
-use crate::upstream::{Call, Connection, EventSender, Limits, Notification, UpstreamError};
+use crate::upstream::{
+    Call, Connection, EventSender, Limits, Notification, ServerRequest, UpstreamError,
+};
 use crate::wire::Era;
 
 mod attempt;
@@ -157,27 +159,41 @@ pub struct Update {
     pub note: Notification,
 }
 
+/// Takes what a server asks outside any call on a connection that serves one
+/// legacy session alone, and that session's key; must not block.
+pub type Attendant = Box<dyn Fn(Arc<str>, ServerRequest) + Send + Sync>;
+
 /// How many of them a slow reader may be behind.
 const UPDATES: usize = 1024;
+
+/// What servers say and ask of their own accord, on its way.
+struct Unasked {
+    updates: broadcast::Sender<Arc<Update>>,
+    attendant: OnceLock<Attendant>,
+}
 
 /// The supervisors' way to tell what became of their servers.
 #[derive(Clone)]
 pub struct Publisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
-    updates: broadcast::Sender<Arc<Update>>,
+    unasked: Arc<Unasked>,
 }
 
 impl Publisher {
     pub fn new() -> (Publisher, Fleet) {
         let (sender, receiver) = watch::channel(Arc::new(Snapshot::default()));
         let (updates, _) = broadcast::channel(UPDATES);
+        let unasked = Arc::new(Unasked {
+            updates,
+            attendant: OnceLock::new(),
+        });
         let fleet = Fleet {
             snapshots: receiver,
-            updates: updates.clone(),
+            unasked: unasked.clone(),
         };
         let publisher = Publisher {
             snapshots: sender,
-            updates,
+            unasked,
         };
         (publisher, fleet)
     }
@@ -209,10 +225,17 @@ impl Publisher {
         });
     }
 
+    /// Refused by being dropped where nobody attends to it.
+    fn asked(&self, session: &Arc<str>, request: ServerRequest) {
+        if let Some(attendant) = self.unasked.attendant.get() {
+            attendant(session.clone(), request);
+        }
+    }
+
     fn updated(&self, server: &Arc<str>, whose: Option<Arc<str>>, note: Notification) {
         let server = server.clone();
         // Nobody listening is fine.
-        let _ = self.updates.send(Arc::new(Update {
+        let _ = self.unasked.updates.send(Arc::new(Update {
             server,
             whose,
             note,
@@ -224,7 +247,7 @@ impl Publisher {
 #[derive(Clone)]
 pub struct Fleet {
     snapshots: watch::Receiver<Arc<Snapshot>>,
-    updates: broadcast::Sender<Arc<Update>>,
+    unasked: Arc<Unasked>,
 }
 
 /// Why a request never reached its server, or what came of it.
@@ -310,7 +333,13 @@ impl Fleet {
 
     /// What servers say of their own accord, from now on.
     pub fn updates(&self) -> broadcast::Receiver<Arc<Update>> {
-        self.updates.subscribe()
+        self.unasked.updates.subscribe()
+    }
+
+    /// Has somebody take what servers ask of one session alone; the first
+    /// who does is it.
+    pub fn attend(&self, attendant: Attendant) {
+        let _ = self.unasked.attendant.set(attendant);
     }
 
     /// Whose process or connection serves `slot`, where it is not everybody's.
@@ -322,7 +351,7 @@ impl Fleet {
 
     /// Tells of an update that reached us another way: on a listen.
     pub fn tell_update(&self, update: Update) {
-        let _ = self.updates.send(Arc::new(update));
+        let _ = self.unasked.updates.send(Arc::new(update));
     }
 
     /// Tells a legacy server something on behalf of `slot`, if it has been

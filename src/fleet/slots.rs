@@ -41,6 +41,14 @@ struct Key {
     capabilities: String,
 }
 
+/// Whom one connection serves.
+struct Whose {
+    /// To tell apart what is said on it.
+    tag: Option<Arc<str>>,
+    /// The key of the one legacy session it serves, and that session's end.
+    alone: Option<(Arc<str>, CancellationToken)>,
+}
+
 /// Where the connections of one server beside its main one are handed out.
 pub struct Desk {
     recipe: Recipe,
@@ -143,28 +151,26 @@ impl Desk {
         let (link, connection) = self.recipe.connect(capabilities, None, &self.stop).await?;
         let desk = self.clone();
         let (key, held) = (key.clone(), connection.clone());
-        let ended = match self.recipe.spec.isolation {
-            Isolation::Session => slot.ended.clone().unwrap_or_default(),
-            // It serves other sessions too.
-            Isolation::Shared | Isolation::Principal => CancellationToken::new(),
+        let whose = Whose {
+            tag: self.tag(&key),
+            alone: match self.recipe.spec.isolation {
+                Isolation::Session => slot.session.clone().zip(slot.ended.clone()),
+                // It serves other sessions too.
+                Isolation::Shared | Isolation::Principal => None,
+            },
         };
         self.tasks
-            .spawn(async move { desk.hold(key, link, held, ended).await });
+            .spawn(async move { desk.hold(key, link, held, whose).await });
         Ok(connection)
     }
 
     /// Owns one connection until it is gone, idle, its session `ended`, or the
     /// desk closes.
-    async fn hold(
-        self: Arc<Self>,
-        key: Key,
-        mut link: Link,
-        connection: Connection,
-        ended: CancellationToken,
-    ) {
+    async fn hold(self: Arc<Self>, key: Key, mut link: Link, connection: Connection, whose: Whose) {
         let gone = link.gone();
         tokio::pin!(gone);
-        let whose = self.tag(&key);
+        let ended = whose.alone.as_ref().map(|(_, ended)| ended.clone());
+        let ended = ended.unwrap_or_default();
         let mut used = Instant::now();
         let mut looks = tokio::time::interval(LOOK);
         loop {
@@ -172,7 +178,7 @@ impl Desk {
                 _ = &mut gone => break,
                 () = self.stop.cancelled() => break,
                 () = ended.cancelled() => break,
-                Some(said) = link.inbound.recv() => self.heard(whose.as_ref(), said),
+                Some(said) = link.inbound.recv() => self.heard(&whose, said),
                 _ = looks.tick() => {
                     if connection.in_flight() > 0 || connection.is_held() {
                         used = Instant::now();
@@ -197,10 +203,17 @@ impl Desk {
         link.end().await;
     }
 
-    fn heard(&self, whose: Option<&Arc<str>>, said: Inbound) {
-        // List changes come to the main connection as well.
-        if let Inbound::Notification(note) = said {
-            self.publisher.updated(&self.name, whose.cloned(), note);
+    fn heard(&self, whose: &Whose, said: Inbound) {
+        match (said, &whose.alone) {
+            // List changes come to the main connection as well.
+            (Inbound::Notification(note), _) => {
+                self.publisher.updated(&self.name, whose.tag.clone(), note);
+            }
+            (Inbound::Request(request), Some((session, _))) => {
+                self.publisher.asked(session, request);
+            }
+            // Refused when dropped.
+            (Inbound::Request(_), None) => {}
         }
     }
 

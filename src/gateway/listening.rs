@@ -270,6 +270,13 @@ impl Feeds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The session of this key, if it is told of changes.
+    pub fn session(&self, key: &str) -> Option<Arc<Session>> {
+        let feeds = self.lock();
+        let mut sessions = feeds.values().filter_map(|feed| feed.session.upgrade());
+        sessions.find(|session| *session.key() == *key)
+    }
+
     /// Tells a session of changes from now on, until it is gone.
     pub fn attach(&self, hub: &Hub, caller: &Caller, view: &Arc<View>, session: &Arc<Session>) {
         let key = Arc::as_ptr(session) as usize;

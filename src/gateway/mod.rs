@@ -33,6 +33,7 @@ mod listening;
 mod members;
 mod modern;
 pub mod naming;
+mod outside;
 mod parked;
 mod questions;
 pub mod record;
@@ -184,6 +185,8 @@ impl Gateway {
         closing: CancellationToken,
     ) -> Gateway {
         let hub = Hub::new(&fleet, &store, &filters, control.clone());
+        let feeds = Feeds::default();
+        outside::attend(&fleet, &feeds);
         Gateway {
             hub,
             activity: Activity::new(fleet.clone()),
@@ -191,7 +194,7 @@ impl Gateway {
             store,
             views: Arc::new(Views::new(filters, seal.clone(), control)),
             sessions: Arc::new(sessions),
-            feeds: Feeds::default(),
+            feeds,
             parked: Parked::default(),
             states: RequestState(seal),
             closing,

@@ -276,3 +276,61 @@ async fn c7_what_is_followed_outlives_ones_own_process() {
         () = touching => {}
     }
 }
+
+/// Whoever has a process alone can be asked by it at any time.
+#[tokio::test]
+async fn c7_one_who_has_a_process_alone_is_asked_outside_calls_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("record");
+    let args = json!(["--era", "legacy", "--ask-roots", "300", "--record", record]);
+    let server = json!({"command": fixture(), "args": args, "isolation": "session"});
+    let app = setup()
+        .mcp(json!({"mcpServers": {"x": server}}))
+        .start()
+        .await;
+    app.until_status("x", "connected").await;
+    let able = json!({"roots": {"listChanged": true}});
+    let mut clients = Vec::new();
+    for path in [X, "/mcp"] {
+        let client = legacy(&app, path, "2025-11-25", able.clone()).await;
+        let stream = client.listen().send().await;
+        let tool = if path == X { "pid" } else { "mcp_x_pid" };
+        said(&client.tool(1, tool, json!({})).send().await.answer().await);
+        clients.push((client, stream));
+    }
+    for (at, (client, stream)) in clients.iter_mut().enumerate() {
+        let (_, asked) = stream.message().await.expect("a question");
+        assert_eq!(asked["method"], "roots/list", "{asked}");
+        let root = format!("file:///home/{at}");
+        client
+            .reply(&asked["id"], json!({"roots": [{ "uri": root }]}))
+            .await;
+        eventually("the server has its answer", || {
+            std::fs::read_to_string(&record).unwrap().contains(&root)
+        })
+        .await;
+    }
+}
+
+/// One who could not hear it is not waited for.
+#[tokio::test]
+async fn c7_one_who_cannot_be_asked_now_costs_the_server_no_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("record");
+    let args = json!(["--era", "legacy", "--ask-roots", "300", "--record", record]);
+    let server = json!({"command": fixture(), "args": args, "isolation": "session"});
+    let app = setup()
+        .mcp(json!({"mcpServers": {"x": server}}))
+        .start()
+        .await;
+    app.until_status("x", "connected").await;
+    let refusals = || {
+        let seen = std::fs::read_to_string(&record).unwrap_or_default();
+        seen.matches("-32601").count()
+    };
+    // That of the process which serves nobody.
+    eventually("a first refusal", || refusals() == 1).await;
+    let deaf = legacy(&app, X, "2025-11-25", json!({"roots": {}})).await;
+    said(&deaf.tool(1, "pid", json!({})).send().await.answer().await);
+    eventually("a second refusal", || refusals() == 2).await;
+}
