@@ -398,7 +398,7 @@ impl Feeds {
     }
 }
 
-fn tell_lists(session: &Session, lists: Lists) {
+pub(super) fn tell_lists(session: &Session, lists: Lists) {
     for (told, method) in [
         (lists.tools, TOOLS),
         (lists.resources, RESOURCES),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::listening::Follower;
+use super::changes::Lists;
+use super::listening::{Follower, tell_lists};
 use super::session::Session;
 use super::view::View;
 use super::{Caller, Client, Gateway, Incoming, Scope, resolve, text_param};
@@ -57,6 +58,17 @@ impl Gateway {
     pub fn attach(&self, caller: &Caller, session: &Arc<Session>) {
         let view = self.view(caller);
         self.feeds.attach(&self.hub, caller, &view, session);
+    }
+
+    /// Tells a session that comes back, and may have missed anything, to look.
+    pub fn missed(&self, caller: &Caller, session: &Session) {
+        let view = self.view(caller);
+        let has = Lists {
+            tools: view.has("tools"),
+            resources: view.has("resources"),
+            prompts: view.has("prompts"),
+        };
+        tell_lists(session, has);
     }
 }
 

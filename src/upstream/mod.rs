@@ -25,6 +25,7 @@ mod client;
 pub mod containment;
 mod error;
 mod events;
+mod gate;
 mod handshake;
 mod http;
 mod leftovers;
@@ -45,8 +46,8 @@ mod unread;
 
 pub use call::{Call, CallEvent, Inbound, Notification, ServerRequest};
 pub use error::UpstreamError;
+pub use gate::Hold;
 pub use peer::Peer;
-pub use pending::Hold;
 pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
@@ -57,8 +58,9 @@ pub(crate) use events::Events;
 pub(crate) use lines::{Line as OutputLine, Lines, printable};
 pub(crate) use reply::Failure as ExchangeFailure;
 
+use gate::Gate;
 use peer::Spelling;
-use pending::{Answer, Gate};
+use pending::Answer;
 use permit::Line;
 use pipe::Pipe;
 

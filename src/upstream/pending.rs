@@ -1,5 +1,4 @@
-//! Requests that wait for their answer, and the gate that lets a connection
-//! finish them before it is replaced.
+//! Requests that wait for their answer.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -113,12 +112,17 @@ impl Pending {
             return false;
         };
         waiter.beat.touch();
-        if let CallEvent::Request(request) = &mut event {
-            // While somebody is asked, the call's own time stands still.
-            request.hold(waiter.beat.pause());
-        }
-        if let Some(events) = &waiter.events {
-            events.offer(event);
+        let Some(events) = &waiter.events else {
+            return true;
+        };
+        match &mut event {
+            CallEvent::Request(request) => {
+                // While somebody is asked, the call's own time stands still.
+                request.hold(waiter.beat.pause());
+                events.offer(event);
+            }
+            // However much it reports, there is room for a question.
+            CallEvent::Notification(_) => events.offer_note(event),
         }
         true
     }
@@ -310,103 +314,10 @@ pub(crate) async fn within(
     }
 }
 
-/// Counts calls in flight, and closes so that they can finish.
-#[derive(Default)]
-pub(crate) struct Gate {
-    /// Calls in flight; the top bit says closed.
-    state: AtomicUsize,
-    /// Told when the last call leaves, and at the closing.
-    emptied: Notify,
-    /// Those for whom the connection is to stay, although they send nothing.
-    held: AtomicUsize,
-}
-
-const CLOSED: usize = 1 << (usize::BITS - 1);
-
-impl Gate {
-    pub fn enter(self: &Arc<Self>) -> Result<Pass, UpstreamError> {
-        let before = self.state.fetch_add(1, Ordering::AcqRel);
-        let pass = Pass(self.clone());
-        if before & CLOSED != 0 {
-            return Err(UpstreamError::Draining);
-        }
-        Ok(pass)
-    }
-
-    pub fn close(&self) {
-        self.state.fetch_or(CLOSED, Ordering::AcqRel);
-        self.emptied.notify_waiters();
-    }
-
-    pub fn hold(self: &Arc<Self>) -> Hold {
-        self.held.fetch_add(1, Ordering::AcqRel);
-        Hold(self.clone())
-    }
-
-    pub fn is_held(&self) -> bool {
-        self.held.load(Ordering::Acquire) > 0
-    }
-
-    /// Resolves when it is closed.
-    pub async fn closed(&self) {
-        loop {
-            let told = self.emptied.notified();
-            tokio::pin!(told);
-            told.as_mut().enable();
-            if self.is_closed() {
-                return;
-            }
-            told.await;
-        }
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.state.load(Ordering::Acquire) & CLOSED != 0
-    }
-
-    pub fn in_flight(&self) -> usize {
-        self.state.load(Ordering::Acquire) & !CLOSED
-    }
-
-    /// Resolves when no call is in flight.
-    pub async fn empty(&self) {
-        loop {
-            let emptied = self.emptied.notified();
-            tokio::pin!(emptied);
-            emptied.as_mut().enable();
-            if self.in_flight() == 0 {
-                return;
-            }
-            emptied.await;
-        }
-    }
-}
-
-/// Keeps a connection that would otherwise end when it is idle.
-pub struct Hold(Arc<Gate>);
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        self.0.held.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Held while a call is in flight.
-pub(crate) struct Pass(Arc<Gate>);
-
-impl Drop for Pass {
-    fn drop(&mut self) {
-        let before = self.0.state.fetch_sub(1, Ordering::AcqRel);
-        if before & !CLOSED == 1 {
-            self.0.emptied.notify_waiters();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::event_queue;
+    use crate::upstream::{Notification, ServerRequest, event_queue};
 
     #[test]
     fn c7_what_is_asked_while_somebody_subscribes_is_nobodys() {
@@ -424,5 +335,30 @@ mod tests {
         assert_eq!(pending.sole_call(), None);
         drop((subscribe, ping));
         assert_eq!(pending.sole_call(), Some(1));
+    }
+
+    #[tokio::test]
+    async fn i2_a_question_is_not_lost_among_reports() {
+        let pending = Pending::new();
+        let (events, mut queue) = event_queue(8);
+        let call = Call {
+            events: Some(events),
+            ..Call::new("tools/call", Duration::from_secs(1))
+        };
+        let _call = pending.expect(1, &call).unwrap();
+        for _ in 0..20 {
+            let note = Notification {
+                method: "notifications/progress".into(),
+                params: None,
+            };
+            pending.event(1, CallEvent::Notification(note));
+        }
+        let id = RawValue::from_string("1".into()).unwrap();
+        let (outbox, _answers) = tokio::sync::mpsc::channel(1);
+        let request = ServerRequest::new(&id, "roots/list", None, outbox);
+        pending.event(1, CallEvent::Request(request));
+        let all = std::iter::from_fn(|| queue.try_recv());
+        let asked = all.filter(|event| matches!(event, CallEvent::Request(_)));
+        assert_eq!(asked.count(), 1);
     }
 }

@@ -69,6 +69,7 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
     let session = session(post)?;
     let last = single(post.headers, "last-event-id");
     let last = last.map_err(|_| unreadable())?.filter(|id| !id.is_empty());
+    let missed = last.is_some_and(|id| is_of_earlier_run(&session, id));
     let (reader, kind) = match last {
         None => match session.own().read() {
             Some(reader) => (reader, Kind::Own),
@@ -84,7 +85,11 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
     let mut follow = Follow::new(reader, kind).greet(session.version, at);
     let until = post.front.gateway.until(post.caller);
     if kind == Kind::Own {
-        post.front.gateway.attach(post.caller, &session);
+        let gateway = &post.front.gateway;
+        gateway.attach(post.caller, &session);
+        if missed {
+            gateway.missed(post.caller, &session);
+        }
         follow = follow.until(until.token().clone());
     }
     Ok(follow.response(until))
@@ -101,6 +106,13 @@ fn resume(session: &Session, id: &str) -> Result<Option<(StreamReader, Kind)>, R
         (_, None) => None,
     };
     Ok(reader.map(|reader| (reader, kind)))
+}
+
+/// Whether what came after an event is not known any more.
+fn is_of_earlier_run(session: &Session, id: &str) -> bool {
+    let event = parse_event_id(id);
+    event
+        .is_some_and(|(kind, stream, _)| kind == Kind::Own && session.find_stream(stream).is_none())
 }
 
 fn unreadable() -> Refusal {

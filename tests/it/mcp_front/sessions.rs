@@ -128,6 +128,12 @@ async fn a_session_survives_a_restart_of_portway() {
     // The id of an event of the earlier run leads to the session's stream.
     let mut own = client.resume("g1f-3").send().await;
     assert_eq!(own.status, 200);
+    // What changed between the two runs nobody knows.
+    for list in ["tools", "resources", "prompts"] {
+        let (_, message) = own.message().await.unwrap();
+        let told = format!("notifications/{list}/list_changed");
+        assert_eq!(message["method"], told.as_str());
+    }
     drop(
         client
             .tool(4, "toggle_tool", json!({}))
