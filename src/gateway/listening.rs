@@ -43,15 +43,15 @@ struct Followed {
 
 /// Who says that something changed.
 #[derive(Clone, Copy)]
-struct From<'a> {
+struct Speaker<'a> {
     server: &'a Arc<str>,
     whose: Option<&'a Arc<str>>,
 }
 
 impl Followed {
     /// How the client knows what changed: the resource itself, or a part.
-    fn told(&self, view: &View, from: From<'_>, uri: &str) -> Option<String> {
-        let From { server, whose } = from;
+    fn told(&self, view: &View, from: Speaker<'_>, uri: &str) -> Option<String> {
+        let Speaker { server, whose } = from;
         let theirs = self.server == *server && self.following.whose.as_ref() == whose;
         if !theirs || !updated::concerns(&self.there, uri) {
             return None;
@@ -192,7 +192,7 @@ impl Listening {
                 uri,
                 params,
             } => {
-                let from = From { server, whose };
+                let from = Speaker { server, whose };
                 let told = self.followed.iter();
                 let told = told.filter_map(|one| one.told(&self.view, from, uri));
                 for uri in told {
@@ -344,7 +344,7 @@ impl Feeds {
                 uri,
                 params,
             } => {
-                let from = From { server, whose };
+                let from = Speaker { server, whose };
                 let told: Vec<String> = match self.lock().get(&key) {
                     Some(feed) => feed
                         .followed
