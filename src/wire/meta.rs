@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::message::{Fault, Id, Malformed};
-use super::object::{Object, find, inner_member, is_null, is_object, part, raw};
+use super::object::{Object, find, inner_member, is_object, part, raw, unquote};
 pub use super::object::{member, pick, remove_members, set_member, text};
 pub use level::{LogLevel, NotALevel};
 
@@ -115,10 +115,10 @@ fn unique(object: Object<'_>) -> Result<Object<'_>, Malformed> {
 /// What a request's `_meta` says. Only a modern request names a version.
 #[derive(Clone, Copy, Default)]
 pub struct RequestMeta<'a> {
-    version: Option<&'a RawValue>,
+    /// JSON, as are those below: what is only looked at need not be parsed.
+    version: Option<&'a str>,
     capabilities: Option<&'a RawValue>,
-    client_info: Option<&'a RawValue>,
-    log_level: Option<&'a RawValue>,
+    log_level: Option<&'a str>,
     /// A string or an integer, to be echoed as it is.
     pub progress_token: Option<&'a RawValue>,
 }
@@ -128,7 +128,6 @@ pub struct RequestMeta<'a> {
 pub struct Inbound<'a> {
     pub version: Cow<'a, str>,
     pub capabilities: &'a RawValue,
-    pub client_info: Option<&'a RawValue>,
     pub log_level: Option<LogLevel>,
     pub progress_token: Option<&'a RawValue>,
 }
@@ -154,31 +153,22 @@ fn read_meta(meta: Option<&str>) -> Result<RequestMeta<'_>, Malformed> {
     if !meta.starts_with('{') {
         return Err(Fault::Meta.into());
     }
-    let [
-        version,
-        capabilities,
-        client_info,
-        log_level,
-        progress_token,
-    ] = find(
+    let [version, capabilities, log_level, progress_token] = find(
         meta,
         [
             PROTOCOL_VERSION,
             CLIENT_CAPABILITIES,
-            CLIENT_INFO,
             LOG_LEVEL,
             PROGRESS_TOKEN,
         ],
-    )
-    .map(|found| found.and_then(part));
-    let progress_token = progress_token.filter(|raw| !is_null(raw));
+    );
+    let progress_token = progress_token.filter(|json| *json != "null").and_then(part);
     if progress_token.is_some_and(|raw| Id::new(raw).is_err()) {
         return Err(Fault::BadMeta(PROGRESS_TOKEN).into());
     }
     Ok(RequestMeta {
         version,
-        capabilities,
-        client_info,
+        capabilities: capabilities.and_then(part),
         log_level,
         progress_token,
     })
@@ -207,18 +197,16 @@ impl<'a> RequestMeta<'a> {
         }
         let bad_level = Fault::BadMeta(LOG_LEVEL);
         let log_level = match self.log_level {
-            Some(raw) => Some(
-                text(raw)
+            Some(json) => Some(
+                unquote(json)
                     .and_then(|name| name.parse().ok())
                     .ok_or(bad_level)?,
             ),
             None => None,
         };
         Ok(Inbound {
-            version: text(version).ok_or(Fault::BadMeta(PROTOCOL_VERSION))?,
+            version: unquote(version).ok_or(Fault::BadMeta(PROTOCOL_VERSION))?,
             capabilities,
-            // Display only and never required, so never worth an error.
-            client_info: self.client_info.filter(|raw| is_object(raw)),
             log_level,
             progress_token: self.progress_token,
         })

@@ -10,6 +10,9 @@ pub(super) struct Accept {
     pub events: bool,
 }
 
+/// As nearly every client spells it.
+const USUAL: &str = "application/json, text/event-stream";
+
 impl Accept {
     /// Clients must take both; some name only one, and are served as far as
     /// that goes. Saying nothing is taking everything.
@@ -20,6 +23,12 @@ impl Accept {
         };
         let mut said = false;
         for line in headers.get_all(header::ACCEPT) {
+            if line == USUAL {
+                return Accept {
+                    json: true,
+                    events: true,
+                };
+            }
             for range in line.as_bytes().split(|byte| *byte == b',') {
                 let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
                 let kind = parts.next().unwrap_or_default();

@@ -184,14 +184,12 @@ fn envelopes_are_read_and_checked() {
             let Inbound {
                 version,
                 capabilities,
-                client_info,
                 log_level,
                 progress_token,
             } = meta.require()?;
             Ok(format!(
-                "{version} {} {} {log_level:?} {}",
+                "{version} {} {log_level:?} {}",
                 capabilities.get(),
-                client_info.map_or("-", RawValue::get),
                 progress_token.map_or("-", RawValue::get)
             ))
         });
@@ -204,16 +202,16 @@ fn envelopes_are_read_and_checked() {
     let c = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
     let both = "`params._meta` lacks io.modelcontextprotocol/protocolVersion, io.modelcontextprotocol/clientCapabilities";
     let table = [
-        (format!("{{{v},{c}}}"), "2026-07-28 {} - None -"),
+        (format!("{{{v},{c}}}"), "2026-07-28 {} None -"),
         (
             format!(
                 r#"{{{v},{c},"progressToken":"p7","io.modelcontextprotocol/logLevel":"alert","io.modelcontextprotocol/clientInfo":{{"name":"x"}}}}"#
             ),
-            r#"2026-07-28 {} {"name":"x"} Some(Alert) "p7""#,
+            r#"2026-07-28 {} Some(Alert) "p7""#,
         ),
         (
             format!(r#"{{{v},{c},"io.modelcontextprotocol/clientInfo":5,"progressToken":null}}"#),
-            "2026-07-28 {} - None -",
+            "2026-07-28 {} None -",
         ),
         ("{}".to_owned(), both),
         ("null".to_owned(), both),
