@@ -63,14 +63,20 @@ impl Lists {
     }
 }
 
+/// Who says that something changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speaker<'a> {
+    pub server: &'a Arc<str>,
+    pub whose: Option<&'a Arc<str>>,
+}
+
 /// What a change means to somebody.
 #[derive(Debug)]
 pub(super) enum News<'a> {
     Nothing,
     Lists(Lists),
     Resource {
-        server: &'a Arc<str>,
-        whose: Option<&'a Arc<str>>,
+        from: Speaker<'a>,
         uri: &'a str,
         params: &'a RawValue,
     },
@@ -114,12 +120,14 @@ impl Audience {
                 whose,
                 uri,
                 params,
-            } if self.shows(Some(server)).resources => News::Resource {
-                server,
-                whose: whose.as_ref(),
-                uri,
-                params,
-            },
+            } if self.shows(Some(server)).resources => {
+                let whose = whose.as_ref();
+                News::Resource {
+                    from: Speaker { server, whose },
+                    uri,
+                    params,
+                }
+            }
             Change::Resource { .. } => News::Nothing,
             Change::Entry(which) => match self.scope.grant() {
                 Some(grant) if which.is_none_or(|which| which == grant.entry) => self.look(),

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::changes::{Audience, Change, Lists, News};
+use super::changes::{Audience, Change, Lists, News, Speaker};
 use super::hub::{Following, Hub};
 use super::members::Members;
 use super::resolve::place_of;
@@ -39,13 +39,6 @@ struct Followed {
     there: String,
     here: String,
     following: Arc<Following>,
-}
-
-/// Who says that something changed.
-#[derive(Clone, Copy)]
-struct Speaker<'a> {
-    server: &'a Arc<str>,
-    whose: Option<&'a Arc<str>>,
 }
 
 impl Followed {
@@ -186,13 +179,7 @@ impl Listening {
             News::Nothing => {}
             News::Lists(lists) => self.tell_lists(lists),
             News::Entry => self.entry_changed(),
-            News::Resource {
-                server,
-                whose,
-                uri,
-                params,
-            } => {
-                let from = Speaker { server, whose };
+            News::Resource { from, uri, params } => {
                 let told = self.followed.iter();
                 let told = told.filter_map(|one| one.told(&self.view, from, uri));
                 for uri in told {
@@ -338,13 +325,7 @@ impl Feeds {
         match news {
             News::Nothing | News::Entry => {}
             News::Lists(lists) => tell_lists(session, lists),
-            News::Resource {
-                server,
-                whose,
-                uri,
-                params,
-            } => {
-                let from = Speaker { server, whose };
+            News::Resource { from, uri, params } => {
                 let told: Vec<String> = match self.lock().get(&key) {
                     Some(feed) => feed
                         .followed
