@@ -277,11 +277,9 @@ async fn c7_what_is_followed_outlives_ones_own_process() {
     }
 }
 
-/// Whoever has a process alone can be asked by it at any time.
-#[tokio::test]
-async fn c7_one_who_has_a_process_alone_is_asked_outside_calls_too() {
-    let dir = tempfile::tempdir().unwrap();
-    let record = dir.path().join("record");
+/// A server that gives each session a process, which asks for its roots and
+/// records what it is told.
+async fn asking(record: &std::path::Path) -> App {
     let args = json!(["--era", "legacy", "--ask-roots", "300", "--record", record]);
     let server = json!({"command": fixture(), "args": args, "isolation": "session"});
     let app = setup()
@@ -289,6 +287,15 @@ async fn c7_one_who_has_a_process_alone_is_asked_outside_calls_too() {
         .start()
         .await;
     app.until_status("x", "connected").await;
+    app
+}
+
+/// Whoever has a process alone can be asked by it at any time.
+#[tokio::test]
+async fn c7_one_who_has_a_process_alone_is_asked_outside_calls_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("record");
+    let app = asking(&record).await;
     let able = json!({"roots": {"listChanged": true}});
     let mut clients = Vec::new();
     for path in [X, "/mcp"] {
@@ -317,13 +324,7 @@ async fn c7_one_who_has_a_process_alone_is_asked_outside_calls_too() {
 async fn c7_one_who_cannot_be_asked_now_costs_the_server_no_time() {
     let dir = tempfile::tempdir().unwrap();
     let record = dir.path().join("record");
-    let args = json!(["--era", "legacy", "--ask-roots", "300", "--record", record]);
-    let server = json!({"command": fixture(), "args": args, "isolation": "session"});
-    let app = setup()
-        .mcp(json!({"mcpServers": {"x": server}}))
-        .start()
-        .await;
-    app.until_status("x", "connected").await;
+    let app = asking(&record).await;
     let refusals = || {
         let seen = std::fs::read_to_string(&record).unwrap_or_default();
         seen.matches("-32601").count()
