@@ -17,11 +17,12 @@ use super::exchange::{Answered, Errand, Exchange, Happening};
 use super::members::Members;
 use super::parked::PATIENCE;
 use super::questions::{is_about, withdraws};
-use super::session::{ClientAnswer, Session};
+use super::session::{Asked, ClientAnswer, Session};
 use super::trouble::Trouble;
 use super::{Item, Reply, Source};
 use crate::fleet::Fleet;
 use crate::upstream::{Notification, ServerRequest};
+use crate::wire::meta::number;
 use crate::wire::object::{each_member, member, set_member, text};
 use crate::wire::result::{ResultType, result_type};
 use crate::wire::{self, Era, RpcError, code};
@@ -48,7 +49,7 @@ pub(super) struct LegacyCall {
 /// What a legacy server has asked: its own id, and the one the client got.
 struct Open {
     theirs: Box<RawValue>,
-    ours: Box<RawValue>,
+    ours: u64,
     given_up: bool,
 }
 
@@ -123,22 +124,24 @@ impl LegacyCall {
         let open = open.find(|open| is_about(note, &open.theirs))?;
         open.given_up = true;
         let reason = RpcError::new(code::INTERNAL, "the server gave up its question");
-        self.session.answer(&open.ours, Err(reason));
-        let params = set_member(note.params.as_deref()?, "requestId", &open.ours);
+        self.session.settle(open.ours, Err(reason));
+        let ours = number(open.ours);
+        let params = set_member(note.params.as_deref()?, "requestId", &ours);
         let message = wire::notification(&note.method, Some(&params));
         Some(Item::Message(message.into()))
     }
 
     /// Asks the client something, for whomever.
     fn put(&mut self, method: &str, params: Option<&RawValue>, question: Question) -> Item {
-        let (message, answer) = self.session.ask(method, params);
-        if let Question::Server(request) = &question
-            && let Ok(sent) = serde_json::from_slice::<&RawValue>(&message)
-            && let Some(ours) = member(sent, "id")
-        {
+        let Asked {
+            id,
+            message,
+            answer,
+        } = self.session.ask(method, params);
+        if let Question::Server(request) = &question {
             self.open.push(Open {
                 theirs: request.id().to_owned(),
-                ours: ours.to_owned(),
+                ours: id,
                 given_up: false,
             });
         }

@@ -8,7 +8,7 @@ use super::ability::Abilities;
 use super::elicit;
 use super::listening::Feeds;
 use super::parked::PATIENCE;
-use super::session::Session;
+use super::session::{Asked, Session};
 use crate::fleet::Fleet;
 use crate::upstream::ServerRequest;
 use crate::wire::{Era, RpcError, code};
@@ -34,7 +34,9 @@ fn ask(session: &Arc<Session>, request: ServerRequest) {
     }
     let spelled = elicit::for_legacy(&request.method, params, session.version, Era::Legacy);
     let Some(params) = spelled else { return };
-    let (message, answer) = session.ask(&request.method, params.as_deref());
+    let Asked {
+        message, answer, ..
+    } = session.ask(&request.method, params.as_deref());
     session.tell(message);
     let ended = session.ended().clone();
     tokio::spawn(async move {

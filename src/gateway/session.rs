@@ -35,6 +35,15 @@ const MAX_ASKED: usize = 1000;
 /// What a client answered to a request of ours.
 pub type ClientAnswer = Result<Box<RawValue>, RpcError>;
 
+/// A request to a client.
+pub struct Asked {
+    pub id: u64,
+    /// What to send.
+    pub message: Bytes,
+    /// Dropping it forgets the request.
+    pub answer: oneshot::Receiver<ClientAnswer>,
+}
+
 /// One legacy client's session, the part that lives in memory.
 pub struct Session {
     /// The revision agreed on.
@@ -85,14 +94,9 @@ impl Session {
         self.owner.principal == caller.principal && self.owner.scope == caller.scope
     }
 
-    /// A request to the client: the message to send it, and where its answer
-    /// will come. Dropping the receiver forgets it.
-    pub fn ask(
-        &self,
-        method: &str,
-        params: Option<&RawValue>,
-    ) -> (Bytes, oneshot::Receiver<ClientAnswer>) {
-        let (sender, receiver) = oneshot::channel();
+    /// A request to the client, which is still to be sent.
+    pub fn ask(&self, method: &str, params: Option<&RawValue>) -> Asked {
+        let (sender, answer) = oneshot::channel();
         // Random, within what every peer reads exactly: an answer to an
         // earlier run's question answers nothing here.
         let id = u64::from_be_bytes(random()) >> 12;
@@ -107,14 +111,21 @@ impl Session {
             // The receiver is in our hands.
             let _ = sender.send(Err(full));
         }
-        (message, receiver)
+        Asked {
+            id,
+            message,
+            answer,
+        }
     }
 
     /// The client's answer to something we asked; false if it was not asked.
     pub fn answer(&self, id: &RawValue, answer: ClientAnswer) -> bool {
-        let Some(id) = Id::new(id).ok().and_then(Id::as_u64) else {
-            return false;
-        };
+        let id = Id::new(id).ok().and_then(Id::as_u64);
+        id.is_some_and(|id| self.settle(id, answer))
+    }
+
+    /// What comes of something we asked; false if it was not asked.
+    pub fn settle(&self, id: u64, answer: ClientAnswer) -> bool {
         let waiting = self.state().asked.remove(&id);
         waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
     }

@@ -116,7 +116,7 @@ async fn an_ended_session_stays_ended() {
     let id = open(&sessions, &admin());
     let session = sessions.find(&admin(), &id).unwrap();
     let running = session.begin(&raw("1")).unwrap();
-    let (_, answer) = session.ask("roots/list", None);
+    let answer = session.ask("roots/list", None).answer;
     assert_eq!(sessions.end(&admin(), &id), Ok(()));
     running.cancelled().await;
     assert!(answer.await.is_err());
@@ -189,7 +189,9 @@ async fn threat_f6_idle_sessions_leave_memory() {
 async fn threat_d1_only_what_was_asked_can_be_answered() {
     let sessions = sessions();
     let (one, other) = (live(&sessions), live(&sessions));
-    let (message, answer) = one.ask("roots/list", Some(&raw(r#"{"a":1}"#)));
+    let Asked {
+        message, answer, ..
+    } = one.ask("roots/list", Some(&raw(r#"{"a":1}"#)));
     let text = std::str::from_utf8(&message).unwrap();
     assert!(text.ends_with(r#""method":"roots/list","params":{"a":1}}"#));
     let asked: serde_json::Value = serde_json::from_slice(&message).unwrap();
@@ -205,7 +207,9 @@ async fn threat_d1_only_what_was_asked_can_be_answered() {
     assert!(!one.answer(&raw(&id.to_string()), says()), "once");
     assert_eq!(answer.await.unwrap().unwrap().get(), r#"{"roots":[]}"#);
     // A question nobody waits for is forgotten.
-    let (message, answer) = one.ask("roots/list", None);
+    let Asked {
+        message, answer, ..
+    } = one.ask("roots/list", None);
     drop(answer);
     let asked: serde_json::Value = serde_json::from_slice(&message).unwrap();
     assert!(!one.answer(&raw(&asked["id"].to_string()), says()));
@@ -217,11 +221,11 @@ async fn a_client_cannot_be_asked_without_end() {
     let open: Vec<_> = (0..MAX_ASKED)
         .map(|_| session.ask("roots/list", None))
         .collect();
-    let (_, refused) = session.ask("roots/list", None);
-    assert!(refused.await.unwrap().is_err());
+    let refused = session.ask("roots/list", None);
+    assert!(refused.answer.await.unwrap().is_err());
     drop(open);
-    let (_, mut waiting) = session.ask("roots/list", None);
-    assert!(waiting.try_recv().is_err());
+    let mut waiting = session.ask("roots/list", None);
+    assert!(waiting.answer.try_recv().is_err());
 }
 
 #[tokio::test]
