@@ -230,7 +230,12 @@ impl App {
             ready.store(left == 0, Ordering::Relaxed);
             left
         });
-        let router = http::router(guard.clone(), unsettled, http::Console::built_in(), api);
+        let store = self.store.clone();
+        let vitals = http::Vitals {
+            unsettled,
+            trouble: Arc::new(move || store.trouble()),
+        };
+        let router = http::router(guard.clone(), vitals, http::Console::built_in(), api);
         Ok(http::Site::new(router, guard, front))
     }
 }

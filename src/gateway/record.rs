@@ -43,6 +43,15 @@ pub struct ServerRecord {
     containment: Option<&'static str>,
     /// Restarts in a row since it last stayed up.
     restarts: u32,
+    /// What a start, stop or restart could not do yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+impl ServerRecord {
+    pub(super) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
+    }
 }
 
 /// `wanted` says what it should be; `view`, if there is one yet, what it is.
@@ -79,6 +88,7 @@ pub fn record(wanted: &Wanted, view: Option<&Arc<ServerView>>) -> ServerRecord {
         pid: process.map(|process| process.pid),
         containment: process.map(|process| process.containment.as_str()),
         restarts: view.map_or(0, |view| view.restarts),
+        warnings: Vec::new(),
     }
 }
 

@@ -89,21 +89,22 @@ impl Servers {
         let status = view.map(|view| view.state.status());
         // One that should run but does not is tried again, at once.
         let again = wanted.run && matches!(status, Some(Status::Error | Status::Disconnected));
-        let wanted = match again {
-            true => self.registry.restart(&wanted.name).await?,
-            false => self.registry.set_run(&wanted.name, true).await?,
+        let wanted = if again {
+            self.registry.restart(&wanted.name)?
+        } else {
+            self.registry.set_run(&wanted.name, true)?
         };
-        Ok(self.settled(&wanted).await)
+        Ok(self.acted(&wanted).await)
     }
 
     pub async fn stop(&self, server: &str) -> Result<ServerRecord, RegistryError> {
-        let wanted = self.registry.set_run(server, false).await?;
-        Ok(self.settled(&wanted).await)
+        let wanted = self.registry.set_run(server, false)?;
+        Ok(self.acted(&wanted).await)
     }
 
     pub async fn restart(&self, server: &str) -> Result<ServerRecord, RegistryError> {
-        let wanted = self.registry.restart(server).await?;
-        Ok(self.settled(&wanted).await)
+        let wanted = self.registry.restart(server)?;
+        Ok(self.acted(&wanted).await)
     }
 
     pub fn catalog(&self, wanted: &Wanted) -> Arc<Catalog> {
@@ -134,6 +135,19 @@ impl Servers {
         let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
         let record = record(&wanted, view.as_ref());
         Managed { wanted, record }
+    }
+
+    /// The record once the wish has come to something, with a warning if the
+    /// store has not recorded it.
+    async fn acted(&self, wanted: &Wanted) -> ServerRecord {
+        let (mut record, recorded) = tokio::join!(self.settled(wanted), self.registry.recorded());
+        if let Err(reason) = recorded {
+            record.warn(format!(
+                "this is in force but not recorded yet: {reason}; it is recorded as soon as the \
+                 store is back"
+            ));
+        }
+        record
     }
 
     /// The record once the wish has come to something.

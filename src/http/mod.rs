@@ -55,12 +55,35 @@ pub use users::Users;
 /// How many enabled servers have not settled once since the start.
 pub type Unsettled = Arc<dyn Fn() -> usize + Send + Sync>;
 
+/// What is wrong with the store, in words that anybody may read.
+pub type Trouble = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// What `/healthz` and `/readyz` look at.
+#[derive(Clone)]
+pub struct Vitals {
+    pub unsettled: Unsettled,
+    pub trouble: Trouble,
+}
+
+/// All is well.
+impl Default for Vitals {
+    fn default() -> Vitals {
+        Vitals {
+            unsettled: Arc::new(|| 0),
+            trouble: Arc::new(|| None),
+        }
+    }
+}
+
 /// Everything that is served: `api` and the paths of this room, behind the
 /// guard.
-pub fn router(guard: Arc<Guard>, unsettled: Unsettled, console: Console, api: Router) -> Router {
+pub fn router(guard: Arc<Guard>, vitals: Vitals, console: Console, api: Router) -> Router {
     let own = Router::new()
-        .route("/healthz", get(healthz).with_state(console))
-        .route("/readyz", get(readyz).with_state(unsettled))
+        .route(
+            "/healthz",
+            get(healthz).with_state((console, vitals.trouble)),
+        )
+        .route("/readyz", get(readyz).with_state(vitals.unsettled))
         .merge(console::router(guard.clone(), console));
     own.merge(api)
         .fallback(move |method, uri, headers| console::elsewhere(console, method, uri, headers))
@@ -75,13 +98,18 @@ struct Health {
     status: &'static str,
     version: &'static str,
     console: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<String>,
 }
 
-async fn healthz(State(console): State<Console>) -> axum::Json<Health> {
+async fn healthz(State((console, trouble)): State<(Console, Trouble)>) -> axum::Json<Health> {
+    let reasons = Vec::from_iter(trouble());
+    let status = if reasons.is_empty() { "ok" } else { "degraded" };
     axum::Json(Health {
-        status: "ok",
+        status,
         version: env!("CARGO_PKG_VERSION"),
         console: console.word(),
+        reasons,
     })
 }
 

@@ -262,6 +262,7 @@ impl From<SourceError> for ApiError {
         let text = error.to_string();
         match error {
             SourceError::Gone { .. } => ApiError::not_found(text),
+            SourceError::Full { .. } => ApiError::new(Code::StorageFull, text),
             SourceError::Store(error) => error.into(),
             _ => ApiError::conflict(text),
         }
@@ -276,6 +277,10 @@ impl From<StoreError> for ApiError {
         match &error.kind {
             StoreErrorKind::Full => ApiError::new(Code::StorageFull, error.to_string()),
             StoreErrorKind::Unavailable(_) => ApiError::unavailable(error.to_string()),
+            StoreErrorKind::Io { .. } => {
+                let (operation, reason) = (&error.operation, error.kind.in_public());
+                ApiError::unavailable(format!("cannot {operation}: {reason}")).with_cause(&error)
+            }
             StoreErrorKind::Conflict { .. } => ApiError::conflict(error.to_string()),
             StoreErrorKind::NoSuchTool(id) => {
                 ApiError::not_found(error.to_string()).with_details(json!({"tool_id": id}))

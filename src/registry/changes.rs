@@ -162,9 +162,10 @@ impl Registry {
         name: &ServerName,
         draft: Draft<'_>,
     ) -> Result<bool, RegistryError> {
-        let Some(old) = edits.records.get(&*wanted.name).cloned() else {
+        let Some(mut old) = edits.records.get(&*wanted.name).cloned() else {
             return Ok(draft.save().await?);
         };
+        old.run = self.runs().run_of(&wanted.name, Some(&old));
         // What a server of that name left behind when it was taken out.
         if edits.records.remove(name.as_str()).is_some() {
             self.store.delete_server(name).await?;
@@ -214,49 +215,6 @@ impl Registry {
     async fn draft(&self, source: &Source, edits: &Edits) -> Result<Draft<'_>, SourceError> {
         let store = &*self.store;
         self.files.draft(source, &edits.loaded, store).await
-    }
-
-    /// Start or stop. What is so already stays as it is.
-    pub async fn set_run(&self, server: &str, run: bool) -> Result<Arc<Wanted>, RegistryError> {
-        let mut edits = self.open_edits().await?;
-        let wanted = self.found(server)?;
-        self.remember_run(&mut edits, &wanted, run).await?;
-        self.publish(&mut edits);
-        self.named(&wanted.name)
-    }
-
-    async fn remember_run(
-        &self,
-        edits: &mut Edits,
-        wanted: &Wanted,
-        run: bool,
-    ) -> Result<(), RegistryError> {
-        let Ok(spec) = &wanted.spec else {
-            return Ok(());
-        };
-        let run = (run != spec.enabled).then_some(run);
-        if let Some(record) = edits.records.get_mut(&*wanted.name)
-            && record.run != run
-        {
-            let changed = ServerRecord {
-                run,
-                ..record.clone()
-            };
-            self.store.put_server(&changed).await?;
-            *record = changed;
-        }
-        Ok(())
-    }
-
-    /// Ends what runs and starts it anew: one edit, so that what was stopped
-    /// is started once.
-    pub async fn restart(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
-        let mut edits = self.open_edits().await?;
-        let wanted = self.found(server)?;
-        self.remember_run(&mut edits, &wanted, true).await?;
-        *edits.restarts.entry(wanted.name.clone()).or_default() += 1;
-        self.publish(&mut edits);
-        self.named(&wanted.name)
     }
 }
 

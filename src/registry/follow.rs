@@ -31,12 +31,16 @@ const AGAIN: [Duration; 3] = [
     Duration::from_secs(3),
 ];
 
+/// Between two attempts to record starts and stops.
+const RECORD_AGAIN: Duration = Duration::from_millis(500);
+
 /// Reloads the registry whenever a file has changed, until `stop`.
 pub async fn follow(registry: Arc<Registry>, stop: CancellationToken) {
     let mut follower = Follower::default();
     tokio::select! {
         () = follower.run(&registry) => {}
         () = follow_store(&registry) => {}
+        () = record_runs(&registry) => {}
         () = stop.cancelled() => {}
     }
 }
@@ -59,6 +63,27 @@ async fn follow_store(registry: &Registry) {
                 Err(error) => tracing::warn!("changed servers could not be taken over: {error}"),
             }
             tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+/// Tries again to record the starts and stops that the store did not take.
+async fn record_runs(registry: &Registry) {
+    let mut failing = false;
+    loop {
+        tokio::time::sleep(RECORD_AGAIN).await;
+        if !registry.has_unrecorded() {
+            failing = false;
+            continue;
+        }
+        match registry.record_runs().await {
+            Ok(()) if failing => tracing::info!("starts and stops are recorded again"),
+            Ok(()) => {}
+            Err(error) if !failing => {
+                failing = true;
+                tracing::warn!("starts and stops are not recorded, trying again: {error}");
+            }
+            Err(_) => {}
         }
     }
 }

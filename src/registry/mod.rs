@@ -19,6 +19,7 @@ mod follow;
 mod plan;
 mod report;
 mod rewrite;
+mod runs;
 mod sources;
 mod tell;
 mod wanted;
@@ -32,6 +33,7 @@ pub use sources::{Files, Loaded};
 pub use wanted::Wanted;
 
 use filters::FilterFile;
+use runs::Runs;
 
 /// Everything that is defined, by name.
 pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
@@ -59,6 +61,8 @@ pub enum RegistryError {
 pub struct Registry {
     /// One edit at a time: each reads, writes and publishes as a whole.
     edits: Mutex<Edits>,
+    /// A std mutex: never held across an await.
+    runs: std::sync::Mutex<Runs>,
     desired: watch::Sender<Arc<Desired>>,
     filters: watch::Sender<Arc<Filters>>,
     store: Arc<dyn Store>,
@@ -67,11 +71,8 @@ pub struct Registry {
 
 struct Edits {
     records: BTreeMap<String, ServerRecord>,
-    restarts: BTreeMap<Arc<str>, u64>,
-    generation: u64,
     loaded: Arc<Loaded>,
     filters: FilterFile,
-    closed: bool,
 }
 
 /// What a reload changes in the records: new names get one, and a newer word
@@ -79,27 +80,34 @@ struct Edits {
 impl Edits {
     fn due_records(&self, before: &Desired) -> Vec<ServerRecord> {
         let mut due = Vec::new();
-        for (name, effective) in &self.loaded.merged {
+        for name in self.loaded.merged.keys() {
             let Ok(name) = ServerName::parse(name) else {
                 continue;
             };
-            match self.records.get(name.as_str()) {
-                None => due.push(ServerRecord::new(name)),
-                Some(record) => {
-                    let old = before.get(name.as_str()).map(|old| &old.spec);
-                    let flipped = match (old, &effective.definition) {
-                        (Some(Ok(old)), Ok((_, new))) => old.enabled != new.enabled,
-                        _ => false,
-                    };
-                    due.extend(forget_run(record).filter(|_| flipped));
-                }
+            if !self.records.contains_key(name.as_str()) {
+                due.push(ServerRecord::new(name));
             }
         }
-        // One that was taken out starts afresh if it ever comes back.
-        let gone = before.keys().filter(|name| !self.defines(name));
-        let gone = gone.filter_map(|name| self.records.get(&**name));
-        due.extend(gone.filter_map(forget_run));
+        let overruled = self.overruled(before);
+        let overruled = overruled
+            .iter()
+            .filter_map(|name| self.records.get(&**name));
+        due.extend(overruled.filter_map(forget_run));
         due
+    }
+
+    /// Servers whose definition has the newer word on whether they run. One
+    /// that was taken out starts afresh if it ever comes back.
+    fn overruled(&self, before: &Desired) -> Vec<Arc<str>> {
+        let flipped = |old: &Arc<Wanted>| match self.loaded.merged.get(&*old.name) {
+            None => true,
+            Some(effective) => match (&old.spec, &effective.definition) {
+                (Ok(old), Ok((_, new))) => old.enabled != new.enabled,
+                _ => false,
+            },
+        };
+        let overruled = before.values().filter(|old| flipped(old));
+        overruled.map(|old| old.name.clone()).collect()
     }
 
     fn know(&mut self, records: Vec<ServerRecord>) {
@@ -107,10 +115,6 @@ impl Edits {
             .into_iter()
             .map(|record| (record.name.to_string(), record));
         self.records.extend(named);
-    }
-
-    fn defines(&self, name: &str) -> bool {
-        self.loaded.merged.contains_key(name)
     }
 }
 
@@ -139,12 +143,10 @@ impl Registry {
         let registry = Registry {
             edits: Mutex::new(Edits {
                 records,
-                restarts: BTreeMap::new(),
-                generation: 0,
                 loaded: Arc::default(),
                 filters: FilterFile::default(),
-                closed: false,
             }),
+            runs: std::sync::Mutex::default(),
             desired: watch::Sender::new(Arc::default()),
             filters: watch::Sender::new(Arc::default()),
             store,
@@ -204,6 +206,9 @@ impl Registry {
         edits.loaded = loaded;
         self.refresh_filters(edits).await;
         let before = self.desired();
+        for name in edits.overruled(&before) {
+            self.runs().forget(&name);
+        }
         let records = edits.due_records(&before);
         if !records.is_empty() {
             self.remember(edits, records).await?;
@@ -263,17 +268,18 @@ impl Registry {
 
     /// Computes the wish list; what did not change keeps its value and its
     /// generation, so nobody downstream notices.
-    fn publish(&self, edits: &mut Edits) {
-        if edits.closed {
+    fn publish(&self, edits: &Edits) {
+        let mut runs = self.runs();
+        if runs.closed {
             return;
         }
         let old = self.desired();
         let mut next = Desired::new();
-        let mut generation = edits.generation;
+        let mut generation = runs.generation;
         for (name, effective) in &edits.loaded.merged {
             let name: Arc<str> = name.as_str().into();
             let before = old.get(&name);
-            let wanted = edits.wanted(&name, effective, before);
+            let wanted = edits.wanted(&runs, &name, effective, before);
             let kept = before.filter(|before| before.same(&wanted)).cloned();
             let wanted = kept.unwrap_or_else(|| {
                 generation += 1;
@@ -284,7 +290,7 @@ impl Registry {
             });
             next.insert(name, wanted);
         }
-        edits.generation = generation;
+        runs.generation = generation;
         self.desired.send_if_modified(|desired| {
             let changed = next.len() != desired.len()
                 || next
@@ -307,17 +313,18 @@ impl Registry {
 
     /// Nothing should run any more; later edits are refused.
     pub async fn close(&self) {
-        let mut edits = self.edits.lock().await;
-        edits.closed = true;
+        self.record_last().await;
+        let mut runs = self.runs();
+        runs.closed = true;
         self.desired.send_replace(Arc::default());
     }
 
     async fn open_edits(&self) -> Result<tokio::sync::MutexGuard<'_, Edits>, RegistryError> {
         let edits = self.edits.lock().await;
-        match edits.closed {
-            true => Err(RegistryError::Closed),
-            false => Ok(edits),
+        if self.runs().closed {
+            return Err(RegistryError::Closed);
         }
+        Ok(edits)
     }
 
     fn found(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {

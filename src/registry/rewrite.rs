@@ -1,6 +1,7 @@
 //! Edits of the files, one server at a time. A person's own edit made at the
 //! same moment is never lost: the change is made again on what they wrote.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub enum SourceError {
     Gone { path: PathBuf },
     #[error("{} defines a server called {name:?} already", path.display())]
     Taken { path: PathBuf, name: String },
+    #[error("{}: no space is left on the disk", path.display())]
+    Full { path: PathBuf },
     /// The database, for what is defined there.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -202,7 +205,12 @@ impl Draft<'_> {
         match written.map_err(|error| unusable(&source, error))? {
             Ok(()) => Ok(true),
             Err(ReplaceError::Changed) => Ok(false),
-            Err(ReplaceError::Io(error)) => Err(unusable(&source, error)),
+            Err(ReplaceError::Io(error)) => Err(match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    SourceError::Full { path: source.path }
+                }
+                _ => unusable(&source, error),
+            }),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::Edits;
+use super::{Edits, Runs};
 use crate::config::layers::{Effective, Source};
 use crate::config::{DEFAULT_TIMEOUT, Problem, ServerSpec};
 
@@ -48,6 +48,7 @@ impl Edits {
     /// The wish for one definition, its generation not yet counted.
     pub(super) fn wanted(
         &self,
+        runs: &Runs,
         name: &Arc<str>,
         effective: &Effective,
         before: Option<&Arc<Wanted>>,
@@ -65,10 +66,10 @@ impl Edits {
         Wanted {
             id: record.map_or_else(|| id_of_unnamable(name), |record| record.id),
             name: name.clone(),
-            run: record.and_then(|record| record.run).unwrap_or(enabled) && spec.is_ok(),
+            run: runs.run_of(name, record).unwrap_or(enabled) && spec.is_ok(),
             spec,
             generation: 0,
-            restarts: self.restarts.get(name).copied().unwrap_or_default(),
+            restarts: runs.restarts.get(name).copied().unwrap_or_default(),
             source: effective.source.clone(),
             shadows: effective.shadows.clone(),
         }

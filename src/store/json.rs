@@ -35,6 +35,9 @@ const COMPACT_AFTER: Duration = Duration::from_secs(1);
 /// How long the moments of last use may stay behind.
 const USED_AFTER: Duration = Duration::from_secs(60);
 
+/// How often a disk that failed is tried again.
+const PROBE_AFTER: Duration = Duration::from_secs(1);
+
 /// Changes that others may not have heard of yet.
 const CHANGES: usize = 4096;
 
@@ -50,12 +53,16 @@ pub struct JsonStore {
     state: Arc<Mutex<State>>,
     grants: Arc<Directory>,
     changes: broadcast::Sender<StoreChange>,
+    trouble: Trouble,
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
     directory: PathBuf,
     /// Last, so that it is released when the writer has ended.
     _lock: DirectoryLock,
 }
+
+/// Why the last write failed, until one works again.
+type Trouble = Arc<Mutex<Option<String>>>;
 
 /// An open store, and what a person should hear about what was found.
 pub struct Opened {
@@ -83,8 +90,11 @@ impl JsonStore {
         let state = Arc::new(Mutex::new(state));
         let (jobs, queue) = sync_channel(QUEUE);
         let (changes, _) = broadcast::channel(CHANGES);
+        let trouble = Trouble::default();
         let writer = Writer {
             disk,
+            trouble: trouble.clone(),
+            probe: None,
             state: state.clone(),
             grants: grants.clone(),
             changes: changes.clone(),
@@ -100,6 +110,7 @@ impl JsonStore {
                 state,
                 grants,
                 changes,
+                trouble,
                 jobs: Some(jobs),
                 writer: Some(writer),
                 directory: directory.to_owned(),
@@ -192,12 +203,16 @@ struct Writer {
     quiet: Option<Instant>,
     /// When the moments of last use are saved.
     used: Instant,
+    trouble: Trouble,
+    /// When a disk that failed is tried again.
+    probe: Option<Instant>,
 }
 
 impl Writer {
     fn run(mut self, queue: &Receiver<Job>) {
         loop {
-            let next = self.quiet.map_or(self.used, |quiet| quiet.min(self.used));
+            let due = [self.quiet, self.probe].into_iter().flatten();
+            let next = due.fold(self.used, Instant::min);
             match queue.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(job) => self.save(std::iter::once(job).chain(queue.try_iter()).take(QUEUE)),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -238,7 +253,9 @@ impl Writer {
         steps: &[Step],
         state: State,
     ) -> Result<(), StoreErrorKind> {
-        self.disk.save(before, steps, &state)?;
+        let saved = self.disk.save(before, steps, &state);
+        self.note(&saved);
+        saved?;
         *lock(&self.state) = state;
         self.quiet
             .get_or_insert_with(|| Instant::now() + COMPACT_AFTER);
@@ -260,9 +277,34 @@ impl Writer {
         Arc::new(replaced)
     }
 
+    /// Remembers whether the disk works, for `/healthz`.
+    fn note(&mut self, outcome: &Result<(), StoreErrorKind>) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        match outcome {
+            Ok(()) => {
+                if trouble.take().is_some() {
+                    tracing::info!("the data directory can be written again");
+                }
+                self.probe = None;
+            }
+            Err(kind) => {
+                if trouble.is_none() {
+                    tracing::error!("the data directory cannot be written: {kind}");
+                }
+                let reason = kind.in_public();
+                *trouble = Some(format!("changes cannot be saved: {reason}"));
+                self.probe = Some(Instant::now() + PROBE_AFTER);
+            }
+        }
+    }
+
     /// What nobody waits for.
     fn tidy(&mut self) {
         let now = Instant::now();
+        if self.probe.is_some_and(|at| at <= now) {
+            let probed = self.disk.probe();
+            self.note(&probed);
+        }
         if self.used <= now {
             self.save_used();
         }
@@ -284,9 +326,8 @@ impl Writer {
 
     fn compact(&mut self) {
         let state = lock(&self.state).clone();
-        if let Err(error) = self.disk.compact(&state) {
-            tracing::warn!("no new snapshot of the store could be saved: {error}");
-        }
+        let compacted = self.disk.compact(&state);
+        self.note(&compacted);
     }
 
     /// Requests only note when a key was used; this writes it down.

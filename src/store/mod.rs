@@ -22,6 +22,7 @@ mod json;
 mod key;
 mod lock;
 mod open;
+mod passing;
 mod postgres;
 mod presence;
 mod records;
@@ -43,6 +44,7 @@ pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, known_admin_token, session_secret};
 pub use lock::{Holder, holder, make_directory};
 pub use open::{OpenStore, open};
+pub use passing::is_passing;
 pub use postgres::PostgresStore;
 pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clients};
 pub use records::{
@@ -135,10 +137,22 @@ impl StoreErrorKind {
     fn io(path: impl Into<PathBuf>, error: io::Error) -> StoreErrorKind {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
+            _ if is_passing(&error) => StoreErrorKind::Unavailable(format!(
+                "the data directory cannot be used now ({error})"
+            )),
             _ => StoreErrorKind::Io {
                 path: path.into(),
                 source: Arc::new(error),
             },
+        }
+    }
+
+    /// The reason in words that name no file and no address.
+    pub fn in_public(&self) -> String {
+        match self {
+            StoreErrorKind::Unavailable(_) | StoreErrorKind::Full => self.to_string(),
+            StoreErrorKind::Io { .. } => "the data directory cannot be written".into(),
+            _ => "the store refused it".into(),
         }
     }
 

@@ -103,8 +103,8 @@ async fn a8_a_person_who_stops_or_restarts_waits_for_no_call() {
             rooms.patch("one", json!({"env": {"MODE": "new"}})).await;
             let start = Instant::now();
             let wish = match restart {
-                true => rooms.registry.restart("one").await,
-                false => rooms.registry.set_run("one", false).await,
+                true => rooms.registry.restart("one"),
+                false => rooms.registry.set_run("one", false),
             };
             let generation = wish.unwrap().generation;
             let settled = |view: &portway::fleet::ServerView| {

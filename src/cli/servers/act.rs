@@ -101,6 +101,9 @@ async fn act(
         if !args.ask.json {
             tell(&record, fits, &mut out);
         }
+        for warning in record["warnings"].as_array().into_iter().flatten() {
+            note(&format!("{name}: {}", warning.as_str().unwrap_or_default()));
+        }
         records.push(record);
     }
     if args.ask.json {

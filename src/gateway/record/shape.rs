@@ -28,6 +28,8 @@ pub fn flag() -> Value {
 pub fn server(config: &Value, problem: &Value) -> Value {
     let names = json!({"type": "array", "items": {"type": "string"}});
     let problems = json!({"type": "array", "items": problem});
+    let warnings = json!({"type": "array", "items": {"type": "string"}, "description":
+        "Of a start, stop or restart: it is in force, but the store could not record it yet"});
     let (text, maybe_text, count) = (text(), maybe_text(), count());
     object(
         &[
@@ -56,7 +58,11 @@ pub fn server(config: &Value, problem: &Value) -> Value {
             ("containment", &maybe_text),
             ("restarts", &count),
         ],
-        &[("shadows", &names), ("problems", &problems)],
+        &[
+            ("shadows", &names),
+            ("problems", &problems),
+            ("warnings", &warnings),
+        ],
     )
 }
 

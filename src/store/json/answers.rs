@@ -1,6 +1,6 @@
 //! The contract, by the rules and from memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::broadcast;
@@ -299,5 +299,10 @@ impl Store for JsonStore {
 
     fn changes(&self) -> broadcast::Receiver<StoreChange> {
         self.changes.subscribe()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let trouble = self.trouble.lock();
+        trouble.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -33,6 +33,9 @@ impl Default for Sizes {
 /// After a snapshot that could not be saved.
 const RETRY: Duration = Duration::from_secs(10);
 
+/// Bytes of a file that only shows whether there is room for it.
+const PROBE: usize = 16 * 1024;
+
 pub(super) struct Disk {
     snapshot: SnapshotFile,
     journal: Journal,
@@ -113,6 +116,13 @@ impl Disk {
             self.unsure |= failed.unsure;
             failed.kind
         })
+    }
+
+    /// Whether the directory can be written at all.
+    pub fn probe(&self) -> Result<(), StoreErrorKind> {
+        file::prepare(&self.path, &[b'\n'; PROBE])
+            .map(drop)
+            .map_err(|error| StoreErrorKind::io(&self.path, error))
     }
 
     /// The journal has grown too large.

@@ -51,7 +51,7 @@ impl Door {
             .route("/mcp", get(who));
         let router = http::router(
             Arc::new(guard),
-            Arc::new(|| 0),
+            http::Vitals::default(),
             http::Console::missing(),
             api,
         );

@@ -67,9 +67,13 @@ impl TestEdge {
         let guard = Guard::new(access, HostPolicy::new(addr, Vec::new(), origins), MAX_BODY);
         let (hits, unsettled, open): (Arc<_>, Arc<AtomicUsize>, Arc<_>) = Default::default();
         let settled = unsettled.clone();
+        let vitals = http::Vitals {
+            unsettled: Arc::new(move || settled.load(Ordering::SeqCst)),
+            ..http::Vitals::default()
+        };
         let app = http::router(
             Arc::new(guard),
-            Arc::new(move || settled.load(Ordering::SeqCst)),
+            vitals,
             http::Console::missing(),
             handlers(&hits, &open),
         );

@@ -222,9 +222,10 @@ export type GivenExposes = {
 };
 
 export type Health = {
-  status: "ok";
+  status: "ok" | "degraded";
   version: string;
   console: "embedded" | "missing";
+  reasons?: (string)[];
 };
 
 export type Invalid = {
@@ -499,6 +500,7 @@ export type Server = {
   restarts: number;
   shadows?: (string)[];
   problems?: (Problem)[];
+  warnings?: (string)[];
 };
 
 export type ServerConfig = {
