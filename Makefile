@@ -4,6 +4,8 @@ CARGO ?= cargo
 PROJECT ?= examples/quickstart
 # Most tests wait for processes more than they compute.
 export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+# Tests that the machine cannot run and PORTWAY_TEST_WITHOUT excuses.
+export PORTWAY_TEST_SKIPPED = $(CURDIR)/target/skipped-tests
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-copilot browse check soak bench fmt tools console
@@ -18,8 +20,10 @@ build: console ## build the release binary
 	$(CARGO) build --release --locked
 
 test: tools console check ## everything that must hold before a merge
+	@mkdir -p target && rm -f $(PORTWAY_TEST_SKIPPED)
 	$(CARGO) test --locked --no-fail-fast
 	$(MAKE) --no-print-directory browse test-copilot
+	@if [ -s $(PORTWAY_TEST_SKIPPED) ]; then echo "skipped tests:"; cat $(PORTWAY_TEST_SKIPPED); fi
 
 test-copilot: tools ## the tools in GitHub's own Copilot runtime, from Rust and from TypeScript
 	$(CARGO) clippy --locked --features copilot --lib --test copilot --example copilot -- -D warnings

@@ -257,10 +257,8 @@ mod tests {
             format!(r#"["{}\"["]"#, "[".repeat(99)).as_bytes(),
             2
         ));
-        let started = std::time::Instant::now();
         let (status, text) = fails(&"{\"a\":".repeat(100_000));
         assert_eq!(status, 400);
         assert!(text.contains("64 levels"), "{text}");
-        assert!(started.elapsed() < std::time::Duration::from_secs(1));
     }
 }

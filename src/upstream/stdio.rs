@@ -235,17 +235,10 @@ impl Keeper {
             End::Asked => UpstreamError::Lost("the server was stopped".into()),
             End::Exit(exit) => {
                 // What it still had to say arrives before the verdict.
-                let last = tokio::time::timeout(LAST_WORDS, async {
-                    let reason = (&mut self.reader).await;
-                    let _ = (&mut self.stderr).await;
-                    reason
-                })
-                .await;
-                match last {
-                    // We had stopped reading, and that is what it died of.
-                    Ok(Ok(reason @ UpstreamError::Protocol(_))) => reason,
-                    _ => UpstreamError::Exited(self.obituary(exit)),
-                }
+                let last = tokio::time::timeout(LAST_WORDS, &mut self.reader).await;
+                let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+                let last = last.ok().and_then(Result::ok);
+                cause(last).unwrap_or_else(|| UpstreamError::Exited(self.obituary(exit)))
             }
             // It closed its stdout: mostly it is about to exit and say why.
             End::Output(UpstreamError::Lost(text)) => {
@@ -306,6 +299,12 @@ impl Keeper {
         };
         format!("`{}` ended with {exit}{words}", self.title)
     }
+}
+
+/// Why the process ended, where its reader knows: one that stopped reading for
+/// a reason of its own closed the pipe, and the process died of that.
+fn cause(reader: Option<UpstreamError>) -> Option<UpstreamError> {
+    reader.filter(|reason| !matches!(reason, UpstreamError::Lost(_)))
 }
 
 /// The last lines of a server's stderr, as they came.
@@ -421,5 +420,22 @@ async fn drain(stderr: impl AsyncRead + Unpin, options: Options, tail: Tail) {
         let text = String::from_utf8_lossy(&line);
         (options.log)(LogStream::Stderr, &text);
         tail.push(text.into_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a5_what_we_hung_up_for_wins_over_the_exit_that_followed() {
+        let too_large = UpstreamError::TooLarge { limit: 8 << 20 };
+        assert!(matches!(
+            cause(Some(too_large)),
+            Some(UpstreamError::TooLarge { .. })
+        ));
+        let closed = UpstreamError::Lost("it closed its stdout".into());
+        assert!(cause(Some(closed)).is_none());
+        assert!(cause(None).is_none());
     }
 }

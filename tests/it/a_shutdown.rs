@@ -80,17 +80,12 @@ async fn a11_sigint_ends_every_process_and_exits_0() {
 async fn a11_obedient_servers_end_in_moments() {
     let app = setup()
         .mcp(fixtures(&[("one", &[]), ("two", &["--era", "legacy"])]))
+        // The test would never end if a grace were waited for.
+        .env("PORTWAY_STOP_GRACE", "600s")
         .start()
         .await;
     all_connected(&app).await;
-    let start = Instant::now();
     assert_eq!(app.stop().await, Some(0));
-    // The graces would take 5 s each.
-    assert!(
-        start.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        start.elapsed()
-    );
 }
 
 #[tokio::test]

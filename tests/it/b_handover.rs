@@ -1,12 +1,9 @@
 //! SPEC A8, B6: what becomes of calls in flight when their server changes,
 //! goes, or is stopped.
 
-use std::time::Duration;
-
 use portway::fleet::{CallError, Request, Status};
-use portway::upstream::event_queue;
+use portway::upstream::{UpstreamError, event_queue};
 use serde_json::json;
-use tokio::time::Instant;
 
 use crate::app::{PATIENCE, eventually};
 use crate::remote;
@@ -14,6 +11,13 @@ use crate::rooms::Rooms;
 
 /// Long enough for a change to meet it, far below what anyone waits.
 const SLOW: u64 = 900;
+
+/// Whether a call failed for another reason than its time limit.
+fn refused_at_once<T>(answer: &Result<T, CallError>) -> bool {
+    let late =
+        |error: &CallError| matches!(error, CallError::Upstream(UpstreamError::Timeout { .. }));
+    answer.as_ref().is_err_and(|error| !late(error))
+}
 
 async fn slow(rooms: &Rooms) -> Result<String, CallError> {
     rooms.call("one", "sleep", json!({ "ms": SLOW })).await
@@ -27,10 +31,8 @@ async fn b6_calls_in_flight_finish_when_their_server_is_taken_out() {
         rooms.busy("one").await;
         std::fs::write(rooms.path(".mcp.json"), r#"{"mcpServers": {}}"#).unwrap();
         eventually("it is taken out", || rooms.registry.desired().is_empty()).await;
-        let start = Instant::now();
         let late = rooms.call("one", "echo", json!({"text": "x"})).await;
-        assert!(start.elapsed() < Duration::from_secs(5), "{late:?}");
-        assert!(late.is_err(), "{late:?}");
+        assert!(refused_at_once(&late), "{late:?}");
     };
     let (answer, ()) = tokio::join!(slow(&rooms), edit);
     assert_eq!(answer.unwrap(), format!("slept {SLOW} ms"));
@@ -101,7 +103,6 @@ async fn a8_a_person_who_stops_or_restarts_waits_for_no_call() {
             rooms.busy("one").await;
             // Now it waits for the call, which would take its 30 s.
             rooms.patch("one", json!({"env": {"MODE": "new"}})).await;
-            let start = Instant::now();
             let wish = match restart {
                 true => rooms.registry.restart("one"),
                 false => rooms.registry.set_run("one", false),
@@ -113,11 +114,9 @@ async fn a8_a_person_who_stops_or_restarts_waits_for_no_call() {
             let view = rooms.fleet.wait("one", settled, PATIENCE).await.unwrap();
             let connected = view.state.status() == Status::Connected;
             assert_eq!((view.settled, connected), (true, restart));
-            start.elapsed()
         };
-        let (answer, took) = tokio::join!(hangs, stop);
-        answer.unwrap_err();
-        assert!(took < Duration::from_secs(15), "{took:?}");
+        let (answer, ()) = tokio::join!(hangs, stop);
+        assert!(refused_at_once(&answer), "{answer:?}");
         rooms.close().await;
     }
 }
@@ -138,14 +137,9 @@ async fn a8_portway_goes_down_without_waiting_for_a_hung_call() {
         fleet.request("one", request).await.map(drop)
     });
     rooms.busy("one").await;
-    let start = Instant::now();
     rooms.close().await;
-    assert!(
-        start.elapsed() < Duration::from_secs(8),
-        "{:?}",
-        start.elapsed()
-    );
-    hangs.await.unwrap().unwrap_err();
+    let answer = hangs.await.unwrap();
+    assert!(refused_at_once(&answer), "{answer:?}");
 }
 
 #[tokio::test]

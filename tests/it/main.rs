@@ -58,6 +58,8 @@ mod k_lab;
 mod k_program;
 mod mcp_front;
 mod mix_ups;
+#[path = "../needs.rs"]
+mod needs;
 mod oracle;
 mod parity;
 mod process;

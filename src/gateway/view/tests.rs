@@ -300,30 +300,37 @@ fn trap20_cursors_fit_the_list_they_are_of() {
 }
 
 #[test]
-fn ten_thousand_tools_are_no_burden() {
+fn the_cost_of_a_view_grows_with_its_tools_and_no_faster() {
     let tool = |number: usize| {
         json!({"name": format!("do_something_{number}"), "description": "Does one thing and says so.",
             "inputSchema": {"type": "object", "properties": {"path": {"type": "string", "description": "Where."}}, "required": ["path"]}})
     };
-    let mut servers = Servers::default();
-    for server in 0..10 {
-        let tools: Vec<Value> = (0..1000).map(tool).collect();
-        let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
-        servers = servers.add(&format!("server-{server}"), offer);
-    }
-    let snapshot = servers.snapshot();
-    let views = Views::default();
-    // The best of several, on the processor: others use this machine too.
-    let once = || {
-        let start = processor_time();
-        let view = View::of_all(&snapshot, Ok(None), None);
-        let page = view.list("tools/list", MODERN, None).unwrap();
-        assert!(String::from_utf8_lossy(page.value()).contains("nextCursor"));
-        processor_time() - start
+    let servers = |count: usize| {
+        (0..10).fold(Servers::default(), |servers, server| {
+            let tools: Vec<Value> = (0..count / 10).map(tool).collect();
+            let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
+            servers.add(&format!("server-{server}"), offer)
+        })
     };
-    let took = (0..10).map(|_| once()).min().unwrap();
-    println!("10,000 tools took {took:?}");
-    assert!(took < Duration::from_millis(200), "{took:?}");
+    let (few, snapshot) = (servers(1_000).snapshot(), servers(10_000).snapshot());
+    // The best of several, on the processor: others use this machine too.
+    let cost = |snapshot: &_| {
+        let once = || {
+            let start = processor_time();
+            let view = View::of_all(snapshot, Ok(None), None);
+            view.list("tools/list", MODERN, None).unwrap();
+            processor_time() - start
+        };
+        (0..10).map(|_| once()).min().unwrap()
+    };
+    let (thousand, ten_thousand) = (cost(&few), cost(&snapshot));
+    println!("1,000 tools: {thousand:?}; 10,000 tools: {ten_thousand:?}");
+    // Ten times the tools; what grows with the square would be a hundred.
+    assert!(
+        ten_thousand < thousand * 30,
+        "{thousand:?}, {ten_thousand:?}"
+    );
+    let views = Views::default();
     let view = views.get(&everything(), &snapshot);
     let page = view.list("tools/list", MODERN, None).unwrap();
     for _ in 0..1000 {

@@ -13,6 +13,8 @@ mod crash;
 mod files;
 mod gates;
 mod journaled;
+#[path = "../../../tests/needs.rs"]
+mod needs;
 mod postgres;
 mod power;
 mod recovery;

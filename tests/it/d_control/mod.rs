@@ -6,7 +6,6 @@ mod shown;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::app::{App, PATIENCE, alive, eventually, fixture, fixtures, pid, setup};
 use crate::mcp_front::{Legacy, call, has_begun, legacy, modern, said, until};
@@ -331,9 +330,7 @@ async fn d9_stopping_and_removing_wait_for_nobody_for_ever() {
         let slow = modern(&app, &path, "tools/call", sleep).send();
         let ended = async {
             has_begun(&observer, before).await;
-            let start = Instant::now();
             admin.did(&own(tool), json!({"server": server})).await;
-            assert!(start.elapsed() < Duration::from_secs(45), "{tool}");
         };
         tokio::join!(ended, async { drop(slow.await.answer().await) });
     }

@@ -217,9 +217,7 @@ fn d10_what_a_server_lists_does_not_grow_without_bound() {
         json!({"$defs": defs, "allOf": same("needs")}),
         json!({"type": "object", "required": names}),
     ] {
-        let began = std::time::Instant::now();
         let written = spelled(&schema).to_string().len();
         assert!(written < 4 << 20, "{written} bytes");
-        assert!(began.elapsed() < std::time::Duration::from_secs(20));
     }
 }
