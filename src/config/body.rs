@@ -5,10 +5,11 @@ use jsonc_parser::ast::{Object, Value as Node};
 use serde_json::{Map, Value};
 
 use super::definition::{self, Manner};
+use super::mask::cover;
 use super::problem::Problem;
 use super::spec::{MASK, ServerName, ServerSpec, Target};
 use super::tree::{self, Places, kind_of, repeated};
-use super::view::{mask_url, mask_value, masked_args, plain};
+use super::view::{mask_url, masked_args, plain};
 
 /// A registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,7 +232,7 @@ fn uncover(fields: &mut Fields, current: Option<&ServerSpec>, problems: &mut Vec
         for (name, value) in map.iter_mut() {
             let Value::String(text) = value else { continue };
             match stored_map(field, name) {
-                Some(stored) if text == MASK || *text == mask_value(stored) => {
+                Some(stored) if text == MASK || *text == cover(stored) => {
                     stored.clone_into(text);
                 }
                 _ if is_cover(text) => problems.push(hidden(format!("{field}.{name}"))),
@@ -255,36 +256,51 @@ fn uncover(fields: &mut Fields, current: Option<&ServerSpec>, problems: &mut Vec
     }
 }
 
-/// An argument is known again by its covered form and, where that is nothing
-/// but the cover, by the flag before it.
+/// An argument is known again by its covered form. Of several that look the
+/// same, the one behind the same argument is meant; each is used once.
 fn uncover_args(args: &mut [Value], current: Option<&ServerSpec>, problems: &mut Vec<Problem>) {
-    let stored: &[String] = match current.map(|spec| &spec.target) {
-        Some(Target::Stdio { args, .. }) => args,
-        _ => &[],
+    let (command, stored): (&str, &[String]) = match current.map(|spec| &spec.target) {
+        Some(Target::Stdio { command, args, .. }) => (command, args),
+        _ => ("", &[]),
     };
-    let masked = masked_args(stored);
+    let masked = masked_args(command, stored);
     let given: Vec<String> = args
         .iter()
         .map(|arg| arg.as_str().unwrap_or_default().to_owned())
         .collect();
+    let mut used = vec![false; stored.len()];
     for (i, arg) in args.iter_mut().enumerate() {
         let Value::String(text) = arg else { continue };
         if !text.contains(MASK) {
             continue;
         }
         let before = i.checked_sub(1).map(|i| &given[i]);
-        let place = (0..stored.len()).find(|&at| {
-            let same_before = at.checked_sub(1).map(|at| &masked[at]) == before;
-            masked[at] == *text && (same_before || !is_cover(text))
-        });
+        let same_before = |at: usize| at.checked_sub(1).map(|at| &masked[at]) == before;
+        let free = |at: &usize| masked[*at] == *text && !used[*at];
+        let place = (0..stored.len())
+            .filter(free)
+            .find(|at| same_before(*at))
+            .or_else(|| (0..stored.len()).filter(free).find(|_| !is_cover(text)));
         match place {
-            Some(at) => stored[at].clone_into(text),
-            None if is_cover(text) || text.ends_with("=***") || text.contains(":***@") => {
-                problems.push(hidden(format!("args[{i}]")));
+            Some(at) => {
+                used[at] = true;
+                stored[at].clone_into(text);
             }
+            None if stands_for_a_value(text) => problems.push(hidden(format!("args[{i}]"))),
             None => {}
         }
     }
+}
+
+/// Whether a cover stands where a value would, and not inside a pattern such
+/// as `a***b`.
+fn stands_for_a_value(text: &str) -> bool {
+    text.match_indices(MASK).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + MASK.len()..].chars().next();
+        before.is_none_or(|c| "=: \"'/@-?&".contains(c))
+            && after.is_none_or(|c| "\"'/@&#?}, ".contains(c))
+    })
 }
 
 fn is_cover(text: &str) -> bool {

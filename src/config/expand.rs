@@ -8,11 +8,11 @@ use indexmap::IndexMap;
 use url::Url;
 
 use super::check::{check_env_value, check_header_value, check_url};
+use super::mask::{self, Hidden};
 use super::problem::Problem;
-use super::redact::{secret_name, worth_hiding};
+use super::redact::worth_hiding;
 use super::reference::{Piece, pieces};
 use super::spec::{ServerSpec, Target};
-use super::view::secret_flag;
 
 /// A server, ready to be started or reached.
 #[derive(Clone, PartialEq, Eq)]
@@ -193,10 +193,14 @@ impl Launch {
             .filter(|value| worth_hiding("", value))
             .collect();
         match &self.target {
-            LaunchTarget::Stdio { args, env, .. } => {
+            LaunchTarget::Stdio {
+                command, args, env, ..
+            } => {
                 let hidden = env.iter().filter(|(name, value)| worth_hiding(name, value));
                 secrets.extend(hidden.map(|(_, value)| value.as_str()));
-                secrets.extend(secrets_in_args(args));
+                let parts = mask::in_args(command, args);
+                let hidden = args.iter().zip(&parts);
+                secrets.extend(hidden.flat_map(|(arg, parts)| hidden_in(arg, parts)));
             }
             LaunchTarget::Remote { url, headers, .. } => {
                 for value in headers.values() {
@@ -204,44 +208,24 @@ impl Launch {
                     // `Bearer abc`: the log may show the token alone.
                     secrets.extend(value.split_once(' ').map(|(_, token)| token.trim()));
                 }
-                secrets.extend(secrets_in_url(url.as_str()));
+                secrets.extend(hidden_in(url.as_str(), &mask::in_url(url.as_str())));
             }
         }
         secrets
     }
 }
 
-/// What follows a flag such as `--token`, and the credentials in addresses.
-fn secrets_in_args(args: &[String]) -> Vec<&str> {
+/// The hidden parts of a text that are worth looking for in logs.
+fn hidden_in<'t>(text: &'t str, parts: &[Hidden]) -> Vec<&'t str> {
     let mut secrets = Vec::new();
-    for (i, arg) in args.iter().enumerate() {
-        let before = i.checked_sub(1).map_or("", |i| &args[i]);
-        let valued = !before.contains('=') && secret_flag(before);
-        match arg.split_once('=') {
-            Some((flag, value)) if secret_flag(flag) => secrets.push(value),
-            None if valued && !arg.starts_with('-') => secrets.push(arg),
-            _ if arg.contains("://") => secrets.extend(secrets_in_url(arg)),
-            _ => {}
+    for part in parts {
+        let value = &text[part.range.clone()];
+        if !part.setting || worth_hiding("", value) {
+            secrets.push(value);
+            // `Bearer abc`: the log may show the token alone.
+            secrets.extend(value.split_once(' ').map(|(_, token)| token.trim()));
         }
     }
-    secrets
-}
-
-/// User, password, and parameters whose names speak of a secret; on the text,
-/// since an argument may have a flag in front.
-fn secrets_in_url(url: &str) -> Vec<&str> {
-    let Some((_, rest)) = url.split_once("://") else {
-        return Vec::new();
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let mut secrets: Vec<&str> = match authority.rsplit_once('@') {
-        Some((userinfo, _)) => userinfo.split(':').collect(),
-        None => Vec::new(),
-    };
-    let query = rest.split_once('?').map_or("", |(_, query)| query);
-    let query = query.split('#').next().unwrap_or_default();
-    let parameters = query.split('&').filter_map(|one| one.split_once('='));
-    secrets.extend(parameters.filter_map(|(name, value)| secret_name(name).then_some(value)));
     secrets
 }
 

@@ -12,6 +12,7 @@ mod fields;
 pub mod filters;
 pub mod import;
 pub mod layers;
+mod mask;
 pub mod parse;
 pub mod problem;
 pub mod redact;

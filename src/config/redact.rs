@@ -2,6 +2,11 @@
 //! server writes to stderr, an error that quotes a command line.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 use super::spec::MASK;
 
@@ -24,7 +29,7 @@ const PLAIN_WORDS: &[&str] = &[
 
 /// Parts of a name that say its value is a secret.
 const SECRET_NAMES: &[&str] = &[
-    "auth",
+    "authorization",
     "bearer",
     "cookie",
     "cred",
@@ -32,7 +37,6 @@ const SECRET_NAMES: &[&str] = &[
     "jwt",
     "key",
     "pass",
-    "pat",
     "private",
     "pwd",
     "secret",
@@ -40,17 +44,45 @@ const SECRET_NAMES: &[&str] = &[
     "token",
 ];
 
+/// Words that hold one of those parts and mean something else.
+const ORDINARY_WORDS: &[&str] = &[
+    "bypass",
+    "compass",
+    "credit",
+    "credits",
+    "hotkey",
+    "keyboard",
+    "keymap",
+    "keyword",
+    "keywords",
+    "monkey",
+    "passive",
+    "passthrough",
+    "tokenizer",
+];
+
+/// Last words of a name that say where a secret is, or how large, but not
+/// what it is: `--token-file`, `--key-length`.
+const ABOUT_A_SECRET: &[&str] = &[
+    "count", "dir", "file", "length", "limit", "mode", "name", "path", "size", "ttl", "type",
+];
+
 /// Whether a name speaks of a secret: `API_KEY`, `githubToken`, `sig`.
 pub(super) fn secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let said = |part: &str| match part {
+    let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
+    if words().any(|word| word == "max")
+        || words().count() > 1 && words().any(|word| ABOUT_A_SECRET.contains(&word))
+    {
+        return false;
+    }
+    let said = |word: &str| match word {
         // Too short to look for inside a word: `path`, `author`.
-        "pat" | "auth" => name
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|w| w == part),
-        part => name.contains(part),
+        "pat" | "auth" | "otp" | "pin" | "sid" => true,
+        word if ORDINARY_WORDS.contains(&word) => false,
+        word => SECRET_NAMES.iter().any(|part| word.contains(part)),
     };
-    name == "sig" || name == "code" || SECRET_NAMES.iter().any(|part| said(part))
+    name == "sig" || name == "code" || words().any(said)
 }
 
 /// Whether a value of the environment is to be kept out of logs. All are,
@@ -72,47 +104,102 @@ fn is_plain(value: &str) -> bool {
     path || number || address || PLAIN_WORDS.contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// Replaces known values by `***`.
+/// Replaces known values by `***`, also where they are encoded.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Longest first: one secret may hold another.
-    secrets: Vec<String>,
+    /// `None` where there is nothing to hide.
+    finder: Option<AhoCorasick>,
+    count: usize,
 }
 
 impl Redactor {
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Redactor {
-        let mut known = Vec::new();
+        let mut known = BTreeSet::new();
         for secret in secrets {
             let secret = secret.as_ref();
-            known.push(secret.to_owned());
             // A key of many lines is logged a line at a time.
-            if secret.contains('\n') {
-                known.extend(secret.lines().map(str::to_owned));
+            for text in secret.lines().chain([secret]) {
+                if text.len() >= SHORTEST {
+                    known.extend(forms(text));
+                }
             }
-            // And a log in JSON shows it escaped.
-            let escaped = serde_json::Value::from(secret).to_string();
-            known.push(escaped[1..escaped.len() - 1].to_owned());
         }
-        known.retain(|secret| secret.len() >= SHORTEST);
-        known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        known.dedup();
-        Redactor { secrets: known }
+        let count = known.len();
+        // One secret may hold another: the longest goes.
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(known)
+            .ok()
+            .filter(|_| count > 0);
+        Redactor { finder, count }
     }
 
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut text = Cow::Borrowed(text);
-        for secret in &self.secrets {
-            if text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), MASK));
-            }
+        let Some(finder) = &self.finder else {
+            return Cow::Borrowed(text);
+        };
+        let mut found = finder.find_iter(text).peekable();
+        if found.peek().is_none() {
+            return Cow::Borrowed(text);
         }
-        text
+        let mut shown = String::with_capacity(text.len());
+        let mut from = 0;
+        for part in found {
+            shown.push_str(&text[from..part.start()]);
+            shown.push_str(MASK);
+            from = part.end();
+        }
+        shown.push_str(&text[from..]);
+        Cow::Owned(shown)
     }
+}
+
+/// A secret as it may stand in a log: plain, escaped as JSON, in hexadecimal,
+/// in an address, in base64 of its own or inside a longer text (as in the
+/// credentials of `Basic`).
+fn forms(secret: &str) -> Vec<String> {
+    let bytes = secret.as_bytes();
+    let escaped = serde_json::Value::from(secret).to_string();
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut forms = vec![
+        secret.to_owned(),
+        escaped[1..escaped.len() - 1].to_owned(),
+        hex.to_ascii_uppercase(),
+        hex,
+        percent_encoded(secret, |byte| format!("%{byte:02X}")),
+        percent_encoded(secret, |byte| format!("%{byte:02x}")),
+    ];
+    for text in [STANDARD.encode(bytes), URL_SAFE.encode(bytes)] {
+        forms.push(text.trim_end_matches('=').to_owned());
+        forms.push(text);
+    }
+    for before in 0..3 {
+        let mut padded = vec![0; before];
+        padded.extend_from_slice(bytes);
+        // Without what the bytes before and behind have a part in.
+        let skipped = (before * 4).div_ceil(3);
+        let whole = padded.len() * 4 / 3;
+        for text in [STANDARD.encode(&padded), URL_SAFE.encode(&padded)] {
+            forms.push(text[skipped..whole].to_owned());
+        }
+    }
+    forms.retain(|form| form.len() >= SHORTEST);
+    forms
+}
+
+fn percent_encoded(text: &str, encode: fn(u8) -> String) -> String {
+    let one = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        byte => encode(byte),
+    };
+    text.bytes().map(one).collect()
 }
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Redactor({} secrets)", self.secrets.len())
+        write!(f, "Redactor({} texts)", self.count)
     }
 }
 
@@ -135,6 +222,35 @@ mod tests {
         }
         assert!(matches!(redactor.redact("plain"), Cow::Borrowed(_)));
         assert!(!format!("{redactor:?}").contains("secret1"));
+    }
+
+    #[test]
+    fn g3_encoded_values_are_taken_out_too() {
+        let secret = "s3cr3t/värde+1";
+        let redactor = Redactor::new([secret]);
+        let mut encoded = vec![
+            "733363723374".to_owned() + "2f76c3a47264652b31",
+            "s3cr3t%2Fv%C3%A4rde%2B1".to_owned(),
+            "s3cr3t%2fv%c3%a4rde%2b1".to_owned(),
+        ];
+        for engine in [STANDARD, URL_SAFE] {
+            encoded.push(engine.encode(secret));
+            encoded.push(engine.encode(secret).trim_end_matches('=').to_owned());
+        }
+        for text in encoded {
+            assert_eq!(redactor.redact(&format!("got <{text}>")), "got <***>");
+        }
+        // Inside other text, all but the characters that it shares remains
+        // hidden.
+        for user in ["u:", "me:", "someone:"] {
+            for end in ["", "!", "!!"] {
+                let text = STANDARD.encode(format!("{user}{secret}{end}"));
+                let shown = redactor.redact(&text).into_owned();
+                assert!(shown.contains(MASK), "{user} {end}: {shown}");
+                let left = text.len() + MASK.len() - shown.len();
+                assert!(left >= secret.len(), "{user} {end}: {shown}");
+            }
+        }
     }
 
     #[test]
