@@ -7,7 +7,7 @@
 
 use std::io::Write;
 
-use portway::config::Containment;
+use portway::config::{Containment, Privileges};
 use portway::upstream::process::{Command, own_binary, spawn};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -43,6 +43,8 @@ async fn run() {
         env: std::env::vars().collect(),
         cwd: "/".into(),
         containment,
+        privileges: Privileges::Drop,
+        hidden: Vec::new(),
         instance: instance.clone(),
         shim,
     };

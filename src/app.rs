@@ -65,6 +65,7 @@ impl App {
             project: settings.project.clone(),
             variables: environment.clone().into_iter().collect(),
             base_env: Arc::new(environment.clone().into_iter().collect()),
+            hidden: hidden(&settings),
             instance,
             shim,
             limits: upstream::Limits {
@@ -238,6 +239,11 @@ impl App {
         let router = http::router(guard.clone(), vitals, http::Console::built_in(), api);
         Ok(http::Site::new(router, guard, front))
     }
+}
+
+/// The directories with Portway's own keys, which no server may see.
+fn hidden(settings: &Settings) -> Vec<std::path::PathBuf> {
+    settings.data_dir.canonicalize().into_iter().collect()
 }
 
 /// The store, as the settings say.

@@ -14,7 +14,8 @@ use super::check::{
 use super::fields::{Fields, quoted};
 use super::problem::Problem;
 use super::spec::{
-    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, ServerSpec, Target, TransportKind,
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges, ServerSpec, Target,
+    TransportKind,
 };
 use super::tree::{Places, repeated};
 
@@ -29,6 +30,7 @@ const COMMON: &[&str] = &[
     "timeout",
     "era",
     "containment",
+    "privileges",
     "isolation",
 ];
 const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
@@ -88,6 +90,7 @@ pub(super) fn read(
     let timeout = fields.timeout();
     let era = fields.choice("era", ERAS, EraChoice::as_str);
     let containment = fields.choice("containment", CONTAINMENTS, Containment::as_str);
+    let privileges = fields.choice("privileges", PRIVILEGES, Privileges::as_str);
     let isolation = fields.choice("isolation", ISOLATIONS, Isolation::as_str);
     match target {
         Some(target) if fields.problems.is_empty() => Ok(ServerSpec {
@@ -96,6 +99,7 @@ pub(super) fn read(
             timeout,
             era,
             containment,
+            privileges,
             isolation,
         }),
         _ => Err(fields.problems),
@@ -120,6 +124,7 @@ pub(super) const CONTAINMENTS: &[Containment] = &[
     Containment::Subreaper,
     Containment::Group,
 ];
+pub(super) const PRIVILEGES: &[Privileges] = &[Privileges::Drop, Privileges::Keep];
 pub(super) const ISOLATIONS: &[Isolation] =
     &[Isolation::Shared, Isolation::Principal, Isolation::Session];
 

@@ -148,6 +148,9 @@ impl Filler<'_> {
         for piece in pieces(text) {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
+                Piece::Reference { name, .. } if is_own(name) => {
+                    self.problem(field, own(name));
+                }
                 Piece::Reference { name, default } => match (self.env)(name) {
                     Some(value) => {
                         filled.push_str(&value);
@@ -169,6 +172,18 @@ impl Filler<'_> {
     fn problem(&mut self, field: &str, message: impl Into<String>) {
         self.problems.push(Problem::new(field, message));
     }
+}
+
+/// Variables that hold Portway's own keys.
+fn is_own(name: &str) -> bool {
+    name.starts_with("PORTWAY_") || name.starts_with("SUPABASE_")
+}
+
+fn own(name: &str) -> String {
+    format!(
+        "${{{name}}} is not filled in: variables that begin with PORTWAY_ or SUPABASE_ are \
+         Portway's own and are never passed to a server; set the value under another name"
+    )
 }
 
 fn unset(name: &str) -> String {

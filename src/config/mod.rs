@@ -37,7 +37,7 @@ pub use redact::Redactor;
 pub use schema::schema;
 pub use secret::Secret;
 pub use spec::{
-    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, MASK, ServerName, ServerSpec, Target,
-    TransportKind,
+    Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, MASK, Privileges, ServerName, ServerSpec,
+    Target, TransportKind,
 };
 pub use view::view;

@@ -5,8 +5,8 @@ pub mod request;
 
 use serde_json::{Value, json};
 
-use super::definition::{CONTAINMENTS, ERAS, ISOLATIONS, MAX_TIMEOUT};
-use super::spec::{Containment, DEFAULT_TIMEOUT, EraChoice, Isolation};
+use super::definition::{CONTAINMENTS, ERAS, ISOLATIONS, MAX_TIMEOUT, PRIVILEGES};
+use super::spec::{Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges};
 
 const STDIO_WORDS: &[&str] = &["stdio", "local"];
 const REMOTE_WORDS: &[&str] = &[
@@ -80,6 +80,7 @@ fn fields(words: &[&str]) -> Value {
         .iter()
         .map(|c| Containment::as_str(*c))
         .collect();
+    let privileges: Vec<&str> = PRIVILEGES.iter().map(|c| Privileges::as_str(*c)).collect();
     let isolations: Vec<&str> = ISOLATIONS.iter().map(|c| Isolation::as_str(*c)).collect();
     let expands = "${VAR} and ${VAR:-default} are filled in when it is connected.";
     json!({
@@ -133,6 +134,11 @@ fn fields(words: &[&str]) -> Value {
             "description": "How the processes of the server are held together; auto takes the strongest that works.",
             "enum": containments,
             "default": Containment::default().as_str()
+        },
+        "privileges": {
+            "description": "Whether a local server keeps Portway's capabilities and may gain privileges from setuid programs.",
+            "enum": privileges,
+            "default": Privileges::default().as_str()
         },
         "isolation": {
             "description": "Who shares one process or connection.",

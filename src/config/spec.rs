@@ -81,6 +81,7 @@ pub struct ServerSpec {
     pub timeout: Duration,
     pub era: EraChoice,
     pub containment: Containment,
+    pub privileges: Privileges,
     pub isolation: Isolation,
 }
 
@@ -133,6 +134,17 @@ pub enum Containment {
     Group,
 }
 
+/// What a local server may do beyond its user's ordinary rights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Privileges {
+    /// No capabilities, and none to be had from setuid programs.
+    #[default]
+    Drop,
+    /// Those that Portway has.
+    Keep,
+}
+
 /// Who shares one process or connection (SPEC C7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -175,6 +187,15 @@ impl Containment {
     }
 }
 
+impl Privileges {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Privileges::Drop => "drop",
+            Privileges::Keep => "keep",
+        }
+    }
+}
+
 impl Isolation {
     pub fn as_str(self) -> &'static str {
         match self {
@@ -193,6 +214,7 @@ impl ServerSpec {
             timeout: DEFAULT_TIMEOUT,
             era: EraChoice::default(),
             containment: Containment::default(),
+            privileges: Privileges::default(),
             isolation: Isolation::default(),
         }
     }
@@ -211,6 +233,7 @@ impl ServerSpec {
         self.target == other.target
             && self.era == other.era
             && self.containment == other.containment
+            && self.privileges == other.privileges
             && self.isolation == other.isolation
     }
 }

@@ -35,6 +35,7 @@ pub fn view(spec: &ServerSpec) -> Value {
     object.insert("era".into(), spec.era.as_str().into());
     if matches!(spec.target, Target::Stdio { .. }) {
         object.insert("containment".into(), spec.containment.as_str().into());
+        object.insert("privileges".into(), spec.privileges.as_str().into());
     }
     object.insert("isolation".into(), spec.isolation.as_str().into());
     Value::Object(object)
@@ -100,6 +101,7 @@ pub fn plain(spec: &ServerSpec) -> Map<String, Value> {
     for (field, word, default) in [
         ("era", spec.era.as_str(), "auto"),
         ("containment", spec.containment.as_str(), "auto"),
+        ("privileges", spec.privileges.as_str(), "drop"),
         ("isolation", spec.isolation.as_str(), "shared"),
     ] {
         if word != default {

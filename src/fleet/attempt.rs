@@ -89,6 +89,8 @@ impl Recipe {
             era: self.spec.era,
             remembered: remembered.filter(|_| self.spec.era == EraChoice::Auto),
             containment: self.spec.containment,
+            privileges: self.spec.privileges,
+            hidden: surroundings.hidden.clone(),
             project: surroundings.project.clone(),
             base_env: surroundings.base_env.clone(),
             instance: surroundings.instance.clone(),

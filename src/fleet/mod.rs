@@ -52,6 +52,8 @@ pub struct Surroundings {
     pub variables: HashMap<String, String>,
     /// The part of it that children inherit.
     pub base_env: Arc<Vec<(String, String)>>,
+    /// Directories that no server may see.
+    pub hidden: Vec<PathBuf>,
     pub instance: String,
     pub shim: PathBuf,
     pub limits: Limits,

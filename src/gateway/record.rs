@@ -41,6 +41,9 @@ pub struct ServerRecord {
     pid: Option<u32>,
     /// How the process tree is held together.
     containment: Option<&'static str>,
+    /// What its containment does not prevent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    containment_gaps: Vec<&'static str>,
     /// Restarts in a row since it last stayed up.
     restarts: u32,
     /// What a start, stop or restart could not do yet.
@@ -87,6 +90,7 @@ pub fn record(wanted: &Wanted, view: Option<&Arc<ServerView>>) -> ServerRecord {
         instructions: peer.and_then(|peer| peer.instructions.clone()),
         pid: process.map(|process| process.pid),
         containment: process.map(|process| process.containment.as_str()),
+        containment_gaps: process.map(|process| process.gaps()).unwrap_or_default(),
         restarts: view.map_or(0, |view| view.restarts),
         warnings: Vec::new(),
     }

@@ -42,6 +42,24 @@ impl Step {
         }
     }
 
+    /// What it does not hold; `None` for the one that holds everything.
+    pub fn gap(self) -> Option<&'static str> {
+        match self {
+            Step::Namespace => None,
+            Step::Cgroup => Some(
+                "if Portway and its helper are killed together, processes stay until the next start",
+            ),
+            Step::Subreaper => Some(
+                "a process that keeps forking can escape, and if Portway and its helper are killed \
+                 together, processes stay until the next start",
+            ),
+            Step::Group => Some(
+                "a process that leaves its group is found only by a mark in its environment, and if \
+                 Portway and its helper are killed together, processes stay until the next start",
+            ),
+        }
+    }
+
     fn named(wish: Containment) -> Option<Step> {
         match wish {
             Containment::Auto => None,

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Containment, EraChoice, Launch, LaunchTarget, Redactor};
+use crate::config::{Containment, EraChoice, Launch, LaunchTarget, Privileges, Redactor};
 use crate::wire::meta::LogLevel;
 use crate::wire::{self, Era};
 
@@ -123,6 +123,9 @@ pub struct Options {
     /// The verdict of an earlier probe of the same definition.
     pub remembered: Option<Era>,
     pub containment: Containment,
+    pub privileges: Privileges,
+    /// Directories that no server may see.
+    pub hidden: Vec<PathBuf>,
     /// Where relative paths of the definition start.
     pub project: PathBuf,
     /// What a child inherits besides its declared variables.
@@ -295,7 +298,24 @@ impl std::fmt::Debug for Connection {
 pub struct ProcessFacts {
     pub pid: u32,
     pub containment: containment::Step,
+    /// Whether Portway's own directories are hidden from it.
+    pub hides: bool,
+    pub privileges: Privileges,
     pub tree: Option<process::Tree>,
+}
+
+impl ProcessFacts {
+    /// What its containment does not prevent, a sentence each.
+    pub fn gaps(&self) -> Vec<&'static str> {
+        let mut gaps: Vec<&str> = self.containment.gap().into_iter().collect();
+        if !self.hides {
+            gaps.push("it can read Portway's data directory, and the keys in it");
+        }
+        if self.privileges == Privileges::Keep {
+            gaps.push("it keeps Portway's privileges (\"privileges\": \"keep\")");
+        }
+        gaps
+    }
 }
 
 /// The one owner of a connection.

@@ -9,6 +9,7 @@
 mod command;
 mod error;
 pub(super) mod helper;
+mod hidden;
 mod program;
 
 use std::io;
@@ -21,7 +22,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use self::helper::Helper;
+use self::helper::{Helper, Watched};
 use super::containment::{Ladder, Step, ladder};
 use super::shim::message::{KILL, Report, TERMINATE};
 use super::{leftovers, procfs};
@@ -113,6 +114,7 @@ pub struct Process {
     step: Step,
     server: i32,
     init: i32,
+    hides: bool,
     marker: String,
     exit: Option<Exit>,
     cleanup: Option<JoinHandle<()>>,
@@ -162,6 +164,11 @@ fn refused(refusal: Option<SpawnError>, ladder: &Ladder) -> SpawnError {
 }
 
 async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, SpawnError> {
+    if step == Step::Namespace {
+        let (command, path) = (command.clone(), path.to_owned());
+        let checked = tokio::task::spawn_blocking(move || hidden::check(&command, &path));
+        checked.await.unwrap_or(Ok(()))?;
+    }
     let marker = marker(&command.instance);
     let request = command.request(step, path, &marker)?;
     let io = SpawnError::io("making the pipes");
@@ -178,7 +185,11 @@ async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, Sp
         .map_or_else(String::new, |name| name.to_string_lossy().into());
     let (helper, report) = Helper::start(&command.shim, &title, &request, &theirs).await?;
     match report {
-        Report::Started { server, init } => Ok(Process {
+        Report::Started {
+            server,
+            init,
+            hides,
+        } => Ok(Process {
             stdin: Some(Sender::from_owned_fd(stdin.into()).map_err(&io)?),
             stdout: Some(Receiver::from_owned_fd(stdout.into()).map_err(&io)?),
             stderr: Some(Receiver::from_owned_fd(stderr.into()).map_err(&io)?),
@@ -186,6 +197,7 @@ async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, Sp
             step,
             server,
             init,
+            hides: hides || command.hidden.is_empty(),
             marker,
             exit: None,
             cleanup: None,
@@ -208,6 +220,11 @@ impl Process {
         self.step
     }
 
+    /// Whether it cannot see the directories that are to be hidden from it.
+    pub fn hides(&self) -> bool {
+        self.hides
+    }
+
     /// Waits for the server's own process to end by itself; what it left
     /// running is killed. May be dropped and called again at any time.
     pub async fn exited(&mut self) -> Exit {
@@ -215,13 +232,19 @@ impl Process {
             if let Some(exit) = self.exit {
                 return exit;
             }
-            match self.helper.report().await {
-                Ok(Some(Report::Exited(exit))) => self.exit = Some(exit),
-                Ok(Some(_)) => {}
+            match self.helper.watch().await {
+                Ok(Watched::Report(Report::Exited(exit))) => self.exit = Some(exit),
+                Ok(Watched::Report(_)) => {}
+                // A stopped helper ends nothing, should Portway be killed.
+                Ok(Watched::Stopped) => {
+                    let server = self.server;
+                    tracing::warn!(server, "the helper of a server was stopped; it goes on now");
+                    self.helper.resume();
+                }
                 // The helper was killed, and the server with it: its death
                 // signal is SIGKILL in every step.
-                Ok(None) | Err(_) => {
-                    self.exit = Some(Exit::Signal(Signal::SIGKILL as i32));
+                Ok(Watched::Gone) | Err(_) => {
+                    self.exit = Some(Exit::HelperKilled);
                     self.clean_up_after_helper();
                 }
             }

@@ -128,6 +128,8 @@ async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), Upstre
     let facts = ProcessFacts {
         pid: process.pid(),
         containment: process.containment(),
+        hides: process.hides(),
+        privileges: options.privileges,
         tree: process.tree(),
     };
     let (Some(stdin), Some(stdout), Some(stderr)) = (
@@ -181,6 +183,8 @@ async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamEr
     let command = process::Command::of(launch, project, base_env, options.containment)
         .expect("connect sends only stdio definitions here");
     let command = process::Command {
+        privileges: options.privileges,
+        hidden: options.hidden.clone(),
         instance: options.instance.clone(),
         shim: options.shim.clone(),
         ..command

@@ -85,6 +85,8 @@ async fn connect_as(target: Target, era: EraChoice) -> Result<(Link, Connection)
         era,
         remembered: None,
         containment: Containment::Auto,
+        privileges: portway::config::Privileges::Drop,
+        hidden: Vec::new(),
         project: PathBuf::new(),
         base_env: Arc::default(),
         instance: String::new(),

@@ -145,6 +145,7 @@ fn surroundings(dir: &TempDir) -> Surroundings {
         project: dir.path().to_owned(),
         variables: [("PATH".to_owned(), path.clone())].into(),
         base_env: Arc::new(vec![("PATH".to_owned(), path)]),
+        hidden: Vec::new(),
         instance: uuid::Uuid::new_v4().to_string(),
         shim: shim().to_owned(),
         limits: Limits::default(),

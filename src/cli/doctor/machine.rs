@@ -48,6 +48,11 @@ async fn containment() -> Vec<Finding> {
         ),
         _ => Finding::ok(id, found),
     }];
+    if let Some(gap) = strongest.gap() {
+        findings.push(Finding::note(id, gap));
+        let found = "servers can read Portway's data directory, and the keys in it";
+        findings.push(Finding::note(id, found).with(remedy(Step::Namespace)));
+    }
     for (step, reason) in ladder.refused() {
         let found = format!("{step} does not work here: {reason}");
         findings.push(Finding::note(id, found).with(remedy(*step)));

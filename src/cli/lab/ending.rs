@@ -62,7 +62,7 @@ pub async fn at_eof(mut subject: Subject, report: &mut Report) {
                 Part::End,
                 match exit {
                     Exit::Code(_) => Finding::ok("end.eof", found),
-                    Exit::Signal(_) => {
+                    Exit::Signal(_) | Exit::HelperKilled => {
                         Finding::warn("end.eof", found, "it crashes when its client goes")
                     }
                 },

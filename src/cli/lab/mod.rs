@@ -154,6 +154,7 @@ async fn examine(
     let shim = process::own_binary().map_err(Failure::other)?;
     let base: Vec<(String, String)> = environment.clone().into_iter().collect();
     let command = Command::of(&launch, &project, &base, spec.containment).map(|command| Command {
+        privileges: spec.privileges,
         instance: format!("lab-{}", std::process::id()),
         shim,
         ..command

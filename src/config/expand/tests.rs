@@ -175,3 +175,35 @@ fn g3_what_is_launched_cannot_be_printed_and_its_secrets_are_known() {
         "*** *** *** *** plain-value"
     );
 }
+
+#[test]
+fn t_portways_own_variables_are_never_filled_in() {
+    let own = |name: &str| Some(format!("value of {name}"));
+    for (definition, field) in [
+        (r#"{"command": "${PORTWAY_ADMIN_TOKEN}"}"#, "command"),
+        (
+            r#"{"command": "c", "args": ["--t=${PORTWAY_SECRET:-x}"]}"#,
+            "args[0]",
+        ),
+        (
+            r#"{"command": "c", "env": {"A": "${SUPABASE_JWT_SECRET}"}}"#,
+            "env.A",
+        ),
+        (r#"{"url": "http://h/${SUPABASE_DB_URL}"}"#, "url"),
+        (
+            r#"{"url": "http://h", "headers": {"X": "${PORTWAY_ADMIN_TOKEN}"}}"#,
+            "headers.X",
+        ),
+    ] {
+        let problems = expand(&spec(definition), &own).unwrap_err();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(problems[0].field, field);
+        assert!(
+            problems[0].message.contains("Portway's own"),
+            "{problems:?}"
+        );
+        assert!(!problems[0].message.contains("value of"), "{problems:?}");
+    }
+    let definition = r#"{"command": "c", "env": {"PORTWAY_URL": "${MY_PORTWAY_URL}"}}"#;
+    expand(&spec(definition), &own).unwrap();
+}

@@ -117,29 +117,132 @@ fn g3_secrets_among_arguments_are_covered() {
 fn g3_credentials_are_covered_by_flag_by_name_and_by_shape() {
     let key = "k9Xq2LmZ7pR4tV8wB1nC";
     for (command, args, shown) in [
-        ("npx", vec!["-y", "mcp-remote", "https://h/mcp", "--header", "Authorization: Bearer abc"],
-         vec!["-y", "mcp-remote", "https://h/mcp", "--header", "Authorization: ***"]),
-        ("npx", vec!["mcp-remote", "--header", "Authorization:${AUTH}"],
-         vec!["mcp-remote", "--header", "Authorization:${AUTH}"]),
-        ("npx", vec!["mcp-remote", "--header", "Authorization: Bearer ${AUTH}"],
-         vec!["mcp-remote", "--header", "Authorization: Bearer ${AUTH}"]),
-        ("curl", vec!["-H", "X-Api-Key: 1", "-HX-Pin: 12", "--header=A: b"],
-         vec!["-H", "X-Api-Key: ***", "-HX-Pin: ***", "--header=A: ***"]),
-        ("mysql-mcp", vec!["-u", "root", "-p", "x", "-phunter2", "-P", "3306"],
-         vec!["-u", "root", "-p", "***", "-p***", "-P", "***"]),
-        ("mcp", vec!["-u", "me:pw", "--user=me:pw", "-u", "1000:1000"],
-         vec!["-u", "me:***", "--user=me:***", "-u", "1000:1000"]),
-        ("docker", vec!["run", "-i", "--rm", "-e", "TOKEN=a", "-e", "MODE=b", "-e", "NAME", "--env=PIN=1", "-p", "80:80", "img:1.2"],
-         vec!["run", "-i", "--rm", "-e", "TOKEN=***", "-e", "MODE=***", "-e", "NAME", "--env=PIN=***", "-p", "80:80", "img:1.2"]),
-        ("c", vec!["-token", "1", "--pin", "1234", "-api-key=2", "TOKEN=3", "Bearer abcdef"],
-         vec!["-token", "***", "--pin", "***", "-api-key=***", "TOKEN=***", "Bearer ***"]),
-        ("c", vec!["--config", r#"{"apiKey":"a b","pin":12,"mode":"fast"}"#],
-         vec!["--config", r#"{"apiKey":"*** b","pin":***,"mode":"fast"}"#]),
-        ("sh", vec!["-c", "mkdir -p dir; API_KEY=x run --token y -H 'X-Key: z' --verbose"],
-         vec!["-c", "mkdir -p dir; API_KEY=*** run --token *** -H 'X-Key: ***' --verbose"]),
-        ("c", vec![key, "--x=sk-ant-api03-0123456789ab", "550e8400-e29b-41d4-a716-446655440000"],
-         vec!["***", "--x=***", "***"]),
-        ("c", vec!["${API_KEY:-abc}", "${MODE:-abc}"], vec!["${API_KEY:-***}", "${MODE:-abc}"]),
+        (
+            "npx",
+            vec![
+                "-y",
+                "mcp-remote",
+                "https://h/mcp",
+                "--header",
+                "Authorization: Bearer abc",
+            ],
+            vec![
+                "-y",
+                "mcp-remote",
+                "https://h/mcp",
+                "--header",
+                "Authorization: ***",
+            ],
+        ),
+        (
+            "npx",
+            vec!["mcp-remote", "--header", "Authorization:${AUTH}"],
+            vec!["mcp-remote", "--header", "Authorization:${AUTH}"],
+        ),
+        (
+            "npx",
+            vec!["mcp-remote", "--header", "Authorization: Bearer ${AUTH}"],
+            vec!["mcp-remote", "--header", "Authorization: Bearer ${AUTH}"],
+        ),
+        (
+            "curl",
+            vec!["-H", "X-Api-Key: 1", "-HX-Pin: 12", "--header=A: b"],
+            vec!["-H", "X-Api-Key: ***", "-HX-Pin: ***", "--header=A: ***"],
+        ),
+        (
+            "mysql-mcp",
+            vec!["-u", "root", "-p", "x", "-phunter2", "-P", "3306"],
+            vec!["-u", "root", "-p", "***", "-p***", "-P", "***"],
+        ),
+        (
+            "mcp",
+            vec!["-u", "me:pw", "--user=me:pw", "-u", "1000:1000"],
+            vec!["-u", "me:***", "--user=me:***", "-u", "1000:1000"],
+        ),
+        (
+            "docker",
+            vec![
+                "run",
+                "-i",
+                "--rm",
+                "-e",
+                "TOKEN=a",
+                "-e",
+                "MODE=b",
+                "-e",
+                "NAME",
+                "--env=PIN=1",
+                "-p",
+                "80:80",
+                "img:1.2",
+            ],
+            vec![
+                "run",
+                "-i",
+                "--rm",
+                "-e",
+                "TOKEN=***",
+                "-e",
+                "MODE=***",
+                "-e",
+                "NAME",
+                "--env=PIN=***",
+                "-p",
+                "80:80",
+                "img:1.2",
+            ],
+        ),
+        (
+            "c",
+            vec![
+                "-token",
+                "1",
+                "--pin",
+                "1234",
+                "-api-key=2",
+                "TOKEN=3",
+                "Bearer abcdef",
+            ],
+            vec![
+                "-token",
+                "***",
+                "--pin",
+                "***",
+                "-api-key=***",
+                "TOKEN=***",
+                "Bearer ***",
+            ],
+        ),
+        (
+            "c",
+            vec!["--config", r#"{"apiKey":"a b","pin":12,"mode":"fast"}"#],
+            vec!["--config", r#"{"apiKey":"*** b","pin":***,"mode":"fast"}"#],
+        ),
+        (
+            "sh",
+            vec![
+                "-c",
+                "mkdir -p dir; API_KEY=x run --token y -H 'X-Key: z' --verbose",
+            ],
+            vec![
+                "-c",
+                "mkdir -p dir; API_KEY=*** run --token *** -H 'X-Key: ***' --verbose",
+            ],
+        ),
+        (
+            "c",
+            vec![
+                key,
+                "--x=sk-ant-api03-0123456789ab",
+                "550e8400-e29b-41d4-a716-446655440000",
+            ],
+            vec!["***", "--x=***", "***"],
+        ),
+        (
+            "c",
+            vec!["${API_KEY:-abc}", "${MODE:-abc}"],
+            vec!["${API_KEY:-***}", "${MODE:-abc}"],
+        ),
     ] {
         assert_eq!(args_shown(command, &args), shown, "{args:?}");
     }
@@ -148,12 +251,24 @@ fn g3_credentials_are_covered_by_flag_by_name_and_by_shape() {
 #[test]
 fn g3_secrets_in_paths_and_queries_are_covered() {
     for (url, shown) in [
-        ("https://h/api/mcp/s/NzY5ZDk4MWYtMzA0Yy00/mcp", "https://h/api/mcp/s/***/mcp"),
-        ("https://h/services/T0/B0/k9Xq2LmZ7pR4tV8wB1nC", "https://h/services/T0/B0/***"),
+        (
+            "https://h/api/mcp/s/NzY5ZDk4MWYtMzA0Yy00/mcp",
+            "https://h/api/mcp/s/***/mcp",
+        ),
+        (
+            "https://h/services/T0/B0/k9Xq2LmZ7pR4tV8wB1nC",
+            "https://h/services/T0/B0/***",
+        ),
         ("https://h/token/1234/mcp", "https://h/token/***/mcp"),
         ("https://h/token/refresh", "https://h/token/refresh"),
-        ("https://h/v1/mcp/2025-06-18/tools", "https://h/v1/mcp/2025-06-18/tools"),
-        ("https://h/?x=k9Xq2LmZ7pR4tV8wB1nC&page=2", "https://h/?x=***&page=2"),
+        (
+            "https://h/v1/mcp/2025-06-18/tools",
+            "https://h/v1/mcp/2025-06-18/tools",
+        ),
+        (
+            "https://h/?x=k9Xq2LmZ7pR4tV8wB1nC&page=2",
+            "https://h/?x=***&page=2",
+        ),
         ("https://h/#access_token=abc", "https://h/#access_token=***"),
         ("http://h/${SEGMENT}/mcp", "http://h/${SEGMENT}/mcp"),
     ] {
@@ -211,7 +326,9 @@ fn g3_ordinary_arguments_are_shown() {
 fn token() -> impl Strategy<Value = String> {
     let bytes = prop::collection::vec(any::<u8>(), 24..48);
     prop_oneof![
-        bytes.clone().prop_map(|bytes| URL_SAFE_NO_PAD.encode(bytes)),
+        bytes
+            .clone()
+            .prop_map(|bytes| URL_SAFE_NO_PAD.encode(bytes)),
         bytes.clone().prop_map(|bytes| STANDARD.encode(bytes)),
         bytes.prop_map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
     ]

@@ -111,6 +111,8 @@ fn the_schema_and_the_reader_agree() {
         (false, json!({"command": "c", "timeout": 86_400_001_u64})),
         (false, json!({"command": "c", "enabled": "yes"})),
         (false, json!({"command": "c", "era": "new"})),
+        (true, json!({"command": "c", "privileges": "keep"})),
+        (false, json!({"command": "c", "privileges": "root"})),
         (false, json!({"command": "c", "containment": "docker"})),
         (false, json!({"command": "c", "isolation": "none"})),
     ] {

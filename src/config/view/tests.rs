@@ -17,7 +17,7 @@ fn g1_the_view_says_every_field() {
         json!({
             "type": "stdio", "transport": "stdio", "command": "npx", "args": ["x"],
             "env": {"A": "***", "B": "${C}"}, "enabled": true, "timeout": 30000,
-            "era": "auto", "containment": "auto", "isolation": "shared",
+            "era": "auto", "containment": "auto", "privileges": "drop", "isolation": "shared",
         })
     );
     let definition = r#"{"type": "sse", "url": "http://h", "headers": {"A": "b"}, "timeout": 5,
@@ -38,6 +38,7 @@ fn b1_what_is_written_carries_both_words_and_is_read_back() {
         r#"{"command": "c", "args": ["${A}"], "env": {"A": "b"}, "cwd": "/x", "enabled": false}"#,
         r#"{"url": "http://u:p@h", "headers": {"A": "Bearer x"}, "timeout": 1, "era": "modern"}"#,
         r#"{"type": "sse", "url": "${U}", "isolation": "principal", "containment": "cgroup"}"#,
+        r#"{"command": "c", "privileges": "keep"}"#,
     ] {
         let spec = spec(definition);
         let written = plain(&spec);

@@ -62,6 +62,7 @@ pub fn server(config: &Value, problem: &Value) -> Value {
             ("shadows", &names),
             ("problems", &problems),
             ("warnings", &warnings),
+            ("containmentGaps", &names),
         ],
     )
 }
@@ -89,6 +90,7 @@ pub fn config() -> Value {
             ("env", &texts),
             ("cwd", &text()),
             ("containment", &text()),
+            ("privileges", &json!({"enum": ["drop", "keep"]})),
             ("url", &text()),
             ("headers", &texts),
         ],

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Containment, EraChoice, Redactor, RemoteKind};
+use crate::config::{Containment, EraChoice, Privileges, Redactor, RemoteKind};
 use crate::upstream::{
     Call, Connection, Inbound, Limits, Link, Options, UpstreamError, no_capabilities,
 };
@@ -37,6 +37,8 @@ fn options() -> (Options, Lines) {
         era: EraChoice::Auto,
         remembered: None,
         containment: Containment::Auto,
+        privileges: Privileges::Drop,
+        hidden: Vec::new(),
         project: PathBuf::new(),
         base_env: Arc::default(),
         instance: String::new(),

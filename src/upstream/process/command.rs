@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{MARKER, SpawnError, program};
-use crate::config::{Containment, Launch, LaunchTarget, child_env};
+use crate::config::{Containment, Launch, LaunchTarget, Privileges, child_env};
 use crate::upstream::containment::Step;
 use crate::upstream::shim::message::Request;
 
@@ -19,6 +19,10 @@ pub struct Command {
     pub env: Vec<(String, String)>,
     pub cwd: PathBuf,
     pub containment: Containment,
+    pub privileges: Privileges,
+    /// Directories that the server finds empty, where it has a mount
+    /// namespace: those with Portway's own keys. Absolute, without links.
+    pub hidden: Vec<PathBuf>,
     /// Names this Portway (its data directory) for [`sweep`](super::sweep):
     /// 1 to 64 letters, digits, `-` or `_`.
     pub instance: String,
@@ -61,6 +65,8 @@ impl Command {
                 .as_ref()
                 .map_or_else(|| project.to_owned(), |dir| project.join(dir)),
             containment,
+            privileges: Privileges::default(),
+            hidden: Vec::new(),
             instance: String::new(),
             shim: PathBuf::new(),
         })
@@ -116,8 +122,11 @@ impl Command {
         }
         let absolute =
             |path: &Path| std::path::absolute(path).map_err(SpawnError::io("finding the cwd"));
+        let hidden = self.hidden.iter().map(|path| file("hidden", path));
         Ok(Request {
             step,
+            keep_privileges: self.privileges == Privileges::Keep,
+            hidden: hidden.collect::<Result<_, _>>()?,
             marker: text("instance", marker.as_bytes())?,
             cwd: file("cwd", &absolute(&self.cwd)?)?,
             path: file("command", &absolute(path)?)?,

@@ -29,6 +29,17 @@ pub enum SpawnError {
         reason: String,
         works: Vec<Step>,
     },
+    #[error(
+        "{field} names {}, which lies in {}, a directory of Portway's own that servers cannot \
+         see; move it elsewhere, or give Portway another directory (--data-dir)",
+        path.display(),
+        directory.display()
+    )]
+    Hidden {
+        field: String,
+        path: PathBuf,
+        directory: PathBuf,
+    },
     #[error("{doing}: {source}")]
     Io {
         doing: &'static str,
@@ -74,6 +85,7 @@ impl SpawnError {
             Stage::Request => io("telling the helper what to run"),
             Stage::Stdio => io("handing over stdin, stdout and stderr"),
             Stage::Fork => io("forking"),
+            Stage::Privileges => io("dropping privileges"),
             Stage::Unshare | Stage::IdMap | Stage::Proc | Stage::Cgroup | Stage::Subreaper => {
                 SpawnError::Refused {
                     step,

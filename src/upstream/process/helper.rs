@@ -7,10 +7,14 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{ControlMessage, MsgFlags, UnixAddr, sendmsg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::time::timeout;
 
 use super::{MARKER, SpawnError};
@@ -29,6 +33,16 @@ pub(crate) struct Helper {
     child: Child,
     inbox: [u8; REPORT_SIZE],
     filled: usize,
+    /// Wakes when a child of ours has ended or stopped.
+    children: Option<Signals>,
+}
+
+/// What became of a helper.
+pub(crate) enum Watched {
+    Report(Report),
+    /// By SIGSTOP: it does nothing until it is told to go on.
+    Stopped,
+    Gone,
 }
 
 impl Helper {
@@ -52,6 +66,7 @@ impl Helper {
             child,
             inbox: [0; REPORT_SIZE],
             filled: 0,
+            children: signal(SignalKind::child()).ok(),
         };
         match timeout(START_LIMIT, helper.introduce(request, stdio)).await {
             Ok(Ok(report)) => Ok((helper, report)),
@@ -92,17 +107,54 @@ impl Helper {
     /// The next report; `None` when the helper is gone. Nothing is lost when
     /// the future is dropped.
     pub(crate) async fn report(&mut self) -> io::Result<Option<Report>> {
-        while self.filled < REPORT_SIZE {
-            match self.control.read(&mut self.inbox[self.filled..]).await {
-                Ok(0) => return Ok(None),
-                Ok(count) => self.filled += count,
-                // It died with an order of ours unread.
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
-                Err(error) => return Err(error),
+        next_report(&mut self.control, &mut self.inbox, &mut self.filled).await
+    }
+
+    /// The next thing that happens to it. Nothing is lost when the future is
+    /// dropped.
+    pub(crate) async fn watch(&mut self) -> io::Result<Watched> {
+        loop {
+            if self.was_stopped() {
+                return Ok(Watched::Stopped);
+            }
+            let Helper {
+                control,
+                inbox,
+                filled,
+                children,
+                ..
+            } = self;
+            let woken = async {
+                match children {
+                    Some(children) => drop(children.recv().await),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                report = next_report(control, inbox, filled) => return Ok(match report? {
+                    Some(report) => Watched::Report(report),
+                    None => Watched::Gone,
+                }),
+                () = woken => {}
             }
         }
-        self.filled = 0;
-        Ok(Report::decode(&self.inbox))
+    }
+
+    /// Since it was last asked.
+    fn was_stopped(&self) -> bool {
+        let Some(pid) = self.child.id() else {
+            return false;
+        };
+        let pid = Pid::from_raw(pid.cast_signed());
+        let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
+        matches!(waitid(Id::Pid(pid), flags), Ok(WaitStatus::Stopped(..)))
+    }
+
+    pub(crate) fn resume(&self) {
+        if let Some(pid) = self.child.id() {
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGCONT);
+        }
     }
 
     /// One byte into a socket that is read at once. A failure means that the
@@ -122,6 +174,24 @@ impl Helper {
         // An error would mean that someone else has reaped it.
         let _ = self.child.wait().await;
     }
+}
+
+async fn next_report(
+    control: &mut UnixStream,
+    inbox: &mut [u8; REPORT_SIZE],
+    filled: &mut usize,
+) -> io::Result<Option<Report>> {
+    while *filled < REPORT_SIZE {
+        match control.read(&mut inbox[*filled..]).await {
+            Ok(0) => return Ok(None),
+            Ok(count) => *filled += count,
+            // It died with an order of ours unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    *filled = 0;
+    Ok(Report::decode(inbox))
 }
 
 /// The exec of our own binary, away from the runtime's threads: `vfork` holds

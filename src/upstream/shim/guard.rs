@@ -54,10 +54,10 @@ impl Guard<'_> {
         self.server = Some(server);
         self.await_exec(status)?;
         if !request.is_probe() {
-            let init = self.hold.init();
             self.tell(Report::Started {
                 server: server.as_raw(),
-                init,
+                init: self.hold.init(),
+                hides: self.hold.hides(),
             });
         }
         Ok(())

@@ -41,7 +41,7 @@ impl Hold {
         let no_subreaper = Failure::at(Stage::Subreaper);
         Ok(match request.step {
             #[cfg(target_os = "linux")]
-            Step::Namespace => Hold::Namespace(Init::start(control, stdio)?),
+            Step::Namespace => Hold::Namespace(Init::start(control, stdio, &request.hidden)?),
             #[cfg(not(target_os = "linux"))]
             Step::Namespace => return Err(no_subreaper(nix::errno::Errno::ENOSYS)),
             Step::Cgroup => {
@@ -84,6 +84,16 @@ impl Hold {
             #[cfg(target_os = "linux")]
             Hold::Namespace(init) => init.pid().map_or(0, Pid::as_raw),
             _ => 0,
+        }
+    }
+
+    /// Whether the directories to hide are hidden. Only a mount namespace of
+    /// the tree's own can do that.
+    pub(super) fn hides(&self) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Hold::Namespace(init) => init.hides(),
+            _ => false,
         }
     }
 

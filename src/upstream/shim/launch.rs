@@ -104,6 +104,11 @@ fn become_server(
             .and_then(|()| dup2_stderr(stderr))
             .map_err(Failure::at(Stage::Stdio))?;
     }
+    // Before the working directory: one that only a capability opens is none
+    // that the server could use.
+    if !request.keep_privileges {
+        drop_privileges()?;
+    }
     chdir(request.cwd.as_c_str()).map_err(Failure::at(Stage::Chdir))?;
     let none = SigSet::empty();
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&none), None).map_err(Failure::at(Stage::Fork))?;
@@ -112,6 +117,20 @@ fn become_server(
         stage: Stage::Exec,
         errno,
     })
+}
+
+#[cfg(target_os = "linux")]
+fn drop_privileges() -> Result<(), Failure> {
+    super::privileges::drop().map_err(|error| Failure {
+        stage: Stage::Privileges,
+        errno: Errno::from_raw(error.raw_os_error()),
+    })
+}
+
+/// Elsewhere there is nothing like it.
+#[cfg(not(target_os = "linux"))]
+fn drop_privileges() -> Result<(), Failure> {
+    Ok(())
 }
 
 /// An ignored signal stays ignored through exec. No server expects that, and

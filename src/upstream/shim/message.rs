@@ -20,12 +20,16 @@ pub const KILL: u8 = b'K';
 /// More than the kernel lets `execve` take, so nothing valid is refused.
 pub const REQUEST_LIMIT: usize = 16 << 20;
 
-pub const REPORT_SIZE: usize = 9;
+pub const REPORT_SIZE: usize = 10;
 
 /// What to run, and how to hold it. Without a path it is a probe: set the
 /// containment up, say how it went, take it down.
 pub struct Request {
     pub step: Step,
+    /// Leave the server the privileges that Portway has.
+    pub keep_privileges: bool,
+    /// Directories that the server shall find empty.
+    pub hidden: Vec<CString>,
     /// The value of the environment marker, unique to this process tree.
     pub marker: CString,
     pub cwd: CString,
@@ -38,6 +42,8 @@ impl Request {
     pub fn probe(step: Step, marker: CString) -> Request {
         Request {
             step,
+            keep_privileges: false,
+            hidden: Vec::new(),
             marker,
             cwd: CString::default(),
             path: CString::default(),
@@ -48,17 +54,20 @@ impl Request {
 
     /// A length and the body it counts.
     pub fn encode(&self) -> ([u8; 4], Vec<u8>) {
-        let mut body = vec![self.step as u8];
+        let mut body = vec![self.step as u8, u8::from(self.keep_privileges)];
+        body.extend((self.hidden.len() as u32).to_le_bytes());
         body.extend((self.args.len() as u32).to_le_bytes());
         let lone = [&self.marker, &self.cwd, &self.path];
-        for text in lone.into_iter().chain(&self.args).chain(&self.env) {
+        let listed = self.hidden.iter().chain(&self.args).chain(&self.env);
+        for text in lone.into_iter().chain(listed) {
             body.extend(text.as_bytes_with_nul());
         }
         ((body.len() as u32).to_le_bytes(), body)
     }
 
     pub fn decode(body: &[u8]) -> Option<Request> {
-        let (&step, rest) = body.split_first()?;
+        let (&[step, keep], rest) = body.split_first_chunk::<2>()?;
+        let (hidden, rest) = rest.split_first_chunk::<4>()?;
         let (argc, mut rest) = rest.split_first_chunk::<4>()?;
         let mut texts = Vec::new();
         while !rest.is_empty() {
@@ -69,9 +78,14 @@ impl Request {
         let mut texts = texts.into_iter();
         Some(Request {
             step: Step::ALL.into_iter().find(|known| *known as u8 == step)?,
+            keep_privileges: keep != 0,
             marker: texts.next()?,
             cwd: texts.next()?,
             path: texts.next()?,
+            hidden: texts
+                .by_ref()
+                .take(u32::from_le_bytes(*hidden) as usize)
+                .collect(),
             args: texts
                 .by_ref()
                 .take(u32::from_le_bytes(*argc) as usize)
@@ -97,12 +111,13 @@ pub enum Stage {
     Subreaper,
     Fork,
     Stdio,
+    Privileges,
     Chdir,
     Exec,
 }
 
 impl Stage {
-    const ALL: [Stage; 10] = [
+    const ALL: [Stage; 11] = [
         Stage::Request,
         Stage::Unshare,
         Stage::IdMap,
@@ -111,6 +126,7 @@ impl Stage {
         Stage::Subreaper,
         Stage::Fork,
         Stage::Stdio,
+        Stage::Privileges,
         Stage::Chdir,
         Stage::Exec,
     ];
@@ -127,6 +143,7 @@ impl fmt::Display for Stage {
             Stage::Subreaper => "becoming a subreaper",
             Stage::Fork => "forking",
             Stage::Stdio => "handing over stdin, stdout and stderr",
+            Stage::Privileges => "dropping privileges",
             Stage::Chdir => "changing to the working directory",
             Stage::Exec => "running the program",
         })
@@ -159,12 +176,17 @@ impl Failure {
 pub enum Exit {
     Code(i32),
     Signal(i32),
+    /// Its helper was killed, and the kernel killed the server after it.
+    HelperKilled,
 }
 
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Exit::Code(code) => write!(f, "exit code {code}"),
+            Exit::HelperKilled => f.write_str(
+                "signal 9 (SIGKILL), because the helper process that holds it was killed",
+            ),
             Exit::Signal(number) => match Signal::try_from(*number) {
                 Ok(signal) => write!(f, "signal {number} ({signal})"),
                 Err(_) => write!(f, "signal {number}"),
@@ -179,6 +201,8 @@ pub enum Report {
     Started {
         server: i32,
         init: i32,
+        /// Whether the directories to hide are hidden.
+        hides: bool,
     },
     Failed(Failure),
     Exited(Exit),
@@ -186,15 +210,21 @@ pub enum Report {
 
 impl Report {
     pub fn encode(self) -> [u8; REPORT_SIZE] {
-        let (kind, first, second) = match self {
-            Report::Started { server, init } => (1, server, init),
-            Report::Failed(Failure { stage, errno }) => (2, stage as i32, errno as i32),
-            Report::Exited(Exit::Code(code)) => (3, code, 0),
-            Report::Exited(Exit::Signal(signal)) => (4, signal, 0),
+        let (kind, first, second, flag) = match self {
+            Report::Started {
+                server,
+                init,
+                hides,
+            } => (1, server, init, hides),
+            Report::Failed(Failure { stage, errno }) => (2, stage as i32, errno as i32, false),
+            Report::Exited(Exit::Code(code)) => (3, code, 0, false),
+            Report::Exited(Exit::Signal(signal)) => (4, signal, 0, false),
+            Report::Exited(Exit::HelperKilled) => (5, 0, 0, false),
         };
         let mut bytes = [kind; REPORT_SIZE];
         bytes[1..5].copy_from_slice(&first.to_le_bytes());
-        bytes[5..].copy_from_slice(&second.to_le_bytes());
+        bytes[5..9].copy_from_slice(&second.to_le_bytes());
+        bytes[9] = u8::from(flag);
         bytes
     }
 
@@ -202,11 +232,13 @@ impl Report {
         let (kind, rest) = bytes.split_first()?;
         let (first, rest) = rest.split_first_chunk::<4>()?;
         let first = i32::from_le_bytes(*first);
-        let second = i32::from_le_bytes(*rest.first_chunk::<4>()?);
+        let (second, rest) = rest.split_first_chunk::<4>()?;
+        let second = i32::from_le_bytes(*second);
         Some(match kind {
             1 => Report::Started {
                 server: first,
                 init: second,
+                hides: rest.first() != Some(&0),
             },
             2 => Report::Failed(Failure {
                 stage: Stage::ALL
@@ -216,6 +248,7 @@ impl Report {
             }),
             3 => Report::Exited(Exit::Code(first)),
             4 => Report::Exited(Exit::Signal(first)),
+            5 => Report::Exited(Exit::HelperKilled),
             _ => return None,
         })
     }
@@ -230,6 +263,8 @@ mod tests {
         let text = |text: &str| CString::new(text).unwrap();
         let request = Request {
             step: Step::Cgroup,
+            keep_privileges: true,
+            hidden: vec![text("/data"), text("/state")],
             marker: text("mark.1"),
             cwd: text("/tmp"),
             path: text("/bin/echo"),
@@ -240,6 +275,8 @@ mod tests {
         assert_eq!(u32::from_le_bytes(length) as usize, body.len());
         let back = Request::decode(&body).unwrap();
         assert_eq!(back.step, request.step);
+        assert!(back.keep_privileges);
+        assert_eq!(back.hidden, request.hidden);
         assert_eq!(back.marker, request.marker);
         assert_eq!(back.cwd, request.cwd);
         assert_eq!(back.path, request.path);
@@ -262,7 +299,14 @@ mod tests {
             Report::Started {
                 server: 4711,
                 init: 1,
+                hides: true,
             },
+            Report::Started {
+                server: 4711,
+                init: 0,
+                hides: false,
+            },
+            Report::Exited(Exit::HelperKilled),
             Report::Exited(Exit::Code(-1)),
             Report::Exited(Exit::Signal(9)),
         ];

@@ -18,6 +18,8 @@ pub mod message;
 #[cfg(target_os = "linux")]
 mod namespace;
 mod platform;
+#[cfg(target_os = "linux")]
+mod privileges;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -54,7 +56,11 @@ fn run() -> i32 {
             guard.watch();
             return 0;
         }
-        Ok(None) => Report::Started { server: 0, init: 0 },
+        Ok(None) => Report::Started {
+            server: 0,
+            init: 0,
+            hides: false,
+        },
         Err(failure) => Report::Failed(failure),
     };
     // Nobody left to tell is no reason for anything.

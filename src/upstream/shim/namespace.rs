@@ -7,6 +7,7 @@
 //! one seen from outside, and its parent reads as 0, not as 1, which servers
 //! take for "my parent has died".
 
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -29,6 +30,7 @@ use super::message::{Failure, REPORT_SIZE, Report, Stage};
 pub(super) struct Init {
     /// Set until it is reaped.
     pid: Option<Pid>,
+    hides: bool,
     /// Hangs up at our death; never written to.
     _alive: PipeWriter,
 }
@@ -36,7 +38,11 @@ pub(super) struct Init {
 impl Init {
     /// Moves the helper's future children into new namespaces and puts an
     /// init there.
-    pub(super) fn start(control: &UnixStream, stdio: &[OwnedFd]) -> Result<Init, Failure> {
+    pub(super) fn start(
+        control: &UnixStream,
+        stdio: &[OwnedFd],
+        hidden: &[CString],
+    ) -> Result<Init, Failure> {
         enter_namespaces()?;
         let fork = Failure::io(Stage::Fork);
         let (ready, ready_theirs) = io::pipe().map_err(&fork)?;
@@ -46,10 +52,14 @@ impl Init {
                 drop(ready_theirs);
                 let mut init = Init {
                     pid: Some(child),
+                    hides: false,
                     _alive: alive,
                 };
                 match await_ready(ready) {
-                    Ok(()) => Ok(init),
+                    Ok(hides) => {
+                        init.hides = hides;
+                        Ok(init)
+                    }
                     Err(failure) => {
                         let _ = kill(child, Signal::SIGKILL);
                         let _ = waitpid(child, None);
@@ -63,7 +73,7 @@ impl Init {
                 for server_end in stdio {
                     let _ = nix::unistd::close(server_end.as_raw_fd());
                 }
-                let Err(failure) = be_init(control, &alive_theirs, &ready_theirs);
+                let Err(failure) = be_init(control, &alive_theirs, &ready_theirs, hidden);
                 let _ = (&mut &ready_theirs).write_all(&Report::Failed(failure).encode());
                 std::process::exit(1)
             }
@@ -72,6 +82,10 @@ impl Init {
 
     pub(super) fn pid(&self) -> Option<Pid> {
         self.pid
+    }
+
+    pub(super) fn hides(&self) -> bool {
+        self.hides
     }
 
     pub(super) fn reaped(&mut self, pid: Pid) {
@@ -99,13 +113,14 @@ fn enter_namespaces() -> Result<(), Failure> {
     map("gid_map", format!("{group} {group} 1"))
 }
 
-fn await_ready(mut ready: PipeReader) -> Result<(), Failure> {
+/// Whether everything that was to be hidden is.
+fn await_ready(mut ready: PipeReader) -> Result<bool, Failure> {
     let mut bytes = [0; REPORT_SIZE];
     match ready
         .read_exact(&mut bytes)
         .map(|()| Report::decode(&bytes))
     {
-        Ok(Some(Report::Started { .. })) => Ok(()),
+        Ok(Some(Report::Started { hides, .. })) => Ok(hides),
         Ok(Some(Report::Failed(failure))) => Err(failure),
         _ => Err(Failure {
             stage: Stage::Proc,
@@ -119,6 +134,7 @@ fn be_init(
     control: &UnixStream,
     alive: &PipeReader,
     ready: &PipeWriter,
+    hidden: &[CString],
 ) -> Result<std::convert::Infallible, Failure> {
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(Failure::at(Stage::Fork))?;
     let mut outside = [
@@ -131,6 +147,7 @@ fn be_init(
         std::process::exit(0);
     }
     mount_proc().map_err(Failure::at(Stage::Proc))?;
+    let hides = hidden.iter().all(|directory| hide(directory).is_ok());
     let _ = prctl::set_name(c"portway-init");
     // Not to be traced or robbed of its descriptors by what it holds.
     let _ = prctl::set_dumpable(false);
@@ -139,7 +156,11 @@ fn be_init(
     mask.add(Signal::SIGTERM);
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     let signals = SignalFd::with_flags(&mask, flags).map_err(Failure::at(Stage::Fork))?;
-    let started = Report::Started { server: 0, init: 0 };
+    let started = Report::Started {
+        server: 0,
+        init: 0,
+        hides,
+    };
     (&mut &*ready)
         .write_all(&started.encode())
         .map_err(Failure::io(Stage::Fork))?;
@@ -171,6 +192,17 @@ fn mount_proc() -> nix::Result<()> {
     mount(none, "/", none, MsFlags::MS_SLAVE | MsFlags::MS_REC, none)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), flags, none)
+}
+
+/// An empty directory in the place of this one. Without capabilities nobody
+/// inside the namespace can take it away again.
+fn hide(directory: &CStr) -> nix::Result<()> {
+    let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    let options = Some("size=4k,mode=0555");
+    match mount(Some("portway"), directory, Some("tmpfs"), flags, options) {
+        Err(Errno::ENOENT) => Ok(()),
+        done => done,
+    }
 }
 
 fn reap() {

@@ -129,6 +129,8 @@ async fn a3_a_stop_answers_what_the_server_has_asked() {
         era: config::EraChoice::Legacy,
         remembered: None,
         containment: config::Containment::Auto,
+        privileges: config::Privileges::Drop,
+        hidden: Vec::new(),
         project: std::env::temp_dir(),
         base_env: Arc::default(),
         instance: Tree::new().name.clone(),
@@ -199,9 +201,24 @@ async fn a3_a_killed_helper_leaves_nothing() {
         };
         kill(Pid::from_raw(helper), Signal::SIGKILL).unwrap();
         let exit = tokio::time::timeout(LIMIT, process.exited()).await;
-        assert_eq!(exit, Ok(Exit::Signal(9)), "{step}");
+        assert_eq!(exit, Ok(Exit::HelperKilled), "{step}");
         process.end(SHORT).await;
         tree.assert_gone(&format!("{step} after its helper was killed"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_a_stopped_helper_is_noticed_and_goes_on() {
+    for &step in ladder_here().await.works() {
+        let tree = Tree::new();
+        let process = tree.grow(step, "tree", &["--deaf"]).await;
+        let [helper] = helpers(&tree.name)[..] else {
+            panic!("{step}: not one helper");
+        };
+        kill(Pid::from_raw(helper), Signal::SIGSTOP).unwrap();
+        // It ends the server as ever, which it could not while it is stopped.
+        assert_eq!(process.end(SHORT).await, Exit::Signal(9), "{step}");
+        tree.assert_gone(&format!("{step} after its helper was stopped"));
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use portway::config::Containment;
+use portway::config::{Containment, Privileges};
 use portway::upstream::containment::{Ladder, Step, ladder};
 use portway::upstream::process::{Command, Grace, Process, spawn};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -92,6 +92,8 @@ impl Tree {
             env: self.env(),
             cwd: self.dir.path().into(),
             containment: wish(step),
+            privileges: Privileges::Drop,
+            hidden: Vec::new(),
             instance: self.name.clone(),
             shim: shim().into(),
         }

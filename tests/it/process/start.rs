@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 
-use portway::config::Containment;
+use portway::config::{Containment, Privileges};
 use portway::upstream::containment::Step;
 use portway::upstream::process::{Command, Grace, SpawnError, spawn};
 
@@ -291,4 +291,63 @@ async fn output(command: &Command) -> String {
     let text = all_output(&mut process).await;
     process.end(Grace::default()).await;
     text
+}
+
+/// The value of a line of `/proc/self/status`, as the server sees its own.
+fn status<'t>(text: &'t str, name: &str) -> &'t str {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no {name} in {text}")).trim()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn t_a_server_has_no_privileges_unless_its_definition_says_so() {
+    let ours = fs::read_to_string("/proc/self/status").unwrap();
+    for &step in ladder_here().await.works() {
+        let tree = Tree::new();
+        let mut command = tree.command(step, "cat", &["/proc/self/status"]);
+        let text = output(&command).await;
+        assert_eq!(status(&text, "NoNewPrivs:"), "1", "{step}");
+        for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+            assert_eq!(status(&text, set), "0".repeat(16), "{step} {set}");
+        }
+        // Shortening the list of what can ever be had is a privilege itself.
+        if step == Step::Namespace || nix::unistd::geteuid().is_root() {
+            assert_eq!(status(&text, "CapBnd:"), "0".repeat(16), "{step}");
+        }
+        command.privileges = Privileges::Keep;
+        let text = output(&command).await;
+        let untouched = ["NoNewPrivs:", "CapEff:", "CapBnd:"];
+        if nix::unistd::geteuid().is_root() {
+            for name in untouched {
+                assert_eq!(status(&text, name), status(&ours, name), "{step} {name}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn t_a_server_cannot_see_what_is_hidden_from_it() {
+    for &step in ladder_here().await.works() {
+        let tree = Tree::new();
+        let directory = tree.dir.path().canonicalize().unwrap();
+        let keys = directory.join("keys");
+        fs::create_dir(&keys).unwrap();
+        let token = "pwa_of-the-admin\n";
+        fs::write(keys.join("admin_token"), token).unwrap();
+        let script = "umount -l keys; cat keys/admin_token; ls -A keys; cat plain; \
+                      touch keys/mine; unshare -rm sh -c 'umount keys; cat keys/admin_token'";
+        fs::write(directory.join("plain"), "to be seen\n").unwrap();
+        let mut command = tree.command(step, "sh", &["-c", script]);
+        command.hidden = vec![keys.clone(), directory.join("not-there")];
+        let mut process = spawn(&command).await.unwrap();
+        let hides = process.hides();
+        assert_eq!(hides, step == Step::Namespace, "{step}");
+        let text = all_output(&mut process).await;
+        process.end(SHORT).await;
+        assert!(text.contains("to be seen"), "{step}: {text}");
+        assert_eq!(text.contains(token), !hides, "{step}: {text}");
+        assert_eq!(text.contains("\nadmin_token\n"), !hides, "{step}: {text}");
+        assert_eq!(keys.join("mine").exists(), !hides, "{step}");
+        assert_eq!(fs::read_to_string(keys.join("admin_token")).unwrap(), token);
+    }
 }

@@ -96,6 +96,7 @@ export type Definition = {
   timeout?: number | null;
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  privileges?: "drop" | "keep" | null;
   isolation?: "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name?: string | null;
@@ -114,6 +115,7 @@ export type Definition = {
   timeout?: number | null;
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  privileges?: "drop" | "keep" | null;
   isolation?: "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name?: string | null;
@@ -132,6 +134,7 @@ export type Definition = {
   timeout?: number | null;
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  privileges?: "drop" | "keep" | null;
   isolation?: "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name?: string | null;
@@ -152,6 +155,7 @@ export type DefinitionChange = {
   timeout?: number | null;
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  privileges?: "drop" | "keep" | null;
   isolation?: "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name?: string | null;
@@ -326,6 +330,7 @@ export type NewServer = {
   timeout?: number | null;
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  privileges?: "drop" | "keep" | null;
   isolation?: "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name: string;
@@ -344,6 +349,7 @@ export type NewServer = {
   timeout?: number | null;
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  privileges?: "drop" | "keep" | null;
   isolation?: "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name: string;
@@ -362,6 +368,7 @@ export type NewServer = {
   timeout?: number | null;
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
+  privileges?: "drop" | "keep" | null;
   isolation?: "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name: string;
@@ -501,6 +508,7 @@ export type Server = {
   shadows?: (string)[];
   problems?: (Problem)[];
   warnings?: (string)[];
+  containmentGaps?: (string)[];
 };
 
 export type ServerConfig = {
@@ -515,6 +523,7 @@ export type ServerConfig = {
   env?: { [name: string]: string };
   cwd?: string;
   containment?: string;
+  privileges?: "drop" | "keep";
   url?: string;
   headers?: { [name: string]: string };
 };

@@ -20,6 +20,7 @@ export interface ServerConfig {
   timeout?: number;
   era?: string;
   containment?: string;
+  privileges?: string;
   isolation?: string;
 }
 

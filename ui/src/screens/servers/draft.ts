@@ -24,6 +24,7 @@ export interface Draft {
   enabled: boolean;
   startNow: boolean;
   containment: string | undefined;
+  privileges: string | undefined;
 }
 
 let lastPair = 0;
@@ -51,6 +52,7 @@ export function draftOf(name: string, config: ServerConfig): Draft {
     enabled: config.enabled ?? true,
     startNow: true,
     containment: config.containment,
+    privileges: config.privileges,
   };
 }
 
@@ -75,6 +77,7 @@ export function definition(draft: Draft): ServerConfig {
     env: record(draft.env),
     ...(draft.cwd.trim() ? { cwd: draft.cwd.trim() } : {}),
     ...(draft.containment ? { containment: draft.containment } : {}),
+    ...(draft.privileges ? { privileges: draft.privileges } : {}),
   };
 }
 
