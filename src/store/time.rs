@@ -6,8 +6,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-const MILLIS_PER_DAY: u64 = 24 * 60 * 60 * 1000;
-
 /// Milliseconds since 1970. Wall clock: for records, never for time limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
@@ -28,22 +26,19 @@ impl Timestamp {
 
     /// `20261115T101112Z`, for the name of a file.
     pub(super) fn compact(self) -> String {
-        let text = self.to_string();
-        let digits: String = text[..19].chars().filter(|c| !"-:".contains(*c)).collect();
-        digits + "Z"
+        self.calendar().strftime("%Y%m%dT%H%M%SZ").to_string()
+    }
+
+    /// The end of the calendar, the year 9999, stands for all that is later.
+    fn calendar(self) -> jiff::Timestamp {
+        let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
+        jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX)
     }
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.0 / MILLIS_PER_DAY);
-        let millis = self.0 % MILLIS_PER_DAY;
-        let (hour, minute) = (millis / 3_600_000, millis / 60_000 % 60);
-        let (second, milli) = (millis / 1000 % 60, millis % 1000);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"
-        )
+        write!(f, "{:.3}", self.calendar())
     }
 }
 
@@ -54,34 +49,39 @@ pub struct NotATimestamp;
 impl FromStr for Timestamp {
     type Err = NotATimestamp;
 
-    /// Reads what `Display` writes, with or without the fraction.
+    /// RFC 3339 in UTC, with or without a fraction of up to nanoseconds.
     fn from_str(text: &str) -> Result<Timestamp, NotATimestamp> {
-        let text = text.strip_suffix('Z').ok_or(NotATimestamp)?;
-        let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
-        let numbers: Vec<u64> = seconds
-            .split(['-', 'T', ':'])
-            .map(|part| part.parse().map_err(|_| NotATimestamp))
-            .collect::<Result<_, _>>()?;
-        let [year, month, day, hour, minute, second] = numbers[..] else {
-            return Err(NotATimestamp);
-        };
-        let sane = (1970..10_000).contains(&year)
-            && (1..=12).contains(&month)
-            && (1..=31).contains(&day)
-            && hour < 24
-            && minute < 60
-            && second < 61
-            && !fraction.is_empty()
-            && fraction.bytes().all(|b| b.is_ascii_digit());
-        if !sane {
+        if !well_written(text) {
             return Err(NotATimestamp);
         }
-        let millis: String = fraction.chars().chain("000".chars()).take(3).collect();
-        let millis: u64 = millis.parse().map_err(|_| NotATimestamp)?;
-        let days = days_from_civil(year, month, day);
-        let seconds = (hour * 60 + minute) * 60 + second;
-        Ok(Timestamp(days * MILLIS_PER_DAY + seconds * 1000 + millis))
+        let moment: jiff::Timestamp = text.parse().map_err(|_| NotATimestamp)?;
+        let millis = u64::try_from(moment.as_millisecond()).map_err(|_| NotATimestamp)?;
+        Ok(Timestamp(millis))
     }
+}
+
+/// Every part with all its digits. The calendar's own parser takes other
+/// forms too: hours alone, offsets, the 60th second.
+fn well_written(text: &str) -> bool {
+    const SHAPE: &str = "0000-00-00T00:00:00";
+    let digit_or = |(given, shape): (u8, u8)| match shape {
+        b'0' => given.is_ascii_digit(),
+        other => given == other,
+    };
+    let Some((start, end)) = text.split_at_checked(SHAPE.len()) else {
+        return false;
+    };
+    let fraction = match end.strip_suffix('Z') {
+        Some("") => true,
+        Some(end) => end.strip_prefix('.').is_some_and(|digits| {
+            (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+        }),
+        None => false,
+    };
+    start.bytes().zip(SHAPE.bytes()).all(digit_or)
+        // The clock here has no leap seconds.
+        && start.get(17..).is_some_and(|second| second < "60")
+        && fraction
 }
 
 impl Serialize for Timestamp {
@@ -95,35 +95,6 @@ impl<'de> Deserialize<'de> for Timestamp {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
-}
-
-/// Howard Hinnant's algorithm: years begin in March, so that the leap day is
-/// the last day of one; eras are the 400 years after which all repeats.
-fn civil_from_days(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year, month, day)
-}
-
-fn days_from_civil(year: u64, month: u64, day: u64) -> u64 {
-    let year = year - u64::from(month <= 2);
-    let shifted = if month > 2 { month - 3 } else { month + 9 };
-    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
-    let year_of_era = year % 400;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    year / 400 * 146_097 + day_of_era - 719_468
 }
 
 #[cfg(test)]
@@ -141,19 +112,35 @@ mod tests {
             assert_eq!(Timestamp(millis).to_string(), text);
             assert_eq!(text.parse::<Timestamp>().unwrap(), Timestamp(millis));
         }
-        for day in 0..60_000 {
-            let (y, m, d) = civil_from_days(day);
-            assert_eq!(days_from_civil(y, m, d), day);
-        }
+        let short: Timestamp = "2026-11-15T10:11:12Z".parse().unwrap();
+        assert_eq!(short, Timestamp(1_794_737_472_000));
         assert_eq!(Timestamp(1_794_737_472_123).compact(), "20261115T101112Z");
+        assert!(Timestamp(u64::MAX).to_string().starts_with("9999-12-3"));
+    }
+
+    #[test]
+    fn e10_a_date_that_no_calendar_has_is_refused() {
         for bad in [
             "",
             "Z",
             "2026-11-15",
             "2026-13-01T00:00:00Z",
+            "2027-02-31T00:00:00Z",
+            "2027-02-29T00:00:00Z",
+            "2026-04-31T00:00:00Z",
+            "2026-00-10T00:00:00Z",
+            "2026-01-00T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-12-31T23:59:60Z",
+            "2026-01-01T00:00:00+00:00",
+            "2026-01-01T00:00:00.Z",
+            "2026-01-01T00:00:00.1234567890Z",
+            "2026-01-01T10Z",
+            "1969-12-31T23:59:59Z",
             "x-1-1T0:0:0Z",
         ] {
             assert!(bad.parse::<Timestamp>().is_err(), "{bad}");
         }
+        assert!("2028-02-29T00:00:00Z".parse::<Timestamp>().is_ok());
     }
 }
