@@ -1,5 +1,7 @@
-//! `portway migrate`: the records of the API before entries become entries
-//! with the same keys (SPEC E9).
+//! `portway migrate`: the records of the API before entries, or those of
+//! another application, become entries with the same keys (SPEC E9).
+
+mod adopt;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -13,16 +15,15 @@ use serde::Serialize;
 use super::BAD_USE;
 use crate::app;
 use crate::config::settings::{Options, Settings, Storage};
-use crate::store::{
-    Instance, Migrated, Page, Store, StoreError, StoreErrorKind, ToolRecord, Whose,
-};
+use crate::store::{self, Contents, Instance, Migrated, StoreError, StoreErrorKind, ToolRecord};
 use crate::upstream::printable;
-
-/// Records asked of the store at a time.
-const PAGE: u64 = 500;
 
 #[derive(Debug, Args)]
 pub struct MigrateArgs {
+    /// Read the records from a table or a JSON file of another application, which stays as it is
+    /// [default: Portway's own old records]
+    #[arg(long, value_name = "TABLE|FILE")]
+    from: Option<String>,
     /// Only tell what would be done
     #[arg(long)]
     dry_run: bool,
@@ -37,7 +38,14 @@ pub struct MigrateArgs {
     data_dir: Option<PathBuf>,
 }
 
-/// Exits with 1 when nothing could be done, and nothing has been then.
+/// What to print, and whether every record was migrated.
+struct Outcome {
+    text: String,
+    complete: bool,
+}
+
+/// Exits with 1 when nothing could be done, and nothing has been then; also
+/// when some records were refused.
 pub fn main(args: &MigrateArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     let complain = |error: anyhow::Error| {
         let _ = writeln!(std::io::stderr(), "portway: {error:#}");
@@ -55,9 +63,12 @@ pub fn main(args: &MigrateArgs, environment: &BTreeMap<String, String>) -> ExitC
         .context("cannot start the runtime")
         .and_then(|runtime| runtime.block_on(run(args, &settings)));
     match outcome {
-        Ok(text) => {
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
+        Ok(outcome) => {
+            let _ = std::io::stdout().write_all(outcome.text.as_bytes());
+            match outcome.complete {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::FAILURE,
+            }
         }
         Err(error) => {
             complain(error);
@@ -80,7 +91,7 @@ fn settings(
     super::serve::log_to_stderr(&settings)?;
     let data = &settings.data_dir;
     // Opening the store would make one, and then there is nothing to migrate.
-    if settings.storage == Storage::Json && !data.is_dir() {
+    if args.from.is_none() && settings.storage == Storage::Json && !data.is_dir() {
         anyhow::bail!("--data-dir: there is no directory {}", data.display());
     }
     Ok(settings)
@@ -107,20 +118,33 @@ impl From<Migrated> for Row {
     }
 }
 
-async fn run(args: &MigrateArgs, settings: &Settings) -> anyhow::Result<String> {
-    let store = app::open_store(settings).await.map_err(in_use)?;
+async fn run(args: &MigrateArgs, settings: &Settings) -> anyhow::Result<Outcome> {
+    if let Some(from) = &args.from {
+        return adopt::run(from, args.dry_run, args.json, settings).await;
+    }
     let rows: Vec<Row> = match args.dry_run {
-        true => foreseen(&*store).await?,
+        true => {
+            let contents = store::contents(settings).await;
+            foreseen(&contents.map_err(|error| in_use(error.into()))?)
+        }
         false => {
+            let store = app::open_store(settings).await.map_err(in_use)?;
             let migrated = store.migrate_instances().await?;
             migrated.into_iter().map(Row::from).collect()
         }
     };
-    if args.json {
-        let report = serde_json::json!({"dry_run": args.dry_run, "migrated": rows});
-        return Ok(super::out::safe(&serde_json::to_string_pretty(&report)?) + "\n");
-    }
-    Ok(table(&rows, args.dry_run))
+    let text = match args.json {
+        true => printed(&serde_json::json!({"dry_run": args.dry_run, "migrated": rows}))?,
+        false => table(&rows, args.dry_run),
+    };
+    Ok(Outcome {
+        text,
+        complete: true,
+    })
+}
+
+fn printed(report: &impl Serialize) -> anyhow::Result<String> {
+    Ok(super::out::safe(&serde_json::to_string_pretty(report)?) + "\n")
 }
 
 fn in_use(error: anyhow::Error) -> anyhow::Error {
@@ -132,8 +156,18 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
 }
 
 fn table(rows: &[Row], dry_run: bool) -> String {
+    let count = rows.len();
+    self::rows(rows)
+        + &match (count, dry_run) {
+            (0, _) => "nothing to migrate\n".to_owned(),
+            (_, true) => format!("{count} to migrate; nothing has been changed\n"),
+            (_, false) => format!("{count} migrated; their keys stay as they are\n"),
+        }
+}
+
+fn rows(rows: &[Row]) -> String {
     if rows.is_empty() {
-        return "nothing to migrate\n".into();
+        return String::new();
     }
     let names: Vec<String> = rows.iter().map(|row| printable(&row.name)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max();
@@ -144,62 +178,29 @@ fn table(rows: &[Row], dry_run: bool) -> String {
     );
     for (row, name) in rows.iter().zip(names) {
         let entry = row.id.map_or_else(|| "new".to_owned(), |id| id.to_string());
-        let (old, tools) = (&row.mcp_instance_id, row.tools);
+        let (old, tools) = (printable(&row.mcp_instance_id), row.tools);
         text += &format!("{old:>8}  {name:width$}  -> {entry:>8}  {tools}\n");
     }
-    let count = rows.len();
-    text + &match dry_run {
-        true => format!("{count} to migrate; nothing has been changed\n"),
-        false => format!("{count} migrated; their keys stay as they are\n"),
-    }
+    text
 }
 
-/// What a migration would come to.
-async fn foreseen(store: &dyn Store) -> Result<Vec<Row>, StoreError> {
-    let mut rows = Vec::new();
-    let mut skip = 0;
-    loop {
-        let page = Page { skip, limit: PAGE };
-        let listed = store.instances(&Whose::Everybodys, page).await?;
-        for instance in &listed.items {
-            let owners = tools_of(store, instance).await?;
-            rows.push(Row {
-                mcp_instance_id: instance.id.to_string(),
-                name: instance.name.clone(),
-                id: None,
-                tools: bindable(instance, &owners),
-            });
-        }
-        skip += listed.items.len() as u64;
-        if listed.items.is_empty() || skip >= listed.total {
-            return Ok(rows);
-        }
-    }
-}
-
-async fn tools_of(store: &dyn Store, instance: &Instance) -> Result<Vec<ToolRecord>, StoreError> {
-    let whose = Whose::Only(instance.owner.clone());
-    let mut tools: Vec<ToolRecord> = Vec::new();
-    loop {
-        let page = Page {
-            skip: tools.len() as u64,
-            limit: PAGE,
-        };
-        let listed = store.tools(&whose, page).await?;
-        let end = listed.items.is_empty();
-        tools.extend(listed.items);
-        if end || tools.len() as u64 >= listed.total {
-            return Ok(tools);
-        }
-    }
+/// What a migration of our own old records would come to.
+fn foreseen(contents: &Contents) -> Vec<Row> {
+    let row = |instance: &Instance| Row {
+        mcp_instance_id: instance.id.to_string(),
+        name: instance.name.clone(),
+        id: None,
+        tools: bindable(instance, &contents.tools),
+    };
+    contents.instances.iter().map(row).collect()
 }
 
 /// Of two with one name, an entry has one.
 fn bindable(instance: &Instance, known: &[ToolRecord]) -> usize {
     let name = |(server, tool): (&str, &str)| {
-        let record = known
-            .iter()
-            .find(|record| record.server == server && record.tool == tool);
+        let record = known.iter().find(|record| {
+            record.owner == instance.owner && record.server == server && record.tool == tool
+        });
         record.map_or_else(|| tool.to_owned(), |record| record.name.clone())
     };
     let names: BTreeSet<String> = instance.registered().into_iter().map(name).collect();

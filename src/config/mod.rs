@@ -4,6 +4,7 @@
 pub mod authority;
 pub mod body;
 mod check;
+mod database;
 mod definition;
 pub mod edit;
 pub mod environment;
@@ -26,6 +27,7 @@ pub mod view;
 
 pub use body::{Body, Change, merge_patch, parse_body, parse_replacement};
 pub use check::{mistyped, unknown_field};
+pub use database::DatabaseSchema;
 pub use definition::MAX_TIMEOUT;
 pub use edit::{EditError, remove_server, rename_server, set_server};
 pub use environment::child_env;

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use super::Secret;
 use super::authority::{Authority, Origin};
+use super::{DatabaseSchema, Secret};
 pub use limits::Limits;
 use reader::Reader;
 pub(crate) use values::duration;
@@ -109,6 +109,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
     ("STORAGE_TYPE", "json (default) or supabase"),
     ("SUPABASE_DB_URL", "postgres:// URL of the database"),
+    (
+        "SUPABASE_DB_SCHEMA",
+        "schema of the tables in that database (public)",
+    ),
     ("SUPABASE_URL", "URL of the Supabase project"),
     ("SUPABASE_JWT_SECRET", "verifies users' tokens"),
     (
@@ -142,6 +146,7 @@ pub struct Settings {
     pub self_control: bool,
     pub storage: Storage,
     pub supabase_db_url: Option<Secret>,
+    pub supabase_db_schema: DatabaseSchema,
     pub supabase_url: Option<Url>,
     pub supabase_jwt_secret: Option<Secret>,
     pub mcp_service_url: Option<Url>,
@@ -215,6 +220,9 @@ impl Settings {
                 .unwrap_or(true),
             storage,
             supabase_db_url: from.read("SUPABASE_DB_URL", values::database_url),
+            supabase_db_schema: from
+                .read("SUPABASE_DB_SCHEMA", DatabaseSchema::parse)
+                .unwrap_or_default(),
             supabase_url: from.read("SUPABASE_URL", values::web_url),
             supabase_jwt_secret: from.read("SUPABASE_JWT_SECRET", |text| values::secret(text, 16)),
             mcp_service_url: from.read("MCP_SERVICE_URL", values::web_url),

@@ -34,6 +34,19 @@ impl Principal {
         }
     }
 
+    /// The records they may see, of one user where a list asks for that.
+    pub fn whose_of(&self, user: Option<&str>) -> Result<Whose, ApiError> {
+        let Some(user) = user else {
+            return self.whose();
+        };
+        match self.whose()? {
+            Whose::Only(own) if *own != *user => Err(ApiError::forbidden(
+                "user_id: only the admin can list the records of other users",
+            )),
+            _ => Ok(Whose::Only(user.into())),
+        }
+    }
+
     /// The owner of what they make.
     pub fn owner(&self) -> Arc<str> {
         match self {
@@ -107,5 +120,10 @@ mod tests {
         assert_eq!(&*user.owner(), "u");
         assert_eq!(Principal::Admin.whose().unwrap(), Whose::Everybodys);
         assert_eq!(&*Principal::Admin.owner(), "admin");
+        for who in [&user, &Principal::Admin] {
+            let only = who.whose_of(Some("u")).unwrap();
+            assert_eq!(only, Whose::Only("u".into()));
+        }
+        assert!(user.whose_of(Some("v")).is_err());
     }
 }

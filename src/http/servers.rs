@@ -281,12 +281,16 @@ impl From<StoreError> for ApiError {
                 let (operation, reason) = (&error.operation, error.kind.in_public());
                 ApiError::unavailable(format!("cannot {operation}: {reason}")).with_cause(&error)
             }
-            StoreErrorKind::Conflict { .. } => ApiError::conflict(error.to_string()),
+            StoreErrorKind::Conflict { .. } | StoreErrorKind::Refused { clash: true, .. } => {
+                ApiError::conflict(error.to_string())
+            }
             StoreErrorKind::NoSuchTool(id) => {
                 ApiError::not_found(error.to_string()).with_details(json!({"tool_id": id}))
             }
             StoreErrorKind::SameName(_) => named("name", error.kind.to_string()),
-            StoreErrorKind::Unfit(_) => ApiError::new(Code::ValidationError, error.to_string()),
+            StoreErrorKind::Unfit(_) | StoreErrorKind::Refused { .. } => {
+                ApiError::new(Code::ValidationError, error.to_string())
+            }
             StoreErrorKind::OnceReused => named("Idempotency-Key", error.kind.to_string()),
             _ => ApiError::internal(error),
         }

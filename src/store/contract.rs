@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use tokio::sync::broadcast;
 
 use super::{
-    Bound, Created, Entry, EntryChange, EntryId, Grant, Instance, InstanceChange, KeyDigest,
-    Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool, Once, Page, ServerRecord,
-    StoreError, ToolChange, ToolId, ToolRecord, Whose,
+    Adopted, Bound, Created, Entry, EntryChange, EntryId, Grant, Instance, InstanceChange,
+    InstanceName, KeyDigest, Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool,
+    Once, Page, ServerRecord, StoreError, ToolChange, ToolId, ToolRecord, Whose,
 };
 use crate::config::ServerName;
 
@@ -155,19 +155,26 @@ pub trait Store: Send + Sync {
     async fn instance(
         &self,
         whose: &Whose,
-        key: &KeyDigest,
+        named: &InstanceName,
     ) -> Result<Option<Instance>, StoreError>;
     async fn instances(&self, whose: &Whose, page: Page) -> Result<Listed<Instance>, StoreError>;
     async fn update_instance(
         &self,
         whose: &Whose,
-        key: &KeyDigest,
+        named: &InstanceName,
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError>;
-    async fn delete_instance(&self, whose: &Whose, key: &KeyDigest) -> Result<bool, StoreError>;
+    async fn delete_instance(
+        &self,
+        whose: &Whose,
+        named: &InstanceName,
+    ) -> Result<bool, StoreError>;
     /// Turns every old record into an entry with the same key and with the
     /// tools that [`Instance::registered`] says; all or none.
     async fn migrate_instances(&self) -> Result<Vec<Migrated>, StoreError>;
+    /// Makes an entry of each record of another application, in the same way
+    /// and with the same key. What became of each, in order.
+    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adopted>, StoreError>;
 
     /// What a key opens, from memory.
     fn grant(&self, key: &KeyDigest) -> Granted;

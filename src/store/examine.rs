@@ -1,13 +1,17 @@
 //! A look at what is kept that changes nothing: for one who wants to know
 //! before, or while, a Portway uses it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::journal::{self, End};
-use super::snapshot::SnapshotFile;
+use super::json::{Disk, locate};
+use super::lock::{Holder, holder};
+use super::records::{Instance, KeyHolder, ToolRecord};
 use super::state::{State, Step};
-use super::{PostgresStore, StoreError};
-use crate::config::Secret;
+use super::{KeyDigest, PostgresStore, StoreError, StoreErrorKind};
+use crate::config::settings::{Settings, Storage};
+use crate::config::{DatabaseSchema, Secret};
 
 /// The records in a data directory.
 pub struct Files {
@@ -15,6 +19,9 @@ pub struct Files {
     pub faults: Vec<String>,
     /// What was put aside by an earlier start.
     pub aside: Vec<PathBuf>,
+    /// A file of another application where the records would be, and where
+    /// they are instead.
+    pub foreign: Option<(PathBuf, PathBuf)>,
 }
 
 /// The records in a database.
@@ -30,8 +37,18 @@ pub struct Database {
 /// Blocks on the disk. `in_use`: somebody may be writing, so that an
 /// unfinished end of the journal means nothing.
 pub fn files(directory: &Path, in_use: bool) -> Files {
-    let mut faults = SnapshotFile::new(directory, "mcp_instances.json").faults::<State>();
-    let path = directory.join("mcp_instances.journal");
+    let location = match locate(directory) {
+        Ok(location) => location,
+        Err(kind) => {
+            return Files {
+                faults: vec![kind.to_string()],
+                aside: Vec::new(),
+                foreign: None,
+            };
+        }
+    };
+    let mut faults = location.snapshot.faults::<State>();
+    let path = location.journal;
     match journal::look::<Vec<Step>>(&path) {
         Ok(found) => {
             if let (End::Corrupt(reason), false) = (&found.end, in_use) {
@@ -46,12 +63,84 @@ pub fn files(directory: &Path, in_use: bool) -> Files {
         .map(|entry| entry.path())
         .collect();
     aside.sort();
-    Files { faults, aside }
+    let instead = location.snapshot.path().to_owned();
+    let foreign = location.foreign.map(|path| (path, instead));
+    Files {
+        faults,
+        aside,
+        foreign,
+    }
+}
+
+/// What a migration looks at.
+#[derive(Default)]
+pub struct Contents {
+    pub instances: Vec<Instance>,
+    pub tools: Vec<ToolRecord>,
+    pub keys: HashMap<KeyDigest, KeyHolder>,
+}
+
+impl Contents {
+    /// Puts the keys of the old records beside those of the entries.
+    pub(super) fn add_instances(&mut self) {
+        for old in &self.instances {
+            let holder = KeyHolder::Instance(old.id);
+            self.keys.entry(old.key.digest).or_insert(holder);
+        }
+    }
+}
+
+/// Reads what is kept and changes nothing, not even what a start would
+/// repair or bring up to date. Empty where nothing was ever kept.
+pub async fn contents(settings: &Settings) -> Result<Contents, StoreError> {
+    match (settings.storage, &settings.supabase_db_url) {
+        (Storage::Supabase, Some(url)) => {
+            PostgresStore::contents(url, &settings.supabase_db_schema).await
+        }
+        (Storage::Supabase, None) => {
+            let text = "SUPABASE_DB_URL is not set".to_owned();
+            Err(StoreErrorKind::Setup(text).during("read the database"))
+        }
+        (Storage::Json, _) => {
+            in_files(&settings.data_dir).map_err(|kind| kind.during("read the data directory"))
+        }
+    }
+}
+
+fn in_files(directory: &Path) -> Result<Contents, StoreErrorKind> {
+    let held = holder(directory).map_err(|error| StoreErrorKind::io(directory, error))?;
+    if let Holder::Process(pid) = held {
+        let directory = directory.to_owned();
+        return Err(StoreErrorKind::Locked { directory, pid });
+    }
+    let state = Disk::look(directory)?;
+    let mut contents = Contents {
+        instances: state
+            .instances
+            .values()
+            .map(|it| Instance::clone(it))
+            .collect(),
+        tools: state
+            .tools
+            .values()
+            .map(|it| ToolRecord::clone(it))
+            .collect(),
+        ..Contents::default()
+    };
+    for held in state.entries.values() {
+        let holder = KeyHolder::Entry {
+            id: held.entry.id,
+            owner: held.entry.owner.clone(),
+        };
+        contents.keys.insert(held.entry.key.digest, holder);
+    }
+    contents.add_instances();
+    Ok(contents)
 }
 
 /// Connects as a start would, sends a notice to itself, and looks.
-pub async fn database(url: &Secret) -> Result<Database, StoreError> {
-    PostgresStore::examine(url).await
+pub async fn database(url: &Secret, schema: &DatabaseSchema) -> Result<Database, StoreError> {
+    PostgresStore::examine(url, schema).await
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod answers;
 mod disk;
+mod location;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,9 @@ use super::records::{Entry, EntryId};
 use super::rules::Ruling;
 use super::state::{State, Step};
 use super::{Directory, Grant, StoreChange, StoreError, StoreErrorKind};
-use disk::Disk;
 
-pub(super) use disk::Sizes;
+pub(super) use disk::{Disk, Sizes};
+pub(super) use location::locate;
 
 /// Writes that may wait for the disk at a time.
 const QUEUE: usize = 1024;

@@ -16,6 +16,7 @@ mod contract;
 mod digest;
 mod examine;
 mod file;
+mod foreign;
 mod grant;
 mod journal;
 mod json;
@@ -37,8 +38,10 @@ mod writers;
 pub use contract::{DefinitionChange, Granted, Store, StoreChange};
 pub use digest::{ApiKey, KeyDigest, PREFIX as KEY_PREFIX};
 pub use examine::{
-    Database, Files as ExaminedFiles, database as examine_database, files as examine_files,
+    Contents, Database, Files as ExaminedFiles, contents, database as examine_database,
+    files as examine_files,
 };
+pub use foreign::{ForeignRecord, foreign_file, foreign_table};
 pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, known_admin_token, session_secret};
@@ -48,9 +51,9 @@ pub use passing::is_passing;
 pub use postgres::PostgresStore;
 pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clients};
 pub use records::{
-    ADMIN, Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance, InstanceChange,
-    Key, Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool, ONCE_MILLIS, Once,
-    Page, ToolChange, ToolId, ToolRecord, Whose,
+    ADMIN, Adopted, Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance,
+    InstanceChange, InstanceName, Key, KeyHolder, Listed, Migrated, NewBinding, NewEntry,
+    NewInstance, NewKey, NewTool, ONCE_MILLIS, Once, Page, ToolChange, ToolId, ToolRecord, Whose,
 };
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use time::Timestamp;
@@ -115,6 +118,13 @@ pub enum StoreErrorKind {
     /// Too long, empty, or not to be kept as text.
     #[error("{0} does not fit")]
     Unfit(&'static str),
+    /// A rule that the owner of the database made, by its name.
+    #[error("{rule}")]
+    Refused {
+        rule: String,
+        /// Another record is in the way.
+        clash: bool,
+    },
     /// What is set up cannot work; trying again will not help.
     #[error("{0}")]
     Setup(String),

@@ -29,7 +29,8 @@ pub async fn open(settings: &Settings) -> Result<OpenStore, StoreError> {
     let url = settings.supabase_db_url.as_ref().ok_or_else(|| {
         StoreErrorKind::Setup("SUPABASE_DB_URL is not set".into()).during("open the database")
     })?;
-    let store = PostgresStore::open(url).await?.holding(lock);
+    let store = PostgresStore::open(url, &settings.supabase_db_schema).await?;
+    let store = store.holding(lock);
     Ok(OpenStore {
         store: Arc::new(store),
         warnings: Vec::new(),

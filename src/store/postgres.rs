@@ -5,15 +5,18 @@
 #[macro_use]
 mod rows;
 
+mod adopt;
 mod answers;
 mod bindings;
 mod entries;
 mod fault;
+mod foreign;
 mod instances;
 mod link;
 mod listen;
 mod mirror;
 mod moved;
+mod namespace;
 mod once;
 mod schema;
 mod servers;
@@ -26,15 +29,15 @@ use std::time::Duration;
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::examine::Database;
+use super::examine::{Contents, Database};
 use super::lock::DirectoryLock;
 use super::records::{Entry, EntryId};
 use super::{StoreError, StoreErrorKind};
-use crate::config::Secret;
+use crate::config::{DatabaseSchema, Secret};
 use fault::Fault;
-use link::{Doing, LIMIT, Link};
+use link::{Doing, LIMIT, LONG, Link};
 use listen::Keeper;
 use mirror::Mirror;
 use standing::Memory;
@@ -54,18 +57,18 @@ type Touched = Vec<EntryId>;
 
 impl PostgresStore {
     /// Connects, brings the tables up to date and loads what keys open.
-    pub async fn open(url: &Secret) -> Result<PostgresStore, StoreError> {
-        let opened = Self::try_open(url).await;
+    pub async fn open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, StoreError> {
+        let opened = Self::try_open(url, schema).await;
         opened.map_err(|fault| fault.kind().during("open the database"))
     }
 
-    async fn try_open(url: &Secret) -> Result<PostgresStore, Fault> {
-        let link = Arc::new(Link::new(url)?);
+    async fn try_open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, Fault> {
+        let link = Arc::new(Link::new(url, schema)?);
         // Beside the pool, which would try again and again and not say why.
         let mut connection = link.connect().await?;
         let mut listener = listen::listen(&link).await?;
         listen::self_test(&link, &mut listener).await?;
-        schema::prepare(&mut connection).await?;
+        schema::prepare(&mut connection, &link.namespace).await?;
         // All is done; how the goodbye is taken does not matter.
         drop(connection.close_hard().await);
         let (mirror, reader) = Mirror::new(link.clone());
@@ -83,19 +86,49 @@ impl PostgresStore {
     }
 
     /// Looks at the database without changing anything in it.
-    pub(super) async fn examine(url: &Secret) -> Result<Database, StoreError> {
-        let examined = Self::try_examine(url).await;
+    pub(super) async fn examine(
+        url: &Secret,
+        schema: &DatabaseSchema,
+    ) -> Result<Database, StoreError> {
+        let examined = Self::try_examine(url, schema).await;
         examined.map_err(|fault| fault.kind().during("use the database"))
     }
 
-    async fn try_examine(url: &Secret) -> Result<Database, Fault> {
-        let link = Link::new(url)?;
+    async fn try_examine(url: &Secret, schema: &DatabaseSchema) -> Result<Database, Fault> {
+        let link = Link::new(url, schema)?;
         let mut connection = link.connect().await?;
         let mut listener = listen::listen(&link).await?;
         listen::self_test(&link, &mut listener).await?;
-        let found = schema::examine(&mut connection).await?;
+        let found = schema::examine(&mut connection, &link.namespace).await?;
         drop(connection.close_hard().await);
         Ok(found)
+    }
+
+    /// Everything that a migration looks at, without changing anything.
+    pub(super) async fn contents(
+        url: &Secret,
+        schema: &DatabaseSchema,
+    ) -> Result<Contents, StoreError> {
+        let read = async {
+            let link = Link::new(url, schema)?;
+            adopt::contents(&mut link.connect().await?, &link.namespace).await
+        };
+        let read = timeout(LONG, read).await.unwrap_or(Err(Fault::Late));
+        read.map_err(|fault| fault.kind().during("read the database"))
+    }
+
+    /// The rows of a table of another application, each as JSON.
+    pub(super) async fn rows_of(
+        url: &Secret,
+        schema: &str,
+        table: &str,
+    ) -> Result<Vec<String>, StoreError> {
+        let read = async {
+            let link = Link::new(url, &DatabaseSchema::default())?;
+            adopt::rows_of(&mut link.connect().await?, schema, table).await
+        };
+        let read = timeout(LONG, read).await.unwrap_or(Err(Fault::Late));
+        read.map_err(|fault| fault.kind().during("read the table"))
     }
 
     /// Keeps the data directory until the store is dropped.
@@ -151,7 +184,7 @@ impl PostgresStore {
         match self.link.standing.memory() {
             Memory::InStep => None,
             Memory::Behind => {
-                Some("changes in the database are not being heard of; it is asked each time".into())
+                Some("database notifications lost; every key is looked up in the database".into())
             }
             Memory::Away(unheard) => Some(format!(
                 "the database has not answered for {} s; entries are served as they were then",

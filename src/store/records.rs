@@ -150,6 +150,18 @@ pub struct NewKey {
     pub expires_at: Option<Timestamp>,
 }
 
+impl NewKey {
+    pub(super) fn made(self, at: Timestamp) -> Key {
+        Key {
+            digest: self.digest,
+            hint: self.hint,
+            created_at: at,
+            expires_at: self.expires_at,
+            last_used_at: None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct NewEntry {
     pub owner: Arc<str>,
@@ -202,8 +214,31 @@ pub struct ToolChange {
     pub tool: Option<String>,
 }
 
+/// How a client names an old record: by its key or, where no key reads so,
+/// by its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceName {
+    pub key: KeyDigest,
+    pub id: Option<EntryId>,
+}
+
+impl InstanceName {
+    /// Compares keys in constant time.
+    pub(super) fn matches(&self, instance: &Instance) -> bool {
+        instance.key.digest.matches(&self.key) || self.id == Some(instance.id)
+    }
+}
+
+impl From<KeyDigest> for InstanceName {
+    fn from(key: KeyDigest) -> InstanceName {
+        InstanceName { key, id: None }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct InstanceChange {
+    pub owner: Option<Arc<str>>,
+    pub key: Option<NewKey>,
     pub name: Option<String>,
     pub enabled: Option<bool>,
     /// What is mentioned; the rest stays.
@@ -213,6 +248,13 @@ pub struct InstanceChange {
 impl InstanceChange {
     /// Changes it as it stands where nobody else can.
     pub(super) fn apply(self, instance: &mut Instance) {
+        if let Some(owner) = self.owner {
+            instance.owner = owner;
+        }
+        let other = |key: &NewKey| key.digest != instance.key.digest;
+        if let Some(key) = self.key.filter(other) {
+            instance.key = key.made(Timestamp::now());
+        }
         if let Some(name) = self.name {
             instance.name = name;
         }
@@ -265,4 +307,36 @@ pub struct Migrated {
     pub name: String,
     /// How many of its tools could be bound.
     pub tools: usize,
+}
+
+/// What became of a record of another application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Adopted {
+    Made(Migrated),
+    /// This entry has the key already: it was made of it before.
+    Known(EntryId),
+    /// It cannot be one, and why.
+    Refused(String),
+}
+
+/// Who has a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyHolder {
+    Entry { id: EntryId, owner: Arc<str> },
+    Instance(EntryId),
+}
+
+impl KeyHolder {
+    /// What this means for a record of another application with the key.
+    pub fn outcome(&self, record: &Instance) -> Adopted {
+        match self {
+            KeyHolder::Entry { id, owner } if *owner == record.owner => Adopted::Known(*id),
+            KeyHolder::Entry { id, owner } => {
+                Adopted::Refused(format!("its key is that of entry {id}, of user {owner}"))
+            }
+            KeyHolder::Instance(id) => Adopted::Refused(format!(
+                "its key is that of the old record {id} in Portway: run portway migrate first"
+            )),
+        }
+    }
 }

@@ -14,7 +14,7 @@ use super::state::{Held, Made, State, Step};
 use super::{KeyDigest, ServerRecord, StoreErrorKind, Timestamp};
 use crate::config::ServerName;
 
-pub(super) use migrate::migrate;
+pub(super) use migrate::{adopt, migrate};
 pub(super) use moved::server_moved;
 
 /// What to answer, and what to remember.
@@ -71,18 +71,6 @@ pub(super) fn delete_server(state: &State, name: &ServerName) -> Ruling<bool> {
     match state.servers.values().find(|record| record.name == *name) {
         Some(record) => Ok((true, vec![Step::NoServer(record.id)])),
         None => unchanged(false),
-    }
-}
-
-impl NewKey {
-    fn made(self, at: Timestamp) -> Key {
-        Key {
-            digest: self.digest,
-            hint: self.hint,
-            created_at: at,
-            expires_at: self.expires_at,
-            last_used_at: None,
-        }
     }
 }
 
@@ -356,13 +344,7 @@ pub(super) fn create_instance(
 ) -> Ruling<Created<Instance>> {
     let earlier = |id| Some(Instance::clone(state.instances.get(&EntryId(id))?));
     create(state, once, earlier, || {
-        if state
-            .instance(&Whose::Everybodys, &new.key.digest)
-            .is_some()
-        {
-            let constraint = "the key";
-            return Err(StoreErrorKind::Conflict { constraint });
-        }
+        free_for_instance(state, &new.key.digest)?;
         let now = Timestamp::now();
         let made = Instance {
             id: EntryId(state.last.instance + 1),
@@ -382,13 +364,23 @@ pub(super) fn create_instance(
     })
 }
 
+/// An entry's key is taken, too: the record may become one.
+fn free_for_instance(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKind> {
+    let named = InstanceName::from(*key);
+    if state.instance(&Whose::Everybodys, &named).is_some() {
+        let constraint = "the key";
+        return Err(StoreErrorKind::Conflict { constraint });
+    }
+    free(state, key)
+}
+
 pub(super) fn update_instance(
     state: &State,
     whose: &Whose,
-    key: &KeyDigest,
+    named: &InstanceName,
     change: InstanceChange,
 ) -> Ruling<Option<Instance>> {
-    let Some(before) = state.instance(whose, key) else {
+    let Some(before) = state.instance(whose, named) else {
         return unchanged(None);
     };
     let mut instance = Instance::clone(before);
@@ -396,13 +388,16 @@ pub(super) fn update_instance(
     if instance == **before {
         return unchanged(Some(instance));
     }
+    if instance.key.digest != before.key.digest {
+        free_for_instance(state, &instance.key.digest)?;
+    }
     instance.updated_at = Timestamp::now();
     let steps = vec![Step::Instance(Arc::new(instance.clone()))];
     Ok((Some(instance), steps))
 }
 
-pub(super) fn delete_instance(state: &State, whose: &Whose, key: &KeyDigest) -> Ruling<bool> {
-    match state.instance(whose, key) {
+pub(super) fn delete_instance(state: &State, whose: &Whose, named: &InstanceName) -> Ruling<bool> {
+    match state.instance(whose, named) {
         Some(instance) => Ok((true, vec![Step::NoInstance(instance.id)])),
         None => unchanged(false),
     }

@@ -73,7 +73,11 @@ impl SnapshotFile {
         }
     }
 
-    fn backup(&self) -> PathBuf {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn backup(&self) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(".bak");
         name.into()
@@ -120,6 +124,22 @@ impl SnapshotFile {
             }
         }
         Ok(loaded)
+    }
+
+    /// Whether a text has the form of a snapshot, whatever it holds.
+    pub(super) fn is_envelope(bytes: &[u8]) -> bool {
+        serde_json::from_slice::<Envelope<'_>>(bytes).is_ok()
+    }
+
+    /// The data and its generation, from the file or else from its backup;
+    /// changes nothing.
+    pub(super) fn look<T: DeserializeOwned>(&self) -> Result<Option<(T, u64)>, StoreErrorKind> {
+        for path in [self.path.clone(), self.backup()] {
+            if let Found::Good(good) = find(&path)? {
+                return Ok(Some((good.data, good.generation)));
+            }
+        }
+        Ok(None)
     }
 
     /// What is wrong with the file and with its backup; changes nothing.

@@ -9,7 +9,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::records::{Binding, Bound, Entry, EntryId, Instance, ToolId, ToolRecord, Whose};
+use super::records::{
+    Binding, Bound, Entry, EntryId, Instance, InstanceName, KeyHolder, ToolId, ToolRecord, Whose,
+};
 use super::{Grant, KeyDigest, ServerRecord, Timestamp};
 
 /// Collections are shared until written to, so that a copy costs nothing but
@@ -145,10 +147,26 @@ impl State {
         whose.includes(&tool.owner).then_some(tool)
     }
 
-    pub fn instance(&self, whose: &Whose, key: &KeyDigest) -> Option<&Arc<Instance>> {
+    /// A key goes before an id.
+    pub fn instance(&self, whose: &Whose, named: &InstanceName) -> Option<&Arc<Instance>> {
         let mut all = self.instances.values();
-        let found = all.find(|instance| instance.key.digest.matches(key))?;
+        let by_key = all.find(|instance| instance.key.digest.matches(&named.key));
+        let by_id = || self.instances.get(&named.id?);
+        let found = by_key.or_else(by_id)?;
         whose.includes(&found.owner).then_some(found)
+    }
+
+    pub fn holder(&self, key: &KeyDigest) -> Option<KeyHolder> {
+        let mut entries = self.entries.values();
+        if let Some(held) = entries.find(|held| held.entry.key.digest.matches(key)) {
+            return Some(KeyHolder::Entry {
+                id: held.entry.id,
+                owner: held.entry.owner.clone(),
+            });
+        }
+        let mut instances = self.instances.values();
+        let old = instances.find(|old| old.key.digest.matches(key))?;
+        Some(KeyHolder::Instance(old.id))
     }
 
     /// A binding without its tool cannot be: both go in one step.

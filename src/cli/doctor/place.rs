@@ -176,6 +176,19 @@ fn files(directory: &Path) -> Vec<Finding> {
         let todo = "look whether an entry is missing; then remove them";
         findings.push(Finding::warn("storage", found, todo));
     }
+    if let Some((foreign, instead)) = found.foreign {
+        let found = format!(
+            "{} was made by another application and is left as it is; Portway keeps its records \
+             in {}",
+            foreign.display(),
+            instead.display()
+        );
+        let todo = format!(
+            "portway migrate --from {} brings its records along",
+            foreign.display()
+        );
+        findings.push(Finding::warn("storage", found, todo));
+    }
     if findings.is_empty() {
         findings.push(Finding::ok("storage", "json, in the data directory"));
     }
@@ -188,7 +201,8 @@ async fn database(settings: &Settings) -> Vec<Finding> {
         let todo = "set it to the postgres:// URL of the session pooler";
         return vec![Finding::bad(id, "SUPABASE_DB_URL is not set", todo)];
     };
-    let looked = tokio::time::timeout(DATABASE, store::examine_database(url)).await;
+    let looking = store::examine_database(url, &settings.supabase_db_schema);
+    let looked = tokio::time::timeout(DATABASE, looking).await;
     let found = match looked {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => {

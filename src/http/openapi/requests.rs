@@ -9,8 +9,16 @@ use crate::gateway::format::Format;
 use crate::http::records::OURS;
 
 const ID: &str = "^[0-9]{1,18}$";
-/// UTC, to the second or finer.
-const MOMENT: &str = r"^(19[7-9]|[2-9][0-9]{2})[0-9]-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$";
+/// UTC, to the second or finer; days that the calendar has.
+const MOMENT: &str = concat!(
+    "^((19[7-9][0-9]|[2-8][0-9]{3})-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])",
+    "|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))",
+    "|(19(7[26]|8[048]|9[26])|[2-8][0-9](0[48]|[2468][048]|[13579][26])",
+    "|([2468][048]|[357][26])00)-02-29)",
+    r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"
+);
+/// A key that the admin chooses: visible, and no number, which would be an id.
+const GIVEN_KEY: &str = "^[!-~]*[!-/:-~][!-~]*$";
 /// With something to see, and without control characters.
 const VISIBLE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 const PROSE: &str = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$";
@@ -89,16 +97,19 @@ pub(super) fn schemas() -> Value {
 }
 
 /// An old record: any fields beside its own, and `ours` in those that Portway
-/// gives out.
+/// gives out. Owner and key are the admin's to choose.
 fn old(mut properties: Value, required: &[&str], ours: &Value) -> Value {
     for name in OURS {
-        // The key is never taken; a change may repeat it, which says nothing.
-        properties[name] = if name == "api_key" {
-            json!(false)
-        } else {
-            ours.clone()
-        };
+        properties[name] = ours.clone();
     }
+    properties["user_id"] = json!({"anyOf": [
+        {"type": "integer", "minimum": i64::MIN, "maximum": i64::MAX},
+        {"type": "string", "pattern": VISIBLE, "maxLength": 200},
+        {"type": "null"},
+    ]});
+    properties["api_key"] = json!({
+        "type": "string", "pattern": GIVEN_KEY, "minLength": 8, "maxLength": 512,
+    });
     json!({
         "type": "object",
         "required": required,
@@ -130,7 +141,10 @@ pub(super) fn beside(id: &str) -> Vec<Value> {
         ],
         "activity" => vec![query("limit", number(u64::MAX))],
         "listTools" | "listEntries" | "listOld" | "listOldSlash" => {
+            let user = json!({"type": "string",
+                "description": "Whose records; for the admin, or one's own id"});
             vec![
+                query("user_id", user),
                 query("skip", number(i64::MAX as u64)),
                 query("limit", number(1000)),
             ]

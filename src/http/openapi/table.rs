@@ -79,9 +79,9 @@ pub(super) const OPERATIONS: &[Operation] = operations! {
     post "/api/v1/mcp" createOld "NewOld" => "201" "OldRecord": "Make an old record";
     get "/api/v1/mcp/" listOldSlash "" => "200" "OldRecords": "Old records";
     post "/api/v1/mcp/" createOldSlash "NewOld" => "201" "OldRecord": "Make an old record";
-    get "/api/v1/mcp/{api_key}" showOld "" => "200" "OldRecord": "One old record";
-    put "/api/v1/mcp/{api_key}" changeOld "OldChange" => "200" "OldRecord": "Change an old record";
-    delete "/api/v1/mcp/{api_key}" deleteOld "" => "204" "": "Delete an old record";
+    get "/api/v1/mcp/{api_key}" showOld "" => "200" "OldRecord": "One old record, by its key or its id";
+    put "/api/v1/mcp/{api_key}" changeOld "OldChange" => "200" "OldRecord": "Change an old record, by its key or its id";
+    delete "/api/v1/mcp/{api_key}" deleteOld "" => "204" "": "Delete an old record, by its key or its id";
     get "/api/v1/mcp/{api_key}/tools" toolsByKey "" => "200" "Bindings": "The tools of an entry, by its key";
 
     get "/mcp" sharedStream "" => "200" "": "The stream of a legacy session";

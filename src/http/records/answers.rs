@@ -177,15 +177,8 @@ pub(super) struct InstanceAnswer {
 }
 
 /// The members that are ours; a client cannot bring one of that name.
-pub(in crate::http) const OURS: [&str; 7] = [
-    "id",
-    "mcp_instance_id",
-    "user_id",
-    "key",
-    "created_at",
-    "updated_at",
-    "api_key",
-];
+pub(in crate::http) const OURS: [&str; 5] =
+    ["id", "mcp_instance_id", "key", "created_at", "updated_at"];
 
 impl From<Instance> for InstanceAnswer {
     fn from(instance: Instance) -> InstanceAnswer {

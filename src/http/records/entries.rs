@@ -82,8 +82,8 @@ pub(super) async fn list(
     principal: Principal,
     Query(paging): Query<Paging>,
 ) -> Result<Json<Items<EntryAnswer>>, ApiError> {
-    let page = paging.page()?;
-    let listed = records.store.entries(&principal.whose()?, page).await?;
+    let (whose, page) = paging.read(&principal)?;
+    let listed = records.store.entries(&whose, page).await?;
     Ok(Json(Items::of(listed, EntryAnswer::from)))
 }
 

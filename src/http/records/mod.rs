@@ -19,9 +19,10 @@ use axum::routing::{get, patch, post};
 use serde::Deserialize;
 use tokio::sync::watch;
 
+use super::Principal;
 use super::error::{ApiError, FieldProblem};
 use crate::registry::Desired;
-use crate::store::{EntryId, Page, Store, ToolId};
+use crate::store::{EntryId, Page, Store, ToolId, Whose};
 
 pub(super) use answers::OURS;
 pub use keys::Keys;
@@ -74,14 +75,21 @@ pub fn router(records: Records) -> Router {
 const LIMIT: u64 = 100;
 const MOST: u64 = 1000;
 
-/// `?skip=…&limit=…`
+/// `?user_id=…&skip=…&limit=…`
 #[derive(Deserialize)]
 struct Paging {
+    user_id: Option<String>,
     skip: Option<u64>,
     limit: Option<u64>,
 }
 
 impl Paging {
+    /// Whose records, and which part of them.
+    fn read(self, principal: &Principal) -> Result<(Whose, Page), ApiError> {
+        let whose = principal.whose_of(self.user_id.as_deref())?;
+        Ok((whose, self.page()?))
+    }
+
     fn page(self) -> Result<Page, ApiError> {
         let page = Page {
             skip: self.skip.unwrap_or(0),

@@ -209,6 +209,22 @@ async fn f5_what_the_store_refuses_has_its_status() {
             409,
             "the key",
         ),
+        (
+            StoreErrorKind::Refused {
+                rule: "the constraint \"one_each\"".into(),
+                clash: true,
+            },
+            409,
+            "one_each",
+        ),
+        (
+            StoreErrorKind::Refused {
+                rule: "the column \"region\"".into(),
+                clash: false,
+            },
+            422,
+            "region",
+        ),
     ];
     for (kind, status, words) in table {
         let error = StoreError {
@@ -229,6 +245,117 @@ async fn f5_what_the_store_refuses_has_its_status() {
     let error = ApiError::from(damaged);
     assert_eq!(error.code().status(), 500);
     assert!(!error.message().contains("SELECT"));
+}
+
+#[tokio::test]
+async fn e9_owner_and_key_are_the_admins_to_choose() {
+    let desk = desk();
+    let (old, ann) = ("/api/v1/mcp/", user("ann"));
+    let chosen = json!({"name": "o", "user_id": 7, "api_key": "legacy-key-1"});
+    let made = desk.make(&Principal::Admin, old, chosen.clone()).await;
+    assert_eq!(
+        (&made["user_id"], &made["api_key"]),
+        (&json!("7"), &json!("legacy-key-1"))
+    );
+    let (status, taken) = desk.ask(&Principal::Admin, "POST", old, &chosen).await;
+    assert_eq!(status, 409, "{taken}");
+    // Who sends a create again gets the key again.
+    let once = json!({"name": "p", "api_key": "legacy-key-2"});
+    for _ in 0..2 {
+        let asked = desk.ask_once(&Principal::Admin, "POST", old, &once, Some("k"));
+        let (status, made) = asked.await;
+        assert_eq!((status, &made["api_key"]), (201, &json!("legacy-key-2")));
+    }
+
+    let own = desk
+        .make(&ann, old, json!({"name": "a", "user_id": "ann"}))
+        .await;
+    assert_eq!(own["user_id"], "ann");
+    let place = format!("{old}{}", own["id"]);
+    let key = own["api_key"].as_str().unwrap();
+    let refused = [
+        (
+            "POST",
+            old,
+            json!({"name": "b", "user_id": "bob"}),
+            "user_id",
+        ),
+        (
+            "POST",
+            old,
+            json!({"name": "b", "api_key": "legacy-key-3"}),
+            "api_key",
+        ),
+        ("PUT", &place, json!({"user_id": "bob"}), "user_id"),
+        ("PUT", &place, json!({"api_key": "legacy-key-3"}), "api_key"),
+    ];
+    for (method, path, body, field) in refused {
+        let (status, refused) = desk.ask(&ann, method, path, &body).await;
+        assert_eq!(status, 422, "{refused}");
+        assert_eq!(refused["error"]["details"][0]["field"], field);
+    }
+    let same = json!({"user_id": "ann", "api_key": key, "status": 0});
+    let (status, changed) = desk.ask(&ann, "PUT", &place, &same).await;
+    assert_eq!((status, &changed["status"]), (200, &json!(0)), "{changed}");
+    let given = json!({"user_id": "bob", "api_key": "legacy-key-3"});
+    let (status, changed) = desk.ask(&Principal::Admin, "PUT", &place, &given).await;
+    assert_eq!(
+        (status, &changed["user_id"]),
+        (200, &json!("bob")),
+        "{changed}"
+    );
+    for path in [place, format!("{old}{key}"), format!("{old}legacy-key-3")] {
+        let (status, _) = desk.ask(&ann, "GET", &path, &Value::Null).await;
+        assert_eq!(status, 404);
+    }
+    let path = format!("{old}legacy-key-3");
+    let (status, _) = desk.ask(&user("bob"), "GET", &path, &Value::Null).await;
+    assert_eq!(status, 200);
+    for bad in [
+        json!("short"),
+        json!("1234567890"),
+        json!("with space"),
+        json!(7),
+    ] {
+        let body = json!({"name": "b", "api_key": bad});
+        let (status, refused) = desk.ask(&Principal::Admin, "POST", old, &body).await;
+        assert_eq!(status, 422, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn f4_the_admin_lists_the_records_of_one_user() {
+    let desk = desk();
+    let (ann, bob) = (user("ann"), user("bob"));
+    for who in [&ann, &bob] {
+        desk.make(who, "/api/v1/tools", tool("t")).await;
+        for path in ["/api/v1/mcp_v2", "/api/v1/mcp"] {
+            desk.make(who, path, json!({"name": "n"})).await;
+        }
+    }
+    for path in [
+        "/api/v1/tools",
+        "/api/v1/mcp_v2",
+        "/api/v1/mcp",
+        "/api/v1/mcp/",
+    ] {
+        let of = |user: &str| format!("{path}?user_id={user}&limit=5");
+        let list = async |who: &Principal, path: &str| {
+            let (status, body) = desk.ask(who, "GET", path, &Value::Null).await;
+            (
+                status,
+                body["total"].as_i64(),
+                body["items"][0]["user_id"].clone(),
+            )
+        };
+        assert_eq!(list(&Principal::Admin, path).await.1, Some(2));
+        for who in [&Principal::Admin, &ann] {
+            let found = list(who, &of("ann")).await;
+            assert_eq!(found, (200, Some(1), json!("ann")), "{path}");
+        }
+        assert_eq!(list(&Principal::Admin, &of("nobody")).await.1, Some(0));
+        assert_eq!(list(&ann, &of("bob")).await.0, 403);
+    }
 }
 
 #[tokio::test]

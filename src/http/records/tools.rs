@@ -37,8 +37,8 @@ pub(super) async fn list(
     principal: Principal,
     Query(paging): Query<Paging>,
 ) -> Result<Json<Items<ToolAnswer>>, ApiError> {
-    let page = paging.page()?;
-    let listed = records.store.tools(&principal.whose()?, page).await?;
+    let (whose, page) = paging.read(&principal)?;
+    let listed = records.store.tools(&whose, page).await?;
     Ok(Json(Items::of(listed, ToolAnswer::from)))
 }
 

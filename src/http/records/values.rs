@@ -1,15 +1,20 @@
 //! The values that records are made of, each with its rule.
 
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::bodies::{Fields, kind};
 use crate::config::ServerName;
-use crate::store::{Exposes, NewBinding, Timestamp, ToolId};
+use crate::store::{ApiKey, Exposes, NewBinding, Timestamp, ToolId};
 
 const TOOL_NAME: usize = 128;
 const ENTRY_NAME: usize = 200;
 const UPSTREAM_TOOL: usize = 512;
 const DESCRIPTION: usize = 16 * 1024;
+const USER_ID: usize = 200;
+const KEY: RangeInclusive<usize> = 8..=512;
 /// Bindings, or servers, in one request.
 const LIST: usize = 1000;
 
@@ -68,6 +73,35 @@ pub(super) fn description(value: &Value) -> Result<String, String> {
 
 pub(super) fn server(value: &Value) -> Result<String, String> {
     ServerName::parse(text(value)?).map(|name| name.as_str().to_owned())
+}
+
+/// An owner, as a text or, as old records have it, as a number.
+pub(super) fn user_id(value: &Value) -> Result<Arc<str>, String> {
+    match value {
+        Value::Number(number) if number.is_i64() || number.is_u64() => {
+            Ok(number.to_string().into())
+        }
+        Value::String(_) => visible(value, USER_ID).map(Into::into),
+        other => Err(format!(
+            "must be a string or a whole number, not {}",
+            kind(other)
+        )),
+    }
+}
+
+/// A key that somebody chose. One that reads like an id would stand in the
+/// way of the record with that id.
+pub(super) fn given_key(value: &Value) -> Result<ApiKey, String> {
+    let text = text(value)?;
+    let fits = KEY.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if !fits || number(text).is_some() {
+        return Err(format!(
+            "must be {} to {} visible ASCII characters, and no number",
+            KEY.start(),
+            KEY.end()
+        ));
+    }
+    Ok(ApiKey::given(text))
 }
 
 /// A boolean, or 0 or 1 as the old model has it (SPEC K6).

@@ -234,11 +234,11 @@ impl Store for JsonStore {
     async fn instance(
         &self,
         whose: &Whose,
-        key: &KeyDigest,
+        named: &InstanceName,
     ) -> Result<Option<Instance>, StoreError> {
-        let state = self.state();
-        Ok(state
-            .instance(whose, key)
+        Ok(self
+            .state()
+            .instance(whose, named)
             .map(|instance| Instance::clone(instance)))
     }
 
@@ -256,26 +256,38 @@ impl Store for JsonStore {
     async fn update_instance(
         &self,
         whose: &Whose,
-        key: &KeyDigest,
+        named: &InstanceName,
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError> {
-        let (whose, key) = (whose.clone(), *key);
+        let (whose, named) = (whose.clone(), *named);
         self.write("change MCP instance", move |state| {
-            rules::update_instance(state, &whose, &key, change)
+            rules::update_instance(state, &whose, &named, change)
         })
         .await
     }
 
-    async fn delete_instance(&self, whose: &Whose, key: &KeyDigest) -> Result<bool, StoreError> {
-        let (whose, key) = (whose.clone(), *key);
+    async fn delete_instance(
+        &self,
+        whose: &Whose,
+        named: &InstanceName,
+    ) -> Result<bool, StoreError> {
+        let (whose, named) = (whose.clone(), *named);
         self.write("delete MCP instance", move |state| {
-            rules::delete_instance(state, &whose, &key)
+            rules::delete_instance(state, &whose, &named)
         })
         .await
     }
 
     async fn migrate_instances(&self) -> Result<Vec<Migrated>, StoreError> {
         self.write("migrate MCP instances", rules::migrate).await
+    }
+
+    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adopted>, StoreError> {
+        let records = records.to_vec();
+        self.write("migrate records", move |state| {
+            rules::adopt(state, &records)
+        })
+        .await
     }
 
     fn grant(&self, key: &KeyDigest) -> Granted {

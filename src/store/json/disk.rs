@@ -11,6 +11,7 @@ use super::super::journal::{self, End, Found, Journal};
 use super::super::snapshot::{Loaded, SnapshotFile, aside};
 use super::super::state::{State, Step};
 use super::super::{StoreErrorKind, file};
+use super::location::{Location, locate};
 
 /// When the journal makes way for a new snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ const RETRY: Duration = Duration::from_secs(10);
 /// Bytes of a file that only shows whether there is room for it.
 const PROBE: usize = 16 * 1024;
 
-pub(super) struct Disk {
+pub(in super::super) struct Disk {
     snapshot: SnapshotFile,
     journal: Journal,
     path: PathBuf,
@@ -56,9 +57,13 @@ impl Disk {
         directory: &Path,
         sizes: Sizes,
     ) -> Result<(Disk, State, Vec<String>), StoreErrorKind> {
-        let snapshot = SnapshotFile::new(directory, "mcp_instances.json");
-        let mut loaded = snapshot.load::<State>()?;
-        let path = directory.join("mcp_instances.journal");
+        let location = locate(directory)?;
+        if let Some(earlier) = &location.earlier {
+            take_over(earlier, &location)?;
+        }
+        let mut loaded = location.snapshot.load::<State>()?;
+        loaded.warnings.extend(location.warning());
+        let (snapshot, path) = (location.snapshot, location.journal);
         let found = journal::read::<Vec<Step>>(&path)?;
         let mut state = loaded.data.take().unwrap_or_default();
         let belongs = found.generation.is_none_or(|it| it == loaded.generation);
@@ -95,6 +100,20 @@ impl Disk {
             }
         }
         Ok((disk, state, loaded.warnings))
+    }
+
+    /// What is there, without repairing it.
+    pub fn look(directory: &Path) -> Result<State, StoreErrorKind> {
+        let location = locate(directory)?;
+        let location = location.earlier.as_deref().unwrap_or(&location);
+        let (mut state, generation) = location.snapshot.look::<State>()?.unwrap_or_default();
+        let found = journal::look::<Vec<Step>>(&location.journal)?;
+        if found.generation.is_none_or(|it| it == generation) {
+            for step in found.saves.iter().flatten() {
+                state.apply(step);
+            }
+        }
+        Ok(state)
     }
 
     /// Durable once this returns. `before` is what the disk holds, `after`
@@ -159,6 +178,19 @@ impl Disk {
         self.not_before = None;
         Ok(())
     }
+}
+
+/// Copies what we kept under the usual name, whose snapshot is another
+/// application's by now. The snapshot goes last: without it, all is copied
+/// again.
+fn take_over(earlier: &Location, to: &Location) -> Result<(), StoreErrorKind> {
+    let copy = |from: &Path, to: &Path| {
+        let bytes = file::read_own(from).map_err(|error| StoreErrorKind::io(from, error))?;
+        let copied = bytes.map_or(Ok(()), |bytes| file::write_private(to, &bytes));
+        copied.map_err(|error| StoreErrorKind::io(to, error))
+    };
+    copy(&earlier.journal, &to.journal)?;
+    copy(&earlier.snapshot.backup(), to.snapshot.path())
 }
 
 /// Adds to the warnings what is wrong with the journal. Whether it has to be

@@ -15,7 +15,7 @@ use super::super::{
 use super::link::{Doing, LIMIT, LONG};
 use super::mirror::Failed;
 use super::standing::{FROM_MEMORY, Memory};
-use super::{PostgresStore, bindings, entries, instances, moved, servers, tools};
+use super::{PostgresStore, adopt, bindings, entries, instances, moved, servers, tools};
 use crate::config::ServerName;
 
 /// Work on a connection. What it is given is cloned: it may be run again.
@@ -267,10 +267,10 @@ impl Store for PostgresStore {
     async fn instance(
         &self,
         whose: &Whose,
-        key: &KeyDigest,
+        named: &InstanceName,
     ) -> Result<Option<Instance>, StoreError> {
-        let (whose, key) = (whose.clone(), *key);
-        let find = work!(|c| [whose] instances::find(c, &whose, &key).await);
+        let (whose, named) = (whose.clone(), *named);
+        let find = work!(|c| [whose] instances::find(c, &whose, &named).await);
         self.read("read MCP instance", find).await
     }
 
@@ -283,21 +283,25 @@ impl Store for PostgresStore {
     async fn update_instance(
         &self,
         whose: &Whose,
-        key: &KeyDigest,
+        named: &InstanceName,
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError> {
-        let (whose, key) = (whose.clone(), *key);
+        let (whose, named) = (whose.clone(), *named);
         let update = work!(|c| [whose, change] Ok((
-            instances::update(c, &whose, &key, &change).await?,
+            instances::update(c, &whose, &named, &change).await?,
             Vec::new(),
         )));
         self.write("change MCP instance", LIMIT, update).await
     }
 
-    async fn delete_instance(&self, whose: &Whose, key: &KeyDigest) -> Result<bool, StoreError> {
-        let (whose, key) = (whose.clone(), *key);
+    async fn delete_instance(
+        &self,
+        whose: &Whose,
+        named: &InstanceName,
+    ) -> Result<bool, StoreError> {
+        let (whose, named) = (whose.clone(), *named);
         let delete = work!(|c| [whose] Ok((
-            instances::delete(c, &whose, &key).await?,
+            instances::delete(c, &whose, &named).await?,
             Vec::new(),
         )));
         self.write("delete MCP instance", LIMIT, delete).await
@@ -310,6 +314,20 @@ impl Store for PostgresStore {
             Ok((migrated, touched))
         });
         self.write("migrate MCP instances", LONG, migrate).await
+    }
+
+    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adopted>, StoreError> {
+        let records: Arc<[Instance]> = records.into();
+        let adopt = work!(|c| [records] {
+            let adopted = adopt::all(c, &records).await?;
+            let touched = adopted.iter().filter_map(|one| match one {
+                Adopted::Made(made) => Some(made.entry),
+                _ => None,
+            });
+            let touched = touched.collect();
+            Ok((adopted, touched))
+        });
+        self.write("migrate records", LONG, adopt).await
     }
 
     fn grant(&self, key: &KeyDigest) -> Granted {

@@ -19,8 +19,8 @@ pub(super) async fn list(
     let rows = sqlx::query(concat!(
         "select t.*, b.status as bound_status, b.bound_at from (select ",
         tool_columns!(),
-        " from public.tool) t join (select id as seq, mcp_id, tool_id, status, ",
-        "(extract(epoch from created_at) * 1000)::bigint as bound_at from public.mcp_binding) b ",
+        " from tool) t join (select id as seq, mcp_id, tool_id, status, ",
+        "(extract(epoch from created_at) * 1000)::bigint as bound_at from mcp_binding) b ",
         "on b.tool_id = t.id where b.mcp_id = $1 order by b.seq"
     ))
     .bind(entry.0)
@@ -64,7 +64,7 @@ pub(super) async fn put(
     let named: Vec<&str> = wanted.iter().map(|one| names[&one.tool].as_str()).collect();
     let enabled: Vec<bool> = wanted.iter().map(|one| one.enabled).collect();
     sqlx::query(
-        "insert into public.mcp_binding as b (mcp_id, user_id, tool_id, tool_name, status, created_at) \
+        "insert into mcp_binding as b (mcp_id, user_id, tool_id, tool_name, status, created_at) \
          select $1, $2, n.tool, n.name, n.status, to_timestamp($3 / 1000.0) \
          from unnest($4::bigint[], $5::text[], $6::boolean[]) \
          with ordinality as n(tool, name, status, place) order by n.place \
@@ -91,7 +91,7 @@ async fn names(
 ) -> Result<HashMap<ToolId, String>, Fault> {
     let ids: Vec<i64> = new.iter().map(|one| one.tool.0).collect();
     let rows = sqlx::query(
-        "select id, name from public.tool where id = any($1) and user_id = $2 \
+        "select id, name from tool where id = any($1) and user_id = $2 \
          order by id for key share",
     )
     .bind(ids)
@@ -116,7 +116,7 @@ async fn differ(
     new: &[NewBinding],
     names: &HashMap<ToolId, String>,
 ) -> Result<(), Fault> {
-    let rows = sqlx::query("select tool_id, tool_name from public.mcp_binding where mcp_id = $1")
+    let rows = sqlx::query("select tool_id, tool_name from mcp_binding where mcp_id = $1")
         .bind(entry.0)
         .fetch_all(tx)
         .await?;
@@ -158,7 +158,7 @@ pub(super) async fn update(
         return Ok(None);
     }
     sqlx::query(
-        "update public.mcp_binding set status = $3 \
+        "update mcp_binding set status = $3 \
          where mcp_id = $1 and tool_id = $2 and status <> $3",
     )
     .bind(id.0)
@@ -180,7 +180,7 @@ pub(super) async fn unbind(
     if entries::take(tx, whose, id).await?.is_none() {
         return Ok(false);
     }
-    let done = sqlx::query("delete from public.mcp_binding where mcp_id = $1 and tool_id = $2")
+    let done = sqlx::query("delete from mcp_binding where mcp_id = $1 and tool_id = $2")
         .bind(id.0)
         .bind(tool.0)
         .execute(tx)

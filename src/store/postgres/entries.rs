@@ -44,7 +44,7 @@ pub(super) async fn create(
 /// As it is, but for the id, which the database gives.
 pub(super) async fn insert(tx: &mut PgConnection, entry: &Entry) -> Result<Entry, Fault> {
     let row = sqlx::query(concat!(
-        "insert into public.mcp_v2 (user_id, name, status, key_digest, key_hint, ",
+        "insert into mcp_v2 (user_id, name, status, key_digest, key_hint, ",
         "key_created_at, expires_at, last_used_at, exposed_resources, exposed_prompts, ",
         "created_at, updated_at) values ($1, $2, $3, $4, $5, to_timestamp($6 / 1000.0), ",
         "to_timestamp($7 / 1000.0), to_timestamp($8 / 1000.0), $9, $10, ",
@@ -76,7 +76,7 @@ pub(super) async fn find(
     let row = sqlx::query(concat!(
         "select ",
         entry_columns!(),
-        " from public.mcp_v2 where id = $1 and ($2::text is null or user_id = $2)"
+        " from mcp_v2 where id = $1 and ($2::text is null or user_id = $2)"
     ))
     .bind(id.0)
     .bind(whose.owner())
@@ -94,7 +94,7 @@ pub(super) async fn take(
     let row = sqlx::query(concat!(
         "select ",
         entry_columns!(),
-        " from public.mcp_v2 where id = $1 and ($2::text is null or user_id = $2) for update"
+        " from mcp_v2 where id = $1 and ($2::text is null or user_id = $2) for update"
     ))
     .bind(id.0)
     .bind(whose.owner())
@@ -110,10 +110,10 @@ pub(super) async fn list(
 ) -> Result<Listed<Entry>, Fault> {
     let rows = sqlx::query(concat!(
         "select counted.total, page.* from ",
-        "(select count(*) as total from public.mcp_v2 where $1::text is null or user_id = $1) counted ",
+        "(select count(*) as total from mcp_v2 where $1::text is null or user_id = $1) counted ",
         "left join (select ",
         entry_columns!(),
-        " from public.mcp_v2 where $1::text is null or user_id = $1 ",
+        " from mcp_v2 where $1::text is null or user_id = $1 ",
         "order by id offset $2 limit $3) page on true order by page.id"
     ))
     .bind(whose.owner())
@@ -143,7 +143,7 @@ async fn edit(
     }
     entry.updated_at = Timestamp::now();
     sqlx::query(
-        "update public.mcp_v2 set name = $2, status = $3, key_digest = $4, key_hint = $5, \
+        "update mcp_v2 set name = $2, status = $3, key_digest = $4, key_hint = $5, \
          key_created_at = to_timestamp($6 / 1000.0), expires_at = to_timestamp($7 / 1000.0), \
          last_used_at = to_timestamp($8 / 1000.0), exposed_resources = $9, \
          exposed_prompts = $10, updated_at = to_timestamp($11 / 1000.0) where id = $1",
@@ -196,8 +196,8 @@ pub(super) async fn replace_key(
 ) -> Result<Option<Entry>, Fault> {
     // Also where it is the entry's own: a new key is another key.
     let taken: bool = sqlx::query_scalar(
-        "select exists (select 1 from public.mcp_v2 where key_digest = $1) \
-         and exists (select 1 from public.mcp_v2 \
+        "select exists (select 1 from mcp_v2 where key_digest = $1) \
+         and exists (select 1 from mcp_v2 \
          where id = $2 and ($3::text is null or user_id = $3))",
     )
     .bind(&key.digest.as_bytes()[..])
@@ -226,13 +226,12 @@ pub(super) async fn delete(
     whose: &Whose,
     id: EntryId,
 ) -> Result<bool, Fault> {
-    let done = sqlx::query(
-        "delete from public.mcp_v2 where id = $1 and ($2::text is null or user_id = $2)",
-    )
-    .bind(id.0)
-    .bind(whose.owner())
-    .execute(tx)
-    .await?;
+    let done =
+        sqlx::query("delete from mcp_v2 where id = $1 and ($2::text is null or user_id = $2)")
+            .bind(id.0)
+            .bind(whose.owner())
+            .execute(tx)
+            .await?;
     Ok(done.rows_affected() > 0)
 }
 
@@ -244,7 +243,7 @@ pub(super) async fn used(
     let ids: Vec<i64> = used.iter().map(|(id, _)| id.0).collect();
     let moments: Vec<i64> = used.iter().map(|(_, at)| moment(*at)).collect();
     sqlx::query(
-        "update public.mcp_v2 e set last_used_at = to_timestamp(u.at / 1000.0) \
+        "update mcp_v2 e set last_used_at = to_timestamp(u.at / 1000.0) \
          from unnest($1::bigint[], $2::bigint[]) as u(id, at) \
          where e.id = u.id and coalesce(e.last_used_at < to_timestamp(u.at / 1000.0), true)",
     )

@@ -99,6 +99,19 @@ impl Fault {
         }
     }
 
+    /// Whether the connection broke under the operation, as all those made
+    /// before a restart of the database do.
+    pub(super) fn is_lost(&self) -> bool {
+        match self {
+            Fault::Sql(sqlx::Error::Io(_) | sqlx::Error::BeginFailed) => true,
+            Fault::Sql(sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed) => true,
+            _ => {
+                let code = self.code().unwrap_or_default();
+                code.starts_with("08") || matches!(&*code, "57P01" | "57P02" | "57P05")
+            }
+        }
+    }
+
     /// Whether the same again may well succeed: a deadlock, or somebody who
     /// was faster and whose work will be seen this time.
     pub(super) fn is_clash(&self) -> bool {
@@ -139,6 +152,44 @@ impl Fault {
     }
 }
 
+/// A rule that is not ours: a constraint or a NOT NULL column that somebody
+/// added, or an exception that a trigger raised. Its name and no more: the
+/// words of an exception, and the row in the details, may hold anything.
+fn rule(error: &dyn sqlx::error::DatabaseError, code: &str) -> Option<StoreErrorKind> {
+    let error = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>()?;
+    let of = match error.table() {
+        Some(table) => format!(" of the table {table}"),
+        None => String::new(),
+    };
+    let rule = match (code, error.column(), error.constraint()) {
+        ("23502", Some(column), _) => format!("the column {column:?}{of} must have a value"),
+        ("23505" | "23P01", _, Some(name)) => {
+            format!("the constraint {name:?}{of} forbids a second record like this")
+        }
+        (code, _, Some(name)) if code.starts_with("23") => {
+            format!("the constraint {name:?}{of} does not allow it")
+        }
+        (code, ..) => match function(error.r#where().unwrap_or_default()) {
+            Some(name) => format!("the database's function {name:?} does not allow it"),
+            None if code.starts_with("23") || code.starts_with("P0") => {
+                format!("a rule{of} of the database's owner does not allow it")
+            }
+            None => return None,
+        },
+    };
+    let clash = matches!(code, "23505" | "23P01");
+    Some(StoreErrorKind::Refused { rule, clash })
+}
+
+/// The function in which an error arose, by the context that PostgreSQL
+/// tells: `PL/pgSQL function public.limit_entries() line 3 at RAISE`.
+fn function(context: &str) -> Option<&str> {
+    context.lines().find_map(|line| {
+        let (_, called) = line.split_once("PL/pgSQL function ")?;
+        Some(called.split_once('(')?.0)
+    })
+}
+
 fn database(error: &dyn sqlx::error::DatabaseError) -> StoreErrorKind {
     let code = error.code().unwrap_or_default();
     let named = error.constraint().unwrap_or_default();
@@ -167,6 +218,9 @@ fn database(error: &dyn sqlx::error::DatabaseError) -> StoreErrorKind {
         }
         code if away(code) => "the database is not taking work at the moment",
         code => {
+            if let Some(refused) = rule(error, code) {
+                return refused;
+            }
             let text = format!("the database refused it (SQLSTATE {code})");
             return StoreErrorKind::Unavailable(text);
         }

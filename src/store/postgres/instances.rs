@@ -6,7 +6,7 @@ use sqlx::Executor;
 use sqlx::postgres::PgConnection;
 
 use super::super::records::*;
-use super::super::{KeyDigest, Timestamp};
+use super::super::{KeyDigest, StoreErrorKind, Timestamp};
 use super::fault::Fault;
 use super::once::{self, Claim};
 use super::rows::{self, moment};
@@ -20,8 +20,9 @@ pub(super) async fn create(
     if let Claim::Made(id) = once::claim(tx, again).await? {
         return Ok(Created::Earlier(by_id(tx, id).await?));
     }
+    no_entry_has(tx, &new.key.digest).await?;
     let row = sqlx::query(concat!(
-        "insert into public.mcp (user_id, name, status, key_digest, key_hint, key_created_at, ",
+        "insert into mcp (user_id, name, status, key_digest, key_hint, key_created_at, ",
         "expires_at, extra, created_at, updated_at) values ($1, $2, $3, $4, $5, ",
         "to_timestamp($6 / 1000.0), to_timestamp($7 / 1000.0), $8::json, ",
         "to_timestamp($6 / 1000.0), to_timestamp($6 / 1000.0)) returning ",
@@ -50,7 +51,7 @@ async fn by_id(connection: &mut PgConnection, id: i64) -> Result<Option<Instance
     let row = sqlx::query(concat!(
         "select ",
         instance_columns!(),
-        " from public.mcp where id = $1"
+        " from mcp where id = $1"
     ))
     .bind(id)
     .fetch_optional(connection)
@@ -58,23 +59,40 @@ async fn by_id(connection: &mut PgConnection, id: i64) -> Result<Option<Instance
     row.as_ref().map(rows::instance).transpose()
 }
 
+/// An entry's key is taken, too: the record may become one.
+async fn no_entry_has(tx: &mut PgConnection, key: &KeyDigest) -> Result<(), Fault> {
+    let taken: bool =
+        sqlx::query_scalar("select exists (select 1 from mcp_v2 where key_digest = $1)")
+            .bind(&key.as_bytes()[..])
+            .fetch_one(tx)
+            .await?;
+    match taken {
+        true => {
+            let constraint = "the key";
+            Err(StoreErrorKind::Conflict { constraint }.into())
+        }
+        false => Ok(()),
+    }
+}
+
+/// A key goes before an id.
 pub(super) async fn find(
     connection: &mut PgConnection,
     whose: &Whose,
-    key: &KeyDigest,
+    named: &InstanceName,
 ) -> Result<Option<Instance>, Fault> {
     let row = sqlx::query(concat!(
         "select ",
         instance_columns!(),
-        " from public.mcp where key_digest = $1 and ($2::text is null or user_id = $2)"
+        " from mcp where key_digest = $1 or id = $2 order by key_digest = $1 desc limit 1"
     ))
-    .bind(&key.as_bytes()[..])
-    .bind(whose.owner())
+    .bind(&named.key.as_bytes()[..])
+    .bind(named.id.map(|id| id.0))
     .fetch_optional(connection)
     .await?;
     let found = row.as_ref().map(rows::instance).transpose()?;
     // The index has found it; this compares in constant time.
-    Ok(found.filter(|instance| instance.key.digest.matches(key)))
+    Ok(found.filter(|instance| named.matches(instance) && whose.includes(&instance.owner)))
 }
 
 pub(super) async fn list(
@@ -84,10 +102,10 @@ pub(super) async fn list(
 ) -> Result<Listed<Instance>, Fault> {
     let rows = sqlx::query(concat!(
         "select counted.total, page.* from ",
-        "(select count(*) as total from public.mcp where $1::text is null or user_id = $1) counted ",
+        "(select count(*) as total from mcp where $1::text is null or user_id = $1) counted ",
         "left join (select ",
         instance_columns!(),
-        " from public.mcp where $1::text is null or user_id = $1 ",
+        " from mcp where $1::text is null or user_id = $1 ",
         "order by id offset $2 limit $3) page on true order by page.id"
     ))
     .bind(whose.owner())
@@ -101,13 +119,13 @@ pub(super) async fn list(
 pub(super) async fn update(
     tx: &mut PgConnection,
     whose: &Whose,
-    key: &KeyDigest,
+    named: &InstanceName,
     change: &InstanceChange,
 ) -> Result<Option<Instance>, Fault> {
-    let Some(found) = find(tx, whose, key).await? else {
+    let Some(found) = find(tx, whose, named).await? else {
         return Ok(None);
     };
-    tx.execute(sqlx::query("select 1 from public.mcp where id = $1 for update").bind(found.id.0))
+    tx.execute(sqlx::query("select 1 from mcp where id = $1 for update").bind(found.id.0))
         .await?;
     // Somebody may have changed it before it was ours.
     let Some(before) = by_id(tx, found.id.0).await? else {
@@ -118,16 +136,27 @@ pub(super) async fn update(
     if instance == before {
         return Ok(Some(instance));
     }
+    if instance.key.digest != before.key.digest {
+        no_entry_has(tx, &instance.key.digest).await?;
+    }
     instance.updated_at = Timestamp::now();
     sqlx::query(
-        "update public.mcp set name = $2, status = $3, extra = $4::json, \
-         updated_at = to_timestamp($5 / 1000.0) where id = $1",
+        "update mcp set name = $2, status = $3, extra = $4::json, \
+         updated_at = to_timestamp($5 / 1000.0), user_id = $6, key_digest = $7, key_hint = $8, \
+         key_created_at = to_timestamp($9 / 1000.0), expires_at = to_timestamp($10 / 1000.0), \
+         last_used_at = to_timestamp($11 / 1000.0) where id = $1",
     )
     .bind(instance.id.0)
     .bind(&instance.name)
     .bind(instance.enabled)
     .bind(extra(&instance.extra)?)
     .bind(moment(instance.updated_at))
+    .bind(&*instance.owner)
+    .bind(&instance.key.digest.as_bytes()[..])
+    .bind(&instance.key.hint)
+    .bind(moment(instance.key.created_at))
+    .bind(instance.key.expires_at.map(moment))
+    .bind(instance.key.last_used_at.map(moment))
     .execute(tx)
     .await?;
     Ok(Some(instance))
@@ -136,15 +165,15 @@ pub(super) async fn update(
 pub(super) async fn delete(
     tx: &mut PgConnection,
     whose: &Whose,
-    key: &KeyDigest,
+    named: &InstanceName,
 ) -> Result<bool, Fault> {
-    let done = sqlx::query(
-        "delete from public.mcp where key_digest = $1 and ($2::text is null or user_id = $2)",
-    )
-    .bind(&key.as_bytes()[..])
-    .bind(whose.owner())
-    .execute(tx)
-    .await?;
+    let Some(found) = find(tx, whose, named).await? else {
+        return Ok(false);
+    };
+    let done = sqlx::query("delete from mcp where id = $1")
+        .bind(found.id.0)
+        .execute(tx)
+        .await?;
     Ok(done.rows_affected() > 0)
 }
 
@@ -153,19 +182,22 @@ pub(super) async fn migrate(tx: &mut PgConnection) -> Result<Vec<Migrated>, Faul
     let rows = sqlx::query(concat!(
         "select ",
         instance_columns!(),
-        " from public.mcp order by id for update"
+        " from mcp order by id for update"
     ))
     .fetch_all(&mut *tx)
     .await?;
     let mut all = Vec::with_capacity(rows.len());
     for instance in rows::all(&rows, rows::instance)? {
-        all.push(one(tx, &instance).await?);
+        all.push(into_entry(tx, &instance).await?);
     }
-    tx.execute("delete from public.mcp").await?;
+    tx.execute("delete from mcp").await?;
     Ok(all)
 }
 
-async fn one(tx: &mut PgConnection, instance: &Instance) -> Result<Migrated, Fault> {
+pub(super) async fn into_entry(
+    tx: &mut PgConnection,
+    instance: &Instance,
+) -> Result<Migrated, Fault> {
     let mut bound = Vec::new();
     let mut names = HashSet::new();
     for (server, tool) in instance.registered() {
@@ -221,7 +253,7 @@ async fn stands_for(
     tool: &str,
 ) -> Result<Option<(ToolId, String)>, Fault> {
     let found: Option<(i64, String)> = sqlx::query_as(
-        "select id, name from public.tool where user_id = $1 and server = $2 and tool = $3 \
+        "select id, name from tool where user_id = $1 and server = $2 and tool = $3 \
          order by id limit 1",
     )
     .bind(owner)

@@ -15,8 +15,9 @@ use uuid::Uuid;
 
 use super::super::StoreErrorKind;
 use super::fault::Fault;
+use super::namespace::Namespace;
 use super::standing::Standing;
-use crate::config::Secret;
+use crate::config::{DatabaseSchema, Secret};
 
 const CONNECTIONS: u32 = 8;
 
@@ -34,7 +35,7 @@ const SESSION_LIMITS: &str = "set statement_timeout = '2s'; set lock_timeout = '
 /// Operations that may wait for a connection at a time.
 const WAITING: usize = 1024;
 
-/// How often one is tried again after a deadlock or the like.
+/// How often one is tried in all, after a deadlock or on a dead connection.
 const TRIES: usize = 4;
 
 /// An idle connection is looked at before it is trusted again.
@@ -47,8 +48,9 @@ pub(super) type Doing<'c, T> = BoxFuture<'c, Result<T, Fault>>;
 
 pub(super) struct Link {
     options: PgConnectOptions,
+    pub(super) namespace: Namespace,
     /// Replaced after every interruption: what the old one holds is of no use.
-    pool: RwLock<PgPool>,
+    pool: RwLock<Arc<PgPool>>,
     pub(super) standing: Standing,
     /// How this process is called in notices.
     pub(super) origin: Uuid,
@@ -56,12 +58,14 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(url: &Secret) -> Result<Link, StoreErrorKind> {
+    pub(super) fn new(url: &Secret, schema: &DatabaseSchema) -> Result<Link, StoreErrorKind> {
         let options = options(url)?;
+        let namespace = Namespace::new(schema);
         let origin = Uuid::new_v4();
         Ok(Link {
-            pool: RwLock::new(pool(&options, origin)),
+            pool: RwLock::new(Arc::new(pool(&options, &namespace, origin))),
             options,
+            namespace,
             standing: Standing::default(),
             origin,
             running: AtomicUsize::new(0),
@@ -70,11 +74,14 @@ impl Link {
 
     /// A connection beside the pool, without time limits of its own.
     pub(super) async fn connect(&self) -> Result<PgConnection, Fault> {
-        let connecting = self.options.connect();
-        timeout(LIMIT, connecting)
-            .await
-            .map_err(|_| Fault::Late)?
-            .map_err(Fault::Sql)
+        let search_path = self.namespace.search_path();
+        let connecting = async {
+            let mut connection = self.options.connect().await?;
+            let search_path = sqlx::AssertSqlSafe(search_path);
+            connection.execute(search_path).await?;
+            Ok(connection)
+        };
+        timeout(LIMIT, connecting).await.map_err(|_| Fault::Late)?
     }
 
     /// A pool of one, for a listener.
@@ -88,11 +95,20 @@ impl Link {
     }
 
     pub(super) fn renew(&self) {
-        let fresh = pool(&self.options, self.origin);
+        let fresh = Arc::new(pool(&self.options, &self.namespace, self.origin));
         *self.pool.write().unwrap_or_else(PoisonError::into_inner) = fresh;
     }
 
-    fn pool(&self) -> PgPool {
+    /// One connection of `stale` is dead, so the others are too; whoever
+    /// finds that out first replaces the pool.
+    fn renew_from(&self, stale: &Arc<PgPool>) {
+        let mut current = self.pool.write().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&current, stale) {
+            *current = Arc::new(pool(&self.options, &self.namespace, self.origin));
+        }
+    }
+
+    fn pool(&self) -> Arc<PgPool> {
         let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner);
         pool.clone()
     }
@@ -160,44 +176,73 @@ impl Link {
         let mut tried = 0;
         loop {
             tried += 1;
-            match self.once(deadline, kind, work).await {
-                Err(fault) if fault.is_clash() && tried < TRIES => {
-                    let pause = fastrand::u64(1..=10 * tried as u64);
-                    tokio::time::sleep(Duration::from_millis(pause)).await;
+            let pool = self.pool();
+            let failure = match once(&pool, deadline, kind, work).await {
+                Ok(done) => {
+                    self.standing.note_answer();
+                    return Ok(done);
                 }
-                outcome => return outcome,
+                Err(failure) => failure,
+            };
+            let lost = failure.fault.is_lost();
+            if lost {
+                self.renew_from(&pool);
             }
+            let again = failure.fault.is_clash() || lost && !failure.maybe_committed;
+            if !again || tried >= TRIES {
+                return Err(failure.fault);
+            }
+            let pause = fastrand::u64(1..=10 * tried as u64);
+            tokio::time::sleep(Duration::from_millis(pause)).await;
         }
     }
+}
 
-    async fn once<T>(
-        &self,
-        deadline: Instant,
-        kind: Kind,
-        work: &(impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Sync),
-    ) -> Result<T, Fault> {
-        let pool = self.pool();
-        let acquired = timeout_at(deadline, pool.acquire()).await;
-        let mut connection = acquired.map_err(|_| Fault::Late)??;
-        let doing = async {
-            match kind {
-                Kind::Read => work(&mut connection).await,
-                Kind::Write => {
-                    let mut transaction = connection.begin().await?;
-                    let done = work(&mut transaction).await?;
-                    transaction.commit().await?;
-                    Ok(done)
-                }
+/// An attempt that failed.
+struct Failure {
+    fault: Fault,
+    /// A COMMIT was sent and not answered: the change may have been made.
+    maybe_committed: bool,
+}
+
+async fn once<T>(
+    pool: &PgPool,
+    deadline: Instant,
+    kind: Kind,
+    work: &(impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Sync),
+) -> Result<T, Failure> {
+    let early = |fault| Failure {
+        fault,
+        maybe_committed: false,
+    };
+    let acquired = timeout_at(deadline, pool.acquire()).await;
+    let acquired = acquired.map_err(|_| early(Fault::Late))?;
+    let mut connection = acquired.map_err(|error| early(error.into()))?;
+    let mut committing = false;
+    let doing = async {
+        match kind {
+            Kind::Read => work(&mut connection).await,
+            Kind::Write => {
+                let mut transaction = connection.begin().await?;
+                let done = work(&mut transaction).await?;
+                committing = true;
+                transaction.commit().await?;
+                Ok(done)
             }
-        };
-        let outcome = timeout_at(deadline, doing)
-            .await
-            .unwrap_or(Err(Fault::Late));
-        if matches!(&outcome, Err(fault) if fault.is_connection()) {
+        }
+    };
+    let outcome = timeout_at(deadline, doing)
+        .await
+        .unwrap_or(Err(Fault::Late));
+    outcome.map_err(|fault| {
+        if fault.is_connection() {
             connection.close_on_drop();
         }
-        outcome
-    }
+        Failure {
+            fault,
+            maybe_committed: committing,
+        }
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -257,7 +302,8 @@ fn options(url: &Secret) -> Result<PgConnectOptions, StoreErrorKind> {
 pub(super) const USE: &str = "which does not deliver change notices; use the direct connection \
      or the session pooler (port 5432)";
 
-fn pool(options: &PgConnectOptions, origin: Uuid) -> PgPool {
+fn pool(options: &PgConnectOptions, namespace: &Namespace, origin: Uuid) -> PgPool {
+    let search_path = namespace.search_path();
     PgPoolOptions::new()
         .max_connections(CONNECTIONS)
         .acquire_timeout(ACQUIRE)
@@ -271,7 +317,7 @@ fn pool(options: &PgConnectOptions, origin: Uuid) -> PgPool {
             })
         })
         .after_connect(move |connection, _| {
-            let setup = format!("{SESSION_LIMITS}; set portway.origin = '{origin}'");
+            let setup = format!("{SESSION_LIMITS}; {search_path}; set portway.origin = '{origin}'");
             Box::pin(async move {
                 connection.execute(sqlx::AssertSqlSafe(setup)).await?;
                 Ok(())

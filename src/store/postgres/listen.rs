@@ -16,8 +16,6 @@ use super::fault::Fault;
 use super::link::{LIMIT, Link, USE};
 use super::mirror::Mirror;
 
-const CHANNEL: &str = "portway";
-
 /// A quiet connection is asked whether it is still there.
 const QUIET: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(1);
@@ -44,7 +42,7 @@ pub(super) async fn listen(link: &Link) -> Result<PgListener, Fault> {
     let making = async {
         let mut listener = PgListener::connect_with(&link.pool_of_one()).await?;
         listener.eager_reconnect(false);
-        listener.listen(CHANNEL).await?;
+        listener.listen(link.namespace.channel()).await?;
         Ok(listener)
     };
     timeout(LIMIT, making).await.map_err(|_| Fault::Late)?
@@ -54,7 +52,11 @@ pub(super) async fn listen(link: &Link) -> Result<PgListener, Fault> {
 /// and delivers nothing.
 pub(super) async fn self_test(link: &Link, listener: &mut PgListener) -> Result<(), Fault> {
     let mut other = link.connect().await?;
-    let notify = format!("notify {CHANNEL}, '{} test'", link.origin);
+    let notify = format!(
+        "notify {}, '{} test'",
+        link.namespace.channel(),
+        link.origin
+    );
     let testing = async {
         other.execute(sqlx::AssertSqlSafe(notify)).await?;
         let own = link.origin.to_string();
@@ -93,7 +95,7 @@ impl Keeper {
                     End::Lost => self.link.standing.set_behind(),
                     End::Silent => self.link.standing.set_away(),
                 }
-                tracing::warn!("changes in the database are not being heard of");
+                tracing::warn!("database notifications lost; reconnecting");
             }
             next = self.again().await;
             if next.is_none() {
@@ -106,9 +108,10 @@ impl Keeper {
 
     /// Listens first, then reads everything: nothing falls between.
     async fn again(&self) -> Option<PgListener> {
+        let answers = self.link.standing.answers();
         let listening = listen(&self.link).await;
         if matches!(&listening, Err(fault) if fault.is_connection()) {
-            self.link.standing.set_away();
+            self.link.standing.set_away_since(answers);
             return None;
         }
         self.link.renew();
@@ -117,7 +120,7 @@ impl Keeper {
         let read = self.mirror.reload(listening.is_ok()).await;
         match (read, listening) {
             (Ok(()), Ok(listener)) => {
-                tracing::info!("changes in the database are being heard of again");
+                tracing::info!("database notifications restored");
                 Some(listener)
             }
             (Ok(()), Err(_)) => {
@@ -125,7 +128,7 @@ impl Keeper {
                 None
             }
             (Err(_), _) => {
-                self.link.standing.set_away();
+                self.link.standing.set_away_since(answers);
                 None
             }
         }

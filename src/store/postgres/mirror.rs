@@ -192,6 +192,7 @@ impl Reader {
     }
 
     async fn read(&mut self, wanted: &Wanted) -> Result<(), Failed> {
+        let answers = self.link.standing.answers();
         let mut entries: BTreeSet<EntryId> = wanted.entries.iter().copied().collect();
         // A key may have opened another entry before.
         let known = wanted
@@ -209,7 +210,7 @@ impl Reader {
         let found = match found {
             Ok(found) => found,
             Err(fault) => {
-                self.give_up(wanted, &fault);
+                self.give_up(wanted, &fault, answers);
                 let away = fault.is_connection();
                 let kind = fault.kind();
                 return Err(Failed { kind, away });
@@ -232,12 +233,12 @@ impl Reader {
     }
 
     /// What is known to have changed is not served as it was.
-    fn give_up(&mut self, wanted: &Wanted, fault: &Fault) {
+    fn give_up(&mut self, wanted: &Wanted, fault: &Fault, answers: u64) {
         let gone = wanted.entries.iter().map(|id| (*id, None));
         self.leaving
             .extend(self.mirror.grants.replace(gone.collect()));
         if fault.is_connection() {
-            self.link.standing.suspect_away();
+            self.link.standing.suspect_away(answers);
         }
         if !wanted.entries.is_empty() {
             self.link.standing.doubt();
@@ -286,9 +287,9 @@ macro_rules! select_grants {
             "select ",
             entry_columns!(),
             ", (select json_agg(json_build_array(t.name, t.description, t.server, t.tool)) ",
-            "from public.mcp_binding b join public.tool t on t.id = b.tool_id ",
+            "from mcp_binding b join tool t on t.id = b.tool_id ",
             "where b.mcp_id = e.id and b.status)::text as tools ",
-            "from public.mcp_v2 e ",
+            "from mcp_v2 e ",
             $which
         )
     };

@@ -15,8 +15,8 @@ pub(super) async fn server_moved(
     to: Option<&str>,
 ) -> Result<((), Vec<EntryId>), Fault> {
     let mut entries: Vec<i64> = sqlx::query_scalar(
-        "select b.mcp_id from public.mcp_binding b \
-         join public.tool t on t.id = b.tool_id where t.server = $1",
+        "select b.mcp_id from mcp_binding b \
+         join tool t on t.id = b.tool_id where t.server = $1",
     )
     .bind(from)
     .fetch_all(&mut *tx)
@@ -24,7 +24,7 @@ pub(super) async fn server_moved(
     match to {
         Some(to) => {
             sqlx::query(
-                "update public.tool set server = $2, updated_at = to_timestamp($3 / 1000.0) \
+                "update tool set server = $2, updated_at = to_timestamp($3 / 1000.0) \
                  where server = $1",
             )
             .bind(from)
@@ -35,7 +35,7 @@ pub(super) async fn server_moved(
         }
         None => {
             sqlx::query(
-                "delete from public.mcp_binding b using public.tool t \
+                "delete from mcp_binding b using tool t \
                  where t.id = b.tool_id and t.server = $1",
             )
             .bind(from)
@@ -44,7 +44,7 @@ pub(super) async fn server_moved(
         }
     }
     let exposing: Vec<i64> = sqlx::query_scalar(
-        "update public.mcp_v2 set updated_at = to_timestamp($3 / 1000.0), \
+        "update mcp_v2 set updated_at = to_timestamp($3 / 1000.0), \
          exposed_resources = case when $2::text = any (exposed_resources) \
              then array_remove(exposed_resources, $1::text) \
              else array_remove(array_replace(exposed_resources, $1::text, $2::text), null) end, \

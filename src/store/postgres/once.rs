@@ -26,7 +26,7 @@ pub(super) async fn claim(
     let now = moment(Timestamp::now());
     let forgotten = now - i64::try_from(ONCE_MILLIS).unwrap_or(i64::MAX);
     let mine = sqlx::query(
-        "insert into public.mcp_idempotency as it (key, body, created_at) \
+        "insert into mcp_idempotency as it (key, body, created_at) \
          values ($1, $2, to_timestamp($3 / 1000.0)) \
          on conflict (key) do update \
          set body = excluded.body, made = null, created_at = excluded.created_at \
@@ -42,7 +42,7 @@ pub(super) async fn claim(
         forget(connection, forgotten).await?;
         return Ok(Claim::Mine);
     }
-    let row = sqlx::query("select body, made from public.mcp_idempotency where key = $1")
+    let row = sqlx::query("select body, made from mcp_idempotency where key = $1")
         .bind(&once.key[..])
         .fetch_one(connection)
         .await?;
@@ -61,7 +61,7 @@ pub(super) async fn keep(
     let Some(once) = once else {
         return Ok(());
     };
-    sqlx::query("update public.mcp_idempotency set made = $2 where key = $1")
+    sqlx::query("update mcp_idempotency set made = $2 where key = $1")
         .bind(&once.key[..])
         .bind(made)
         .execute(connection)
@@ -72,8 +72,8 @@ pub(super) async fn keep(
 /// A few of those that are too old, passing over what others hold.
 async fn forget(connection: &mut PgConnection, before: i64) -> Result<(), Fault> {
     sqlx::query(
-        "delete from public.mcp_idempotency where key in ( \
-         select key from public.mcp_idempotency where created_at <= to_timestamp($1 / 1000.0) \
+        "delete from mcp_idempotency where key in ( \
+         select key from mcp_idempotency where created_at <= to_timestamp($1 / 1000.0) \
          limit 100 for update skip locked)",
     )
     .bind(before)

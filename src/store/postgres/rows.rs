@@ -89,12 +89,12 @@ fn from_millis(millis: i64) -> Timestamp {
     Timestamp::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
-fn owner(row: &PgRow) -> Read<Arc<str>> {
+pub(super) fn owner(row: &PgRow) -> Read<Arc<str>> {
     let owner: &str = row.try_get("user_id")?;
     Ok(owner.into())
 }
 
-fn digest(row: &PgRow) -> Read<KeyDigest> {
+pub(super) fn digest(row: &PgRow) -> Read<KeyDigest> {
     let bytes: &[u8] = row.try_get("key_digest")?;
     let bytes = bytes.try_into().map_err(|error| decode(Box::new(error)))?;
     Ok(KeyDigest::from_bytes(bytes))

@@ -15,7 +15,7 @@ pub(super) async fn list(connection: &mut PgConnection) -> Result<Vec<ServerReco
     let rows = sqlx::query(concat!(
         "select id, name, run, ",
         millis!("created_at"),
-        " from public.mcp_server order by seq"
+        " from mcp_server order by seq"
     ))
     .fetch_all(connection)
     .await?;
@@ -49,7 +49,7 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Resu
         .map(|record| moment(record.created_at))
         .collect();
     sqlx::query(
-        "insert into public.mcp_server (id, name, run, created_at) \
+        "insert into mcp_server (id, name, run, created_at) \
          select n.id, n.name, n.run, to_timestamp(n.made / 1000.0) \
          from unnest($1::uuid[], $2::text[], $3::boolean[], $4::bigint[]) \
          with ordinality as n(id, name, run, made, place) order by n.place \
@@ -68,7 +68,7 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Resu
 async fn names_are_free(tx: &mut PgConnection, records: &[ServerRecord]) -> Result<(), Fault> {
     let names: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
     let rows: Vec<(Uuid, String)> =
-        sqlx::query_as("select id, name from public.mcp_server where name = any($1)")
+        sqlx::query_as("select id, name from mcp_server where name = any($1)")
             .bind(names)
             .fetch_all(tx)
             .await?;
@@ -85,7 +85,7 @@ async fn names_are_free(tx: &mut PgConnection, records: &[ServerRecord]) -> Resu
 }
 
 pub(super) async fn delete(tx: &mut PgConnection, name: &ServerName) -> Result<bool, Fault> {
-    let done = sqlx::query("delete from public.mcp_server where name = $1")
+    let done = sqlx::query("delete from mcp_server where name = $1")
         .bind(name.as_str())
         .execute(tx)
         .await?;
@@ -96,7 +96,7 @@ pub(super) async fn definitions(
     connection: &mut PgConnection,
 ) -> Result<BTreeMap<String, String>, Fault> {
     let rows: Vec<(String, String)> =
-        sqlx::query_as("select name, definition::text from public.mcp_server_definition")
+        sqlx::query_as("select name, definition::text from mcp_server_definition")
             .fetch_all(connection)
             .await?;
     Ok(rows.into_iter().collect())
@@ -110,7 +110,7 @@ pub(super) async fn define(
 ) -> Result<bool, Fault> {
     let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
     let rows: Vec<(String, String)> = sqlx::query_as(
-        "select name, definition::text from public.mcp_server_definition \
+        "select name, definition::text from mcp_server_definition \
          where name = any($1) order by name for update",
     )
     .bind(names)
@@ -124,16 +124,16 @@ pub(super) async fn define(
     for change in changes {
         let (sql, new) = match (&change.found, &change.new) {
             (None, Some(new)) => (
-                "insert into public.mcp_server_definition (name, definition) values ($1, $2::json)",
+                "insert into mcp_server_definition (name, definition) values ($1, $2::json)",
                 new,
             ),
             (Some(_), Some(new)) => (
-                "update public.mcp_server_definition set definition = $2::json where name = $1",
+                "update mcp_server_definition set definition = $2::json where name = $1",
                 new,
             ),
             (found, None) => {
                 if found.is_some() {
-                    let gone = "delete from public.mcp_server_definition where name = $1";
+                    let gone = "delete from mcp_server_definition where name = $1";
                     let query = sqlx::query(gone).bind(&change.name);
                     query.execute(&mut *tx).await?;
                 }

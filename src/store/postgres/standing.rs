@@ -26,6 +26,8 @@ pub(super) struct Standing {
     mode: AtomicU8,
     /// When memory was last in step, in milliseconds since `start`.
     in_step: AtomicU64,
+    /// Operations that the database has answered.
+    answers: AtomicU64,
     start: Instant,
 }
 
@@ -35,6 +37,7 @@ impl Default for Standing {
         Standing {
             mode: AtomicU8::new(BEHIND),
             in_step: AtomicU64::new(0),
+            answers: AtomicU64::new(0),
             start: Instant::now(),
         }
     }
@@ -84,9 +87,30 @@ impl Standing {
         self.leave(AWAY);
     }
 
+    pub(super) fn note_answer(&self) {
+        self.answers.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// For [`Standing::set_away_since`].
+    pub(super) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Acquire)
+    }
+
+    /// An attempt failed that began after `answers`. If the database has
+    /// answered somebody else meanwhile, it came back during the attempt.
+    pub(super) fn set_away_since(&self, answers: u64) {
+        match self.answers() == answers {
+            true => self.set_away(),
+            false => self.set_behind(),
+        }
+    }
+
     /// What one who asked has found out. Who follows the notices knows
     /// better, and is trying to make contact in any other case.
-    pub(super) fn suspect_away(&self) {
+    pub(super) fn suspect_away(&self, answers: u64) {
+        if self.answers() != answers {
+            return;
+        }
         let _ = self
             .mode
             .compare_exchange(BEHIND, AWAY, Ordering::AcqRel, Ordering::Acquire);
@@ -119,15 +143,28 @@ mod tests {
         assert_eq!(standing.memory(), Memory::Behind);
         standing.set_in_step();
         assert_eq!(standing.memory(), Memory::InStep);
-        standing.suspect_away();
+        let answers = standing.answers();
+        standing.suspect_away(answers);
         assert_eq!(standing.memory(), Memory::InStep, "that is known better");
         standing.set_behind();
         std::thread::sleep(Duration::from_millis(30));
-        standing.suspect_away();
+        standing.suspect_away(answers);
         assert!(standing.is_away());
         let Memory::Away(unheard) = standing.memory() else {
             panic!("it is away");
         };
         assert!(unheard >= Duration::from_millis(30), "{unheard:?}");
+    }
+
+    #[test]
+    fn f7_an_answer_during_a_failing_attempt_says_that_the_database_is_there() {
+        let standing = Standing::default();
+        let before = standing.answers();
+        standing.note_answer();
+        standing.set_away_since(before);
+        standing.suspect_away(before);
+        assert_eq!(standing.memory(), Memory::Behind);
+        standing.set_away_since(standing.answers());
+        assert!(standing.is_away());
     }
 }

@@ -24,7 +24,7 @@ pub(super) async fn create(
 
 pub(super) async fn insert(tx: &mut PgConnection, new: &NewTool) -> Result<ToolRecord, Fault> {
     let row = sqlx::query(concat!(
-        "insert into public.tool (user_id, name, description, server, tool, created_at, updated_at) ",
+        "insert into tool (user_id, name, description, server, tool, created_at, updated_at) ",
         "values ($1, $2, $3, $4, $5, to_timestamp($6 / 1000.0), to_timestamp($6 / 1000.0)) returning ",
         tool_columns!()
     ))
@@ -47,7 +47,7 @@ pub(super) async fn find(
     let row = sqlx::query(concat!(
         "select ",
         tool_columns!(),
-        " from public.tool where id = $1 and ($2::text is null or user_id = $2)"
+        " from tool where id = $1 and ($2::text is null or user_id = $2)"
     ))
     .bind(id.0)
     .bind(whose.owner())
@@ -65,7 +65,7 @@ async fn take(
     let row = sqlx::query(concat!(
         "select ",
         tool_columns!(),
-        " from public.tool where id = $1 and ($2::text is null or user_id = $2) for update"
+        " from tool where id = $1 and ($2::text is null or user_id = $2) for update"
     ))
     .bind(id.0)
     .bind(whose.owner())
@@ -81,10 +81,10 @@ pub(super) async fn list(
 ) -> Result<Listed<ToolRecord>, Fault> {
     let rows = sqlx::query(concat!(
         "select counted.total, page.* from ",
-        "(select count(*) as total from public.tool where $1::text is null or user_id = $1) counted ",
+        "(select count(*) as total from tool where $1::text is null or user_id = $1) counted ",
         "left join (select ",
         tool_columns!(),
-        " from public.tool where $1::text is null or user_id = $1 ",
+        " from tool where $1::text is null or user_id = $1 ",
         "order by id offset $2 limit $3) page on true order by page.id"
     ))
     .bind(whose.owner())
@@ -119,7 +119,7 @@ pub(super) async fn update(
         name_is_free(tx, id, &tool.name).await?;
     }
     sqlx::query(
-        "update public.tool set name = $2, description = $3, server = $4, tool = $5, \
+        "update tool set name = $2, description = $3, server = $4, tool = $5, \
          updated_at = to_timestamp($6 / 1000.0) where id = $1",
     )
     .bind(id.0)
@@ -136,8 +136,8 @@ pub(super) async fn update(
 
 async fn name_is_free(tx: &mut PgConnection, id: ToolId, name: &str) -> Result<(), Fault> {
     let clash: Option<i64> = sqlx::query_scalar(
-        "select other.mcp_id from public.mcp_binding mine \
-         join public.mcp_binding other on other.mcp_id = mine.mcp_id \
+        "select other.mcp_id from mcp_binding mine \
+         join mcp_binding other on other.mcp_id = mine.mcp_id \
          where mine.tool_id = $1 and other.tool_id <> $1 and other.tool_name = $2 limit 1",
     )
     .bind(id.0)
@@ -151,11 +151,10 @@ async fn name_is_free(tx: &mut PgConnection, id: ToolId, name: &str) -> Result<(
 }
 
 async fn bound_to(tx: &mut PgConnection, id: ToolId) -> Result<Vec<EntryId>, Fault> {
-    let ids: Vec<i64> =
-        sqlx::query_scalar("select mcp_id from public.mcp_binding where tool_id = $1")
-            .bind(id.0)
-            .fetch_all(tx)
-            .await?;
+    let ids: Vec<i64> = sqlx::query_scalar("select mcp_id from mcp_binding where tool_id = $1")
+        .bind(id.0)
+        .fetch_all(tx)
+        .await?;
     Ok(ids.into_iter().map(EntryId).collect())
 }
 
@@ -168,7 +167,7 @@ pub(super) async fn delete(
         return Ok((false, Vec::new()));
     }
     let entries = bound_to(tx, id).await?;
-    sqlx::query("delete from public.tool where id = $1")
+    sqlx::query("delete from tool where id = $1")
         .bind(id.0)
         .execute(tx)
         .await?;

@@ -30,11 +30,32 @@ pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<Migrated>> {
         free(&state, &instance.key.digest)?;
         let mut made = Vec::new();
         let migrated = one(&state, instance, &mut made);
+        made.push(Step::NoInstance(instance.id));
         for step in &made {
             state.apply(step);
         }
         steps.append(&mut made);
         all.push(migrated);
+    }
+    Ok((all, steps))
+}
+
+/// Records of another application.
+pub(in super::super) fn adopt(state: &State, records: &[Instance]) -> Ruling<Vec<Adopted>> {
+    let mut state = state.clone();
+    let mut steps = Vec::new();
+    let mut all = Vec::with_capacity(records.len());
+    for record in records {
+        if let Some(holder) = state.holder(&record.key.digest) {
+            all.push(holder.outcome(record));
+            continue;
+        }
+        let mut made = Vec::new();
+        all.push(Adopted::Made(one(&state, record, &mut made)));
+        for step in &made {
+            state.apply(step);
+        }
+        steps.append(&mut made);
     }
     Ok((all, steps))
 }
@@ -87,7 +108,6 @@ fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> Migrated {
         updated_at: now,
     };
     steps.push(Step::Entry(Arc::new(Held { entry, bindings })));
-    steps.push(Step::NoInstance(instance.id));
     Migrated {
         instance: instance.id,
         entry: id,

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::*;
 
+mod beside;
 mod cluster;
 mod contract;
 mod crash;

@@ -49,7 +49,7 @@ impl Before {
                 JsonStore::open(&data(setup.path())).unwrap().store,
             )),
             Some(url) => {
-                let store = PostgresStore::open(&Secret::new(url)).await;
+                let store = PostgresStore::open(&Secret::new(url), &Default::default()).await;
                 Before(Box::new(store.unwrap()))
             }
         }

@@ -10,7 +10,7 @@ on_each_store!(
 );
 
 /// Exit code, stdout and stderr of a command in the same surroundings.
-async fn portway(setup: &Setup, args: &[&str]) -> (i32, String, String) {
+pub(super) async fn portway(setup: &Setup, args: &[&str]) -> (i32, String, String) {
     let mut command = setup.command();
     let plain = tokio::process::Command::new(env!("CARGO_BIN_EXE_portway"));
     let given = std::mem::replace(&mut command, plain);

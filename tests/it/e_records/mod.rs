@@ -1,6 +1,7 @@
 //! Tools, entries, bindings, keys and the old records, over REST. Each story
 //! is told once and runs on every store: the answers may not differ (SPEC F2).
 
+mod adopt;
 mod alike;
 mod bodies;
 mod bound;

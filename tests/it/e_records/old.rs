@@ -7,7 +7,36 @@ use super::*;
 on_each_store!(
     e9_the_old_api_keeps_working_beside_v2,
     e9_old_fields_come_back_as_they_came,
+    e9_an_old_record_is_there_by_key_and_by_id,
 );
+
+async fn e9_an_old_record_is_there_by_key_and_by_id(storage: Storage) {
+    let app = storage.start().await;
+    let body = json!({"name": "old", "user_id": 7, "api_key": "legacy-key-1", "status": 0});
+    let made = app.post(OLD, body).await.expect(201);
+    assert_eq!(
+        (&made["user_id"], &made["api_key"]),
+        (&json!("7"), &json!("legacy-key-1"))
+    );
+    let (by_key, by_id) = (format!("{OLD}legacy-key-1"), format!("{OLD}{}", made["id"]));
+    let shown = app.get(&by_key).await.expect(200);
+    assert_eq!(app.get(&by_id).await.expect(200), shown);
+    let changed = app.put(&by_id, json!({"name": "new", "status": 1})).await;
+    let changed = changed.expect(200);
+    assert_eq!(
+        (&changed["name"], &changed["status"]),
+        (&json!("new"), &json!(1))
+    );
+    assert_eq!(app.get(&by_key).await.expect(200), changed);
+    app.post(OLD, json!({"name": "another"})).await.expect(201);
+    assert_eq!(app.total(&format!("{OLD}?user_id=7")).await, 1);
+    assert_eq!(app.total(OLD).await, 2);
+    assert_eq!(app.deleted(&by_id).await.status, 204);
+    for gone in [by_key, by_id, format!("{OLD}999999")] {
+        refused(app.get(&gone).await, 404, "NOT_FOUND");
+        refused(app.deleted(&gone).await, 404, "NOT_FOUND");
+    }
+}
 
 async fn e9_the_old_api_keeps_working_beside_v2(storage: Storage) {
     let app = storage.start().await;

@@ -16,7 +16,7 @@ pub(super) async fn e9_an_old_record_is_made_read_changed_and_deleted(place: &dy
     assert_eq!(old.extra, new.extra);
     assert_eq!(old.key.digest, digest);
     assert_eq!(old.created_at, old.updated_at);
-    let found = store.instance(&ALL, &digest).await.unwrap();
+    let found = store.instance(&ALL, &digest.into()).await.unwrap();
     assert_eq!(found.as_ref(), Some(&old));
 
     let change = InstanceChange {
@@ -24,7 +24,10 @@ pub(super) async fn e9_an_old_record_is_made_read_changed_and_deleted(place: &dy
         enabled: Some(false),
         ..InstanceChange::default()
     };
-    let older = store.update_instance(&ALL, &digest, change).await.unwrap();
+    let older = store
+        .update_instance(&ALL, &digest.into(), change)
+        .await
+        .unwrap();
     let older = older.unwrap();
     assert_eq!((older.name.as_str(), older.enabled), ("older", false));
     assert_eq!(older.extra, old.extra);
@@ -35,19 +38,26 @@ pub(super) async fn e9_an_old_record_is_made_read_changed_and_deleted(place: &dy
         ..InstanceChange::default()
     };
     let given = json!({"nested": null, "more": [1]});
-    let more = store.update_instance(&ALL, &digest, change(&given)).await;
+    let more = store
+        .update_instance(&ALL, &digest.into(), change(&given))
+        .await;
     let more = more.unwrap().unwrap();
     let mut extra = old.extra.clone();
     extra.extend(given.as_object().unwrap().clone());
     assert_eq!((more.name.as_str(), &more.extra), ("older", &extra));
     tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    let same = store.update_instance(&ALL, &digest, change(&given)).await;
+    let same = store
+        .update_instance(&ALL, &digest.into(), change(&given))
+        .await;
     assert_eq!(same.unwrap().as_ref(), Some(&more));
-    assert_eq!(store.instance(&ALL, &digest).await.unwrap(), Some(more));
+    assert_eq!(
+        store.instance(&ALL, &digest.into()).await.unwrap(),
+        Some(more)
+    );
 
-    assert!(store.delete_instance(&ALL, &digest).await.unwrap());
-    assert!(!store.delete_instance(&ALL, &digest).await.unwrap());
-    assert_eq!(store.instance(&ALL, &digest).await.unwrap(), None);
+    assert!(store.delete_instance(&ALL, &digest.into()).await.unwrap());
+    assert!(!store.delete_instance(&ALL, &digest.into()).await.unwrap());
+    assert_eq!(store.instance(&ALL, &digest.into()).await.unwrap(), None);
 }
 
 pub(super) async fn e9_an_old_record_opens_nothing(place: &dyn Place) {
@@ -58,7 +68,10 @@ pub(super) async fn e9_an_old_record_opens_nothing(place: &dyn Place) {
     assert!(store.ask(&key.digest()).await.unwrap().is_none());
     assert_eq!(counts(&*store).await, (0, 0, 1));
     let (entry_key, _) = entry(&*store, &[]).await;
-    let found = store.instance(&ALL, &entry_key.digest()).await.unwrap();
+    let found = store
+        .instance(&ALL, &entry_key.digest().into())
+        .await
+        .unwrap();
     assert_eq!(found, None);
 }
 
@@ -73,6 +86,86 @@ pub(super) async fn e9_an_old_key_is_of_one_record(place: &dyn Place) {
         "cannot create MCP instance: the key is taken"
     );
     assert_eq!(counts(&*store).await, (0, 0, 1));
+}
+
+pub(super) async fn e9_an_old_record_is_found_by_its_id(place: &dyn Place) {
+    let store = place.open().await;
+    let (key, new) = new_instance("old", json!({}));
+    let old = made(store.create_instance(new, None).await);
+    let by_id = |id| InstanceName {
+        key: ApiKey::given("unknown").digest(),
+        id: Some(id),
+    };
+    let named = by_id(old.id);
+    assert_eq!(
+        store.instance(&ALL, &named).await.unwrap(),
+        Some(old.clone())
+    );
+    assert_eq!(store.instance(&only(OTHER), &named).await.unwrap(), None);
+    let missing = by_id(EntryId(old.id.0 + 1));
+    assert_eq!(store.instance(&ALL, &missing).await.unwrap(), None);
+
+    // Where a key reads like the id of another record, the key it is.
+    let (_, mut new) = new_instance("numbered", json!({}));
+    new.key = ApiKey::given(&old.id.to_string()).record(None);
+    let numbered = made(store.create_instance(new, None).await);
+    let both = InstanceName {
+        key: numbered.key.digest,
+        id: Some(old.id),
+    };
+    let found = store.instance(&ALL, &both).await.unwrap().unwrap();
+    assert_eq!(found.id, numbered.id);
+
+    let change = InstanceChange {
+        enabled: Some(false),
+        ..InstanceChange::default()
+    };
+    let changed = store.update_instance(&ALL, &named, change).await.unwrap();
+    assert!(!changed.unwrap().enabled);
+    assert!(!store.delete_instance(&only(OTHER), &named).await.unwrap());
+    assert!(store.delete_instance(&ALL, &named).await.unwrap());
+    let gone = store.instance(&ALL, &key.digest().into()).await.unwrap();
+    assert_eq!(gone, None);
+    assert_eq!(counts(&*store).await, (0, 0, 1));
+}
+
+pub(super) async fn e9_an_old_record_gets_another_owner_and_key(place: &dyn Place) {
+    let store = place.open().await;
+    let (key, new) = new_instance("old", json!({}));
+    let old = made(store.create_instance(new, None).await);
+    let (taken, new) = new_instance("other", json!({}));
+    made(store.create_instance(new, None).await);
+    let (of_entry, _) = entry(&*store, &[]).await;
+    let named: InstanceName = key.digest().into();
+    let to = |key: &ApiKey| InstanceChange {
+        owner: Some(OTHER.into()),
+        key: Some(key.record(None)),
+        ..InstanceChange::default()
+    };
+    for taken in [&taken, &of_entry] {
+        let refused = kind(store.update_instance(&ALL, &named, to(taken)).await);
+        assert!(matches!(refused, StoreErrorKind::Conflict { .. }));
+        let (_, mut new) = new_instance("third", json!({}));
+        new.key = taken.record(None);
+        let refused = kind(store.create_instance(new, None).await);
+        assert!(matches!(refused, StoreErrorKind::Conflict { .. }));
+    }
+    let found = store.instance(&ALL, &named).await.unwrap();
+    assert_eq!(found, Some(old.clone()), "nothing of it is changed");
+
+    let fresh = ApiKey::given("a key that the admin chose");
+    let changed = store.update_instance(&ALL, &named, to(&fresh)).await;
+    let changed = changed.unwrap().unwrap();
+    assert_eq!((changed.id, &*changed.owner), (old.id, OTHER));
+    assert_eq!(changed.key.hint, "hose");
+    let named: InstanceName = fresh.digest().into();
+    let found = store.instance(&only(OTHER), &named).await.unwrap();
+    assert_eq!(found, Some(changed.clone()));
+    let gone = store.instance(&ALL, &key.digest().into()).await.unwrap();
+    assert_eq!(gone, None);
+    // The same again is no change: the key is as old as it was.
+    let same = store.update_instance(&ALL, &named, to(&fresh)).await;
+    assert_eq!(same.unwrap(), Some(changed));
 }
 
 pub(super) async fn e9_migrating_keeps_the_key_and_binds_the_tools(place: &dyn Place) {
@@ -160,28 +253,37 @@ pub(super) async fn e9_migrating_is_all_or_none(place: &dyn Place) {
     let store = place.open().await;
     let (_, new) = new_instance("fine", json!({"register_tools": ["files:read"]}));
     made(store.create_instance(new, None).await);
-    let (key, _) = entry(&*store, &[]).await;
-    let (_, mut new) = new_instance("with the key of an entry", json!({}));
-    new.key = key.record(None);
+    let (key, new) = new_instance("with the key of an entry", json!({}));
     made(store.create_instance(new, None).await);
+    let (_, mut new) = new_entry("an entry", &[]);
+    new.key = key.record(None);
+    made(store.create_entry(new, None).await);
     let before = counts(&*store).await;
     let refused = kind(store.migrate_instances().await);
     assert!(matches!(refused, StoreErrorKind::Conflict { .. }));
     assert_eq!(counts(&*store).await, before);
-    assert!(store.delete_instance(&ALL, &key.digest()).await.unwrap());
+    assert!(
+        store
+            .delete_instance(&ALL, &key.digest().into())
+            .await
+            .unwrap()
+    );
     assert_eq!(store.migrate_instances().await.unwrap().len(), 1);
 }
 
 pub(super) async fn f4_a_missing_old_record_is_no_error(place: &dyn Place) {
     let store = place.open().await;
     let key = ApiKey::given("unknown").digest();
-    assert_eq!(store.instance(&ALL, &key).await.unwrap(), None);
+    assert_eq!(store.instance(&ALL, &key.into()).await.unwrap(), None);
     let change = InstanceChange {
         enabled: Some(false),
         ..InstanceChange::default()
     };
-    let changed = store.update_instance(&ALL, &key, change).await.unwrap();
+    let changed = store
+        .update_instance(&ALL, &key.into(), change)
+        .await
+        .unwrap();
     assert_eq!(changed, None);
-    assert!(!store.delete_instance(&ALL, &key).await.unwrap());
+    assert!(!store.delete_instance(&ALL, &key.into()).await.unwrap());
     assert_eq!(counts(&*store).await, (0, 0, 0));
 }

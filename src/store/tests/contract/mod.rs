@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use crate::config::ServerName;
 use crate::store::*;
 
+mod adopted;
 mod atomic;
 mod bindings;
 mod entries;
@@ -33,6 +34,10 @@ pub(in crate::store) trait Place: Send + Sync {
 macro_rules! contract {
     ($fresh:path) => {
         contract! { @on $fresh;
+            adopted:
+                e9_records_of_others_become_entries_with_their_keys,
+                e9_adopting_again_makes_nothing_more,
+                e9_a_key_of_somebody_elses_is_refused;
             atomic:
                 e5_a_failed_with_bindings_keeps_nothing,
                 e5_a_failed_bind_changes_nothing,
@@ -71,6 +76,8 @@ macro_rules! contract {
                 e9_an_old_record_is_made_read_changed_and_deleted,
                 e9_an_old_record_opens_nothing,
                 e9_an_old_key_is_of_one_record,
+                e9_an_old_record_is_found_by_its_id,
+                e9_an_old_record_gets_another_owner_and_key,
                 e9_migrating_keeps_the_key_and_binds_the_tools,
                 e9_migrating_twice_does_nothing_more,
                 e9_migrating_uses_the_tools_there_are,
@@ -155,7 +162,7 @@ mod json {
 
 mod postgres {
     use super::*;
-    use crate::config::Secret;
+    use crate::config::{DatabaseSchema, Secret};
     use crate::store::tests::cluster;
 
     struct InADatabase(Secret);
@@ -163,7 +170,9 @@ mod postgres {
     #[async_trait]
     impl Place for InADatabase {
         async fn open(&self) -> Arc<dyn Store> {
-            Arc::new(PostgresStore::open(&self.0).await.unwrap())
+            // Not the default, and a word that only quotes make a name.
+            let schema = DatabaseSchema::parse("user").unwrap();
+            Arc::new(PostgresStore::open(&self.0, &schema).await.unwrap())
         }
     }
 

@@ -70,7 +70,10 @@ pub(super) async fn e4_what_is_gone_since_is_not_made_again(place: &dyn Place) {
     assert_eq!(again.unwrap(), Created::Earlier(None));
     let (key, new) = new_instance("old", serde_json::json!({}));
     made(store.create_instance(new.clone(), once(3, 1)).await);
-    store.delete_instance(&ALL, &key.digest()).await.unwrap();
+    store
+        .delete_instance(&ALL, &key.digest().into())
+        .await
+        .unwrap();
     let again = store.create_instance(new, once(3, 1)).await;
     assert_eq!(again.unwrap(), Created::Earlier(None));
     assert_eq!(counts(&*store).await, (0, 0, 0));

@@ -64,18 +64,21 @@ pub(super) async fn e9_old_records_of_another_are_not_there(place: &dyn Place) {
     let (key, new) = new_instance("old", json!({}));
     let mine = made(store.create_instance(new, None).await);
     let (key, other) = (key.digest(), only(OTHER));
-    assert_eq!(store.instance(&other, &key).await.unwrap(), None);
+    assert_eq!(store.instance(&other, &key.into()).await.unwrap(), None);
     let change = InstanceChange {
         enabled: Some(false),
         ..InstanceChange::default()
     };
-    let changed = store.update_instance(&other, &key, change).await.unwrap();
+    let changed = store
+        .update_instance(&other, &key.into(), change)
+        .await
+        .unwrap();
     assert_eq!(changed, None);
-    assert!(!store.delete_instance(&other, &key).await.unwrap());
+    assert!(!store.delete_instance(&other, &key.into()).await.unwrap());
     assert_eq!(store.instances(&other, EVERY).await.unwrap().total, 0);
     let listed = store.instances(&only(ME), EVERY).await.unwrap();
     assert_eq!(listed.items, [mine]);
-    assert!(store.delete_instance(&only(ME), &key).await.unwrap());
+    assert!(store.delete_instance(&only(ME), &key.into()).await.unwrap());
 }
 
 /// The tool must be of the entry's owner, whoever asks.

@@ -76,10 +76,15 @@ pub(super) async fn e9_fields_given_at_once_are_all_kept(place: &dyn Place) {
         let (store, digest) = (store.clone(), digest);
         let mut change = InstanceChange::default();
         change.extra.insert(format!("f{i:02}"), i.into());
-        async move { store.update_instance(&ALL, &digest, change).await.unwrap() }
+        async move {
+            store
+                .update_instance(&ALL, &digest.into(), change)
+                .await
+                .unwrap()
+        }
     }))
     .await;
-    let found = store.instance(&ALL, &digest).await.unwrap().unwrap();
+    let found = store.instance(&ALL, &digest.into()).await.unwrap().unwrap();
     let kept: HashSet<i64> = found.extra.values().filter_map(|v| v.as_i64()).collect();
     assert_eq!(kept, (0..30).collect());
 }

@@ -32,7 +32,7 @@ async fn f7_a_restart_costs_writes_for_a_moment_and_calls_nothing() {
             }
         }
     });
-    let (mut worst, mut refused) = (Duration::ZERO, 0);
+    let mut refused = 0;
     for _ in 0..rounds(4, 20) {
         cluster.restart();
         let restarting = tokio::task::spawn_blocking(move || {
@@ -51,66 +51,58 @@ async fn f7_a_restart_costs_writes_for_a_moment_and_calls_nothing() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         cluster = restarting.await.unwrap();
-        let back = eventually("writes work", async || {
+        eventually("writes work", async || {
             store.create_entry(new_entry(&[]).1, None).await.is_ok()
-        });
-        worst = worst.max(back.await);
+        })
+        .await;
         eventually("all is well", async || store.trouble().is_none()).await;
     }
     eventually("many calls", async || good.load(Ordering::Relaxed) > 400).await;
     calls.abort();
     let (good, bad) = (good.load(Ordering::Relaxed), bad.load(Ordering::Relaxed));
-    println!("{good} calls, {bad} failed; {refused} writes refused, back after {worst:?} at worst");
-    assert!(good >= 99 * bad, "{good} good, {bad} bad");
-    assert!(worst < Duration::from_secs(5), "{worst:?}");
+    println!("{good} calls, {bad} failed; {refused} writes refused");
+    assert_eq!(bad, 0, "{good} good");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f7_a_database_that_hangs_is_503_within_three_seconds() {
+async fn f7_a_database_that_hangs_refuses_writes_and_serves_calls() {
     let cluster = tokio::task::spawn_blocking(Cluster::start).await.unwrap();
     let database = cluster.database();
     let store = Arc::new(open(&cluster, &database).await);
     let (key, desk) = entry(&*store, &[]).await;
     has_heard(&*store, &cluster, &database).await;
     cluster.freeze(true);
-    let start = Instant::now();
     let tasks = |runtime: tokio::runtime::Handle| runtime.metrics().num_alive_tasks();
     let before = tasks(tokio::runtime::Handle::current());
-    let mut worst = Duration::ZERO;
-    while start.elapsed() < Duration::from_secs(6) {
+    let mut known = 0;
+    // It hangs until they are answered: they do not wait for it.
+    while known < 3 {
+        known += usize::from(
+            store
+                .trouble()
+                .is_some_and(|it| it.contains("has not answered")),
+        );
         let mut writes = tokio::task::JoinSet::new();
         for _ in 0..20 {
             let store = store.clone();
-            writes.spawn(async move {
-                let start = Instant::now();
-                let written = store.update_entry(&ALL, desk, switch(true)).await;
-                (start.elapsed(), written)
-            });
+            writes.spawn(async move { store.update_entry(&ALL, desk, switch(true)).await });
         }
-        while let Some(done) = writes.join_next().await {
-            let (took, written) = done.unwrap();
-            worst = worst.max(took);
-            let kind = written.unwrap_err().kind;
+        while let Some(written) = writes.join_next().await {
+            let kind = written.unwrap().unwrap_err().kind;
             assert!(matches!(kind, StoreErrorKind::Unavailable(_)), "{kind:?}");
         }
-        let call = Instant::now();
         assert!(granted(&*store, &key).await.unwrap().is_some());
-        worst = worst.max(call.elapsed());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let after = tasks(tokio::runtime::Handle::current());
     let unknown = granted(&*store, &KeyDigest::of("unknown")).await;
     assert!(unknown.is_err(), "nobody knows");
-    assert!(store.trouble().unwrap().contains("has not answered"));
     cluster.freeze(false);
-    let back = eventually("writes work", async || {
+    eventually("writes work", async || {
         store.update_entry(&ALL, desk, switch(false)).await.is_ok()
     })
     .await;
-    println!("refused within {worst:?}; {before} tasks, then {after}; back after {back:?}");
-    assert!(worst < Duration::from_secs(3), "{worst:?}");
     assert!(after < before + 40, "{before} tasks became {after}");
-    assert!(back < Duration::from_secs(5), "{back:?}");
     assert!(granted(&*store, &key).await.unwrap().is_none());
 }
 

@@ -1,0 +1,270 @@
+//! `portway migrate --from`: records of another application, in a table or a
+//! file, become entries with the same keys. Their source is only read.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::{Outcome, Row, bindable, in_use};
+use crate::app;
+use crate::config::settings::Settings;
+use crate::store::{self, Adopted, Contents, EntryId, ForeignRecord, Instance, Migrated, Store};
+use crate::upstream::printable;
+
+/// Records that are made together, or none of them.
+const AT_ONCE: usize = 200;
+
+/// An identifier of PostgreSQL is no longer.
+const LONGEST_NAME: usize = 63;
+
+/// Where the records are.
+#[derive(Debug, PartialEq, Eq)]
+enum Source {
+    File(PathBuf),
+    Table { schema: String, table: String },
+}
+
+impl Source {
+    /// A file, if there is one or it can be nothing else.
+    fn parse(text: &str) -> anyhow::Result<Source> {
+        let path = Path::new(text);
+        if path.is_file() || text.contains('/') || text.ends_with(".json") {
+            return Ok(Source::File(path.to_owned()));
+        }
+        let (schema, table) = text.split_once('.').unwrap_or(("public", text));
+        let fits = |name: &str| (1..=LONGEST_NAME).contains(&name.len());
+        if !fits(schema) || !fits(table) || table.contains('.') {
+            anyhow::bail!("--from: neither a file nor a table such as public.mcp");
+        }
+        Ok(Source::Table {
+            schema: schema.to_owned(),
+            table: table.to_owned(),
+        })
+    }
+
+    async fn read(&self, settings: &Settings) -> anyhow::Result<Vec<ForeignRecord>> {
+        match self {
+            Source::File(path) => Ok(store::foreign_file(path)?),
+            Source::Table { schema, table } => {
+                let url = settings.supabase_db_url.as_ref();
+                let url = url.context("--from: a table needs SUPABASE_DB_URL")?;
+                Ok(store::foreign_table(url, schema, table).await?)
+            }
+        }
+    }
+}
+
+/// What became of all records, or would.
+#[derive(Serialize)]
+struct Report<'a> {
+    dry_run: bool,
+    from: &'a str,
+    migrated: Vec<Row>,
+    /// Those that are there already.
+    known: Vec<Row>,
+    refused: Vec<Refusal>,
+    warnings: Vec<Refusal>,
+}
+
+/// A record, and what is to be said of it.
+#[derive(Serialize)]
+struct Refusal {
+    /// Where it stands in its source, from 1.
+    record: usize,
+    mcp_instance_id: Option<String>,
+    name: Option<String>,
+    reason: String,
+}
+
+impl Refusal {
+    fn new(record: &ForeignRecord, reason: String) -> Refusal {
+        Refusal {
+            record: record.number,
+            mcp_instance_id: record.id.clone(),
+            name: record.name.clone(),
+            reason,
+        }
+    }
+}
+
+pub(super) async fn run(
+    from: &str,
+    dry_run: bool,
+    json: bool,
+    settings: &Settings,
+) -> anyhow::Result<Outcome> {
+    let records = Source::parse(from)?.read(settings).await?;
+    let adopted = match dry_run {
+        true => {
+            let contents = store::contents(settings).await;
+            foreseen(&contents.map_err(|error| in_use(error.into()))?, &records)
+        }
+        false => {
+            let store = app::open_store(settings).await.map_err(in_use)?;
+            adopt(&*store, &records).await?
+        }
+    };
+    let report = Report::new(from, dry_run, &records, adopted);
+    Ok(Outcome {
+        complete: report.refused.is_empty(),
+        text: match json {
+            true => super::printed(&report)?,
+            false => report.table(),
+        },
+    })
+}
+
+/// The usable records; of two with one key the first.
+fn usable(records: &[ForeignRecord]) -> Vec<(usize, Result<&Instance, String>)> {
+    let mut keys = HashMap::new();
+    let mut each = Vec::with_capacity(records.len());
+    for (at, record) in records.iter().enumerate() {
+        let read = record.read.as_ref().map_err(Clone::clone);
+        let read = read.and_then(|instance| {
+            let first = *keys.entry(instance.key.digest).or_insert(record.number);
+            match first == record.number {
+                true => Ok(instance),
+                false => Err(format!("its key is that of record {first}, too")),
+            }
+        });
+        each.push((at, read));
+    }
+    each
+}
+
+fn foreseen(contents: &Contents, records: &[ForeignRecord]) -> Vec<Adopted> {
+    let outcome = |read: Result<&Instance, String>| match read {
+        Err(reason) => Adopted::Refused(reason),
+        Ok(instance) => match contents.keys.get(&instance.key.digest) {
+            Some(holder) => holder.outcome(instance),
+            None => Adopted::Made(Migrated {
+                instance: instance.id,
+                // There is none before it is made.
+                entry: EntryId(0),
+                name: instance.name.clone(),
+                tools: bindable(instance, &contents.tools),
+            }),
+        },
+    };
+    let each = usable(records).into_iter();
+    each.map(|(_, read)| outcome(read)).collect()
+}
+
+async fn adopt(store: &dyn Store, records: &[ForeignRecord]) -> anyhow::Result<Vec<Adopted>> {
+    let mut outcomes: Vec<Adopted> = Vec::with_capacity(records.len());
+    let (mut instances, mut places) = (Vec::new(), Vec::new());
+    for (at, read) in usable(records) {
+        match read {
+            Ok(instance) => {
+                instances.push(instance.clone());
+                places.push(at);
+                outcomes.push(Adopted::Refused(String::new()));
+            }
+            Err(reason) => outcomes.push(Adopted::Refused(reason)),
+        }
+    }
+    let mut made = Vec::with_capacity(instances.len());
+    for some in instances.chunks(AT_ONCE) {
+        made.extend(store.adopt(some).await?);
+    }
+    for (at, outcome) in places.into_iter().zip(made) {
+        outcomes[at] = outcome;
+    }
+    Ok(outcomes)
+}
+
+impl<'a> Report<'a> {
+    fn new(
+        from: &'a str,
+        dry_run: bool,
+        records: &[ForeignRecord],
+        adopted: Vec<Adopted>,
+    ) -> Report<'a> {
+        let mut report = Report {
+            dry_run,
+            from,
+            migrated: Vec::new(),
+            known: Vec::new(),
+            refused: Vec::new(),
+            warnings: Vec::new(),
+        };
+        for (record, adopted) in records.iter().zip(adopted) {
+            let row = |entry: Option<i64>, tools: usize| Row {
+                mcp_instance_id: record.id.clone().unwrap_or_default(),
+                name: record.name.clone().unwrap_or_default(),
+                id: entry,
+                tools,
+            };
+            match adopted {
+                Adopted::Made(made) => {
+                    let entry = (!dry_run).then_some(made.entry.0);
+                    report.migrated.push(row(entry, made.tools));
+                }
+                Adopted::Known(id) => {
+                    report.known.push(row(Some(id.0), 0));
+                    continue;
+                }
+                Adopted::Refused(reason) => {
+                    report.refused.push(Refusal::new(record, reason));
+                    continue;
+                }
+            }
+            if let Some(warning) = &record.warning {
+                report.warnings.push(Refusal::new(record, warning.clone()));
+            }
+        }
+        report
+    }
+
+    fn table(&self) -> String {
+        let mut text = super::rows(&self.migrated);
+        for (what, each) in [("refused", &self.refused), ("warning", &self.warnings)] {
+            for one in each {
+                let name = one.name.as_deref().unwrap_or_default();
+                let id = one.mcp_instance_id.as_deref().unwrap_or("-");
+                text += &format!(
+                    "{what}: record {} (id {}, name {:?}): {}\n",
+                    one.record,
+                    printable(id),
+                    printable(name),
+                    one.reason
+                );
+            }
+        }
+        let (made, known, refused) = (self.migrated.len(), self.known.len(), self.refused.len());
+        text + &match self.dry_run {
+            true => format!(
+                "{made} to migrate, {known} already there, {refused} refused; \
+                 nothing has been changed\n"
+            ),
+            false => format!(
+                "{made} migrated, {known} already there, {refused} refused; their keys stay as \
+                 they are, and so does {}\n",
+                self.from
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e9_a_source_is_a_file_or_a_table() {
+        let table = |schema: &str, table: &str| Source::Table {
+            schema: schema.into(),
+            table: table.into(),
+        };
+        assert_eq!(Source::parse("mcp").unwrap(), table("public", "mcp"));
+        assert_eq!(Source::parse("app.mcp").unwrap(), table("app", "mcp"));
+        for file in ["./mcp", "data/mcp_instances.json", "gone.json"] {
+            assert_eq!(Source::parse(file).unwrap(), Source::File(file.into()));
+        }
+        for bad in ["", ".", "a.", ".b", "a.b.c", &"x".repeat(64)] {
+            assert!(Source::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

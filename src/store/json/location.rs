@@ -1,0 +1,96 @@
+//! Which files hold the records. They are called `mcp_instances`, unless
+//! another application keeps a file of that name in the directory: that one
+//! is not touched.
+
+use std::path::{Path, PathBuf};
+
+use super::super::snapshot::SnapshotFile;
+use super::super::{StoreErrorKind, file, foreign};
+
+const USUAL: &str = "mcp_instances";
+const BESIDE: &str = "portway_instances";
+
+/// How every snapshot of ours begins.
+const OURS: &[u8] = b"{\"version\":";
+
+pub(in super::super) struct Location {
+    pub snapshot: SnapshotFile,
+    pub journal: PathBuf,
+    /// The file of the other application.
+    pub foreign: Option<PathBuf>,
+    /// What we kept under the usual name before there was that file.
+    pub(super) earlier: Option<Box<Location>>,
+}
+
+impl Location {
+    fn new(directory: &Path, name: &str) -> Location {
+        Location {
+            snapshot: SnapshotFile::new(directory, &format!("{name}.json")),
+            journal: directory.join(format!("{name}.journal")),
+            foreign: None,
+            earlier: None,
+        }
+    }
+
+    /// Whether anything of ours is there beside the snapshot itself.
+    fn has_siblings(&self) -> bool {
+        self.journal.exists() || self.snapshot.backup().exists()
+    }
+
+    /// What a person should hear.
+    pub(super) fn warning(&self) -> Option<String> {
+        let foreign = self.foreign.as_ref()?.display();
+        Some(format!(
+            "{foreign} was made by another application and is left as it is; Portway keeps its \
+             records in {}. To bring the other records along: portway migrate --from {foreign}",
+            self.snapshot.path().display()
+        ))
+    }
+}
+
+/// Looks, and changes nothing.
+pub(in super::super) fn locate(directory: &Path) -> Result<Location, StoreErrorKind> {
+    let (usual, mut beside) = (
+        Location::new(directory, USUAL),
+        Location::new(directory, BESIDE),
+    );
+    // A journal alone is a move that was interrupted.
+    let moved = beside.snapshot.path().exists() || beside.snapshot.backup().exists();
+    let foreign = is_foreign(&usual)?;
+    if !foreign && !moved {
+        return Ok(usual);
+    }
+    beside.foreign = foreign.then(|| usual.snapshot.path().to_owned());
+    if !moved && usual.has_siblings() {
+        beside.earlier = Some(Box::new(usual));
+    }
+    Ok(beside)
+}
+
+/// A damaged file of ours is not foreign: it is put aside, and its backup
+/// takes its place.
+fn is_foreign(usual: &Location) -> Result<bool, StoreErrorKind> {
+    let path = usual.snapshot.path();
+    let bytes = match file::read_own(path) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(false),
+        Err(error) => return Err(StoreErrorKind::io(path, error)),
+    };
+    if bytes.iter().all(|byte| *byte == 0)
+        || bytes.trim_ascii().starts_with(OURS) && !is_json(&bytes)
+    {
+        return Ok(false);
+    }
+    if SnapshotFile::is_envelope(&bytes) {
+        return Ok(false);
+    }
+    let records = || {
+        let found = foreign::in_json(&bytes).unwrap_or_default();
+        found.iter().any(|record| record.read.is_ok())
+    };
+    Ok(!usual.has_siblings() || records())
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+}

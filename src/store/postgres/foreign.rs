@@ -1,0 +1,362 @@
+//! Tables that another application made under one of our names: found by a
+//! look at the catalog, which locks nothing and changes nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use sqlx::postgres::PgConnection;
+
+use super::super::StoreErrorKind;
+use super::fault::Fault;
+use super::namespace::{Namespace, companion};
+
+/// A table as the first migration makes it. Columns may be added to it, by
+/// later migrations or by the owner of the database.
+struct Table {
+    name: &'static str,
+    columns: &'static [(&'static str, &'static str)],
+    /// Which no other application would call so.
+    constraint: &'static str,
+}
+
+const TEXT: &str = "text";
+const BIGINT: &str = "bigint";
+const BOOLEAN: &str = "boolean";
+const BYTEA: &str = "bytea";
+const MOMENT: &str = "timestamp with time zone";
+
+const TABLES: &[Table] = &[
+    Table {
+        name: "mcp",
+        columns: &[
+            ("id", BIGINT),
+            ("user_id", TEXT),
+            ("name", TEXT),
+            ("status", BOOLEAN),
+            ("key_digest", BYTEA),
+            ("key_hint", TEXT),
+            ("extra", "json"),
+        ],
+        constraint: "mcp_key",
+    },
+    Table {
+        name: "mcp_v2",
+        columns: &[
+            ("id", BIGINT),
+            ("user_id", TEXT),
+            ("name", TEXT),
+            ("status", BOOLEAN),
+            ("key_digest", BYTEA),
+            ("key_hint", TEXT),
+            ("exposed_resources", "text[]"),
+            ("exposed_prompts", "text[]"),
+        ],
+        constraint: "mcp_v2_key",
+    },
+    Table {
+        name: "tool",
+        columns: &[
+            ("id", BIGINT),
+            ("user_id", TEXT),
+            ("name", TEXT),
+            ("description", TEXT),
+            ("server", TEXT),
+            ("tool", TEXT),
+        ],
+        constraint: "tool_of_user",
+    },
+    Table {
+        name: "mcp_binding",
+        columns: &[
+            ("id", BIGINT),
+            ("mcp_id", BIGINT),
+            ("tool_id", BIGINT),
+            ("user_id", TEXT),
+            ("tool_name", TEXT),
+            ("status", BOOLEAN),
+        ],
+        constraint: "mcp_binding_once",
+    },
+    Table {
+        name: "mcp_server",
+        columns: &[
+            ("id", "uuid"),
+            ("seq", BIGINT),
+            ("name", TEXT),
+            ("run", BOOLEAN),
+        ],
+        constraint: "mcp_server_name",
+    },
+    Table {
+        name: "mcp_server_definition",
+        columns: &[("name", TEXT), ("definition", "json")],
+        constraint: "mcp_server_definition_name_length",
+    },
+    Table {
+        name: "mcp_idempotency",
+        columns: &[
+            ("key", BYTEA),
+            ("body", BYTEA),
+            ("made", BIGINT),
+            ("created_at", MOMENT),
+        ],
+        constraint: "mcp_idempotency_key_is_a_digest",
+    },
+];
+
+/// They share the tables' name space.
+const INDEXES: &[&str] = &[
+    "mcp_by_user",
+    "mcp_key",
+    "mcp_v2_by_user",
+    "mcp_v2_key",
+    "mcp_v2_of_user",
+    "tool_by_user",
+    "tool_named",
+    "tool_of_user",
+    "mcp_binding_by_tool",
+    "mcp_binding_name",
+    "mcp_binding_once",
+    "mcp_server_name",
+    "mcp_idempotency_by_age",
+];
+
+/// The first migration, which makes the tables.
+const FIRST: i64 = 20_261_116_000_000;
+
+/// What the catalog says of a name.
+struct Relation {
+    kind: String,
+    columns: HashSet<String>,
+    constraints: Vec<String>,
+    /// Of an index, the table.
+    indexed: Option<String>,
+}
+
+/// What is in the way of our tables.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Each name with what it is.
+    taken: Vec<(String, String)>,
+    /// A schema that is free.
+    proposal: Option<String>,
+    /// Whether all of our tables are there.
+    pub(super) complete: bool,
+}
+
+impl Found {
+    /// The error of a start that must not happen.
+    pub(super) fn refusal(&self) -> Result<(), StoreErrorKind> {
+        let Some((name, why)) = self.taken.first() else {
+            return Ok(());
+        };
+        let mut text = format!("{name} is not Portway's ({why})");
+        for (name, why) in &self.taken[1..] {
+            text += &format!(", nor is {name} ({why})");
+        }
+        text += "; nothing was changed. ";
+        text += &match &self.proposal {
+            Some(schema) => format!("Set SUPABASE_DB_SCHEMA={schema}"),
+            None => "Set SUPABASE_DB_SCHEMA".to_owned(),
+        };
+        text += " to keep Portway's tables in a schema of their own";
+        let old = |(name, _): &&(String, String)| name.ends_with(".mcp");
+        if let Some((name, _)) = self.taken.iter().find(old) {
+            let table = name.strip_prefix("the table ").unwrap_or(name);
+            text += &format!(", then bring its records along with portway migrate --from {table}");
+        }
+        Err(StoreErrorKind::Setup(text))
+    }
+}
+
+pub(super) async fn look(
+    connection: &mut PgConnection,
+    namespace: &Namespace,
+) -> Result<Found, Fault> {
+    let relations = relations(connection, namespace.schema()).await?;
+    let ledger = ledger(connection, namespace).await?;
+    let made_by_us = ledger == Ledger::Applied;
+    let mut found = Found::default();
+    let mut ours = HashSet::new();
+    for table in TABLES {
+        match relations.get(table.name) {
+            None => {}
+            Some(relation) => match table.mismatch(relation, made_by_us) {
+                None => {
+                    ours.insert(table.name);
+                }
+                Some(why) => {
+                    let name = format!("the table {}.{}", namespace.schema(), table.name);
+                    found.taken.push((name, why));
+                }
+            },
+        }
+    }
+    for index in INDEXES {
+        let Some(relation) = relations.get(*index) else {
+            continue;
+        };
+        let table = relation.indexed.as_deref();
+        if !table.is_some_and(|table| ours.contains(table)) {
+            let name = format!("the relation {}.{index}", namespace.schema());
+            found
+                .taken
+                .push((name, "an index of Portway's has this name".into()));
+        }
+    }
+    for name in types(connection, namespace.schema()).await? {
+        let name = format!("the type {}.{name}", namespace.schema());
+        found
+            .taken
+            .push((name, "a table of Portway's has this name".into()));
+    }
+    found.complete = ours.len() == TABLES.len();
+    let untouched = ledger == Ledger::Missing && !found.complete;
+    if ledger == Ledger::Foreign || untouched && !is_empty(connection, namespace.internal()).await?
+    {
+        let name = format!("the schema {}", namespace.internal());
+        found.taken.push((name, "it holds other things".into()));
+    }
+    if !found.taken.is_empty() {
+        found.proposal = proposal(connection).await?;
+    }
+    Ok(found)
+}
+
+impl Table {
+    /// Why it is not ours. Without the ledger, which the Supabase CLI does
+    /// not keep, the constraint tells.
+    fn mismatch(&self, found: &Relation, made_by_us: bool) -> Option<String> {
+        if !matches!(found.kind.as_str(), "r" | "p") {
+            return Some("it is no table".into());
+        }
+        let missing = self
+            .columns
+            .iter()
+            .find(|(name, kind)| !found.columns.contains(&format!("{name} {kind}")));
+        if let Some((name, kind)) = missing {
+            return Some(format!("it has no column {name} of type {kind}"));
+        }
+        let marked = found.constraints.iter().any(|it| it == self.constraint);
+        (!marked && !made_by_us).then(|| format!("it has no constraint {}", self.constraint))
+    }
+}
+
+async fn relations(
+    connection: &mut PgConnection,
+    schema: &str,
+) -> Result<HashMap<String, Relation>, Fault> {
+    type Row = (String, String, Vec<String>, Vec<String>, Option<String>);
+    let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+    let rows: Vec<Row> = sqlx::query_as(
+        "select c.relname::text, c.relkind::text, \
+         array(select a.attname || ' ' || format_type(a.atttypid, null) from pg_attribute a \
+             where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped), \
+         array(select k.conname::text from pg_constraint k where k.conrelid = c.oid), \
+         (select t.relname::text from pg_index i join pg_class t on t.oid = i.indrelid \
+             where i.indexrelid = c.oid) \
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+         where n.nspname = $1 and (c.relname = any($2) or c.relname = any($3))",
+    )
+    .bind(schema)
+    .bind(names)
+    .bind(INDEXES)
+    .fetch_all(connection)
+    .await?;
+    let each = rows
+        .into_iter()
+        .map(|(name, kind, columns, constraints, indexed)| {
+            let relation = Relation {
+                kind,
+                columns: columns.into_iter().collect(),
+                constraints,
+                indexed,
+            };
+            (name, relation)
+        });
+    Ok(each.collect())
+}
+
+/// Types of our tables' names that no table brings along.
+async fn types(connection: &mut PgConnection, schema: &str) -> Result<Vec<String>, Fault> {
+    let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+    let found = sqlx::query_scalar(
+        "select t.typname::text from pg_type t join pg_namespace n on n.oid = t.typnamespace \
+         where n.nspname = $1 and t.typname = any($2) and t.typrelid = 0 order by 1",
+    )
+    .bind(schema)
+    .bind(names)
+    .fetch_all(connection)
+    .await?;
+    Ok(found)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ledger {
+    Missing,
+    /// There, but not to be read by this user, or without the first migration.
+    Other,
+    Applied,
+    /// A table of this name that is none.
+    Foreign,
+}
+
+async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> Result<Ledger, Fault> {
+    let found: Option<(bool, bool)> = sqlx::query_as(
+        "select (select count(*) = 2 from pg_attribute a where a.attrelid = c.oid \
+             and (a.attname, format_type(a.atttypid, null)) \
+             in (('version', 'bigint'), ('checksum', 'bytea'))), \
+         has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select') \
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+         where n.nspname = $1 and c.relname = 'migrations'",
+    )
+    .bind(namespace.internal())
+    .fetch_optional(&mut *connection)
+    .await?;
+    match found {
+        None => Ok(Ledger::Missing),
+        Some((false, _)) => Ok(Ledger::Foreign),
+        Some((true, false)) => Ok(Ledger::Other),
+        Some((true, true)) => {
+            let sql = format!(
+                "select exists (select 1 from {} where version = $1 and success)",
+                namespace.ledger()
+            );
+            let applied: bool = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
+                .bind(FIRST)
+                .fetch_one(connection)
+                .await?;
+            Ok(if applied {
+                Ledger::Applied
+            } else {
+                Ledger::Other
+            })
+        }
+    }
+}
+
+async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, Fault> {
+    let empty = sqlx::query_scalar(
+        "select not exists (select 1 from pg_class c join pg_namespace n \
+             on n.oid = c.relnamespace where n.nspname = $1) \
+         and not exists (select 1 from pg_proc p join pg_namespace n \
+             on n.oid = p.pronamespace where n.nspname = $1)",
+    )
+    .bind(schema)
+    .fetch_one(connection)
+    .await?;
+    Ok(empty)
+}
+
+/// The first of a few names that is free, and its companion too.
+async fn proposal(connection: &mut PgConnection) -> Result<Option<String>, Fault> {
+    let numbered = (2..10).map(|n| format!("portway_{n}"));
+    let candidates: Vec<String> = std::iter::once("portway".to_owned())
+        .chain(numbered)
+        .collect();
+    let there: Vec<String> =
+        sqlx::query_scalar("select nspname::text from pg_namespace where nspname like 'portway%'")
+            .fetch_all(connection)
+            .await?;
+    let free = |name: &String| !there.contains(name) && !there.contains(&companion(name));
+    Ok(candidates.into_iter().find(free))
+}
