@@ -160,7 +160,9 @@ impl StoreErrorKind {
     /// The reason in words that name no file and no address.
     pub fn in_public(&self) -> String {
         match self {
-            StoreErrorKind::Unavailable(_) | StoreErrorKind::Full => self.to_string(),
+            StoreErrorKind::Unavailable(_)
+            | StoreErrorKind::Full
+            | StoreErrorKind::Refused { .. } => self.to_string(),
             StoreErrorKind::Io { .. } => "the data directory cannot be written".into(),
             _ => "the store refused it".into(),
         }
