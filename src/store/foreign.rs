@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn e9_fields_are_read_under_their_other_names() {
         let record = json!([{
-            "id": 7, "apiKey": "a key of the old application", "title": "seven", "is_active": "f",
+            "id": 7, "apiKey": "key-of-the-old-application", "title": "seven", "is_active": "f",
             "userId": 9_007_199_254_740_993_i64, "createdAt": "2024-02-29T10:00:00+02:00",
             "expires_at": 4_102_444_800_u64, "register_tools": ["files:read"], "port": 4000,
         }]);
