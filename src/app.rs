@@ -210,6 +210,7 @@ impl App {
             self.fleet.clone(),
             gateway.activity.clone(),
             self.store.changes(),
+            gateway.renames(),
             closing.clone(),
         ));
         let api = servers

@@ -10,10 +10,11 @@ use tokio::sync::{broadcast, watch};
 
 use super::Scope;
 use super::control::Control;
+use super::renames::{Catalogs, Clashes, Renames};
 use super::scope::EntryScope;
 use crate::config::filters::Filters;
-use crate::fleet::Fleet;
 use crate::fleet::catalog::{Catalog, Item};
+use crate::fleet::{Fleet, Snapshot};
 use crate::store::{EntryId, Grant, Store, StoreChange};
 use crate::wire::object::{member, text};
 
@@ -187,9 +188,11 @@ pub(super) fn watch(
     filters: watch::Receiver<Arc<Filters>>,
     control: Option<Arc<Control>>,
     changes: &broadcast::Sender<Arc<Change>>,
+    renames: &broadcast::Sender<Arc<Renames>>,
 ) {
     tokio::spawn(watch_filters(filters, changes.clone()));
-    tokio::spawn(watch_lists(fleet.clone(), control, changes.clone()));
+    let lists = watch_lists(fleet.clone(), control, changes.clone(), renames.clone());
+    tokio::spawn(lists);
     tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
     tokio::spawn(watch_entries(store.changes(), changes.clone()));
 }
@@ -217,34 +220,37 @@ async fn watch_lists(
     fleet: Fleet,
     control: Option<Arc<Control>>,
     changes: broadcast::Sender<Arc<Change>>,
+    renames: broadcast::Sender<Arc<Renames>>,
 ) {
     let mut snapshots = fleet.watch();
     // Portway's own tools have been there all the time.
     let first = control.iter();
-    let mut known: HashMap<Arc<str>, Arc<Catalog>> = first
+    let mut known: Catalogs = first
         .map(|control| (control.name().clone(), control.catalog().clone()))
         .collect();
+    let mut clashes = Clashes::default();
     loop {
         let snapshot = snapshots.borrow_and_update().clone();
-        let mut now = HashMap::new();
-        let own = control.as_deref().and_then(|control| {
-            let offer = control.offer(&snapshot)?;
-            Some((control.name(), &offer.catalog))
-        });
-        let servers = snapshot.servers.iter();
-        let servers = servers.map(|(name, view)| (name, view.listed()));
-        for (name, listed) in servers.chain(own) {
-            if let Some(change) = compare(name, known.get(name), Some(listed), snapshot.offers) {
-                let _ = changes.send(Arc::new(change));
-            }
-            now.insert(name.clone(), listed.clone());
+        let now = catalogs(&snapshot, control.as_deref());
+        let mut lists = differences(&known, &now);
+        let named = lists.values().any(|lists| lists.tools || lists.prompts);
+        let renamed = match named {
+            true => clashes.follow(&known, &now),
+            false => Vec::new(),
+        };
+        for one in renamed {
+            let lists = lists.entry(one.server.clone()).or_default();
+            lists.tools |= one.tools;
+            lists.prompts |= one.prompts;
+            one.log();
+            let _ = renames.send(Arc::new(one));
         }
-        for (name, old) in &known {
-            if !now.contains_key(name)
-                && let Some(change) = compare(name, Some(old), None, snapshot.offers)
-            {
-                let _ = changes.send(Arc::new(change));
-            }
+        for (server, lists) in lists {
+            let _ = changes.send(Arc::new(Change::Lists {
+                server: Some(server),
+                offers: snapshot.offers,
+                lists,
+            }));
         }
         known = now;
         // Held no longer: who publishes next would have to copy it.
@@ -256,6 +262,19 @@ async fn watch_lists(
         // once are not looked through once for each.
         tokio::time::sleep(SETTLE).await;
     }
+}
+
+fn catalogs(snapshot: &Snapshot, control: Option<&Control>) -> Catalogs {
+    let own = control.and_then(|control| {
+        let offer = control.offer(snapshot)?;
+        Some((control.name(), &offer.catalog))
+    });
+    let servers = snapshot.servers.iter();
+    let servers = servers.map(|(name, view)| (name, view.listed()));
+    servers
+        .chain(own)
+        .map(|(name, listed)| (name.clone(), listed.clone()))
+        .collect()
 }
 
 /// A filter that was edited may show other tools, of any server.
@@ -272,20 +291,22 @@ async fn watch_filters(
     }
 }
 
-fn compare(
-    name: &Arc<str>,
-    old: Option<&Arc<Catalog>>,
-    new: Option<&Arc<Catalog>>,
-    offers: u64,
-) -> Option<Change> {
-    if let (Some(old), Some(new)) = (old, new)
-        && Arc::ptr_eq(old, new)
-    {
-        return None;
+/// The servers whose lists are not the same in both.
+fn differences(before: &Catalogs, now: &Catalogs) -> HashMap<Arc<str>, Lists> {
+    let none = Arc::default();
+    let gone = before.keys().filter(|name| !now.contains_key(*name));
+    let changed = now.keys().chain(gone).filter_map(|name| {
+        let of = |catalogs: &'_ Catalogs| catalogs.get(name).unwrap_or(&none).clone();
+        let lists = compare(&of(before), &of(now));
+        (lists != Lists::default()).then(|| (name.clone(), lists))
+    });
+    changed.collect()
+}
+
+fn compare(old: &Arc<Catalog>, new: &Arc<Catalog>) -> Lists {
+    if Arc::ptr_eq(old, new) {
+        return Lists::default();
     }
-    let empty = Catalog::default();
-    let old = old.map_or(&empty, |old| old);
-    let new = new.map_or(&empty, |new| new);
     let differ = |old: &[Item], new: &[Item]| {
         old.len() != new.len()
             || old
@@ -293,16 +314,11 @@ fn compare(
                 .zip(new)
                 .any(|(old, new)| old.raw.get() != new.raw.get())
     };
-    let lists = Lists {
+    Lists {
         tools: differ(&old.tools, &new.tools),
         resources: differ(&old.resources, &new.resources) || differ(&old.templates, &new.templates),
         prompts: differ(&old.prompts, &new.prompts),
-    };
-    (lists != Lists::default()).then(|| Change::Lists {
-        server: Some(name.clone()),
-        offers,
-        lists,
-    })
+    }
 }
 
 async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {

@@ -17,6 +17,7 @@ use super::Scope;
 use super::changes::{self, Audience, Change};
 use super::control::Control;
 use super::listening::Follower;
+use super::renames::Renames;
 use super::resolve::no_resource;
 use super::right::{Need, Right};
 use crate::config::filters::Filters;
@@ -75,9 +76,10 @@ impl Hub {
         store: &Arc<dyn Store>,
         filters: &watch::Receiver<Arc<Filters>>,
         control: Option<Arc<Control>>,
+        renames: &broadcast::Sender<Arc<Renames>>,
     ) -> Hub {
         let (changes, _) = broadcast::channel(CHANGES);
-        changes::watch(fleet, &**store, filters.clone(), control, &changes);
+        changes::watch(fleet, &**store, filters.clone(), control, &changes, renames);
         Hub(Arc::new(Inner {
             fleet: fleet.clone(),
             store: store.clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::filters::Filters;
@@ -37,6 +37,7 @@ mod outside;
 mod parked;
 mod questions;
 pub mod record;
+mod renames;
 mod resolve;
 mod right;
 mod said;
@@ -54,6 +55,7 @@ mod uris;
 mod view;
 
 pub use ability::{everything, kept};
+pub use renames::Renames;
 pub use scope::{Caller, EntryScope, Scope};
 pub use seal::Seal;
 pub use session::{
@@ -76,6 +78,9 @@ use parked::{Parked, ParkedCall};
 use questions::Questions;
 use resolve::{Asked, resolve};
 use state::{Kept, RequestState};
+
+/// Renames that a subscriber may be behind by.
+const RENAMES: usize = 256;
 
 /// The client of one request: modern ones say all this in the request, legacy
 /// ones once, when they open their session.
@@ -168,6 +173,7 @@ pub struct Gateway {
     store: Arc<dyn Store>,
     hub: Hub,
     feeds: Feeds,
+    renames: broadcast::Sender<Arc<Renames>>,
     parked: Parked,
     states: RequestState,
     closing: CancellationToken,
@@ -184,7 +190,8 @@ impl Gateway {
         seal: Arc<Seal>,
         closing: CancellationToken,
     ) -> Gateway {
-        let hub = Hub::new(&fleet, &store, &filters, control.clone());
+        let (renames, _) = broadcast::channel(RENAMES);
+        let hub = Hub::new(&fleet, &store, &filters, control.clone(), &renames);
         let feeds = Feeds::default();
         outside::attend(&fleet, &feeds);
         Gateway {
@@ -195,10 +202,16 @@ impl Gateway {
             views: Arc::new(Views::new(filters, seal.clone(), control)),
             sessions: Arc::new(sessions),
             feeds,
+            renames,
             parked: Parked::default(),
             states: RequestState(seal),
             closing,
         }
+    }
+
+    /// Names that change because of other servers, from now on.
+    pub fn renames(&self) -> broadcast::Receiver<Arc<Renames>> {
+        self.renames.subscribe()
     }
 
     /// What this caller sees now.

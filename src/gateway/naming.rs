@@ -1,37 +1,60 @@
 //! Names for models (SPEC D2): `mcp_<server>_<tool>`, only letters, digits,
 //! `_` and `-`, at most 64 of them.
 //!
-//! A name follows from its own server and tool alone, so no server that comes
-//! or goes renames another's tools. The plain form is therefore kept for keys
-//! that nobody else can ever spell the same way; every other key gets a
-//! suffix, `_` and seven base36 characters of a hash, the first a digit:
-//!
-//! - a character outside the alphabet was replaced;
-//! - it is longer than 64 and was cut;
-//! - the server's name has a `_`: `a_b` with `c` and `a` with `b_c` would
-//!   meet, and the one whose server has none keeps the plain form;
-//! - it ends as a suffix does, and could be made to look like another's.
-//!
-//! Hashes are short: should two keys meet all the same, each of them gets a
-//! longer one, and neither the name they met in.
+//! The plain form transliterates both parts. A tool has it unless it is longer
+//! than 64 or another present tool has the same one: then the tool whose
+//! server has the shortest name keeps it, and of two such servers the first in
+//! alphabetical order. The others get the qualified form, which ends in `_`
+//! and seven base36 characters of a hash of the full key, the first a digit.
+//! The qualified form does not depend on other tools, and stays callable while
+//! its tool has the plain name ([`qualified`]).
+
+mod spelling;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
+
+pub use spelling::is_allowed;
+use spelling::spelled;
 
 const LONGEST: usize = 64;
 const SHORT: usize = 7;
 const LONG: usize = 13;
 
-/// A name as it would be if nobody else were there, which is nearly always
-/// how it is.
+/// The name of one of many tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub name: String,
+    /// The position of the tool that has the plain name instead.
+    pub yields_to: Option<usize>,
+}
+
+/// A tool's name where no other present tool has the same one, which is
+/// nearly always so.
 pub fn name(server: &str, own: &str) -> String {
     let plain = plain(server, own);
-    if is_unmistakable(server, own, &plain) {
-        return plain;
+    match plain.len() <= LONGEST {
+        true => plain,
+        false => suffixed(plain, &hash(server, own, 0, SHORT)),
     }
-    suffixed(plain, server, own, SHORT)
+}
+
+/// The name that a tool has where another one keeps the plain name.
+pub fn qualified(server: &str, own: &str) -> String {
+    suffixed(plain(server, own), &hash(server, own, 0, SHORT))
+}
+
+/// Whether a name ends as a qualified one does.
+pub fn is_qualified(name: &str) -> bool {
+    let Some((_, end)) = name.rsplit_once('_') else {
+        return false;
+    };
+    let base36 = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+    end.len() == SHORT && end.starts_with(|c: char| c.is_ascii_digit()) && end.bytes().all(base36)
 }
 
 /// A name that somebody else gave, as models' APIs take it: as it is if it
@@ -42,7 +65,7 @@ pub fn fitted(name: &str, allowed: impl Fn(char) -> bool) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     let plain = name.replace(|c| !allowed(c), "_");
-    Cow::Owned(suffixed(plain, "", name, SHORT))
+    Cow::Owned(suffixed(plain, &hash("", name, 0, SHORT)))
 }
 
 /// How every name of a server's starts that was not cut.
@@ -50,84 +73,107 @@ pub fn start(server: &str) -> String {
     plain(server, "")
 }
 
-/// The names of many keys, in their order; all different. Only a key that
-/// should meet another in both hashes has none.
-pub fn names<'a>(keys: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<Option<String>> {
-    let mut names: Vec<Option<String>> = keys
-        .clone()
-        .map(|(server, own)| Some(name(server, own)))
+/// The names of many keys, in their order; all different, and the same in
+/// whatever order the keys come. No key may be given twice.
+pub fn names<'a>(keys: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Named> {
+    let keys: Vec<(&str, &str)> = keys.collect();
+    let plain: Vec<String> = keys
+        .iter()
+        .map(|(server, own)| plain(server, own))
         .collect();
-    let meeting = repeated(&names);
-    if meeting.is_empty() {
-        return names;
-    }
-    for ((server, own), name) in keys.zip(&mut names) {
-        if name.as_ref().is_some_and(|name| meeting.contains_key(name)) {
-            *name = Some(suffixed(plain(server, own), server, own, LONG));
+    let mut keepers: HashMap<&str, usize> = HashMap::with_capacity(keys.len());
+    for (at, plain) in plain.iter().enumerate() {
+        if plain.len() > LONGEST {
+            continue;
+        }
+        match keepers.entry(plain) {
+            Entry::Vacant(free) => {
+                free.insert(at);
+            }
+            Entry::Occupied(mut held) => {
+                if precedence(keys[at], keys[*held.get()]).is_lt() {
+                    held.insert(at);
+                }
+            }
         }
     }
-    let meeting = repeated(&names);
-    for name in &mut names {
-        if name.as_ref().is_some_and(|name| meeting.contains_key(name)) {
-            *name = None;
-        }
+    let keeper = |at: usize| keepers.get(plain[at].as_str()).copied();
+    let mut others: Vec<usize> = (0..keys.len())
+        .filter(|at| keeper(*at) != Some(*at))
+        .collect();
+    others.sort_unstable_by(|one, other| precedence(keys[*one], keys[*other]));
+    let mut further: HashMap<usize, String> = HashMap::with_capacity(others.len());
+    let mut taken: HashSet<String> = HashSet::with_capacity(others.len());
+    for at in others {
+        let free = |name: &String| !keepers.contains_key(name.as_str()) && !taken.contains(name);
+        let name = qualifications(keys[at], &plain[at]).find(free);
+        let name = name.expect("fewer names are taken than there are");
+        taken.insert(name.clone());
+        further.insert(at, name);
     }
-    names
+    let named = |at: usize| match further.remove(&at) {
+        Some(name) => Named {
+            name,
+            yields_to: keeper(at),
+        },
+        None => Named {
+            name: plain[at].clone(),
+            yields_to: None,
+        },
+    };
+    (0..keys.len()).map(named).collect()
 }
 
-fn repeated(names: &[Option<String>]) -> HashMap<String, usize> {
-    let mut counts: HashMap<&str, usize> = HashMap::with_capacity(names.len());
-    for name in names.iter().flatten() {
-        *counts.entry(name).or_default() += 1;
-    }
-    let more = counts.into_iter().filter(|(_, count)| *count > 1);
-    more.map(|(name, count)| (name.to_owned(), count)).collect()
+/// Which of two tools with one plain name keeps it: the lesser. Of one
+/// server's own, the tool that is spelled that way already.
+fn precedence(one: (&str, &str), other: (&str, &str)) -> Ordering {
+    let rank = |(server, own): (&'_ str, &'_ str)| {
+        let changed = !own.chars().all(is_allowed);
+        (server.chars().count(), changed)
+    };
+    let (length, changed) = rank(one);
+    let (other_length, other_changed) = rank(other);
+    length
+        .cmp(&other_length)
+        .then_with(|| one.0.cmp(other.0))
+        .then_with(|| changed.cmp(&other_changed))
+        .then_with(|| one.1.cmp(other.1))
+}
+
+/// The qualified form, and others for a tool whose qualified form another one
+/// has as its plain name, by chance or on purpose.
+fn qualifications<'a>(
+    (server, own): (&'a str, &'a str),
+    plain: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    let short = std::iter::once((0, SHORT));
+    let long = (1_u32..).map(|number| (number, LONG));
+    let all = short.chain(long);
+    all.map(move |(number, width)| suffixed(plain.to_owned(), &hash(server, own, number, width)))
 }
 
 fn plain(server: &str, own: &str) -> String {
-    let mut plain = format!("mcp_{server}_{own}");
-    if !plain.chars().all(is_allowed) {
-        plain = plain.replace(|c| !is_allowed(c), "_");
-    }
-    plain
+    format!("mcp_{}_{}", spelled(server), spelled(own))
 }
 
-pub fn is_allowed(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '-'
-}
-
-/// Whether no other key can have this plain name, nor any suffixed one.
-fn is_unmistakable(server: &str, own: &str, plain: &str) -> bool {
-    server.chars().all(|c| is_allowed(c) && c != '_')
-        && own.chars().all(is_allowed)
-        && plain.len() <= LONGEST
-        && !ends_in_suffix(plain)
-}
-
-fn ends_in_suffix(name: &str) -> bool {
-    let Some((_, end)) = name.rsplit_once('_') else {
-        return false;
-    };
-    let base36 = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
-    matches!(end.len(), SHORT | LONG)
-        && end.starts_with(|c: char| c.is_ascii_digit())
-        && end.bytes().all(base36)
-}
-
-fn suffixed(mut name: String, server: &str, own: &str, width: usize) -> String {
+fn suffixed(mut name: String, hash: &str) -> String {
     // All ASCII by now.
-    name.truncate(LONGEST - 1 - width);
+    name.truncate(LONGEST - 1 - hash.len());
     name.push('_');
-    name.push_str(&hash(server, own, width));
+    name.push_str(hash);
     name
 }
 
 /// Base36 digits of a hash of the key, the first one decimal.
-fn hash(server: &str, own: &str, width: usize) -> String {
+fn hash(server: &str, own: &str, number: u32, width: usize) -> String {
     let mut hasher = Sha256::new();
     hasher.update(server.as_bytes());
     hasher.update([0]);
     hasher.update(own.as_bytes());
+    if number > 0 {
+        hasher.update([0]);
+        hasher.update(number.to_be_bytes());
+    }
     let digest = hasher.finalize();
     let mut number = digest[..16]
         .iter()
@@ -145,115 +191,4 @@ fn hash(server: &str, own: &str, width: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn d2_names_that_fit_are_plain() {
-        for (server, tool, visible) in [
-            ("fs", "read_file", "mcp_fs_read_file"),
-            ("my-server", "a", "mcp_my-server_a"),
-            ("fs", "_private", "mcp_fs__private"),
-            ("gh", "list_commits", "mcp_gh_list_commits"),
-            ("gh", "Since2024", "mcp_gh_Since2024"),
-        ] {
-            assert_eq!(name(server, tool), visible);
-        }
-    }
-
-    #[test]
-    fn d2_names_that_do_not_fit_get_a_hash() {
-        let long = "x".repeat(200);
-        for (server, tool, start) in [
-            ("fs", "read.file", "mcp_fs_read_file_"),
-            ("文件", "读", "mcp______"),
-            ("a_b", "c", "mcp_a_b_c_"),
-            ("acme_", "status", "mcp_acme__status_"),
-            ("fs", &long, "mcp_fs_xxxxx"),
-            ("fs", "v_1234567", "mcp_fs_v_1234567_"),
-            ("a", "b_1aaaaaaaaaaaa", "mcp_a_b_1aaaaaaaaaaaa_"),
-            ("with space", "t", "mcp_with_space_t_"),
-        ] {
-            let visible = name(server, tool);
-            assert!(visible.starts_with(start), "{visible}");
-            assert!(ends_in_suffix(&visible), "{visible}");
-            assert!(visible.len() <= LONGEST, "{visible}");
-            assert_eq!(visible, name(server, tool));
-        }
-    }
-
-    /// Names reach prompts, permissions and logs of others: they must not
-    /// change with a release.
-    #[test]
-    fn d2_hashes_stay_as_they_are() {
-        assert_eq!(name("a_b", "c"), "mcp_a_b_c_3d4x8cz");
-    }
-
-    #[test]
-    fn c3_ambiguous_names_both_stay_callable() {
-        let keys = [
-            ("a", "b_c"),
-            ("a_b", "c"),
-            ("acme_", "status"),
-            ("acme", "_status"),
-        ];
-        let names = names(keys.into_iter());
-        let unique: BTreeSet<_> = names.iter().flatten().collect();
-        assert_eq!(unique.len(), keys.len(), "{names:?}");
-    }
-
-    #[test]
-    fn keys_that_meet_in_the_hash_get_longer_ones() {
-        // Two entries of one key stand in for a collision.
-        let met = names([("a.b", "c"), ("x", "y"), ("a.b", "c")].into_iter());
-        assert_eq!(met, [None, Some("mcp_x_y".into()), None]);
-        let long = suffixed(plain("a.b", "c"), "a.b", "c", LONG);
-        assert!(ends_in_suffix(&long) && long != name("a.b", "c"));
-    }
-
-    /// Servers and tools that meet often: few letters, many separators.
-    fn part() -> impl Strategy<Value = String> {
-        prop_oneof![
-            "[ab_.-]{1,5}",
-            "[a-z0-9_]{1,8}_[0-9][a-z0-9]{6}",
-            "\\PC{1,80}",
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        #[test]
-        fn d2_names_are_valid_unique_and_stable(
-            keys in proptest::collection::btree_set((part(), part()), 1..40),
-            more in proptest::collection::btree_set((part(), part()), 0..40),
-        ) {
-            let named = |keys: &BTreeSet<(String, String)>| -> BTreeMap<(String, String), String> {
-                let pairs = keys.iter().map(|(server, tool)| (server.as_str(), tool.as_str()));
-                let names = names(pairs);
-                keys.iter().cloned().zip(names.into_iter().map(Option::unwrap)).collect()
-            };
-            let few = named(&keys);
-            let unique: BTreeSet<&String> = few.values().collect();
-            prop_assert_eq!(unique.len(), few.len());
-            for name in few.values() {
-                prop_assert!(name.len() <= LONGEST && name.chars().all(is_allowed));
-            }
-            let many = named(&keys.union(&more).cloned().collect());
-            for (key, name) in &few {
-                prop_assert_eq!(&many[key], name);
-            }
-        }
-
-        #[test]
-        fn d2_plain_names_say_where_they_belong(server in "[a-zA-Z0-9-]{1,20}", tool in "[a-z_]{1,20}") {
-            let name = name(&server, &tool);
-            let (found, rest) = name.strip_prefix("mcp_").unwrap().split_once('_').unwrap();
-            prop_assert_eq!((found, rest), (server.as_str(), tool.as_str()));
-        }
-    }
-}
+mod tests;

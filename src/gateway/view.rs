@@ -1,6 +1,7 @@
 //! What one endpoint shows, prepared: names, lists as bytes, and the way back
 //! from a name to its server.
 
+mod aliases;
 mod build;
 mod entry;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use kept::Views;
 
 pub use formatted::ToolList;
 
+use aliases::Aliases;
 use formatted::Formatted;
 use hello::Hello;
 use links::Links;
@@ -57,6 +59,7 @@ pub struct View {
     /// Why there is nothing to show.
     fault: Option<RpcError>,
     formatted: Formatted,
+    aliases: Aliases,
     /// Set where Portway itself is the only server.
     control: Option<Arc<Control>>,
 }
@@ -71,6 +74,8 @@ pub struct Target {
     pub headers: Vec<ParamHeader>,
     /// Its `outputSchema` was wrapped for legacy clients, so its results are.
     pub wrapped: bool,
+    /// Its name in the view is made of its server's and its own (SPEC D2).
+    pub(super) named_by_key: bool,
     /// Where in its list it stands.
     pub(super) at: usize,
     /// Set where Portway itself is that server.
@@ -94,11 +99,13 @@ pub struct Reader<'a> {
 
 impl View {
     pub fn tool(&self, visible: &str) -> Option<&Target> {
-        self.tools.get(visible)
+        let listed = self.tools.get(visible);
+        listed.or_else(|| Some(self.qualified_tool(visible)?.1))
     }
 
     pub fn prompt(&self, visible: &str) -> Option<&Target> {
-        self.prompts.get(visible)
+        let listed = self.prompts.get(visible);
+        listed.or_else(|| Some(self.qualified_prompt(visible)?.1))
     }
 
     /// The server that a tool or prompt would be of, by the look of its name,

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::mcp::{KEEP_ALIVE, events};
 use crate::fleet::Fleet;
+use crate::gateway::Renames;
 use crate::gateway::activity::CallNews;
 use crate::gateway::record::{ServerRecord, record};
 use crate::registry::Registry;
@@ -50,6 +51,7 @@ impl Feed {
         fleet: Fleet,
         calls: broadcast::Receiver<CallNews>,
         store: broadcast::Receiver<StoreChange>,
+        renames: broadcast::Receiver<Arc<Renames>>,
         closing: CancellationToken,
     ) -> Arc<Feed> {
         let feed = Arc::new(Feed {
@@ -60,7 +62,7 @@ impl Feed {
             fleet,
             closing: closing.clone(),
         });
-        tokio::spawn(follow::follow(feed.clone(), calls, store, closing));
+        tokio::spawn(follow::follow(feed.clone(), calls, store, renames, closing));
         feed
     }
 
@@ -156,6 +158,7 @@ impl Feed {
                 let data = json!({"server": name, "toolCount": tools});
                 self.event("catalog", number, &data)
             }
+            News::Renamed(renames) => self.event("renamed", number, renames),
             News::Entries => self.event("entries", number, &json!({})),
             News::Call(call) if call.outcome.is_some() => self.event("call_ended", number, call),
             News::Call(call) => self.event("call_started", number, call),

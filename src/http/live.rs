@@ -18,6 +18,7 @@ use super::extract::{Path, Query};
 use crate::fleet::history::Moment;
 use crate::fleet::processes::Process;
 use crate::fleet::{Fleet, ServerView};
+use crate::gateway::Renames;
 use crate::gateway::activity::{Activity, Report};
 use crate::registry::{Registry, RegistryError};
 use crate::store::StoreChange;
@@ -40,6 +41,7 @@ impl Live {
         fleet: Fleet,
         activity: Activity,
         store: broadcast::Receiver<StoreChange>,
+        renames: broadcast::Receiver<Arc<Renames>>,
         closing: CancellationToken,
     ) -> Live {
         let feed = Feed::start(
@@ -47,6 +49,7 @@ impl Live {
             fleet.clone(),
             activity.follow(),
             store,
+            renames,
             closing,
         );
         Live {

@@ -36,6 +36,7 @@ mod d_catalog;
 mod d_control;
 mod d_formats;
 mod d_limits;
+mod d_names;
 mod d_tools;
 mod e_door;
 mod e_entries;

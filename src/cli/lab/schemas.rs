@@ -84,15 +84,16 @@ fn renamed(server: &str, tools: &[Value], report: &mut Report) {
         .filter_map(|tool| tool["name"].as_str())
         .collect();
     let plain = |own: &str| format!("{}{own}", naming::start(server));
+    let names = naming::names(own.iter().map(|own| (server, *own)));
     let odd: Vec<String> = own
         .iter()
-        .map(|own| (own, naming::name(server, own)))
-        .filter(|(own, shown)| *shown != plain(own))
-        .map(|(own, shown)| format!("{own} as {shown}"))
+        .zip(names)
+        .filter(|(own, shown)| shown.name != plain(own))
+        .map(|(own, shown)| format!("{own} as {}", shown.name))
         .collect();
     if !odd.is_empty() {
         let found = format!(
-            "{} not fit for models, and shown with a suffix: {}",
+            "{} spelled differently for models: {}",
             counted(odd.len(), "name"),
             several(&odd)
         );

@@ -72,7 +72,7 @@ impl Control {
             .into_iter()
             .zip(items)
             .filter(|(_, (server, _))| only.as_ref().is_none_or(|only| only == *server))
-            .filter_map(|(name, (server, item))| Some(found(name?, server, item)))
+            .map(|(named, (server, item))| found(named.name, server, item))
             .filter(|tool| tool.has(&words))
             .collect();
         found.sort_unstable_by(|one, other| one.name.cmp(&other.name));

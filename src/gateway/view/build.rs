@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::aliases::Aliases;
 use super::entry::{self, Entry, Prepared};
 use super::formatted::Formatted;
 use super::hello::Hello;
@@ -74,6 +75,7 @@ impl View {
             absent: Vec::new(),
             fault: None,
             formatted: Formatted::default(),
+            aliases: Aliases::default(),
             control: None,
         }
     }
@@ -144,6 +146,7 @@ fn target(
         name: item.key.clone(),
         headers,
         wrapped,
+        named_by_key: false,
         at,
         control: control.cloned(),
     }
@@ -220,17 +223,10 @@ fn named<'a>(offers: &[Offered<'a>], kind: Kind) -> Vec<(String, Offered<'a>, &'
     let keys = items
         .clone()
         .map(|(offered, item)| (&**offered.server, item.key.as_str()));
-    let names = naming::names(keys);
-    for (name, (offered, item)) in names.iter().zip(items.clone()) {
-        if name.is_none() {
-            let (server, own) = (offered.server, &item.key);
-            tracing::warn!(%server, "{own:?} of server {server} is left out: its name is taken");
-        }
-    }
-    let mut named: Vec<_> = names
+    let mut named: Vec<_> = naming::names(keys)
         .into_iter()
         .zip(items)
-        .filter_map(|(name, (offered, item))| Some((name?, offered, item)))
+        .map(|(named, (offered, item))| (named.name, offered, item))
         .filter(|(_, offered, _)| offered.shown)
         .collect();
     named.sort_unstable_by(|one, other| one.0.cmp(&other.0));
@@ -250,7 +246,8 @@ fn tools(view: &mut View, offers: &[Offered<'_>], filter: Option<&Filter>) {
         let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
         let list = &mut view.lists[Kind::Tools as usize];
         let at = list.entries.len();
-        let target = target(server, item, at, Some(&mut prepared), offered.control);
+        let mut target = target(server, item, at, Some(&mut prepared), offered.control);
+        target.named_by_key = true;
         view.tools.insert(name, target);
         list.entries.push(prepared.entry);
     }
@@ -272,7 +269,8 @@ pub(super) fn prompts(view: &mut View, offers: &[Offered<'_>]) {
     for (name, Offered { server, offer, .. }, item) in named(offers, Kind::Prompts) {
         let entry = Entry::same(entry::renamed(item, &name), offer.stale);
         let list = &mut view.lists[Kind::Prompts as usize];
-        let target = target(server, item, list.entries.len(), None, None);
+        let mut target = target(server, item, list.entries.len(), None, None);
+        target.named_by_key = true;
         list.entries.push(entry);
         view.prompts.insert(name, target);
     }

@@ -57,6 +57,7 @@ impl View {
     pub fn tool_called<'a>(&'a self, name: &str) -> Option<(&'a str, &'a Target)> {
         let listed = |name: &str| self.tools.get_key_value(name);
         let found = listed(name).or_else(|| listed(self.fitted().get(name)?));
+        let found = found.or_else(|| self.qualified_tool(name));
         let found = found.or_else(|| {
             let (server, own) = name.split_once(':').filter(|_| self.shows_servers())?;
             let mut all = self.tools.iter();

@@ -107,6 +107,7 @@ fn tools(
             name: item.key.clone(),
             headers: std::mem::take(&mut prepared.headers),
             wrapped: prepared.wrapped,
+            named_by_key: false,
             at: view.lists[Kind::Tools as usize].entries.len(),
             control: offered.control.cloned(),
         };

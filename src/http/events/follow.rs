@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Feed;
 use super::ring::News;
 use crate::fleet::ServerView;
+use crate::gateway::Renames;
 use crate::gateway::activity::CallNews;
 use crate::registry::Wanted;
 use crate::store::StoreChange;
@@ -32,6 +33,7 @@ pub(super) async fn follow(
     feed: Arc<Feed>,
     mut calls: broadcast::Receiver<CallNews>,
     mut store: broadcast::Receiver<StoreChange>,
+    mut renames: broadcast::Receiver<Arc<Renames>>,
     closing: CancellationToken,
 ) {
     let mut snapshots = feed.fleet.watch();
@@ -52,6 +54,10 @@ pub(super) async fn follow(
                 Err(RecvError::Lagged(_)) => continue,
                 Err(RecvError::Closed) => return,
             },
+            Ok(renamed) = renames.recv() => {
+                feed.tell([News::Renamed(renamed)]);
+                continue;
+            }
             change = store.recv(), if entries => {
                 entries = !matches!(change, Err(RecvError::Closed));
                 if entries && !matches!(change, Ok(StoreChange::Servers)) {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::gateway::Renames;
 use crate::gateway::activity::CallNews;
 
 /// Servers twice over, and some thousand calls.
@@ -14,6 +15,7 @@ pub(super) enum News {
     Server(Arc<str>),
     Removed(Arc<str>),
     Catalog(Arc<str>),
+    Renamed(Arc<Renames>),
     Entries,
     Call(CallNews),
 }
@@ -32,7 +34,7 @@ impl News {
             News::Server(name) | News::Removed(name) => Some(Subject::Server(name.clone())),
             News::Catalog(name) => Some(Subject::Catalog(name.clone())),
             News::Entries => Some(Subject::Entries),
-            News::Call(_) => None,
+            News::Renamed(_) | News::Call(_) => None,
         }
     }
 }
