@@ -16,7 +16,7 @@ use crate::config::settings::Settings;
 use crate::fleet::{self, Fleet, Publisher, Surroundings};
 use crate::gateway::control::Control;
 use crate::gateway::servers::Servers;
-use crate::gateway::{self, Gateway, Seal, Sessions};
+use crate::gateway::{self, Gateway, Seal, Sessions, UserServers};
 use crate::http::records::{Keys, Records};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Users};
 use crate::registry::{self, Files, Registry};
@@ -95,10 +95,18 @@ impl App {
             fleet: fleet.clone(),
         };
         let control = settings.self_control.then(|| Control::new(servers));
+        let users = UserServers::new(&settings.user_servers, registry.filters());
+        let logins = settings.supabase_url.is_some() || settings.supabase_jwt_secret.is_some();
+        if logins && users.is_empty() {
+            tracing::warn!(
+                "users can log in, but no server is open to them: list some in \
+                 SUPABASE_USER_SERVERS or in userServers of .portway.json"
+            );
+        }
         let gateway = Gateway::new(
             fleet.clone(),
             store.clone(),
-            registry.filters(),
+            users,
             control.map(Arc::new),
             Sessions::new(seal.clone()),
             seal,
@@ -194,6 +202,7 @@ impl App {
             store: self.store.clone(),
             keys: self.keys.clone(),
             desired: self.registry.watch(),
+            gateway: gateway.clone(),
         });
         let relay = settings.mcp_service_url.as_ref().map(|service| {
             http::Relay::new(service, settings.limits.max_response, closing.clone())

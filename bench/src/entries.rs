@@ -87,6 +87,7 @@ fn entry(key: &ApiKey, bindings: &[NewBinding]) -> NewEntry {
         enabled: true,
         key: key.record(None),
         exposes: Exposes::default(),
+        filter: None,
         bindings: bindings.to_vec(),
     }
 }

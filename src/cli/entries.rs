@@ -28,6 +28,8 @@ enum EntriesCommand {
     Create(CreateArgs),
     /// One entry and its tools
     Show(OneArgs),
+    /// Change an entry's name or its patterns
+    Change(ChangeArgs),
     /// Give tools to an entry
     Bind(BindArgs),
     /// Take tools from an entry
@@ -62,10 +64,41 @@ struct CreateArgs {
     /// each --tool, in their order
     #[arg(long = "as", value_name = "NAME")]
     names: Vec<String>,
+    /// Take tools that are not there now
+    #[arg(long)]
+    allow_missing: bool,
+    /// Give it all tools whose SERVER:TOOL matches, also later ones: a pattern
+    /// with * and ?; may be given more than once
+    #[arg(long = "allow", value_name = "PATTERN")]
+    allow: Vec<String>,
+    /// Never give it tools whose SERVER:TOOL matches, also bound ones
+    #[arg(long = "deny", value_name = "PATTERN")]
+    deny: Vec<String>,
     /// When its key ends: a span such as 30d, or a moment such as
     /// 2026-11-15T10:11:12Z
     #[arg(long, value_name = "WHEN", value_parser = when::future)]
     expires: Option<Timestamp>,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+struct ChangeArgs {
+    /// Its name or id
+    entry: String,
+    /// What it is to be called
+    #[arg(long)]
+    name: Option<String>,
+    /// Give it all tools whose SERVER:TOOL matches, also later ones: a pattern
+    /// with * and ?; may be given more than once
+    #[arg(long = "allow", value_name = "PATTERN")]
+    allow: Vec<String>,
+    /// Never give it tools whose SERVER:TOOL matches, also bound ones
+    #[arg(long = "deny", value_name = "PATTERN")]
+    deny: Vec<String>,
+    /// Take its patterns away
+    #[arg(long, conflicts_with_all = ["allow", "deny"])]
+    no_filter: bool,
     #[command(flatten)]
     ask: AskArgs,
 }
@@ -81,6 +114,9 @@ struct BindArgs {
     /// each tool, in their order
     #[arg(long = "as", value_name = "NAME")]
     names: Vec<String>,
+    /// Take tools that are not there now
+    #[arg(long)]
+    allow_missing: bool,
     #[command(flatten)]
     ask: AskArgs,
 }
@@ -138,6 +174,7 @@ pub fn main(args: &EntriesArgs, environment: &BTreeMap<String, String>) -> ExitC
             EntriesCommand::Ls(args) => show::ls(args, environment).await,
             EntriesCommand::Show(args) => show::one(args, environment).await,
             EntriesCommand::Create(args) => change::create(args, environment).await,
+            EntriesCommand::Change(args) => change::change(args, environment).await,
             EntriesCommand::Bind(args) => change::bind(args, environment).await,
             EntriesCommand::Unbind(args) => change::unbind(args, environment).await,
             EntriesCommand::Enable(args) => change::switch(args, environment, true).await,

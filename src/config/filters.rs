@@ -1,25 +1,28 @@
-//! `.portway.json`: named filters over tools (SPEC D7). Our own file, for
-//! other tools read `.mcp.json` too.
+//! `.portway.json`: named filters over tools (SPEC D7), and the servers that
+//! users may bind (SPEC E2). Our own file, for other tools read `.mcp.json` too.
 //!
-//! A filter narrows what a client may do. So whatever is wrong with one makes
-//! it unusable, never wider.
+//! Both narrow what a client may do. So whatever is wrong with one makes it
+//! unusable, never wider.
 
 use std::collections::BTreeMap;
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
+use serde::{Deserialize, Serialize};
 
 use super::check::unknown_field;
 use super::fields::{Fields, quoted};
+use super::globs;
 use super::problem::Problem;
 use super::tree::{self, Places, kind_of, repeated};
 
 const FILTERS: &str = "filters";
 const DEFAULT: &str = "default";
-const OF_FILE: &[&str] = &["$schema", FILTERS, DEFAULT];
+const USER_SERVERS: &str = "userServers";
+const OF_FILE: &[&str] = &["$schema", FILTERS, DEFAULT, USER_SERVERS];
 const OF_FILTER: &[&str] = &["allow", "deny", "description"];
 const LONGEST_PATTERN: usize = 256;
-const MOST_PATTERNS: usize = 1000;
+pub const MOST_PATTERNS: usize = 1000;
 
 /// What the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,9 @@ pub struct Filters {
     pub named: BTreeMap<String, Result<Filter, Vec<Problem>>>,
     /// The one in force where none is asked for.
     pub default: Option<String>,
+    /// The servers that users may bind: globs over their names. `None` leaves
+    /// it to the setting.
+    pub user_servers: Option<Vec<String>>,
     /// What is wrong with no filter in particular.
     pub problems: Vec<Problem>,
     /// The file is there and never could be read.
@@ -35,9 +41,12 @@ pub struct Filters {
 
 /// Globs over `server:tool`, with `*` and `?`. What is denied is so even if
 /// it is allowed; where nothing is allowed by name, all is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
+    #[serde(default)]
     pub allow: Vec<String>,
+    #[serde(default)]
     pub deny: Vec<String>,
 }
 
@@ -122,9 +131,28 @@ pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
             return Err(Problem::new(DEFAULT, message).at(places.of(other.start())));
         }
     };
+    let user_servers = match fields.get(USER_SERVERS) {
+        None => None,
+        Some(list @ Value::Array(_)) => {
+            let known = fields.problems.len();
+            let servers = fields.strings(USER_SERVERS, list);
+            for (at, server) in servers.iter().enumerate() {
+                if let Err(message) = globs::check_server(server) {
+                    fields.problem_at(format!("{USER_SERVERS}[{at}]"), message, list.start());
+                }
+            }
+            let good = fields.problems.len() == known;
+            Some(if good { servers } else { Vec::new() })
+        }
+        Some(other) => {
+            let message = format!("must be a list of servers, not {}", kind_of(other));
+            return Err(Problem::new(USER_SERVERS, message).at(places.of(other.start())));
+        }
+    };
     Ok(Filters {
         named,
         default,
+        user_servers,
         problems: fields.problems,
         unreadable: None,
     })
@@ -199,7 +227,8 @@ fn patterns(fields: &mut Fields<'_, '_>, field: &str) -> Vec<String> {
     patterns
 }
 
-fn check(pattern: &str) -> Result<(), String> {
+/// Whether a text can be a pattern of a filter.
+pub fn check(pattern: &str) -> Result<(), String> {
     if pattern.len() > LONGEST_PATTERN {
         return Err(format!("is longer than {LONGEST_PATTERN} bytes"));
     }
@@ -283,6 +312,20 @@ mod tests {
         assert_eq!(dangling.all_problems().next().unwrap().field, "default");
         let typo = parse_filters(r#"{"filter":{}}"#).unwrap();
         assert!(typo.problems[0].message.contains("\"filters\""));
+    }
+
+    #[test]
+    fn e2_servers_for_users_are_a_list_and_never_wider_than_written() {
+        let servers = |text: &str| parse_filters(text).map(|filters| filters.user_servers);
+        assert_eq!(servers("{}"), Ok(None));
+        let some = servers(r#"{"userServers":["fs","gh-*"]}"#);
+        assert_eq!(some, Ok(Some(vec!["fs".into(), "gh-*".into()])));
+        for bad in [r#"["*",1]"#, r#"["*","fs:*"]"#, r#"["*",""]"#] {
+            let text = format!(r#"{{"userServers":{bad}}}"#);
+            assert_eq!(servers(&text), Ok(Some(Vec::new())), "{bad}");
+            assert_eq!(parse_filters(&text).unwrap().problems.len(), 1);
+        }
+        assert!(servers(r#"{"userServers":"*"}"#).is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod environment;
 pub mod expand;
 mod fields;
 pub mod filters;
+pub mod globs;
 pub mod import;
 pub mod layers;
 mod mask;

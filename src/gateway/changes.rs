@@ -12,10 +12,11 @@ use super::Scope;
 use super::control::Control;
 use super::renames::{Catalogs, Clashes, Renames};
 use super::scope::EntryScope;
+use super::users::UserServers;
 use crate::config::filters::Filters;
 use crate::fleet::catalog::{Catalog, Item};
 use crate::fleet::{Fleet, Snapshot};
-use crate::store::{EntryId, Grant, Store, StoreChange};
+use crate::store::{ADMIN, EntryId, Grant, Store, StoreChange};
 use crate::wire::object::{member, text};
 
 /// Something a client may want to hear of.
@@ -89,15 +90,17 @@ pub(super) enum News<'a> {
 pub(super) struct Audience {
     scope: Scope,
     store: Arc<dyn Store>,
+    users: UserServers,
     /// What was offered when they came: the lists they get have it.
     since: u64,
 }
 
 impl Audience {
-    pub fn new(scope: Scope, store: Arc<dyn Store>, since: u64) -> Audience {
+    pub fn new(scope: Scope, store: Arc<dyn Store>, users: UserServers, since: u64) -> Audience {
         Audience {
             scope,
             store,
+            users,
             since,
         }
     }
@@ -139,13 +142,14 @@ impl Audience {
 
     /// Looks whether the entry has changed.
     pub fn look(&mut self) -> News<'static> {
-        let Some(known) = self.scope.grant() else {
+        let Scope::Entry(known) = &self.scope else {
             return News::Nothing;
         };
-        match self.store.grant_of(known.entry) {
-            Some(now) if Arc::ptr_eq(&now, known) => News::Nothing,
+        match self.store.grant_of(known.grant().entry) {
+            Some(now) if Arc::ptr_eq(&now, known.grant()) => News::Nothing,
             Some(now) => {
-                self.scope = Scope::Entry(EntryScope::new(now));
+                let filter = known.filter().cloned();
+                self.scope = Scope::Entry(EntryScope::narrowed(now, filter));
                 News::Entry
             }
             // Closed: nothing of it is shown until it comes back.
@@ -163,7 +167,23 @@ impl Audience {
         match (&self.scope, server) {
             (Scope::Everything { .. }, _) => Lists::ALL,
             (Scope::Server(name), Some(server)) if **name == *server => Lists::ALL,
-            (Scope::Entry(entry), Some(server)) => granted(entry.grant(), server),
+            (Scope::Entry(entry), Some(server)) => {
+                let grant = entry.grant();
+                match self.users.may_use(&grant.owner, server) {
+                    true => granted(grant, server),
+                    false => Lists::default(),
+                }
+            }
+            // The servers that users may bind, or what narrows it, may be others.
+            (Scope::Entry(entry), None)
+                if entry.filter().is_some() || *entry.grant().owner != *ADMIN =>
+            {
+                Lists {
+                    tools: true,
+                    resources: !entry.grant().exposes.resources.is_empty(),
+                    prompts: !entry.grant().exposes.prompts.is_empty(),
+                }
+            }
             _ => Lists::default(),
         }
     }
@@ -175,7 +195,8 @@ fn granted(grant: &Grant, server: &str) -> Lists {
     }
     let named = |servers: &[String]| servers.iter().any(|one| one == server);
     Lists {
-        tools: grant.tools.iter().any(|tool| tool.server == server),
+        tools: grant.tools.iter().any(|tool| tool.server == server)
+            || grant.filter_gives(server, None),
         resources: named(&grant.exposes.resources),
         prompts: named(&grant.exposes.prompts),
     }

@@ -139,6 +139,13 @@ impl Control {
 }
 
 impl Gateway {
+    /// What a server that is there lists, also where it is Portway itself.
+    pub fn catalog_of(&self, server: &str) -> Option<Arc<Catalog>> {
+        let snapshot = self.fleet.snapshot();
+        let offer = offer(&snapshot, self.views.control(), server)?;
+        Some(offer.catalog.clone())
+    }
+
     /// Whether a name that no server has is Portway's own.
     pub fn is_own(&self, server: &str) -> bool {
         server == NAME && self.views.has_control()

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::{broadcast, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -20,7 +20,7 @@ use super::listening::Follower;
 use super::renames::Renames;
 use super::resolve::no_resource;
 use super::right::{Need, Right};
-use crate::config::filters::Filters;
+use super::users::UserServers;
 use crate::fleet::{CallError, Fleet, Slot, Snapshot, Update};
 use crate::store::Store;
 use crate::upstream::{Call, CallEvent, Connection, Hold, Permit, UpstreamError, event_queue};
@@ -59,6 +59,7 @@ pub(super) struct Hub(Arc<Inner>);
 struct Inner {
     fleet: Fleet,
     store: Arc<dyn Store>,
+    users: UserServers,
     changes: broadcast::Sender<Arc<Change>>,
     followed: Mutex<Followed>,
 }
@@ -74,15 +75,16 @@ impl Hub {
     pub fn new(
         fleet: &Fleet,
         store: &Arc<dyn Store>,
-        filters: &watch::Receiver<Arc<Filters>>,
+        users: &UserServers,
         control: Option<Arc<Control>>,
         renames: &broadcast::Sender<Arc<Renames>>,
     ) -> Hub {
         let (changes, _) = broadcast::channel(CHANGES);
-        changes::watch(fleet, &**store, filters.clone(), control, &changes, renames);
+        changes::watch(fleet, &**store, users.filters(), control, &changes, renames);
         Hub(Arc::new(Inner {
             fleet: fleet.clone(),
             store: store.clone(),
+            users: users.clone(),
             changes,
             followed: Mutex::default(),
         }))
@@ -92,7 +94,8 @@ impl Hub {
     pub fn changes(&self, scope: &Scope) -> (broadcast::Receiver<Arc<Change>>, Audience) {
         let changes = self.0.changes.subscribe();
         let since = self.0.fleet.snapshot().offers;
-        let audience = Audience::new(scope.clone(), self.0.store.clone(), since);
+        let (store, users) = (self.0.store.clone(), self.0.users.clone());
+        let audience = Audience::new(scope.clone(), store, users, since);
         (changes, audience)
     }
 

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::filters::Filters;
 use crate::fleet::Fleet;
 use crate::store::Store;
 use crate::wire::meta::LogLevel;
@@ -25,7 +24,6 @@ pub mod control;
 mod elicit;
 mod errand;
 mod exchange;
-mod filter;
 pub mod format;
 mod hub;
 mod legacy;
@@ -52,6 +50,7 @@ mod trouble;
 mod until;
 mod updated;
 mod uris;
+mod users;
 mod view;
 
 pub use ability::{everything, kept};
@@ -64,7 +63,8 @@ pub use session::{
 pub use text::{Ending, Text};
 pub use tools::Called;
 pub use until::Until;
-pub use view::{Reader, ToolList, View, Views};
+pub use users::UserServers;
+pub use view::{Reader, Target, ToolList, View, Views};
 
 use activity::{Activity, Watch};
 use control::Control;
@@ -170,6 +170,7 @@ pub struct Gateway {
     pub views: Arc<Views>,
     pub sessions: Arc<Sessions>,
     pub activity: Activity,
+    pub users: UserServers,
     store: Arc<dyn Store>,
     hub: Hub,
     feeds: Feeds,
@@ -184,14 +185,14 @@ impl Gateway {
     pub fn new(
         fleet: Fleet,
         store: Arc<dyn Store>,
-        filters: watch::Receiver<Arc<Filters>>,
+        users: UserServers,
         control: Option<Arc<Control>>,
         sessions: Sessions,
         seal: Arc<Seal>,
         closing: CancellationToken,
     ) -> Gateway {
         let (renames, _) = broadcast::channel(RENAMES);
-        let hub = Hub::new(&fleet, &store, &filters, control.clone(), &renames);
+        let hub = Hub::new(&fleet, &store, &users, control.clone(), &renames);
         let feeds = Feeds::default();
         outside::attend(&fleet, &feeds);
         Gateway {
@@ -199,8 +200,9 @@ impl Gateway {
             activity: Activity::new(fleet.clone()),
             fleet,
             store,
-            views: Arc::new(Views::new(filters, seal.clone(), control)),
+            views: Arc::new(Views::new(users.clone(), seal.clone(), control)),
             sessions: Arc::new(sessions),
+            users,
             feeds,
             renames,
             parked: Parked::default(),

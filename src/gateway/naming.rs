@@ -48,6 +48,17 @@ pub fn qualified(server: &str, own: &str) -> String {
     suffixed(plain(server, own), &hash(server, own, 0, SHORT))
 }
 
+/// A tool's name where some names are taken for other reasons: the one it has,
+/// or else the first of its qualified ones that is free.
+pub fn unless(name: String, (server, own): (&str, &str), taken: impl Fn(&str) -> bool) -> String {
+    if !taken(&name) {
+        return name;
+    }
+    let plain = plain(server, own);
+    let free = qualifications((server, own), &plain).find(|name| !taken(name));
+    free.expect("fewer names are taken than there are")
+}
+
 /// Whether a name ends as a qualified one does.
 pub fn is_qualified(name: &str) -> bool {
     let Some((_, end)) = name.rsplit_once('_') else {

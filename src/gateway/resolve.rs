@@ -232,11 +232,11 @@ pub(super) fn no_resource(uri: &str) -> RpcError {
 fn resource(caller: &Caller, view: &View, asked: Asked<'_>) -> Result<Place, RpcError> {
     let uri = text_of(asked.uri, "uri")?;
     let (server, there, need) = match view.handed(&uri) {
-        Some((granted, there)) => (
-            granted.server.as_str().into(),
-            there.to_owned(),
+        Some(handed) => (
+            handed.server.into(),
+            handed.uri.to_owned(),
             Need::Link {
-                tool: granted.tool.clone(),
+                tool: handed.tool.to_owned(),
             },
         ),
         None => {

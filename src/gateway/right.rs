@@ -67,13 +67,16 @@ impl Need {
     fn is_met(&self, grant: &Grant, server: &str) -> bool {
         let named = |servers: &[String]| servers.iter().any(|one| one == server);
         match self {
-            Need::Tool { name, tool } => grant
-                .tool(name)
-                .is_some_and(|granted| granted.server == server && granted.tool == *tool),
-            Need::Link { tool } => grant
-                .tools
-                .iter()
-                .any(|granted| granted.server == server && granted.tool == *tool),
+            Need::Tool { name, tool } => {
+                let bound = grant.tool(name);
+                bound.is_some_and(|granted| granted.server == server && granted.tool == *tool)
+                    || grant.filter_gives(server, Some(tool))
+            }
+            Need::Link { tool } => {
+                let mut tools = grant.tools.iter();
+                tools.any(|granted| granted.server == server && granted.tool == *tool)
+                    || grant.filter_gives(server, Some(tool))
+            }
             Need::Resources => named(&grant.exposes.resources),
             Need::Prompts => named(&grant.exposes.prompts),
         }

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::store::Grant;
+use crate::store::{EntryId, Grant};
 
 /// What an endpoint shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -12,37 +12,58 @@ pub enum Scope {
     Everything { filter: Option<Arc<str>> },
     /// One server as it is.
     Server(Arc<str>),
-    /// What one entry was given, under the names it was given.
+    /// What one entry was given, under the names it was given; narrowed by a
+    /// named filter.
     Entry(EntryScope),
 }
 
 impl Scope {
     pub(super) fn grant(&self) -> Option<&Arc<Grant>> {
         match self {
-            Scope::Entry(entry) => Some(&entry.0),
+            Scope::Entry(entry) => Some(&entry.grant),
             _ => None,
         }
     }
 }
 
 /// An entry as a request found it. Two of one entry are the same endpoint,
-/// whatever has changed about it in between.
+/// whatever has changed about it in between, if the same filter narrows them.
 #[derive(Clone, Debug)]
-pub struct EntryScope(Arc<Grant>);
+pub struct EntryScope {
+    grant: Arc<Grant>,
+    filter: Option<Arc<str>>,
+}
 
 impl EntryScope {
     pub fn new(grant: Arc<Grant>) -> EntryScope {
-        EntryScope(grant)
+        EntryScope {
+            grant,
+            filter: None,
+        }
+    }
+
+    /// Narrowed by a named filter.
+    pub fn narrowed(grant: Arc<Grant>, filter: Option<Arc<str>>) -> EntryScope {
+        EntryScope { grant, filter }
     }
 
     pub fn grant(&self) -> &Arc<Grant> {
-        &self.0
+        &self.grant
+    }
+
+    pub fn filter(&self) -> Option<&Arc<str>> {
+        self.filter.as_ref()
+    }
+
+    /// Which endpoint it is.
+    pub(super) fn key(&self) -> (EntryId, Option<Arc<str>>) {
+        (self.grant.entry, self.filter.clone())
     }
 }
 
 impl PartialEq for EntryScope {
     fn eq(&self, other: &EntryScope) -> bool {
-        self.0.entry == other.0.entry
+        self.key() == other.key()
     }
 }
 
@@ -50,7 +71,7 @@ impl Eq for EntryScope {}
 
 impl Hash for EntryScope {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.entry.hash(state);
+        self.key().hash(state);
     }
 }
 
@@ -65,9 +86,14 @@ pub struct Caller {
 
 impl Caller {
     pub fn entry(grant: Arc<Grant>) -> Caller {
+        Caller::narrowed(grant, None)
+    }
+
+    /// An entry, narrowed by a named filter.
+    pub fn narrowed(grant: Arc<Grant>, filter: Option<Arc<str>>) -> Caller {
         Caller {
             principal: grant.principal.clone(),
-            scope: Scope::Entry(EntryScope::new(grant)),
+            scope: Scope::Entry(EntryScope::narrowed(grant, filter)),
         }
     }
 }

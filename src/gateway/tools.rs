@@ -117,7 +117,9 @@ fn missing(caller: &Caller, view: &View, name: &str) -> Option<String> {
     if let Some(grant) = caller.scope.grant() {
         let meant = |own: &str| own == name || naming::fitted(own, naming::is_allowed) == name;
         let granted = grant.tools.iter().any(|tool| meant(&tool.name));
-        return granted.then(|| format!("{name}: it is not available now"));
+        if granted || grant.filter.is_none() {
+            return granted.then(|| format!("{name}: it is not available now"));
+        }
     }
     let absent = view.absent(name).map(|server| &**server);
     let server = absent.or_else(|| view.absent_server(name))?;

@@ -26,7 +26,6 @@ use super::control::Control;
 use super::text::Ending;
 use super::uris::{self, Role};
 use crate::fleet::catalog::Kind;
-use crate::store::GrantedTool;
 use crate::wire::header::ParamHeader;
 use crate::wire::{self, Era, RpcError, code};
 
@@ -37,7 +36,7 @@ pub use formatted::ToolList;
 use aliases::Aliases;
 use formatted::Formatted;
 use hello::Hello;
-use links::Links;
+use links::{Handed, Links};
 use list::List;
 
 /// The catalog of one scope at one moment. Immutable.
@@ -106,6 +105,17 @@ impl View {
     pub fn prompt(&self, visible: &str) -> Option<&Target> {
         let listed = self.prompts.get(visible);
         listed.or_else(|| Some(self.qualified_prompt(visible)?.1))
+    }
+
+    /// The tools whose names are made of their servers' and their own, in the
+    /// order they are listed.
+    pub fn tools_named_by_key(&self) -> Vec<(&str, &Target)> {
+        let tools = self.tools.iter().filter(|(_, target)| target.named_by_key);
+        let mut tools: Vec<_> = tools
+            .map(|(name, target)| (name.as_str(), target))
+            .collect();
+        tools.sort_unstable_by_key(|(_, target)| target.at);
+        tools
     }
 
     /// The server that a tool or prompt would be of, by the look of its name,
@@ -202,9 +212,9 @@ impl View {
         }
     }
 
-    /// The granted tool that handed a URI to this entry, and the URI it has
-    /// at that tool's server.
-    pub fn handed<'a>(&self, uri: &'a str) -> Option<(&GrantedTool, &'a str)> {
+    /// The tool that handed a URI to this entry, and the URI it has at that
+    /// tool's server.
+    pub fn handed<'a>(&'a self, uri: &'a str) -> Option<Handed<'a>> {
         self.links.as_ref()?.open(uri)
     }
 

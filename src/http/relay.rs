@@ -103,19 +103,28 @@ impl Relay {
 }
 
 async fn messages(State(relay): State<Relay>, request: Request) -> Response {
-    answer(relay.pass(request, "mcp").await)
+    let place = with_query("mcp", request.uri());
+    answer(relay.pass(request, &place).await)
+}
+
+/// A filter that narrows the entry narrows it there.
+fn with_query(place: &str, asked: &Uri) -> String {
+    match asked.query() {
+        Some(query) => format!("{place}?{query}"),
+        None => place.to_owned(),
+    }
 }
 
 async fn told(State(relay): State<Relay>, request: Request) -> Response {
-    let query = request.uri().query().unwrap_or_default();
-    let place = format!("messages?{query}");
+    let place = with_query("messages", request.uri());
     answer(relay.pass(request, &place).await)
 }
 
 /// The old transport: the address it announces is one of ours.
 async fn stream(State(relay): State<Relay>, request: Request) -> Response {
     let here = mcp::beside(request.uri(), "messages");
-    match relay.pass(request, "sse").await {
+    let place = with_query("sse", request.uri());
+    match relay.pass(request, &place).await {
         Ok(response) if response.status() == StatusCode::OK => {
             let (head, body) = response.into_parts();
             let body = announcement::rewritten(body, here);

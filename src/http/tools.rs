@@ -18,7 +18,7 @@ use super::mcp::{Front, Place};
 use super::principal::{Principal, not_here};
 use crate::gateway::format::{self, Format};
 use crate::gateway::{Caller, Gateway};
-use crate::store::{EntryId, Store};
+use crate::store::{EntryId, Grant, Store};
 
 mod body;
 
@@ -81,20 +81,13 @@ impl Tools {
     /// Whose tools are asked for.
     fn caller(&self, principal: &Principal, asked: Asked) -> Result<Caller, ApiError> {
         let Asked { filter, entry, .. } = asked;
-        let unfiltered = |caller: Caller| match filter {
-            Some(_) => Err(wrong(
-                "filter",
-                "is over all servers; an entry has its own tools",
-            )),
-            None => Ok(caller),
-        };
         match (principal, entry) {
             (Principal::User(_), _) => Err(not_here()),
             (Principal::Entry(_), Some(_)) => Err(ApiError::forbidden(
                 "entry: only the admin may name one; a key shows its own",
             )),
-            (Principal::Entry(grant), None) => unfiltered(Caller::entry(grant.clone())),
-            (Principal::Admin, Some(entry)) => unfiltered(self.entry(&entry)?),
+            (Principal::Entry(grant), None) => self.front.narrowed(grant.clone(), filter),
+            (Principal::Admin, Some(entry)) => self.front.narrowed(self.entry(&entry)?, filter),
             (Principal::Admin, None) => {
                 let front = &self.front;
                 front.caller(Some(principal), Place::Everything, filter)
@@ -103,7 +96,7 @@ impl Tools {
     }
 
     /// By its number, or by its name where only one that is open has it.
-    fn entry(&self, given: &str) -> Result<Caller, ApiError> {
+    fn entry(&self, given: &str) -> Result<Arc<Grant>, ApiError> {
         if given.trim().is_empty() {
             return Err(wrong("entry", "must be the number or the name of an entry"));
         }
@@ -116,7 +109,7 @@ impl Tools {
             false => self.store.grants_named(given),
         };
         match &*named {
-            [grant] => Ok(Caller::entry(grant.clone())),
+            [grant] => Ok(grant.clone()),
             [] => Err(ApiError::not_found(format!(
                 "there is no entry {given:?} that is switched on"
             ))),

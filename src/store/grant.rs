@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Bound, Entry, EntryId, Exposes, KeyDigest, StoreErrorKind, Timestamp};
+use crate::config::filters::Filter;
 
 /// An enabled entry and all that it gives.
 #[derive(Debug)]
@@ -24,6 +25,9 @@ pub struct Grant {
     /// The enabled bindings, by name.
     pub tools: Vec<GrantedTool>,
     pub exposes: Exposes,
+    /// What it gives beside its bindings, without the tools of those that are
+    /// switched off.
+    pub filter: Option<Filter>,
     pub gate: Gate,
     /// Milliseconds since 1970; zero for never.
     used: AtomicU64,
@@ -47,13 +51,26 @@ impl Grant {
             server: tool.server.clone(),
             tool: tool.tool.clone(),
         });
-        Grant::with_tools(entry, tools.collect())
+        let disabled = bound.iter().filter(|bound| !bound.binding.enabled);
+        let off = disabled.map(|Bound { tool, .. }| format!("{}:{}", tool.server, tool.tool));
+        Grant::with_tools(entry, tools.collect(), off.collect())
     }
 
-    /// The same, from the enabled bindings alone.
-    pub(super) fn with_tools(entry: &Entry, mut tools: Vec<GrantedTool>) -> Option<Grant> {
+    /// The same, from the enabled bindings and the keys (`server:tool`) of the
+    /// disabled ones.
+    pub(super) fn with_tools(
+        entry: &Entry,
+        mut tools: Vec<GrantedTool>,
+        off: Vec<String>,
+    ) -> Option<Grant> {
         if !entry.enabled {
             return None;
+        }
+        let mut filter = entry.filter.clone();
+        if let Some(filter) = &mut filter {
+            tools.retain(|tool| !filter.denies(&tool.server, &tool.tool));
+            // A binding that is switched off takes its tool away.
+            filter.deny.extend(off);
         }
         tools.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let used = entry.key.last_used_at.map_or(0, Timestamp::as_millis);
@@ -66,6 +83,7 @@ impl Grant {
             expires_at: entry.key.expires_at,
             tools,
             exposes: entry.exposes.clone(),
+            filter,
             gate: Gate::default(),
             used: AtomicU64::new(used),
         })
@@ -79,6 +97,7 @@ impl Grant {
             && self.name == other.name
             && self.tools == other.tools
             && self.exposes == other.exposes
+            && self.filter == other.filter
     }
 
     pub fn tool(&self, name: &str) -> Option<&GrantedTool> {
@@ -86,6 +105,14 @@ impl Grant {
             .tools
             .binary_search_by(|tool| tool.name.as_str().cmp(name));
         found.ok().map(|at| &self.tools[at])
+    }
+
+    /// Whether its filter gives a tool, or may give one of a server.
+    pub fn filter_gives(&self, server: &str, tool: Option<&str>) -> bool {
+        self.filter.as_ref().is_some_and(|filter| match tool {
+            Some(tool) => filter.gives(server, tool),
+            None => filter.may_give(server),
+        })
     }
 
     pub fn expired(&self, now: Timestamp) -> bool {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{KeyDigest, Timestamp};
+use crate::config::filters::Filter;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -59,7 +60,7 @@ impl Whose {
 }
 
 /// An MCP address of its own, with its own key and exactly the tools bound
-/// to it.
+/// to it, or that its filter gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub id: EntryId,
@@ -69,6 +70,9 @@ pub struct Entry {
     pub key: Key,
     #[serde(default)]
     pub exposes: Exposes,
+    /// Further tools, by patterns; what they deny is denied to bindings too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -169,6 +173,7 @@ pub struct NewEntry {
     pub enabled: bool,
     pub key: NewKey,
     pub exposes: Exposes,
+    pub filter: Option<Filter>,
     /// Made together with the entry, or neither is.
     pub bindings: Vec<NewBinding>,
 }
@@ -203,6 +208,7 @@ pub struct EntryChange {
     pub name: Option<String>,
     pub enabled: Option<bool>,
     pub exposes: Option<Exposes>,
+    pub filter: Option<Option<Filter>>,
     pub expires_at: Option<Option<Timestamp>>,
 }
 

@@ -216,6 +216,7 @@ fn make_entry(state: &State, id: EntryId, new: NewEntry) -> Result<Held, StoreEr
             enabled: new.enabled,
             key: new.key.made(now),
             exposes: new.exposes,
+            filter: new.filter,
             created_at: now,
             updated_at: now,
         },
@@ -261,6 +262,9 @@ pub(super) fn update_entry(
         entry.enabled = change.enabled.unwrap_or(entry.enabled);
         if let Some(exposes) = change.exposes {
             entry.exposes = exposes;
+        }
+        if let Some(filter) = change.filter {
+            entry.filter = filter;
         }
         entry.key.expires_at = change.expires_at.unwrap_or(entry.key.expires_at);
         Ok(())

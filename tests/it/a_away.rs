@@ -132,7 +132,7 @@ async fn a3_k3_servers_obey_while_the_data_directory_cannot_be_written() {
     let refused = app
         .post(
             "/api/v1/tools",
-            json!({"name": "t", "server": "one", "tool": "echo"}),
+            json!({"name": "t", "server": "one", "tool": "echo", "allow_missing": true}),
         )
         .await;
     assert_eq!(refused.status, 503, "{}", refused.text);

@@ -98,7 +98,10 @@ async fn d2_a_name_that_changes_because_of_another_server_is_told() {
         let answer = ask(&app, "tools/call", call(name, json!({"text": name}))).await;
         assert_eq!(said(&answer), name);
         let path = format!("/api/mcp/tools/{name}/call");
-        let answer = app.post(&path, json!({"text": name})).await.expect(200);
+        let answer = app
+            .post(&path, json!({"arguments": {"text": name}}))
+            .await
+            .expect(200);
         assert!(answer.to_string().contains(name), "{answer}");
     }
 }

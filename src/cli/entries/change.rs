@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::find;
 use super::show::given;
-use super::{BindArgs, CreateArgs, RmArgs, RotateArgs, SwitchArgs, UnbindArgs};
+use super::{BindArgs, ChangeArgs, CreateArgs, RmArgs, RotateArgs, SwitchArgs, UnbindArgs};
 use crate::cli::failure::Failure;
 use crate::cli::out::{Out, confirm, is_attended, note};
 use crate::cli::remote::Remote;
@@ -28,12 +28,16 @@ fn count(tools: usize) -> String {
     format!("{tools} tool{s}")
 }
 
-/// Two tools of one name are the usual trouble, and have a remedy.
+/// Two tools of one name, and a slip in one, are the usual trouble, and have a
+/// remedy.
 fn advised(failure: Failure) -> Failure {
     match failure {
         Failure::Refused { message, .. } if message.contains("two bound tools") => Failure::usage(
             format!("{message}: give one of them another name with --as"),
         ),
+        Failure::Refused { message, .. } if message.contains("allow_missing: true") => {
+            Failure::usage(message.replace("allow_missing: true", "--allow-missing"))
+        }
         failure => failure,
     }
 }
@@ -41,11 +45,17 @@ fn advised(failure: Failure) -> Failure {
 pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
-    let bindings = find::bindings(&remote, ADMIN, &args.tools, &args.names).await?;
+    let bindings = find::bindings(&remote, ADMIN, &args.tools, &args.names, args.allow_missing)
+        .await
+        .map_err(advised)?;
     let tools = bindings.len();
     let mut new = json!({"name": args.name, "bindings": bindings});
     if let Some(expires) = args.expires {
         new["expires_at"] = json!(expires);
+    }
+    let filtered = !args.allow.is_empty() || !args.deny.is_empty();
+    if filtered {
+        new["filter"] = json!({"allow": args.allow, "deny": args.deny});
     }
     let path = format!("{}/with_bindings", find::ENTRIES);
     let answer = remote.post(&path, &new).await.map_err(advised)?;
@@ -55,11 +65,46 @@ pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<Exit
         out.line(&format!("{}: made, with {}", called(&answer), count(tools)));
         given(&answer, &remote, &mut out);
     }
-    if tools == 0 {
+    if tools == 0 && args.allow.is_empty() {
         note(&format!(
             "it has no tools yet: `portway entries bind {} SERVER:TOOL` (SERVER:* for all)",
             text(&answer, "mcp_instance_id")
         ));
+    }
+    out.done(ExitCode::SUCCESS)
+}
+
+pub async fn change(args: &ChangeArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+    let remote = Remote::new(&args.ask.remote, environment)?;
+    let mut out = Out::new(environment);
+    let entry = find::entry(&remote, &args.entry).await?;
+    let mut change = json!({});
+    if let Some(name) = &args.name {
+        change["name"] = json!(name);
+    }
+    if args.no_filter {
+        change["filter"] = Value::Null;
+    } else if !args.allow.is_empty() || !args.deny.is_empty() {
+        // What is not given stays as it is.
+        let patterns = |given: &[String], member: &str| match given.is_empty() {
+            true => entry["filter"][member]
+                .as_array()
+                .cloned()
+                .unwrap_or_default(),
+            false => given.iter().map(|pattern| json!(pattern)).collect(),
+        };
+        let (allow, deny) = (patterns(&args.allow, "allow"), patterns(&args.deny, "deny"));
+        change["filter"] = json!({"allow": allow, "deny": deny});
+    }
+    if change == json!({}) {
+        let text = "nothing to change: give --name, --allow, --deny or --no-filter";
+        return Err(Failure::usage(text));
+    }
+    let path = find::path(&entry);
+    let answer = remote.ask(Method::PATCH, &path, Some(&change)).await?;
+    match args.ask.json {
+        true => out.json(&answer),
+        false => out.line(&format!("{}: changed", called(&answer))),
     }
     out.done(ExitCode::SUCCESS)
 }
@@ -99,7 +144,9 @@ pub async fn bind(args: &BindArgs, environment: &Environment) -> Result<ExitCode
     let mut out = Out::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
     let owner = text(&entry, "user_id");
-    let bindings = find::bindings(&remote, owner, &args.tools, &args.names).await?;
+    let bindings = find::bindings(&remote, owner, &args.tools, &args.names, args.allow_missing)
+        .await
+        .map_err(advised)?;
     let path = format!("{}/bindings", find::path(&entry));
     let body = json!({"bindings": bindings});
     let answer = remote.post(&path, &body).await.map_err(advised)?;

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
-use crate::cli::out::note;
 use crate::cli::remote::Remote;
 use crate::cli::servers::{path_of, text};
 use crate::cli::tools;
@@ -79,6 +78,7 @@ pub async fn bindings(
     owner: &str,
     tools: &[String],
     names: &[String],
+    allow_missing: bool,
 ) -> Result<Vec<Value>, Failure> {
     if !names.is_empty() && names.len() != tools.len() {
         return Err(Failure::usage(format!(
@@ -119,8 +119,10 @@ pub async fn bindings(
         let id = match known.iter().find(same) {
             Some(record) => record["id"].clone(),
             None => {
-                doubt(remote, server, &tool).await?;
-                let new = json!({"name": name, "server": server, "tool": tool});
+                let mut new = json!({"name": name, "server": server, "tool": tool});
+                if allow_missing {
+                    new["allow_missing"] = json!(true);
+                }
                 remote.post(TOOLS, &new).await?["id"].take()
             }
         };
@@ -161,28 +163,6 @@ async fn of_server(remote: &Remote, server: &str) -> Result<Vec<String>, Failure
         ))),
         (false, _) => Ok(names),
     }
-}
-
-/// A tool may be bound before it is there; but most often that is a slip.
-async fn doubt(remote: &Remote, server: &str, tool: &str) -> Result<(), Failure> {
-    let why = match remote.get(&format!("{}/tools", path_of(server))).await {
-        // What is no server of its own may have tools all the same.
-        Err(Failure::Refused { message, .. }) => {
-            let all = tools::all(remote).await?;
-            let known = all.iter().any(|known| tools::key(known) == (server, tool));
-            (!known).then_some(message)
-        }
-        listed => {
-            let listed = listed?;
-            let mut listed = listed.as_array().into_iter().flatten();
-            let known = listed.any(|known| known["name"] == tool);
-            (!known).then(|| format!("{server:?} has no tool {tool:?} at the moment"))
-        }
-    };
-    if let Some(why) = why {
-        note(&format!("{why}; bound all the same"));
-    }
-    Ok(())
 }
 
 /// The tools of an entry that are meant: `server:tool`, or its own name.

@@ -60,7 +60,8 @@ pub async fn ls(
 
 /// How many it has; nothing if it has just been removed.
 async fn tools(remote: &Remote, entry: &Value) -> Result<String, Failure> {
-    match remote.get(&format!("{}/bindings", find::path(entry))).await {
+    let path = format!("{}/tools?include_disabled=true", find::path(entry));
+    match remote.get(&path).await {
         Ok(bound) => Ok(bound["items"].as_array().map_or(0, Vec::len).to_string()),
         Err(Failure::Refused { .. }) => Ok(String::new()),
         Err(failure) => Err(failure),
@@ -86,10 +87,12 @@ pub async fn one(
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
     let mut entry = find::entry(&remote, &args.entry).await?;
-    let path = format!("{}/bindings", find::path(&entry));
+    let path = format!("{}/tools?include_disabled=true", find::path(&entry));
     let bound = remote.get(&path).await?["items"].take();
     if args.ask.json {
-        entry["bindings"] = bound;
+        let bound = bound.as_array().into_iter().flatten();
+        let bound = bound.filter(|tool| !tool["tool_id"].is_null());
+        entry["bindings"] = bound.cloned().collect();
         out.json(&entry);
         return out.done(ExitCode::SUCCESS);
     }
@@ -107,6 +110,15 @@ pub async fn one(
         if !value.is_empty() {
             let label = out.paint(Tint::Strong, &format!("{label:10}"));
             out.line(&format!("{label}{}", in_one_line(value)));
+        }
+    }
+    for member in ["allow", "deny"] {
+        let patterns = entry["filter"][member].as_array();
+        let patterns = patterns.map_or(&[][..], Vec::as_slice);
+        let patterns: Vec<&str> = patterns.iter().filter_map(Value::as_str).collect();
+        if !patterns.is_empty() {
+            let label = out.paint(Tint::Strong, &format!("{member:10}"));
+            out.line(&format!("{label}{}", in_one_line(&patterns.join(", "))));
         }
     }
     let bound = bound.as_array().map_or(&[][..], Vec::as_slice);

@@ -1,7 +1,7 @@
 //! What is wrong with the tools as they are listed: names, descriptions,
 //! schemas.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -79,7 +79,7 @@ pub fn examine(server: &str, tools: &[Value], over_http: bool, report: &mut Repo
 
 /// What models will see instead of the tool's own name (SPEC D2).
 fn renamed(server: &str, tools: &[Value], report: &mut Report) {
-    let own: Vec<&str> = tools
+    let own: BTreeSet<&str> = tools
         .iter()
         .filter_map(|tool| tool["name"].as_str())
         .collect();

@@ -125,6 +125,12 @@ pub(super) fn origins(text: &str) -> Result<Vec<Origin>, String> {
     })
 }
 
+pub(super) fn server_globs(text: &str) -> Result<Vec<String>, String> {
+    list(text, |item| {
+        crate::config::globs::check_server(item).map(|()| item.to_owned())
+    })
+}
+
 fn list<T>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     let items = text
         .split(',')

@@ -247,7 +247,7 @@ fn owner(caller: &Caller) -> String {
         Scope::Everything { filter: Some(name) } => ("filter", &**name),
         Scope::Server(name) => ("server", &**name),
         // Its principal says which.
-        Scope::Entry(_) => ("entry", ""),
+        Scope::Entry(entry) => ("entry", entry.filter().map_or("", |name| &**name)),
     };
     format!("{kind}\0{name}\0{}", caller.principal)
 }

@@ -14,7 +14,7 @@ use crate::config::filters::{Filter, FilterError};
 use crate::fleet::catalog::{Item, Kind};
 use crate::fleet::{Offer, Snapshot};
 use crate::gateway::control::{self, Control};
-use crate::gateway::{filter, naming, uris};
+use crate::gateway::{naming, uris};
 use crate::wire::meta::{member, text};
 use crate::wire::result::Freshness;
 use crate::wire::{RpcError, code};
@@ -55,10 +55,15 @@ impl View {
     ) -> View {
         match filter {
             Ok(filter) => everything(snapshot, filter, control),
-            Err(error) => View {
-                fault: Some(RpcError::new(code::INVALID_PARAMS, error.to_string())),
-                ..View::empty(None, Hello::ours())
-            },
+            Err(error) => View::unfiltered(&error),
+        }
+    }
+
+    /// Nothing, for want of the filter that should narrow it.
+    pub(super) fn unfiltered(error: &FilterError) -> View {
+        View {
+            fault: Some(RpcError::new(code::INVALID_PARAMS, error.to_string())),
+            ..View::empty(None, Hello::ours())
         }
     }
 
@@ -171,7 +176,7 @@ fn everything(
     control: Option<&Arc<Control>>,
 ) -> View {
     let mut view = View::empty(None, Hello::ours());
-    let admits = |server: &str| filter.is_none_or(|filter| filter::admits(filter, server));
+    let admits = |server: &str| filter.is_none_or(|filter| filter.admits(server));
     let mut offers = Vec::new();
     for (server, its) in &snapshot.servers {
         let shown = admits(server);
@@ -215,7 +220,10 @@ fn everything(
 }
 
 /// The entries of one kind with their names, by name.
-fn named<'a>(offers: &[Offered<'a>], kind: Kind) -> Vec<(String, Offered<'a>, &'a Item)> {
+pub(super) fn named<'a>(
+    offers: &[Offered<'a>],
+    kind: Kind,
+) -> Vec<(String, Offered<'a>, &'a Item)> {
     let items = offers.iter().flat_map(|offered| {
         let items = offered.offer.catalog.items(kind).iter();
         items.map(move |item| (*offered, item))
@@ -236,7 +244,7 @@ fn named<'a>(offers: &[Offered<'a>], kind: Kind) -> Vec<(String, Offered<'a>, &'
 fn tools(view: &mut View, offers: &[Offered<'_>], filter: Option<&Filter>) {
     for (name, offered, item) in named(offers, Kind::Tools) {
         let Offered { server, offer, .. } = offered;
-        if filter.is_some_and(|filter| !filter::allows(filter, server, &item.key)) {
+        if filter.is_some_and(|filter| !filter.allows(server, &item.key)) {
             continue;
         }
         if let Some(uri) = app_of(item) {

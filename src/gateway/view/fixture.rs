@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
+use crate::config::filters::Filter;
 use crate::config::layers::{Source, SourceKind};
 use crate::fleet::catalog::{Catalog, Facts, Item, Kind};
 use crate::fleet::{Offer, ServerView, Snapshot, State};
@@ -148,6 +149,15 @@ pub(crate) fn bound(tools: &[(&str, &str, &str)]) -> Vec<Bound> {
 }
 
 pub(crate) fn grant_of(entry: i64, bound: &[Bound], exposes: Exposes) -> Arc<Grant> {
+    grant_with(entry, bound, exposes, None)
+}
+
+pub(crate) fn grant_with(
+    entry: i64,
+    bound: &[Bound],
+    exposes: Exposes,
+    filter: Option<Filter>,
+) -> Arc<Grant> {
     let now = Timestamp::now();
     let entry = Entry {
         id: EntryId(entry),
@@ -162,6 +172,7 @@ pub(crate) fn grant_of(entry: i64, bound: &[Bound], exposes: Exposes) -> Arc<Gra
             last_used_at: None,
         },
         exposes,
+        filter,
         created_at: now,
         updated_at: now,
     };

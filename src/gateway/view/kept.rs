@@ -10,7 +10,7 @@ use super::shelf::{ROOM, Shelf};
 use crate::config::filters::Filters;
 use crate::fleet::{Offer, Snapshot};
 use crate::gateway::control::{self, Control};
-use crate::gateway::{Scope, Seal};
+use crate::gateway::{Scope, Seal, UserServers};
 
 pub struct Views {
     filters: watch::Receiver<Arc<Filters>>,
@@ -79,15 +79,11 @@ impl Basis {
 }
 
 impl Views {
-    pub fn new(
-        filters: watch::Receiver<Arc<Filters>>,
-        seal: Arc<Seal>,
-        control: Option<Arc<Control>>,
-    ) -> Views {
+    pub fn new(users: UserServers, seal: Arc<Seal>, control: Option<Arc<Control>>) -> Views {
         Views {
-            filters,
+            filters: users.filters(),
             seal,
-            entries: Shelf::new(ROOM, control.clone()),
+            entries: Shelf::new(ROOM, control.clone(), users),
             control,
             kept: Mutex::default(),
         }
@@ -98,11 +94,15 @@ impl Views {
         self.control.is_some()
     }
 
+    pub(in crate::gateway) fn control(&self) -> Option<&Arc<Control>> {
+        self.control.as_ref()
+    }
+
     /// The view of a scope on what runs now; made anew only when a catalog or
     /// the filters have changed.
     pub fn get(&self, scope: &Scope, snapshot: &Arc<Snapshot>) -> Arc<View> {
         if let Scope::Entry(entry) = scope {
-            return self.entries.get(entry.grant(), &self.seal, snapshot);
+            return self.entries.get(entry, &self.seal, snapshot);
         }
         let filters = self.filters.borrow().clone();
         let control = self.control.as_ref();
@@ -117,7 +117,7 @@ impl Views {
             Scope::Everything { filter } => {
                 View::of_all(snapshot, filters.find(filter.as_deref()), control)
             }
-            Scope::Entry(entry) => View::of_entry(entry.grant(), &self.seal, snapshot, control),
+            Scope::Entry(entry) => return self.entries.get(entry, &self.seal, snapshot),
         });
         self.keep(
             scope,
@@ -159,7 +159,8 @@ impl Views {
 impl Views {
     pub fn filtered(filters: watch::Receiver<Arc<Filters>>) -> Views {
         let secret = crate::config::Secret::new("a secret of thirty-two characters");
-        Views::new(filters, Arc::new(Seal::new(&secret)), None)
+        let users = UserServers::new(&["*".into()], filters);
+        Views::new(users, Arc::new(Seal::new(&secret)), None)
     }
 }
 

@@ -4,39 +4,76 @@
 //! was made as long as the tool is granted, here and on any replica, and
 //! nothing has to be remembered. The same link always looks the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::gateway::seal::Seal;
 use crate::gateway::uris::{self, Role};
-use crate::store::{Grant, GrantedTool};
+use crate::store::Grant;
 
 pub(super) struct Links {
     pub grant: Arc<Grant>,
     pub seal: Arc<Seal>,
-    /// The pages of granted tools that have one (MCP Apps), by URI.
+    /// Those of the grant's tools that are not given here.
+    pub hidden: HashSet<usize>,
+    /// What the entry's filter gives beside them; numbered after them.
+    pub matched: Vec<Matched>,
+    /// The pages of tools that have one (MCP Apps), by URI.
     pub pages: HashMap<String, usize>,
 }
 
+/// A tool that an entry has by its filter.
+pub(super) struct Matched {
+    pub server: Arc<str>,
+    pub tool: String,
+}
+
+/// A URI that a tool of an entry handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handed<'a> {
+    pub server: &'a str,
+    pub tool: &'a str,
+    /// As the server knows it.
+    pub uri: &'a str,
+}
+
 impl Links {
+    /// The server and the name there of a tool, by its number.
+    fn tool(&self, number: usize) -> Option<(&str, &str)> {
+        let bound = &self.grant.tools;
+        match bound.get(number) {
+            Some(tool) => Some((&tool.server, &tool.tool)),
+            None => {
+                let matched = self.matched.get(number - bound.len())?;
+                Some((&matched.server, &matched.tool))
+            }
+        }
+    }
+
     /// The tool that a URI was handed out by, and the URI it has there.
-    pub fn open<'a>(&self, uri: &'a str) -> Option<(&GrantedTool, &'a str)> {
+    pub fn open<'a>(&'a self, uri: &'a str) -> Option<Handed<'a>> {
         if let Some(page) = self.pages.get(uri) {
-            return Some((self.grant.tools.get(*page)?, uri));
+            let (server, tool) = self.tool(*page)?;
+            return Some(Handed { server, tool, uri });
         }
         let (mark, own) = uris::unmarked(uri)?;
-        let principal = &self.grant.principal;
-        let mut tools = self.grant.tools.iter();
-        let tool = tools.find(|tool| {
-            let parts = [&*tool.server, &*tool.tool, own];
-            self.seal.is_mark(mark, principal, &parts)
-        })?;
-        Some((tool, own))
+        let all = 0..self.grant.tools.len() + self.matched.len();
+        let mut given = all.filter(|number| !self.hidden.contains(number));
+        given.find_map(|number| {
+            let (server, tool) = self.tool(number)?;
+            let parts = [server, tool, own];
+            let marked = self.seal.is_mark(mark, &self.grant.principal, &parts);
+            marked.then_some(Handed {
+                server,
+                tool,
+                uri: own,
+            })
+        })
     }
 
     /// A URI in what a tool said, or in what it linked to.
     pub fn hand(&self, server: &str, tool: &str, uri: &str, role: Role) -> Option<String> {
-        let is_page = |at: &usize| self.grant.tools[*at].server == server;
+        let is_page = |at: &usize| self.tool(*at).is_some_and(|(its, _)| its == server);
         if uris::stays(uri) && (role == Role::Content || self.pages.get(uri).is_some_and(is_page)) {
             return None;
         }

@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::View;
+use super::granted::Surroundings;
+use crate::config::filters::Filters;
 use crate::fleet::{Offer, Snapshot};
 use crate::gateway::control::{self, Control};
+use crate::gateway::scope::EntryScope;
 use crate::gateway::seal::Seal;
+use crate::gateway::users::UserServers;
 use crate::store::{EntryId, Grant};
 
 /// Most bytes of all views together, about.
@@ -17,19 +21,26 @@ pub(super) const ROOM: usize = 128 << 20;
 pub(super) struct Shelf {
     room: usize,
     control: Option<Arc<Control>>,
+    users: UserServers,
     kept: Mutex<KeptViews>,
 }
 
 #[derive(Default)]
 struct KeptViews {
-    by_entry: HashMap<EntryId, Kept>,
+    by_entry: HashMap<Key, Kept>,
     weight: usize,
     /// Counts the lookups: who was asked for when.
     now: u64,
 }
 
+/// An entry, and the filter that narrows it.
+type Key = (EntryId, Option<Arc<str>>);
+
 struct Kept {
-    grant: Arc<Grant>,
+    entry: EntryScope,
+    /// What said which servers its owner may use, and what narrows it; `None`
+    /// where neither is so.
+    filters: Option<Arc<Filters>>,
     /// The snapshot's version that the view was last seen to be true of.
     offers: u64,
     made_of: Vec<(Arc<str>, Option<Arc<Offer>>)>,
@@ -40,11 +51,19 @@ struct Kept {
     used: u64,
 }
 
+/// What a view is made of beside its grant.
+type Basis<'a> = (
+    &'a Snapshot,
+    Option<&'a Arc<Control>>,
+    Option<&'a Arc<Filters>>,
+);
+
 impl Shelf {
-    pub fn new(room: usize, control: Option<Arc<Control>>) -> Shelf {
+    pub fn new(room: usize, control: Option<Arc<Control>>, users: UserServers) -> Shelf {
         Shelf {
             room,
             control,
+            users,
             kept: Mutex::default(),
         }
     }
@@ -53,16 +72,38 @@ impl Shelf {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn get(&self, grant: &Arc<Grant>, seal: &Arc<Seal>, snapshot: &Snapshot) -> Arc<View> {
+    pub fn get(&self, entry: &EntryScope, seal: &Arc<Seal>, snapshot: &Snapshot) -> Arc<View> {
+        let grant = entry.grant();
         let control = self.control.as_ref();
-        if let Some(view) = self.lock().find(grant, snapshot, control, self.room) {
+        let narrowed = entry.filter().is_some();
+        let filters = self.users.basis(&grant.owner, narrowed);
+        let basis = (snapshot, control, filters.as_ref());
+        if let Some(view) = self.lock().find(entry, basis, self.room) {
             return view;
         }
-        let view = Arc::new(View::of_entry(grant, seal, snapshot, control));
+        let narrowing = match (entry.filter(), &filters) {
+            (Some(name), Some(filters)) => filters.find(Some(name)),
+            _ => Ok(None),
+        };
+        let narrowing = match narrowing {
+            Ok(filter) => filter,
+            Err(error) => return Arc::new(View::unfiltered(&error)),
+        };
+        let view = Arc::new(View::of_entry(
+            grant,
+            &Surroundings {
+                seal,
+                snapshot,
+                control,
+                open: &|server| self.users.may_use(&grant.owner, server),
+                narrowing,
+            },
+        ));
         // What came to an end while it waited is nobody's to keep.
         if !grant.gate.is_closed() {
             let kept = Kept {
-                grant: grant.clone(),
+                entry: entry.clone(),
+                filters,
                 offers: snapshot.offers,
                 made_of: made_of(grant, snapshot, control),
                 weight: view.weight(),
@@ -85,14 +126,17 @@ impl Shelf {
 impl KeptViews {
     fn find(
         &mut self,
-        grant: &Arc<Grant>,
-        snapshot: &Snapshot,
-        control: Option<&Arc<Control>>,
+        entry: &EntryScope,
+        (snapshot, control, filters): Basis<'_>,
         room: usize,
     ) -> Option<Arc<View>> {
         self.now += 1;
-        let kept = self.by_entry.get_mut(&grant.entry)?;
-        if !Arc::ptr_eq(&kept.grant, grant) {
+        let kept = self.by_entry.get_mut(&entry.key())?;
+        let same_filters = match (&kept.filters, filters) {
+            (Some(old), Some(now)) => Arc::ptr_eq(old, now),
+            (old, now) => old.is_none() && now.is_none(),
+        };
+        if !Arc::ptr_eq(kept.entry.grant(), entry.grant()) || !same_filters {
             return None;
         }
         // Who comes late with an older snapshot gets the newer view.
@@ -117,7 +161,7 @@ impl KeptViews {
     fn put(&mut self, mut kept: Kept, room: usize) {
         kept.used = self.now;
         self.weight += kept.weight;
-        if let Some(old) = self.by_entry.insert(kept.grant.entry, kept) {
+        if let Some(old) = self.by_entry.insert(kept.entry.key(), kept) {
             self.weight -= old.weight;
         }
         if self.weight > room {
@@ -128,13 +172,15 @@ impl KeptViews {
     /// Many at once, so that the next ones need not look.
     fn make_room(&mut self, room: usize) {
         let entries = self.by_entry.iter();
-        let mut oldest: Vec<(u64, EntryId)> = entries.map(|(id, kept)| (kept.used, *id)).collect();
-        oldest.sort_unstable();
-        for (_, id) in oldest {
+        let mut oldest: Vec<(u64, Key)> = entries
+            .map(|(key, kept)| (kept.used, key.clone()))
+            .collect();
+        oldest.sort_unstable_by_key(|(used, _)| *used);
+        for (_, key) in oldest {
             if self.weight <= room - room / 8 {
                 return;
             }
-            if let Some(gone) = self.by_entry.remove(&id) {
+            if let Some(gone) = self.by_entry.remove(&key) {
                 self.weight -= gone.weight;
             }
         }
@@ -144,8 +190,10 @@ impl KeptViews {
 impl Kept {
     /// Whether all that the view was made of is still what is offered.
     fn holds(&self, snapshot: &Snapshot, control: Option<&Arc<Control>>) -> bool {
-        // Names of prompts are given over all servers.
-        if !self.grant.exposes.prompts.is_empty() {
+        // Names of prompts, and of what a filter gives, are given over all
+        // servers.
+        let grant = self.entry.grant();
+        if !grant.exposes.prompts.is_empty() || grant.filter.is_some() {
             return false;
         }
         self.made_of.iter().all(|(server, before)| {

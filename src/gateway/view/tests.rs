@@ -1,3 +1,4 @@
+mod filtered;
 mod formatted;
 mod granted;
 mod kept;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::fixture::{Servers, listed};
 use super::*;
 
-use crate::gateway::Scope;
+use crate::gateway::{Scope, UserServers};
 
 const MODERN: Reader<'_> = Reader {
     era: Era::Modern,
@@ -19,6 +20,11 @@ const LEGACY: Reader<'_> = Reader {
     era: Era::Legacy,
     version: "2025-11-25",
 };
+
+/// Users may use all.
+fn open_servers() -> UserServers {
+    UserServers::new(&["*".into()], tokio::sync::watch::channel(Arc::default()).1)
+}
 
 fn everything() -> Scope {
     Scope::Everything { filter: None }

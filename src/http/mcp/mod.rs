@@ -38,6 +38,7 @@ pub(super) use keyed::{beside, is_keyed, key_of};
 use crate::config::filters::FilterError;
 use crate::gateway::{Caller, Gateway, Scope};
 use crate::registry::{Registry, RegistryError};
+use crate::store::Grant;
 
 #[derive(Clone)]
 pub struct Front {
@@ -151,7 +152,7 @@ impl Front {
         let principal = principal.ok_or_else(auth::refused)?;
         match principal {
             Principal::Admin => {}
-            Principal::Entry(grant) => return Ok(Caller::entry(grant.clone())),
+            Principal::Entry(grant) => return self.narrowed(grant.clone(), filter),
             Principal::User(_) => return Err(not_here()),
         }
         let scope = match place {
@@ -178,6 +179,19 @@ impl Front {
             principal: principal.owner(),
             scope,
         })
+    }
+
+    /// An entry's caller. A named filter can only take from what the entry has.
+    pub(super) fn narrowed(
+        &self,
+        grant: Arc<Grant>,
+        filter: Option<String>,
+    ) -> Result<Caller, ApiError> {
+        if let Some(name) = filter.as_deref() {
+            let known = self.registry.filters().borrow().find(Some(name)).map(drop);
+            known.map_err(|error| refused(error, Some(name)))?;
+        }
+        Ok(Caller::narrowed(grant, filter.map(Into::into)))
     }
 
     /// The endpoint at an address, where a message can go there directly.

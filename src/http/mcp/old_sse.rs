@@ -132,7 +132,12 @@ fn endpoint(caller: &Caller, uri: &Uri, id: &str) -> Bytes {
             "/messages".to_owned()
         }
         // Only this client, which knows the key, gets to read it.
-        Scope::Entry(_) => beside(uri, "messages"),
+        Scope::Entry(entry) => {
+            if let Some(filter) = entry.filter() {
+                query.append_pair("filter", filter);
+            }
+            beside(uri, "messages")
+        }
     };
     let query = query.append_pair("sessionId", id).finish();
     let mut out = Vec::new();

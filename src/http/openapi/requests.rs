@@ -49,27 +49,43 @@ pub(super) fn schemas() -> Value {
     let future =
         json!({"type": ["string", "null"], "pattern": MOMENT, "description": "Not in the past"});
     let exposes = json!({"anyOf": [named("GivenExposes"), {"type": "null"}]});
+    let filter = json!({"anyOf": [named("GivenFilter"), {"type": "null"}]});
+    let patterns = json!({"type": "array", "maxItems": 1000, "items": {"type": "string",
+        "pattern": r"^[^\s\x00-\x1f\x7f-\x9f]*[:*][^\s\x00-\x1f\x7f-\x9f]*$", "maxLength": 60,
+        "description": "A glob over server:tool, of at most 256 bytes"}});
+    let mut some_patterns = patterns.clone();
+    some_patterns["minItems"] = json!(1);
     let bindings = json!({"type": "array", "items": named("NewBinding"), "maxItems": 1000});
     let servers = json!({"type": "array", "items": server, "maxItems": 1000});
+    let allow_missing = json!({"type": ["boolean", "null"],
+        "description": "Take servers and tools that are not there"});
     let entry_fields = [
         ("status", &maybe_status),
         ("expires_at", &future),
         ("exposes", &exposes),
+        ("filter", &filter),
+        ("allow_missing", &allow_missing),
     ];
     json!({
         "Json": free(),
         "NewTool": object(
             &[("name", &tool), ("server", &server), ("tool", &upstream)],
-            &[("description", &prose)],
+            &[("description", &prose), ("allow_missing", &allow_missing)],
         ),
         "ToolChange": object(&[], &[
             ("name", &tool), ("description", &prose), ("server", &server), ("tool", &upstream),
+            ("allow_missing", &allow_missing),
         ]),
         "GivenExposes": object(&[], &[("resources", &servers), ("prompts", &servers)]),
+        "GivenFilter": {"anyOf": [
+            object(&[("allow", &some_patterns)], &[("deny", &patterns)]),
+            object(&[("deny", &some_patterns)], &[("allow", &patterns)]),
+        ]},
         "NewEntry": object(&[("name", &entry)], &entry_fields),
         "NewBoundEntry": object(&[("name", &entry), ("bindings", &bindings)], &entry_fields),
         "EntryChange": object(&[], &[
             ("name", &entry), ("status", &status), ("expires_at", &moment), ("exposes", &exposes),
+            ("filter", &filter), ("allow_missing", &allow_missing),
         ]),
         "NewKey": object(&[], &[("expires_at", &future)]),
         "NewBinding": object(&[("tool_id", &json!({"anyOf": [
@@ -149,6 +165,12 @@ pub(super) fn beside(id: &str) -> Vec<Value> {
                 query("limit", number(1000)),
             ]
         }
+        "catalog" => vec![
+            query("skip", number(i64::MAX as u64)),
+            query("limit", number(1000)),
+            query("server", json!({"type": "string"})),
+            query("search", json!({"type": "string"})),
+        ],
         "entryTools" | "toolsByKey" => vec![query("include_disabled", json!({"type": "boolean"}))],
         "createTool" | "createEntry" | "createBoundEntry" | "createOld" | "createOldSlash" => {
             let key = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});

@@ -106,13 +106,27 @@ pub(super) fn records() -> Value {
         ("created_at", &moment),
         ("updated_at", &moment),
     ];
-    let entry = [&record[..], &[("status", &flag), ("exposes", &exposes)]].concat();
+    let patterns = object(&[("allow", &names), ("deny", &names)], &[]);
+    let filter = json!({"anyOf": [patterns, {"type": "null"}]});
+    let more = [
+        ("status", &flag),
+        ("exposes", &exposes),
+        ("filter", &filter),
+    ];
+    let entry = [&record[..], &more].concat();
     let old = [&record[..], &[("status", &status)]].concat();
     let mut old = object(&old, &[("api_key", &text)]);
     old["additionalProperties"] = true.into();
+    let missing = json!({"enum": ["server", "tool", "closed", null],
+        "description": "Why the tool cannot be had, where that is known"});
     json!({
+        "Catalog": object(&[("items", &list("BindableTool")), ("total", &count()),
+            ("servers", &list("BindableServer"))], &[]),
+        "BindableServer": object(&[("name", &text), ("connected", &flag), ("tools", &count())], &[]),
+        "BindableTool": object(&[("server", &text), ("tool", &text), ("key", &text),
+            ("title", &maybe_text), ("description", &maybe_text), ("inputSchema", &json!({}))], &[]),
         "Tool": object(&[("id", &id), ("name", &text), ("description", &maybe_text),
-            ("server", &text), ("tool", &text), ("user_id", &text),
+            ("server", &text), ("tool", &text), ("missing", &missing), ("user_id", &text),
             ("created_at", &moment), ("updated_at", &moment)], &[]),
         "Tools": items("Tool"),
         "Key": object(&[("hint", &text), ("created_at", &moment),
@@ -122,8 +136,13 @@ pub(super) fn records() -> Value {
         "Entries": items("Entry"),
         "Binding": object(&[("tool_id", &id), ("status", &flag), ("name", &text),
             ("description", &maybe_text), ("server", &text), ("tool", &text),
-            ("created_at", &moment)], &[]),
+            ("missing", &missing), ("created_at", &moment)], &[]),
         "Bindings": items("Binding"),
+        "EntryTool": object(&[("tool_id", &json!({"type": ["integer", "null"],
+            "description": "null where the entry's filter gives it"})),
+            ("status", &flag), ("name", &text), ("description", &maybe_text), ("server", &text),
+            ("tool", &text), ("missing", &missing), ("created_at", &maybe_moment)], &[]),
+        "EntryTools": items("EntryTool"),
         "Bound": {"anyOf": [named("Binding"), named("Bindings")]},
         "OldRecord": old,
         "OldRecords": items("OldRecord"),

@@ -58,6 +58,7 @@ pub(super) const OPERATIONS: &[Operation] = operations! {
     post "/api/mcp/plan" plan "Candidate" => "200" "Plan": "What a change of a file would do";
     get "/api/mcp/schema" configSchema "" => "200" "JsonSchema": "The JSON schema of .mcp.json";
 
+    get "/api/v1/catalog" catalog "" => "200" "Catalog": "The servers and tools that the asking user, or the admin, may bind";
     get "/api/v1/tools" listTools "" => "200" "Tools": "Tool records";
     post "/api/v1/tools" createTool "NewTool" => "201" "Tool": "Make a tool record";
     get "/api/v1/tools/{id}" showTool "" => "200" "Tool": "One tool record";
@@ -70,7 +71,7 @@ pub(super) const OPERATIONS: &[Operation] = operations! {
     patch "/api/v1/mcp_v2/{id}" changeEntry "EntryChange" => "200" "Entry": "Change an entry";
     delete "/api/v1/mcp_v2/{id}" deleteEntry "" => "204" "": "Delete an entry";
     post "/api/v1/mcp_v2/{id}/rotate_key" rotateKey "NewKey" => "200" "OpenedEntry": "A new key; the old one opens nothing";
-    get "/api/v1/mcp_v2/{id}/tools" entryTools "" => "200" "Bindings": "The tools of an entry";
+    get "/api/v1/mcp_v2/{id}/tools" entryTools "" => "200" "EntryTools": "The tools of an entry, by bindings and by its filter";
     get "/api/v1/mcp_v2/{id}/bindings" listBindings "" => "200" "Bindings": "The bindings of an entry";
     post "/api/v1/mcp_v2/{id}/bindings" createBinding "NewBindings" => "201" "Bound": "Bind a tool";
     patch "/api/v1/mcp_v2/{id}/bindings/{tool_id}" changeBinding "BindingChange" => "200" "Binding": "Switch a binding";
@@ -82,7 +83,7 @@ pub(super) const OPERATIONS: &[Operation] = operations! {
     get "/api/v1/mcp/{api_key}" showOld "" => "200" "OldRecord": "One old record, by its key or its id";
     put "/api/v1/mcp/{api_key}" changeOld "OldChange" => "200" "OldRecord": "Change an old record, by its key or its id";
     delete "/api/v1/mcp/{api_key}" deleteOld "" => "204" "": "Delete an old record, by its key or its id";
-    get "/api/v1/mcp/{api_key}/tools" toolsByKey "" => "200" "Bindings": "The tools of an entry, by its key";
+    get "/api/v1/mcp/{api_key}/tools" toolsByKey "" => "200" "EntryTools": "The tools of an entry, by its key";
 
     get "/mcp" sharedStream "" => "200" "": "The stream of a legacy session";
     post "/mcp" sharedMessage "Message" => "200" "": "MCP: everything, or the entry of the key";

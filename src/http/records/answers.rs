@@ -1,6 +1,8 @@
 //! The shapes of the answers (SPEC K6). A key is in none but the answer that
 //! gives it out.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
@@ -8,6 +10,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::ENDPOINT;
+use super::targets::{Missing, Targets};
+use crate::config::filters::Filter;
+use crate::gateway::Target;
 use crate::http::error::ApiError;
 use crate::store::{
     ApiKey, Bound, Created, Entry, Exposes, Instance, Key, Listed, Timestamp, ToolRecord,
@@ -23,14 +28,14 @@ pub(super) struct Items<T> {
 }
 
 impl<T> Items<T> {
-    pub fn of<R>(listed: Listed<R>, shown: impl Fn(R) -> T) -> Items<T> {
+    pub fn of<R>(listed: Listed<R>, shown: impl FnMut(R) -> T) -> Items<T> {
         Items {
             items: listed.items.into_iter().map(shown).collect(),
             total: listed.total,
         }
     }
 
-    pub fn all<R>(all: impl IntoIterator<Item = R>, shown: impl Fn(R) -> T) -> Items<T> {
+    pub fn all<R>(all: impl IntoIterator<Item = R>, shown: impl FnMut(R) -> T) -> Items<T> {
         let items: Vec<T> = all.into_iter().map(shown).collect();
         let total = items.len() as u64;
         Items { items, total }
@@ -44,15 +49,18 @@ pub(super) struct ToolAnswer {
     description: Option<String>,
     server: String,
     tool: String,
+    /// Why the tool cannot be had, where that is known.
+    missing: Option<Missing>,
     user_id: String,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
 
-impl From<ToolRecord> for ToolAnswer {
-    fn from(tool: ToolRecord) -> ToolAnswer {
+impl ToolAnswer {
+    pub fn new(tool: ToolRecord, targets: &mut Targets) -> ToolAnswer {
         ToolAnswer {
             id: tool.id.0,
+            missing: targets.missing(&tool.owner, &tool.server, &tool.tool),
             name: tool.name,
             description: tool.description,
             server: tool.server,
@@ -73,12 +81,14 @@ pub(super) struct BoundAnswer {
     description: Option<String>,
     server: String,
     tool: String,
+    missing: Option<Missing>,
     created_at: Timestamp,
 }
 
-impl From<Bound> for BoundAnswer {
-    fn from(Bound { binding, tool }: Bound) -> BoundAnswer {
+impl BoundAnswer {
+    pub fn new(Bound { binding, tool }: Bound, targets: &mut Targets) -> BoundAnswer {
         BoundAnswer {
+            missing: targets.missing(&tool.owner, &tool.server, &tool.tool),
             tool_id: tool.id.0,
             status: binding.enabled,
             name: tool.name,
@@ -86,6 +96,42 @@ impl From<Bound> for BoundAnswer {
             server: tool.server,
             tool: tool.tool,
             created_at: binding.created_at,
+        }
+    }
+}
+
+/// One tool that an entry has, by a binding or by its filter.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum EntryToolAnswer {
+    Bound(BoundAnswer),
+    Filtered(FilteredAnswer),
+}
+
+#[derive(Serialize)]
+pub(super) struct FilteredAnswer {
+    /// No record: `null`, as what else a record has.
+    tool_id: Option<i64>,
+    status: bool,
+    name: String,
+    description: Option<String>,
+    server: Arc<str>,
+    tool: String,
+    missing: Option<Missing>,
+    created_at: Option<Timestamp>,
+}
+
+impl FilteredAnswer {
+    pub fn new(name: &str, target: &Target) -> FilteredAnswer {
+        FilteredAnswer {
+            tool_id: None,
+            status: true,
+            name: name.to_owned(),
+            description: None,
+            server: target.server.clone(),
+            tool: target.name.clone(),
+            missing: None,
+            created_at: None,
         }
     }
 }
@@ -118,6 +164,7 @@ pub(super) struct EntryAnswer {
     user_id: String,
     status: bool,
     exposes: Exposes,
+    filter: Option<Filter>,
     key: KeyAnswer,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -141,6 +188,7 @@ impl From<Entry> for EntryAnswer {
             user_id: entry.owner.as_ref().to_owned(),
             status: entry.enabled,
             exposes: entry.exposes,
+            filter: entry.filter,
             key: entry.key.into(),
             created_at: entry.created_at,
             updated_at: entry.updated_at,

@@ -1,19 +1,22 @@
 //! The tools of an entry: for its owner to change, and for whoever holds its
 //! key to read (SPEC E11).
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::answers::{BoundAnswer, Items};
+use super::answers::{BoundAnswer, EntryToolAnswer, FilteredAnswer, Items};
 use super::bodies::{Fields, Given};
-use super::{Records, entry_id, no_entry, tool_id, values};
+use super::{Records, entry_id, no_entry, refuse, tool_id, values};
+use crate::gateway::Caller;
 use crate::http::Principal;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, FieldProblem};
 use crate::http::extract::{Path, Query};
-use crate::store::{ApiKey, Bound, EntryId, Granted, NewBinding, Timestamp, ToolId, Whose};
+use crate::store::{ApiKey, Bound, EntryId, Grant, Granted, NewBinding, Timestamp, ToolId, Whose};
 
 pub(super) async fn list(
     State(records): State<Records>,
@@ -21,7 +24,9 @@ pub(super) async fn list(
     Path(id): Path,
 ) -> Result<Json<Items<BoundAnswer>>, ApiError> {
     let bound = records.bound(&principal.whose()?, entry_id(&id)?).await?;
-    Ok(Json(Items::all(bound, BoundAnswer::from)))
+    let mut targets = records.targets();
+    let shown = |bound| BoundAnswer::new(bound, &mut targets);
+    Ok(Json(Items::all(bound, shown)))
 }
 
 /// One binding, or a list of them: each is made or has its status set, all
@@ -39,9 +44,12 @@ pub(super) async fn create(
         None => (false, values::binding(&mut fields).into_iter().collect()),
     };
     fields.done()?;
+    records.may_bind(&principal, &new).await?;
     let bound = records.store.bind(&principal.whose()?, id, &new).await?;
     let bound = bound.ok_or_else(|| no_entry(id))?;
-    let mut answer: Vec<BoundAnswer> = bound.into_iter().map(BoundAnswer::from).collect();
+    let mut targets = records.targets();
+    let shown = |bound| BoundAnswer::new(bound, &mut targets);
+    let mut answer: Vec<BoundAnswer> = bound.into_iter().map(shown).collect();
     Ok(match (listed, answer.pop()) {
         (false, Some(only)) => (StatusCode::CREATED, Json(only)).into_response(),
         (_, last) => {
@@ -64,7 +72,8 @@ pub(super) async fn change(
     let binding = NewBinding { tool, enabled };
     let whose = principal.whose()?;
     let changed = records.store.update_binding(&whose, id, binding).await?;
-    Ok(Json(changed.ok_or_else(|| no_binding(id, tool))?.into()))
+    let changed = changed.ok_or_else(|| no_binding(id, tool))?;
+    Ok(Json(BoundAnswer::new(changed, &mut records.targets())))
 }
 
 pub(super) async fn remove(
@@ -84,22 +93,16 @@ pub(super) struct Which {
     include_disabled: Option<bool>,
 }
 
-impl Which {
-    fn of(&self, bound: Vec<Bound>) -> Items<BoundAnswer> {
-        let all = self.include_disabled.unwrap_or(false);
-        let wanted = bound.into_iter().filter(|one| all || one.binding.enabled);
-        Items::all(wanted, BoundAnswer::from)
-    }
-}
-
 pub(super) async fn tools(
     State(records): State<Records>,
     principal: Principal,
     Path(id): Path,
     Query(which): Query<Which>,
-) -> Result<Json<Items<BoundAnswer>>, ApiError> {
-    let bound = records.bound(&principal.whose()?, entry_id(&id)?).await?;
-    Ok(Json(which.of(bound)))
+) -> Result<Json<Items<EntryToolAnswer>>, ApiError> {
+    let id = entry_id(&id)?;
+    let bound = records.bound(&principal.whose()?, id).await?;
+    let grant = records.store.grant_of(id);
+    Ok(Json(records.tools_of(which, bound, grant)))
 }
 
 /// No principal: the key in the path opens this and nothing else. Whatever
@@ -108,7 +111,7 @@ pub(super) async fn tools_by_key(
     State(records): State<Records>,
     key: Result<Path, ApiError>,
     Query(which): Query<Which>,
-) -> Result<Json<Items<BoundAnswer>>, ApiError> {
+) -> Result<Json<Items<EntryToolAnswer>>, ApiError> {
     let refused = || ApiError::not_found("there is no entry with this key");
     let Path(key) = key.map_err(|_| refused())?;
     let key = ApiKey::given(&key).digest();
@@ -123,10 +126,56 @@ pub(super) async fn tools_by_key(
         .store
         .bindings(&Whose::Everybodys, grant.entry)
         .await?;
-    Ok(Json(which.of(bound.ok_or_else(refused)?)))
+    let bound = bound.ok_or_else(refused)?;
+    Ok(Json(records.tools_of(which, bound, Some(grant))))
 }
 
 impl Records {
+    /// The bindings that are asked for, and what the entry's filter gives now.
+    fn tools_of(
+        &self,
+        which: Which,
+        bound: Vec<Bound>,
+        grant: Option<Arc<Grant>>,
+    ) -> Items<EntryToolAnswer> {
+        let all = which.include_disabled.unwrap_or(false);
+        let mut targets = self.targets();
+        let bound = bound.into_iter().filter(|one| all || one.binding.enabled);
+        let bound = bound.map(|one| BoundAnswer::new(one, &mut targets));
+        let mut tools: Vec<EntryToolAnswer> = bound.map(EntryToolAnswer::Bound).collect();
+        if let Some(grant) = grant.filter(|grant| grant.filter.is_some()) {
+            let view = self.gateway.view(&Caller::entry(grant));
+            let given = view.tools_named_by_key().into_iter();
+            let given = given.map(|(name, target)| FilteredAnswer::new(name, target));
+            tools.extend(given.map(EntryToolAnswer::Filtered));
+        }
+        Items::all(tools, |tool| tool)
+    }
+
+    /// Whether a user may bind these now: a server may have been closed to
+    /// users since the record was made.
+    pub(super) async fn may_bind(
+        &self,
+        principal: &Principal,
+        new: &[NewBinding],
+    ) -> Result<(), ApiError> {
+        if matches!(principal, Principal::Admin) {
+            return Ok(());
+        }
+        let (whose, targets) = (principal.whose()?, self.targets());
+        let mut problems = Vec::new();
+        for (at, binding) in new.iter().enumerate() {
+            // One that is not there is the store's to refuse.
+            if let Some(tool) = self.store.tool(&whose, binding.tool).await?
+                && let Some(message) = targets.closed(&tool.owner, &tool.server)
+            {
+                let field = format!("bindings[{at}].tool_id");
+                problems.push(FieldProblem::new(field, message));
+            }
+        }
+        refuse(problems)
+    }
+
     async fn bound(&self, whose: &Whose, id: EntryId) -> Result<Vec<Bound>, ApiError> {
         let bound = self.store.bindings(whose, id).await?;
         bound.ok_or_else(|| no_entry(id))

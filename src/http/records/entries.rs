@@ -10,11 +10,11 @@ use http::{StatusCode, header};
 use super::answers::{EntryAnswer, Items, created, made};
 use super::bodies::{Fields, Given};
 use super::once::{Asked, IdempotencyKey};
-use super::{Paging, Records, entry_id, no_entry, values};
+use super::{Paging, Records, entry_id, no_entry, refuse, values};
 use crate::http::Principal;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, FieldProblem};
 use crate::http::extract::{Path, Query};
-use crate::store::{ApiKey, EntryChange, NewBinding, NewEntry};
+use crate::store::{ApiKey, Entry, EntryChange, NewBinding, NewEntry};
 
 pub(super) async fn create(
     State(records): State<Records>,
@@ -44,6 +44,7 @@ pub(super) async fn create_bound(
             Vec::new()
         }
     };
+    records.may_bind(&principal, &bindings).await?;
     make(&records, &owner, &asked, fields, bindings).await
 }
 
@@ -55,15 +56,22 @@ async fn make(
     bindings: Vec<NewBinding>,
 ) -> Result<Response, ApiError> {
     let key = records.keys.make(asked)?;
+    let allow_missing = values::allow_missing(&mut fields);
     let new = NewEntry {
         owner: owner.clone(),
         name: fields.required("name", values::entry_name),
         enabled: fields.optional("status", values::status).unwrap_or(true),
         key: key.record(fields.optional("expires_at", values::future)),
         exposes: values::exposes(&mut fields).unwrap_or_default(),
+        filter: values::filter(&mut fields).flatten(),
         bindings,
     };
     fields.done()?;
+    let targets = records.targets();
+    let mut problems = targets.check_exposes(owner, &new.exposes, allow_missing);
+    let filter = new.filter.iter();
+    problems.extend(filter.flat_map(|filter| targets.check_filter(owner, filter)));
+    refuse(problems)?;
     let (entry, replayed) = made(records.store.create_entry(new, asked.once()).await?)?;
     let key = match replayed {
         false => Some(key),
@@ -105,15 +113,29 @@ pub(super) async fn change(
 ) -> Result<Json<EntryAnswer>, ApiError> {
     let id = entry_id(&id)?;
     let mut fields = Fields::read(&body)?;
+    let allow_missing = values::allow_missing(&mut fields);
     let change = EntryChange {
         name: fields.change("name", values::entry_name),
         enabled: fields.change("status", values::status),
         exposes: values::exposes(&mut fields),
+        filter: values::filter(&mut fields),
         // A moment in the past is a way to close it.
         expires_at: fields.removable("expires_at", values::moment),
     };
     fields.done()?;
     let whose = principal.whose()?;
+    if (change.exposes.is_some() || change.filter.is_some())
+        && let Some(Entry { owner, .. }) = records.store.entry(&whose, id).await?
+    {
+        let targets = records.targets();
+        let exposes = change.exposes.iter();
+        let mut problems: Vec<FieldProblem> = exposes
+            .flat_map(|exposes| targets.check_exposes(&owner, exposes, allow_missing))
+            .collect();
+        let filter = change.filter.iter().flatten();
+        problems.extend(filter.flat_map(|filter| targets.check_filter(&owner, filter)));
+        refuse(problems)?;
+    }
     let changed = records.store.update_entry(&whose, id, change).await?;
     Ok(Json(changed.ok_or_else(|| no_entry(id))?.into()))
 }

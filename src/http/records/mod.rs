@@ -5,10 +5,12 @@
 mod answers;
 mod bindings;
 mod bodies;
+mod catalog;
 mod entries;
 mod instances;
 mod keys;
 mod once;
+mod targets;
 mod tools;
 mod values;
 
@@ -21,6 +23,7 @@ use tokio::sync::watch;
 
 use super::Principal;
 use super::error::{ApiError, FieldProblem};
+use crate::gateway::Gateway;
 use crate::registry::Desired;
 use crate::store::{EntryId, Page, Store, ToolId, Whose};
 
@@ -40,6 +43,7 @@ pub struct Records {
     pub keys: Arc<Keys>,
     /// The servers that are defined.
     pub desired: watch::Receiver<Arc<Desired>>,
+    pub gateway: Arc<Gateway>,
 }
 
 pub fn router(records: Records) -> Router {
@@ -53,6 +57,7 @@ pub fn router(records: Records) -> Router {
         .put(instances::change)
         .delete(instances::remove);
     Router::new()
+        .route("/api/v1/catalog", get(catalog::list))
         .route("/api/v1/tools", get(tools::list).post(tools::create))
         .route("/api/v1/tools/{id}", tool)
         .route("/api/v1/mcp_v2", get(entries::list).post(entries::create))
@@ -102,10 +107,15 @@ impl Paging {
         if page.limit > MOST {
             problems.push(FieldProblem::new("limit", format!("is at most {MOST}")));
         }
-        match problems.is_empty() {
-            true => Ok(page),
-            false => Err(ApiError::validation(problems)),
-        }
+        refuse(problems).map(|()| page)
+    }
+}
+
+/// Where nothing is wrong, nothing is refused.
+fn refuse(problems: Vec<FieldProblem>) -> Result<(), ApiError> {
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::validation(problems)),
     }
 }
 

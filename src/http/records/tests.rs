@@ -6,10 +6,13 @@ use std::convert::Infallible;
 use axum::body::Body;
 use http::{Method, Request};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::*;
 use crate::config::Secret;
+use crate::fleet::Publisher;
+use crate::gateway::{Seal, Sessions, UserServers};
 use crate::http::Principal;
 use crate::store::{JsonStore, StoreError, StoreErrorKind};
 
@@ -23,8 +26,19 @@ fn desk() -> Desk {
     let directory = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(JsonStore::open(directory.path()).unwrap().store);
     let secret = Secret::new("a secret of thirty-two characters");
+    let seal = Arc::new(Seal::new(&secret));
+    let gateway = Gateway::new(
+        Publisher::new().1,
+        store.clone(),
+        UserServers::new(&["s".into(), "fs".into()], watch::channel(Arc::default()).1),
+        None,
+        Sessions::new(seal.clone()),
+        seal,
+        CancellationToken::new(),
+    );
     Desk {
         router: router(Records {
+            gateway: Arc::new(gateway),
             store: store.clone(),
             keys: Arc::new(Keys::new(&secret)),
             // Nobody will ever send: what is there first is read all the same.
@@ -75,7 +89,7 @@ impl Desk {
 }
 
 fn tool(name: &str) -> Value {
-    json!({"name": name, "server": "s", "tool": "x"})
+    json!({"name": name, "server": "s", "tool": "x", "allow_missing": true})
 }
 
 const BOUND: &str = "/api/v1/mcp_v2/with_bindings";
@@ -361,7 +375,8 @@ async fn f4_the_admin_lists_the_records_of_one_user() {
 #[tokio::test]
 async fn d9_no_user_makes_a_tool_of_portways_own() {
     let desk = desk();
-    let body = json!({"name": "all", "server": "portway", "tool": "list_servers"});
+    let body = json!({"name": "all", "server": "portway", "tool": "list_servers",
+        "allow_missing": true});
     let (status, refused) = desk.ask(&user("ann"), "POST", "/api/v1/tools", &body).await;
     assert_eq!(status, 422, "{refused}");
     assert_eq!(refused["error"]["details"][0]["field"], "server");
@@ -370,7 +385,7 @@ async fn d9_no_user_makes_a_tool_of_portways_own() {
         .await;
     assert_eq!(status, 201);
     // Nor does one become it, whoever changes it.
-    let other = json!({"name": "other", "server": "fs", "tool": "read"});
+    let other = json!({"name": "other", "server": "fs", "tool": "read", "allow_missing": true});
     let (status, made) = desk
         .ask(&user("ann"), "POST", "/api/v1/tools", &other)
         .await;

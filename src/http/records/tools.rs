@@ -10,12 +10,11 @@ use http::StatusCode;
 use super::answers::{Items, ToolAnswer, created, made};
 use super::bodies::{Fields, Given};
 use super::once::{Asked, IdempotencyKey};
-use super::{Paging, Records, no_tool, tool_id, values};
-use crate::gateway::control;
+use super::{Paging, Records, no_tool, refuse, tool_id, values};
 use crate::http::Principal;
-use crate::http::error::{ApiError, FieldProblem};
+use crate::http::error::ApiError;
 use crate::http::extract::{Path, Query};
-use crate::store::{ADMIN, NewTool, ToolChange};
+use crate::store::{NewTool, ToolChange};
 
 pub(super) async fn create(
     State(records): State<Records>,
@@ -25,11 +24,16 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let owner = principal.owner();
     let asked = Asked::new("tools", &owner, key.as_deref(), &body);
-    let new = new_tool(owner.clone(), Fields::read(&body)?)?;
-    records.may_stand_for(&owner, &new.server)?;
+    let mut fields = Fields::read(&body)?;
+    let allow_missing = values::allow_missing(&mut fields);
+    let new = new_tool(owner.clone(), fields)?;
+    let mut targets = records.targets();
+    let problem = targets.check(&owner, (&new.server, &new.tool), allow_missing);
+    refuse(problem.into_iter().collect())?;
     let (tool, replayed) = made(records.store.create_tool(new, asked.once()).await?)?;
     let place = format!("/api/v1/tools/{}", tool.id);
-    Ok(created(ToolAnswer::from(tool), Some(place), replayed))
+    let answer = ToolAnswer::new(tool, &mut targets);
+    Ok(created(answer, Some(place), replayed))
 }
 
 pub(super) async fn list(
@@ -39,7 +43,9 @@ pub(super) async fn list(
 ) -> Result<Json<Items<ToolAnswer>>, ApiError> {
     let (whose, page) = paging.read(&principal)?;
     let listed = records.store.tools(&whose, page).await?;
-    Ok(Json(Items::of(listed, ToolAnswer::from)))
+    let mut targets = records.targets();
+    let shown = |tool| ToolAnswer::new(tool, &mut targets);
+    Ok(Json(Items::of(listed, shown)))
 }
 
 pub(super) async fn show(
@@ -49,7 +55,8 @@ pub(super) async fn show(
 ) -> Result<Json<ToolAnswer>, ApiError> {
     let id = tool_id(&id)?;
     let found = records.store.tool(&principal.whose()?, id).await?;
-    Ok(Json(found.ok_or_else(|| no_tool(id))?.into()))
+    let found = found.ok_or_else(|| no_tool(id))?;
+    Ok(Json(ToolAnswer::new(found, &mut records.targets())))
 }
 
 pub(super) async fn change(
@@ -59,15 +66,22 @@ pub(super) async fn change(
     Given(body): Given,
 ) -> Result<Json<ToolAnswer>, ApiError> {
     let id = tool_id(&id)?;
-    let change = tool_change(Fields::read(&body)?)?;
+    let mut fields = Fields::read(&body)?;
+    let allow_missing = values::allow_missing(&mut fields);
+    let change = tool_change(fields)?;
     let whose = principal.whose()?;
-    if let Some(server) = &change.server
-        && let Some(tool) = records.store.tool(&whose, id).await?
+    let mut targets = records.targets();
+    if (change.server.is_some() || change.tool.is_some())
+        && let Some(before) = records.store.tool(&whose, id).await?
     {
-        records.may_stand_for(&tool.owner, server)?;
+        let server = change.server.as_ref().unwrap_or(&before.server);
+        let tool = change.tool.as_ref().unwrap_or(&before.tool);
+        let problem = targets.check(&before.owner, (server, tool), allow_missing);
+        refuse(problem.into_iter().collect())?;
     }
     let changed = records.store.update_tool(&whose, id, change).await?;
-    Ok(Json(changed.ok_or_else(|| no_tool(id))?.into()))
+    let changed = changed.ok_or_else(|| no_tool(id))?;
+    Ok(Json(ToolAnswer::new(changed, &mut targets)))
 }
 
 pub(super) async fn remove(
@@ -79,21 +93,6 @@ pub(super) async fn remove(
     match records.store.delete_tool(&principal.whose()?, id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(no_tool(id)),
-    }
-}
-
-impl Records {
-    /// Portway's own tools are the admin's to hand out. A server that only
-    /// has their name is as any other.
-    fn may_stand_for(&self, owner: &str, server: &str) -> Result<(), ApiError> {
-        let own = server == control::NAME && !self.desired.borrow().contains_key(server);
-        if !own || owner == ADMIN {
-            return Ok(());
-        }
-        let text = "is Portway itself: only the admin can make tools of its own management";
-        Err(ApiError::validation(vec![FieldProblem::new(
-            "server", text,
-        )]))
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::bodies::{Fields, kind};
 use crate::config::ServerName;
+use crate::config::filters::{self, Filter};
 use crate::store::{ApiKey, Exposes, NewBinding, Timestamp, ToolId};
 
 const TOOL_NAME: usize = 128;
@@ -104,6 +105,15 @@ pub(super) fn given_key(value: &Value) -> Result<ApiKey, String> {
     Ok(ApiKey::given(text))
 }
 
+/// `allow_missing`, which takes what is not there.
+pub(super) fn allow_missing(fields: &mut Fields) -> bool {
+    let flag = |value: &Value| {
+        let wrong = || format!("must be true or false, not {}", kind(value));
+        value.as_bool().ok_or_else(wrong)
+    };
+    fields.optional("allow_missing", flag).unwrap_or(false)
+}
+
 /// A boolean, or 0 or 1 as the old model has it (SPEC K6).
 pub(super) fn status(value: &Value) -> Result<bool, String> {
     match (value, value.as_u64()) {
@@ -188,6 +198,41 @@ pub(super) fn exposes(fields: &mut Fields) -> Option<Exposes> {
             prompts: servers(inner, "prompts"),
         }),
     }
+}
+
+/// `None` where it is not mentioned; `null` takes it away.
+pub(super) fn filter(fields: &mut Fields) -> Option<Option<Filter>> {
+    const NAME: &str = "filter";
+    let value = match fields.take(NAME)? {
+        Value::Null => return Some(None),
+        value => value,
+    };
+    let filter = fields.inside(NAME, value, |inner| Filter {
+        allow: patterns(inner, "allow"),
+        deny: patterns(inner, "deny"),
+    })?;
+    if filter == Filter::default() {
+        let text = "needs a pattern in allow or deny; null takes the filter away";
+        fields.wrong(NAME, text);
+    }
+    Some(Some(filter))
+}
+
+fn patterns(fields: &mut Fields, name: &str) -> Vec<String> {
+    let Some(value) = fields.take(name) else {
+        return Vec::new();
+    };
+    let mut patterns = Vec::new();
+    for (at, item) in list(fields, name, value).into_iter().enumerate() {
+        let read = visible(&item, UPSTREAM_TOOL)
+            .and_then(|pattern| filters::check(&pattern).map(|()| pattern));
+        match read {
+            Ok(pattern) if patterns.contains(&pattern) => {}
+            Ok(pattern) => patterns.push(pattern),
+            Err(message) => fields.wrong(&format!("{name}[{at}]"), message),
+        }
+    }
+    patterns
 }
 
 fn servers(fields: &mut Fields, name: &str) -> Vec<String> {

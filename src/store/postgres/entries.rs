@@ -32,6 +32,7 @@ pub(super) async fn create(
             last_used_at: None,
         },
         exposes: new.exposes.clone(),
+        filter: new.filter.clone(),
         created_at: now,
         updated_at: now,
     };
@@ -46,9 +47,10 @@ pub(super) async fn insert(tx: &mut PgConnection, entry: &Entry) -> Result<Entry
     let row = sqlx::query(concat!(
         "insert into mcp_v2 (user_id, name, status, key_digest, key_hint, ",
         "key_created_at, expires_at, last_used_at, exposed_resources, exposed_prompts, ",
-        "created_at, updated_at) values ($1, $2, $3, $4, $5, to_timestamp($6 / 1000.0), ",
+        "created_at, updated_at, filter_allow, filter_deny) ",
+        "values ($1, $2, $3, $4, $5, to_timestamp($6 / 1000.0), ",
         "to_timestamp($7 / 1000.0), to_timestamp($8 / 1000.0), $9, $10, ",
-        "to_timestamp($11 / 1000.0), to_timestamp($12 / 1000.0)) returning ",
+        "to_timestamp($11 / 1000.0), to_timestamp($12 / 1000.0), $13, $14) returning ",
         entry_columns!()
     ))
     .bind(&*entry.owner)
@@ -63,6 +65,8 @@ pub(super) async fn insert(tx: &mut PgConnection, entry: &Entry) -> Result<Entry
     .bind(&entry.exposes.prompts)
     .bind(moment(entry.created_at))
     .bind(moment(entry.updated_at))
+    .bind(entry.filter.as_ref().map(|filter| &filter.allow))
+    .bind(entry.filter.as_ref().map(|filter| &filter.deny))
     .fetch_one(tx)
     .await?;
     rows::entry(&row)
@@ -146,7 +150,8 @@ async fn edit(
         "update mcp_v2 set name = $2, status = $3, key_digest = $4, key_hint = $5, \
          key_created_at = to_timestamp($6 / 1000.0), expires_at = to_timestamp($7 / 1000.0), \
          last_used_at = to_timestamp($8 / 1000.0), exposed_resources = $9, \
-         exposed_prompts = $10, updated_at = to_timestamp($11 / 1000.0) where id = $1",
+         exposed_prompts = $10, updated_at = to_timestamp($11 / 1000.0), \
+         filter_allow = $12, filter_deny = $13 where id = $1",
     )
     .bind(id.0)
     .bind(&entry.name)
@@ -159,6 +164,8 @@ async fn edit(
     .bind(&entry.exposes.resources)
     .bind(&entry.exposes.prompts)
     .bind(moment(entry.updated_at))
+    .bind(entry.filter.as_ref().map(|filter| &filter.allow))
+    .bind(entry.filter.as_ref().map(|filter| &filter.deny))
     .execute(tx)
     .await?;
     Ok(Some(entry))
@@ -182,6 +189,9 @@ pub(super) async fn update(
         entry.enabled = change.enabled.unwrap_or(entry.enabled);
         if let Some(exposes) = change.exposes {
             entry.exposes = exposes;
+        }
+        if let Some(filter) = change.filter {
+            entry.filter = filter;
         }
         entry.key.expires_at = change.expires_at.unwrap_or(entry.key.expires_at);
     })

@@ -232,6 +232,7 @@ pub(super) async fn into_entry(
         enabled: instance.enabled,
         key: instance.key.clone(),
         exposes: Exposes::default(),
+        filter: None,
         created_at: instance.created_at,
         updated_at: Timestamp::now(),
     };

@@ -288,7 +288,10 @@ macro_rules! select_grants {
             entry_columns!(),
             ", (select json_agg(json_build_array(t.name, t.description, t.server, t.tool)) ",
             "from mcp_binding b join tool t on t.id = b.tool_id ",
-            "where b.mcp_id = e.id and b.status)::text as tools ",
+            "where b.mcp_id = e.id and b.status)::text as tools, ",
+            "array(select t.server || ':' || t.tool from mcp_binding b ",
+            "join tool t on t.id = b.tool_id where b.mcp_id = e.id and not b.status ",
+            "and (e.filter_allow is not null or e.filter_deny is not null)) as off ",
             "from mcp_v2 e ",
             $which
         )
@@ -346,6 +349,7 @@ fn granted(row: &PgRow) -> Result<(EntryId, Option<Grant>), Fault> {
             server,
             tool,
         });
-    let grant = Grant::with_tools(&entry, tools.collect());
+    let off: Vec<String> = row.try_get("off")?;
+    let grant = Grant::with_tools(&entry, tools.collect(), off);
     Ok((entry.id, grant))
 }

@@ -9,6 +9,7 @@ use sqlx::postgres::PgRow;
 use super::super::records::*;
 use super::super::{KeyDigest, Timestamp};
 use super::fault::Fault;
+use crate::config::filters::Filter;
 
 type Read<T> = Result<T, Fault>;
 
@@ -48,7 +49,7 @@ macro_rules! entry_columns {
         concat!(
             "id, user_id, name, status, ",
             key_columns!(),
-            ", exposed_resources, exposed_prompts, ",
+            ", exposed_resources, exposed_prompts, filter_allow, filter_deny, ",
             stamps!()
         )
     };
@@ -114,6 +115,16 @@ fn key(row: &PgRow) -> Read<Key> {
     })
 }
 
+fn filter(row: &PgRow) -> Read<Option<Filter>> {
+    let allow: Option<Vec<String>> = row.try_get("filter_allow")?;
+    let deny: Option<Vec<String>> = row.try_get("filter_deny")?;
+    let some = allow.is_some() || deny.is_some();
+    Ok(some.then(|| Filter {
+        allow: allow.unwrap_or_default(),
+        deny: deny.unwrap_or_default(),
+    }))
+}
+
 pub(super) fn entry(row: &PgRow) -> Read<Entry> {
     Ok(Entry {
         id: EntryId(row.try_get("id")?),
@@ -125,6 +136,7 @@ pub(super) fn entry(row: &PgRow) -> Read<Entry> {
             resources: row.try_get("exposed_resources")?,
             prompts: row.try_get("exposed_prompts")?,
         },
+        filter: filter(row)?,
         created_at: at(row, "created_at")?,
         updated_at: at(row, "updated_at")?,
     })

@@ -30,6 +30,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "portway notices",
         include_str!("../../../supabase/migrations/20261116000100_portway_notices.sql"),
     ),
+    (
+        20_261_116_000_200,
+        "portway filters",
+        include_str!("../../../supabase/migrations/20261116000200_portway_filters.sql"),
+    ),
 ];
 
 /// What is read and written must be there, whoever made it.
@@ -37,8 +42,8 @@ const SHAPE: &[(&str, &str)] = &[
     (
         "mcp_v2",
         "select id, user_id, name, status, key_digest, key_hint, key_created_at, expires_at, \
-         last_used_at, exposed_resources, exposed_prompts, created_at, updated_at \
-         from mcp_v2 limit 0",
+         last_used_at, exposed_resources, exposed_prompts, created_at, updated_at, filter_allow, \
+         filter_deny from mcp_v2 limit 0",
     ),
     (
         "tool",

@@ -104,6 +104,7 @@ fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> Migrated {
         enabled: instance.enabled,
         key: instance.key.clone(),
         exposes: Exposes::default(),
+        filter: None,
         created_at: instance.created_at,
         updated_at: now,
     };

@@ -23,6 +23,7 @@ fn grant(id: i64, key: &ApiKey) -> (EntryId, Option<Grant>) {
             last_used_at: None,
         },
         exposes: Exposes::default(),
+        filter: None,
         created_at: now,
         updated_at: now,
     };

@@ -59,6 +59,7 @@ fn new_entry(tools: &[ToolId]) -> (KeyDigest, NewEntry) {
         enabled: true,
         key: key.record(None),
         exposes: Exposes::default(),
+        filter: None,
         bindings: bindings.collect(),
     };
     (key.digest(), new)

@@ -46,6 +46,7 @@ pub(super) fn new_entry(tools: &[ToolId]) -> NewEntry {
         enabled: true,
         key: ApiKey::random().unwrap().record(None),
         exposes: Exposes::default(),
+        filter: None,
         bindings: tools.iter().map(bind).collect(),
     }
 }

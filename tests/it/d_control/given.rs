@@ -78,6 +78,7 @@ async fn d9_a_user_never_gets_them(storage: Storage) {
         .setup()
         .mcp(fixtures(&[("one", &[])]))
         .env("SUPABASE_JWT_SECRET", SECRET)
+        .env("SUPABASE_USER_SERVERS", "*")
         .start()
         .await;
     let claims = json!({"aud": "authenticated", "role": "authenticated",
@@ -92,7 +93,8 @@ async fn d9_a_user_never_gets_them(storage: Storage) {
                 .await
         }
     };
-    let wanted = json!({"name": "echo", "server": "portway", "tool": "list_servers"});
+    let wanted = json!({"name": "echo", "server": "portway", "tool": "list_servers",
+        "allow_missing": true});
     let refused = ask(TOOLS, wanted.clone()).await.expect(422);
     assert_eq!(refused["error"]["code"], "VALIDATION_ERROR");
     let why = refused["error"]["message"].to_string();

@@ -140,7 +140,8 @@ async fn d9_switched_off_they_are_nowhere() {
     let alone = modern(&app, OWN, "tools/list", json!({})).send().await;
     assert_eq!(alone.status, 404);
     // Nor by a binding.
-    let tool = json!({"name": "servers", "server": "portway", "tool": "list_servers"});
+    let tool = json!({"name": "servers", "server": "portway", "tool": "list_servers",
+        "allow_missing": true});
     let tool = app.post("/api/v1/tools", tool).await.expect(201);
     let entry = json!({"name": "e", "bindings": [{"tool_id": tool["id"]}]});
     let entry = app.post("/api/v1/mcp_v2/with_bindings", entry).await;

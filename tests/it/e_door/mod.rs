@@ -10,8 +10,8 @@ use std::path::Path;
 
 use portway::config::Secret;
 use portway::store::{
-    ApiKey, Created, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool, PostgresStore,
-    Store, Timestamp, Whose,
+    ADMIN, ApiKey, Created, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool,
+    PostgresStore, Store, Timestamp, Whose,
 };
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ impl Before {
         tools: &[&str],
         expires_at: Option<Timestamp>,
     ) -> Made {
-        let owner = name;
+        let owner = ADMIN;
         let mut bindings = Vec::new();
         for tool in tools {
             let new = NewTool {
@@ -91,6 +91,7 @@ impl Before {
             enabled: true,
             key: key.record(expires_at),
             exposes: Default::default(),
+            filter: None,
             bindings,
         };
         let Created::New(entry) = self.0.create_entry(new, None).await.unwrap() else {

@@ -7,7 +7,9 @@ mod revoked;
 use std::sync::Arc;
 
 use portway::config::Secret;
-use portway::gateway::{Caller, Client, Flow, Gateway, Incoming, Item, Seal, Sessions};
+use portway::gateway::{
+    Caller, Client, Flow, Gateway, Incoming, Item, Seal, Sessions, UserServers,
+};
 use portway::store::{
     ApiKey, Created, EntryId, Exposes, Granted, NewBinding, NewEntry, NewTool, ToolId, Whose,
 };
@@ -44,7 +46,7 @@ impl House {
         let gateway = Gateway::new(
             rooms.fleet.clone(),
             rooms.store.clone(),
-            rooms.registry.filters(),
+            UserServers::new(&["*".into()], rooms.registry.filters()),
             None,
             Sessions::new(seal.clone()),
             seal,
@@ -80,6 +82,7 @@ impl House {
             enabled: true,
             key: key.record(None),
             exposes,
+            filter: None,
             bindings: bound.collect(),
         };
         match store.create_entry(new, None).await.unwrap() {

@@ -69,7 +69,7 @@ async fn story(app: &App) -> Vec<(String, u16, Value)> {
         (
             "PATCH",
             one.clone(),
-            json!({"status": 0, "exposes": {"resources": ["fixture"]}}),
+            json!({"status": 0, "exposes": {"resources": ["fixture"]}, "allow_missing": true}),
         ),
         ("PATCH", binding.clone(), json!({"status": false})),
         (

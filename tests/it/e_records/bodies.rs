@@ -13,7 +13,7 @@ on_each_store!(
 async fn g3_a_wrong_body_names_every_field(storage: Storage) {
     let app = storage.start().await;
     let tool = |member: &str, value: Value| {
-        let mut body = json!({"name": "t", "server": "s", "tool": "x"});
+        let mut body = json!({"name": "t", "server": "s", "tool": "x", "allow_missing": true});
         body[member] = value;
         body.to_string()
     };

@@ -111,11 +111,11 @@ async fn by_key(app: &App, key: &str) -> Answer {
 async fn e12_what_an_entry_exposes_is_kept(storage: Storage) {
     let app = storage.start().await;
     let exposes = json!({"resources": ["files", "my docs"], "prompts": ["files"]});
-    let body = json!({"name": "e", "exposes": exposes});
+    let body = json!({"name": "e", "exposes": exposes, "allow_missing": true});
     let made = app.post(ENTRIES, body).await.expect(201);
     assert_eq!(made["exposes"], exposes);
     let place = format!("{ENTRIES}/{}", made["id"]);
-    let half = json!({"exposes": {"prompts": ["x", "x"]}});
+    let half = json!({"exposes": {"prompts": ["x", "x"]}, "allow_missing": true});
     let half = app.patched(&place, half).await.expect(200);
     assert_eq!(half["exposes"], json!({"resources": [], "prompts": ["x"]}));
     let none = app.patched(&place, json!({"exposes": null})).await;

@@ -41,7 +41,8 @@ async fn ended(mut app: App) -> Setup {
 async fn e9_old_records_become_entries_with_the_same_key(storage: Storage) {
     let app = storage.start().await;
     app.new_entry("there before", &[]).await;
-    let known = json!({"name": "own.name", "server": "files", "tool": "read"});
+    let known =
+        json!({"name": "own.name", "server": "files", "tool": "read", "allow_missing": true});
     app.post(TOOLS, known).await.expect(201);
     let with_tools = json!({
         "name": "with tools", "table_id": 1,

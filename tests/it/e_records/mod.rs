@@ -97,7 +97,8 @@ impl App {
 
     /// The id of a new tool record; it stands for one of the fixture's.
     pub async fn new_tool(&self, name: &str) -> i64 {
-        let body = json!({"name": name, "server": "fixture", "tool": "echo"});
+        let body =
+            json!({"name": name, "server": "fixture", "tool": "echo", "allow_missing": true});
         number(&self.post(TOOLS, body).await.expect(201)["id"])
     }
 

@@ -16,7 +16,10 @@ on_each_store!(
 async fn creates(app: &App) -> Vec<(&'static str, String)> {
     let tool = app.new_tool("bound").await;
     vec![
-        (TOOLS, r#"{"name":"t","server":"s","tool":"x"}"#.to_owned()),
+        (
+            TOOLS,
+            r#"{"name":"t","server":"s","tool":"x","allow_missing":true}"#.to_owned(),
+        ),
         (ENTRIES, r#"{"name":"e"}"#.to_owned()),
         (
             BOUND,

@@ -14,6 +14,7 @@ async fn e2_tools_are_made_listed_changed_and_deleted(storage: Storage) {
     let app = storage.start().await;
     let body = json!({
         "name": "read", "description": "Reads a file.\nCarefully.", "server": "files", "tool": "read_file",
+        "allow_missing": true,
     });
     let answer = app.post(TOOLS, body).await;
     let place = answer.headers["location"].to_str().unwrap().to_owned();
@@ -38,7 +39,7 @@ async fn e2_tools_are_made_listed_changed_and_deleted(storage: Storage) {
     assert_eq!(renamed["description"], made["description"]);
     let bare = app.patched(&place, json!({"description": null})).await;
     assert_eq!(bare.expect(200)["description"], Value::Null);
-    let moved = json!({"server": "other files", "tool": "read/file ü", "description": "x"});
+    let moved = json!({"server": "other files", "tool": "read/file ü", "description": "x", "allow_missing": true});
     let moved = app.patched(&place, moved).await.expect(200);
     assert_eq!(
         (&moved["server"], &moved["tool"], &moved["name"]),

@@ -1,6 +1,8 @@
 //! Entries from end to end: made over REST, used over MCP through every door
 //! by clients of both eras, on each store.
 
+mod catalog;
+mod filtered;
 mod keys;
 mod killed;
 mod links;
@@ -48,7 +50,16 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    pub async fn new(app: &'a App, key: &str, (way, speech): (Way, Speech)) -> Agent<'a> {
+    pub async fn new(app: &'a App, key: &str, way: (Way, Speech)) -> Agent<'a> {
+        Agent::at(app, key, way, "").await
+    }
+
+    /// Narrowed by a named filter.
+    pub async fn filtered(app: &'a App, key: &str, way: (Way, Speech), filter: &str) -> Agent<'a> {
+        Agent::at(app, key, way, &format!("?filter={filter}")).await
+    }
+
+    async fn at(app: &'a App, key: &str, (way, speech): (Way, Speech), query: &str) -> Agent<'a> {
         let mut headers = vec![("accept", BOTH.to_owned())];
         let path = match way {
             Way::Address => format!("/api/v1/mcp_v2/server/{key}"),
@@ -59,7 +70,7 @@ impl<'a> Agent<'a> {
         };
         let mut agent = Agent {
             app,
-            path,
+            path: path + query,
             headers,
             speech,
         };
@@ -146,7 +157,7 @@ pub fn told(answer: &Value) -> &str {
 impl App {
     /// The id of a record for a tool of a server.
     pub async fn tool_of(&self, name: &str, server: &str, tool: &str) -> i64 {
-        let body = json!({"name": name, "server": server, "tool": tool});
+        let body = json!({"name": name, "server": server, "tool": tool, "allow_missing": true});
         number(&self.post(TOOLS, body).await.expect(201)["id"])
     }
 }

@@ -99,7 +99,7 @@ impl Load {
 
 /// The status of a write; nothing but 201 and 503 will do.
 async fn write(app: &App) -> u16 {
-    let body = json!({"name": "w", "server": "x", "tool": "echo"});
+    let body = json!({"name": "w", "server": "x", "tool": "echo", "allow_missing": true});
     let answer = app.post(TOOLS, body).await;
     assert!(matches!(answer.status, 201 | 503), "{}", answer.text);
     if answer.status == 503 {

@@ -13,27 +13,27 @@ on_each_store!(
     e2_lists_show_what_is_ones_own,
 );
 
-const SECRET: &str = "the-legacy-secret-of-a-project-0123";
+pub const SECRET: &str = "the-legacy-secret-of-a-project-0123";
 
-struct User<'a> {
+pub struct User<'a> {
     app: &'a App,
     id: &'static str,
     bearer: String,
 }
 
 impl User<'_> {
-    async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
         let headers = [("authorization", self.bearer.as_str())];
         let body = body.map(|body| body.to_string());
         self.app.request(method, path, body, &headers).await
     }
 
-    async fn made(&self, path: &str, body: Value) -> Value {
+    pub async fn made(&self, path: &str, body: Value) -> Value {
         self.send("POST", path, Some(body)).await.expect(201)
     }
 
     async fn tool(&self, name: &str) -> i64 {
-        let body = json!({"name": name, "server": "x", "tool": "echo"});
+        let body = json!({"name": name, "server": "x", "tool": "echo", "allow_missing": true});
         number(&self.made(TOOLS, body).await["id"])
     }
 
@@ -44,11 +44,14 @@ impl User<'_> {
 }
 
 async fn start(storage: Storage) -> App {
-    let setup = storage.setup().env("SUPABASE_JWT_SECRET", SECRET);
+    let setup = storage
+        .setup()
+        .env("SUPABASE_JWT_SECRET", SECRET)
+        .env("SUPABASE_USER_SERVERS", "x");
     setup.start().await
 }
 
-fn users(app: &App) -> [User<'_>; 2] {
+pub fn users(app: &App) -> [User<'_>; 2] {
     let user = |id: &'static str| {
         let claims = json!({"aud": "authenticated", "role": "authenticated",
             "sub": id, "exp": now() + 600});

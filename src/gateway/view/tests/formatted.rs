@@ -84,15 +84,15 @@ fn d10_lists_in_other_formats_weigh_what_they_take() {
         .add("a", listed(Era::Modern).tools(&["x"]).offer())
         .snapshot();
     let seal = Arc::new(Seal::new(&crate::config::Secret::new("s")));
-    let shelf = super::super::shelf::Shelf::new(1 << 20, None);
+    let shelf = super::super::shelf::Shelf::new(1 << 20, None, open_servers());
     let given = grant(1, &[("x", "a", "x")], Exposes::default());
-    let view = shelf.get(&given, &seal, &snapshot);
+    let view = shelf.get(&EntryScope::new(given.clone()), &seal, &snapshot);
     let before = shelf.load().1;
     let made: usize = Format::ALL
         .map(|format| view.tools_as(format).body.len())
         .iter()
         .sum();
-    shelf.get(&given, &seal, &snapshot);
-    shelf.get(&given, &seal, &snapshot);
+    shelf.get(&EntryScope::new(given.clone()), &seal, &snapshot);
+    shelf.get(&EntryScope::new(given.clone()), &seal, &snapshot);
     assert_eq!(shelf.load(), (1, before + made));
 }

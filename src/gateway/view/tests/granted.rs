@@ -114,10 +114,7 @@ fn e12_pages_of_granted_tools_can_be_read_and_no_others() {
     let snapshot = Servers::default().add("s", offer).snapshot();
     let grant = grant(1, &[("mine", "s", "a")], Exposes::default());
     let view = Views::default().get(&of(&grant), &snapshot);
-    let handed = |uri| {
-        view.handed(uri)
-            .map(|(tool, uri)| (tool.tool.as_str(), uri))
-    };
+    let handed = |uri| view.handed(uri).map(|handed| (handed.tool, handed.uri));
     assert_eq!(handed("ui://app/a"), Some(("a", "ui://app/a")));
     assert_eq!(handed("ui://app/b"), None);
     for uri in ["ui://app/a", "ui://app/b", "portway://s/x:y"] {
@@ -162,13 +159,13 @@ fn ten_thousand_entries_are_no_burden() {
     let names: Vec<String> = (0..20).map(|n| format!("do_something_{n}")).collect();
     let given: Vec<_> = names.iter().map(|name| (&**name, "s", &**name)).collect();
     let seal = Arc::new(crate::gateway::Seal::new(&crate::config::Secret::new("s")));
-    let shelf = super::super::shelf::Shelf::new(4 << 20, None);
+    let shelf = super::super::shelf::Shelf::new(4 << 20, None, open_servers());
     let grants: Vec<_> = (0..1000)
         .map(|id| grant(id, &given, Exposes::default()))
         .collect();
     let start = processor_time();
     for grant in &grants {
-        shelf.get(grant, &seal, &snapshot);
+        shelf.get(&EntryScope::new(grant.clone()), &seal, &snapshot);
     }
     let took = (processor_time() - start) / 1000;
     let (count, weight) = shelf.load();
@@ -176,7 +173,10 @@ fn ten_thousand_entries_are_no_burden() {
     assert!(weight <= 4 << 20 && count > 50, "{count} {weight}");
     // The latest are those that are kept.
     let last = grants.last().unwrap();
-    let view = shelf.get(last, &seal, &snapshot);
-    assert!(Arc::ptr_eq(&view, &shelf.get(last, &seal, &snapshot)));
+    let view = shelf.get(&EntryScope::new(last.clone()), &seal, &snapshot);
+    assert!(Arc::ptr_eq(
+        &view,
+        &shelf.get(&EntryScope::new(last.clone()), &seal, &snapshot)
+    ));
     assert_eq!(shelf.load(), (count, weight));
 }

@@ -60,6 +60,18 @@ pub(super) async fn e1_a_change_leaves_the_rest(place: &dyn Place) {
             ..EntryChange::default()
         },
         EntryChange {
+            filter: Some(Some(filter(&["files:*", "*:读"], &[]))),
+            ..EntryChange::default()
+        },
+        EntryChange {
+            filter: Some(Some(filter(&[], &["*:delete*"]))),
+            ..EntryChange::default()
+        },
+        EntryChange {
+            filter: Some(None),
+            ..EntryChange::default()
+        },
+        EntryChange {
             expires_at: Some(expires_at),
             ..EntryChange::default()
         },
@@ -73,6 +85,7 @@ pub(super) async fn e1_a_change_leaves_the_rest(place: &dyn Place) {
         expected.name = given.name.unwrap_or(expected.name);
         expected.enabled = given.enabled.unwrap_or(expected.enabled);
         expected.exposes = given.exposes.unwrap_or(expected.exposes);
+        expected.filter = given.filter.unwrap_or(expected.filter);
         expected.key.expires_at = given.expires_at.unwrap_or(expected.key.expires_at);
         let after = store.update_entry(&ALL, expected.id, change).await.unwrap();
         let after = after.unwrap();

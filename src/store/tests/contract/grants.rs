@@ -59,6 +59,44 @@ pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn 
     assert_eq!(granted(&*store, &key).await.unwrap().exposes, exposes);
 }
 
+pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn Place) {
+    let store = place.open().await;
+    let ids = tools(&*store, &["a", "b", "c"]).await;
+    let (key, mut new) = new_entry("an entry", &ids);
+    new.filter = Some(filter(&["files:*"], &["*:c_there"]));
+    let desk = made(store.create_entry(new, None).await);
+    // A record stands for `files:<name>_there`.
+    let gives = |grant: &Grant, tool: &str| grant.filter_gives("files", Some(tool));
+    let grant = granted(&*store, &key).await.unwrap();
+    assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "b"]);
+    assert!(gives(&grant, "new") && gives(&grant, "a_there") && !gives(&grant, "c_there"));
+    assert!(!grant.filter_gives("git", Some("new")));
+    // What is switched off is not given by the filter either.
+    store.bind(&ALL, desk.id, &[off(ids[0])]).await.unwrap();
+    let grant = granted(&*store, &key).await.unwrap();
+    assert_eq!(visible(&*store, &key).await.unwrap(), ["b"]);
+    assert!(gives(&grant, "new") && !gives(&grant, "a_there"));
+    store.bind(&ALL, desk.id, &[on(ids[0])]).await.unwrap();
+    let none = EntryChange {
+        filter: Some(None),
+        ..EntryChange::default()
+    };
+    store.update_entry(&ALL, desk.id, none).await.unwrap();
+    let grant = granted(&*store, &key).await.unwrap();
+    assert_eq!(visible(&*store, &key).await.unwrap(), ["a", "b", "c"]);
+    assert!(!gives(&grant, "new"));
+    // It is there after a restart.
+    let some = EntryChange {
+        filter: Some(Some(filter(&["git:*"], &[]))),
+        ..EntryChange::default()
+    };
+    store.update_entry(&ALL, desk.id, some).await.unwrap();
+    drop((store, grant));
+    let store = place.open().await;
+    let grant = granted(&*store, &key).await.unwrap();
+    assert!(grant.filter_gives("git", None) && !grant.filter_gives("files", None));
+}
+
 pub(super) async fn e7_disabled_deleted_rotated_and_unknown_open_nothing(place: &dyn Place) {
     let store = place.open().await;
     let (first, desk) = entry(&*store, &[]).await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::config::ServerName;
+use crate::config::filters::Filter;
 use crate::store::*;
 
 mod adopted;
@@ -65,6 +66,7 @@ macro_rules! contract {
                 f4_a_missing_entry_is_no_error;
             grants:
                 e3_what_is_visible_is_what_is_bound_and_enabled,
+                d7_an_entrys_filter_is_part_of_what_it_grants,
                 e7_disabled_deleted_rotated_and_unknown_open_nothing,
                 e7_after_the_answer_nothing_enters,
                 e7_the_answer_waits_for_those_who_are_passing,
@@ -247,6 +249,14 @@ fn off(tool: ToolId) -> NewBinding {
     }
 }
 
+fn filter(allow: &[&str], deny: &[&str]) -> Filter {
+    let owned = |patterns: &[&str]| patterns.iter().map(|one| (*one).to_owned()).collect();
+    Filter {
+        allow: owned(allow),
+        deny: owned(deny),
+    }
+}
+
 fn new_entry(name: &str, tools: &[ToolId]) -> (ApiKey, NewEntry) {
     let key = ApiKey::random().unwrap();
     let new = NewEntry {
@@ -255,6 +265,7 @@ fn new_entry(name: &str, tools: &[ToolId]) -> (ApiKey, NewEntry) {
         enabled: true,
         key: key.record(None),
         exposes: Exposes::default(),
+        filter: None,
         bindings: tools.iter().copied().map(on).collect(),
     };
     (key, new)

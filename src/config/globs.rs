@@ -1,22 +1,60 @@
-//! Which tools a named filter lets through (SPEC D7): globs over
-//! `server:tool`, where deny wins and nothing allowed means everything.
+//! Globs over `server:tool` (SPEC D7), where deny wins.
 
-use crate::config::filters::Filter;
+use super::filters::Filter;
 
-/// Whether a filter lets a tool through.
-pub fn allows(filter: &Filter, server: &str, tool: &str) -> bool {
-    let key = format!("{server}:{tool}");
-    let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, &key));
-    (filter.allow.is_empty() || any(&filter.allow)) && !any(&filter.deny)
+impl Filter {
+    /// Whether a named filter lets a tool through. Without `allow` all is
+    /// allowed.
+    pub fn allows(&self, server: &str, tool: &str) -> bool {
+        let key = format!("{server}:{tool}");
+        (self.allow.is_empty() || any(&self.allow, &key)) && !any(&self.deny, &key)
+    }
+
+    /// Whether it lets anything of a server through. Resources and prompts
+    /// have no key a pattern could name, so they go with their server.
+    pub fn admits(&self, server: &str) -> bool {
+        let start = format!("{server}:");
+        let covered = |pattern: &String| covers(pattern, &start);
+        let open = |pattern: &String| touches(pattern, &start) && !self.deny.contains(pattern);
+        (self.allow.is_empty() || self.allow.iter().any(open)) && !self.deny.iter().any(covered)
+    }
 }
 
-/// Whether it lets anything of a server through. Resources and prompts have
-/// no key a pattern could name, so they go with their server.
-pub fn admits(filter: &Filter, server: &str) -> bool {
-    let start = format!("{server}:");
-    let covered = |patterns: &[String]| patterns.iter().any(|pattern| covers(pattern, &start));
-    let open = |pattern: &String| touches(pattern, &start) && !filter.deny.contains(pattern);
-    (filter.allow.is_empty() || filter.allow.iter().any(open)) && !covered(&filter.deny)
+/// As an entry carries it, where nothing is allowed that no pattern names.
+impl Filter {
+    /// Whether it gives a tool to an entry.
+    pub fn gives(&self, server: &str, tool: &str) -> bool {
+        !self.allow.is_empty() && self.allows(server, tool)
+    }
+
+    /// Whether it may give any tool of a server.
+    pub fn may_give(&self, server: &str) -> bool {
+        !self.allow.is_empty() && self.admits(server)
+    }
+
+    pub fn denies(&self, server: &str, tool: &str) -> bool {
+        any(&self.deny, &format!("{server}:{tool}"))
+    }
+}
+
+/// Whether one of some globs matches a text.
+pub fn any(patterns: &[String], text: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, text))
+}
+
+const LONGEST_SERVER: usize = 256;
+
+/// Whether a text can be a glob over servers' names.
+pub fn check_server(pattern: &str) -> Result<(), String> {
+    if pattern.is_empty() || pattern.len() > LONGEST_SERVER {
+        return Err(format!("a server's name has 1 to {LONGEST_SERVER} bytes"));
+    }
+    if pattern.contains(':') {
+        return Err(format!(
+            "`{pattern}` is not a server's name: name whole servers, with * for any characters"
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a glob matches a text. In time of their product at worst.
@@ -123,7 +161,7 @@ mod tests {
             (&["fs:read"], &["fs:read"], "fs:read", false),
         ] {
             let (server, name) = tool.split_once(':').unwrap();
-            assert_eq!(allows(&filter(allow, deny), server, name), open, "{tool}");
+            assert_eq!(filter(allow, deny).allows(server, name), open, "{tool}");
         }
     }
 
@@ -145,7 +183,7 @@ mod tests {
             (&["fs:read"], &["fs:read"], false),
             (&["fs:*"], &["*:delete*"], true),
         ] {
-            let admits = admits(&filter(allow, deny), "fs");
+            let admits = filter(allow, deny).admits("fs");
             assert_eq!(admits, admitted, "{allow:?} {deny:?}");
         }
     }
@@ -160,8 +198,8 @@ mod tests {
             tool in "[ab:]{1,4}",
         ) {
             let filter = Filter { allow, deny };
-            if allows(&filter, &server, &tool) {
-                prop_assert!(admits(&filter, &server));
+            if filter.allows(&server, &tool) {
+                prop_assert!(filter.admits(&server));
             }
         }
 

@@ -1,0 +1,91 @@
+//! Which servers users may bind (SPEC E2): those that `userServers` of
+//! `.portway.json` lists, or else the setting `SUPABASE_USER_SERVERS`; none
+//! where neither says so. The admin may use all.
+//!
+//! The list is looked at when something is bound and at every request of an
+//! entry, so a server that is taken off it stops serving users' entries at
+//! once. It does not stand in definitions: those are imported and edited
+//! through the API, and a definition must not open itself to users.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::config::filters::Filters;
+use crate::config::globs;
+use crate::store::ADMIN;
+
+#[derive(Clone)]
+pub struct UserServers {
+    setting: Arc<[String]>,
+    filters: watch::Receiver<Arc<Filters>>,
+}
+
+impl UserServers {
+    pub fn new(setting: &[String], filters: watch::Receiver<Arc<Filters>>) -> UserServers {
+        UserServers {
+            setting: setting.into(),
+            filters,
+        }
+    }
+
+    /// Whether an owner's records and entries may have a server's.
+    pub fn may_use(&self, owner: &str, server: &str) -> bool {
+        owner == ADMIN || self.opens(&self.filters.borrow(), server)
+    }
+
+    /// The file that may decide it, to follow.
+    pub(super) fn filters(&self) -> watch::Receiver<Arc<Filters>> {
+        self.filters.clone()
+    }
+
+    /// What decides it now, and what narrows an entry; `None` for an entry of
+    /// the admin's that nothing narrows.
+    pub(super) fn basis(&self, owner: &str, narrowed: bool) -> Option<Arc<Filters>> {
+        (narrowed || owner != ADMIN).then(|| self.filters.borrow().clone())
+    }
+
+    /// Whether no server at all is open to users.
+    pub fn is_empty(&self) -> bool {
+        let filters = self.filters.borrow();
+        let listed = filters.user_servers.as_deref();
+        filters.unreadable.is_some() || listed.unwrap_or(&self.setting).is_empty()
+    }
+
+    fn opens(&self, filters: &Filters, server: &str) -> bool {
+        let listed = filters.user_servers.as_deref();
+        filters.unreadable.is_none() && globs::any(listed.unwrap_or(&self.setting), server)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::problem::Problem;
+
+    #[test]
+    fn e2_no_server_is_open_to_users_unless_it_is_listed() {
+        let (file, filters) = watch::channel(Arc::new(Filters::default()));
+        let closed = UserServers::new(&[], filters.clone());
+        assert!(closed.is_empty() && !closed.may_use("ann", "fs"));
+        assert!(closed.may_use(ADMIN, "fs"));
+        let users = UserServers::new(&["fs".into(), "gh-*".into()], filters);
+        for (server, open) in [("fs", true), ("gh-x", true), ("fsx", false), ("db", false)] {
+            assert_eq!(users.may_use("ann", server), open, "{server}");
+        }
+        // The file decides where it says anything, at once.
+        let listed = |user_servers, unreadable| Filters {
+            user_servers,
+            unreadable,
+            ..Filters::default()
+        };
+        file.send_replace(Arc::new(listed(Some(vec!["db".into()]), None)));
+        assert!(users.may_use("ann", "db") && !users.may_use("ann", "fs"));
+        file.send_replace(Arc::new(listed(Some(Vec::new()), None)));
+        assert!(users.is_empty() && !users.may_use("ann", "db"));
+        let problem = Problem::new("", "cannot be read");
+        file.send_replace(Arc::new(listed(None, Some(problem))));
+        assert!(users.is_empty() && !users.may_use("ann", "fs"));
+        assert!(users.may_use(ADMIN, "fs"));
+    }
+}
