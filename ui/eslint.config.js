@@ -23,7 +23,7 @@ export default tseslint.config(
   // Nobody reads what a program has written.
   { files: ['src/api/generated.ts'], rules: { 'max-lines': 'off' } },
   {
-    files: ['tests/**/*.mjs'],
+    files: ['tests/**/*.mjs', '*.mjs'],
     languageOptions: {
       globals: Object.fromEntries(
         ['process', 'console', 'fetch', 'URL', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Buffer',

@@ -162,11 +162,18 @@ pub fn largest_asset() -> anyhow::Result<(String, usize)> {
     let mut largest = None;
     for entry in std::fs::read_dir(BUILT).context("no console was built: make console")? {
         let entry = entry?;
-        let found = (entry.metadata()?.len(), entry.file_name());
-        largest = largest.max(Some(found));
+        // What is compressed has no plain form, and ends with its plain size.
+        let name = entry.file_name().display().to_string();
+        if let Some(plain) = name.strip_suffix(".gz") {
+            let packed = std::fs::read(entry.path())?;
+            let size = packed
+                .last_chunk()
+                .map_or(0, |size| u32::from_le_bytes(*size));
+            largest = largest.max(Some((size, plain.to_owned())));
+        }
     }
     let (size, name) = largest.context("the console has no files: make console")?;
-    Ok((format!("/assets/{}", name.display()), size as usize))
+    Ok((format!("/assets/{name}"), size as usize))
 }
 
 /// `.mcp.json` of a run.

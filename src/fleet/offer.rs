@@ -69,8 +69,11 @@ mod tests {
     }
 
     fn waiting(lost: bool) -> State {
-        let error = "gone".into();
-        State::Waiting { error, lost }
+        State::Waiting {
+            error: "gone".into(),
+            lost,
+            retry_at: std::time::SystemTime::UNIX_EPOCH,
+        }
     }
 
     fn connecting(replacing: bool) -> State {

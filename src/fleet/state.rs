@@ -90,6 +90,7 @@ pub enum State {
         error: Arc<str>,
         /// It was connected before, so this is a loss and not a failed start.
         lost: bool,
+        retry_at: SystemTime,
     },
     /// Will not be tried again until somebody changes something.
     Failed {
@@ -136,6 +137,14 @@ impl State {
     pub fn error(&self) -> Option<&str> {
         match self {
             State::Waiting { error, .. } | State::Failed { error } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// When it is tried again by itself.
+    pub fn retry_at(&self) -> Option<SystemTime> {
+        match self {
+            State::Waiting { retry_at, .. } => Some(*retry_at),
             _ => None,
         }
     }

@@ -319,6 +319,7 @@ impl Supervisor {
         let state = State::Waiting {
             error: text,
             lost: lost.is_some(),
+            retry_at: SystemTime::now() + wait,
         };
         self.tell(state, true);
         end(lost).await;

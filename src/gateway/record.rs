@@ -49,6 +49,8 @@ pub struct ServerRecord {
     /// What a start, stop or restart could not do yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    /// When it is tried again by itself, in milliseconds since the epoch.
+    retry_at: Option<u64>,
 }
 
 impl ServerRecord {
@@ -93,6 +95,7 @@ pub fn record(wanted: &Wanted, view: Option<&Arc<ServerView>>) -> ServerRecord {
         containment_gaps: process.map(|process| process.gaps()).unwrap_or_default(),
         restarts: view.map_or(0, |view| view.restarts),
         warnings: Vec::new(),
+        retry_at: state.and_then(|state| state.retry_at()).map(millis),
     }
 }
 

@@ -2,7 +2,8 @@
 //! start-up.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,8 +12,10 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use rust_embed::{EmbeddedFile, RustEmbed};
+use zlib_rs::{InflateConfig, ReturnCode};
 
 use super::auth::Access;
+use super::coding::{self, Coding};
 use super::error::{self, ApiError};
 use super::extract::Path;
 use super::guard::Guard;
@@ -66,7 +69,8 @@ impl Console {
 
     /// Whether there is one, as `/healthz` says it.
     pub(super) fn word(self) -> &'static str {
-        match (self.file)(INDEX) {
+        let identity = [Coding::Identity];
+        match self.find(INDEX, &identity) {
             Some(_) => "embedded",
             None => "missing",
         }
@@ -79,44 +83,120 @@ impl Console {
         }
     }
 
-    /// A file as it is, or as the build has compressed it beside it.
+    /// A file in the coding that the client likes best. Range requests get
+    /// the whole file, as RFC 9110 allows.
     fn answer(self, name: &str, headers: &HeaderMap) -> Option<Response> {
-        // Where files are read from disk, in debug builds, the others stay
-        // where they are.
-        let plain = (self.file)(name).filter(|_| !name.contains(".."))?;
-        let tag = format!("\"{}\"", hex(&plain.metadata.sha256_hash()[..12]));
-        let packed = [("br", "br"), ("gzip", "gz")]
-            .into_iter()
-            .filter(|(coding, _)| accepts(headers, header::ACCEPT_ENCODING, coding))
-            .find_map(|(coding, end)| Some((coding, (self.file)(&format!("{name}.{end}"))?)));
+        let file = self.find(name, &coding::accepted(headers))?;
         let lasting = match name.starts_with("assets/") {
             true => LASTING,
             false => NO_CACHE,
         };
-        let known = headers.get(header::IF_NONE_MATCH);
-        if known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
-            let head = [lasting, (header::VARY, VARY)];
-            return Some((StatusCode::NOT_MODIFIED, head).into_response());
-        }
-        let mut response = match packed {
-            Some((coding, file)) => {
-                let coding = [(header::CONTENT_ENCODING, coding)];
-                (coding, bytes(file)).into_response()
-            }
-            None => bytes(plain).into_response(),
+        let known = headers.get_all(header::IF_NONE_MATCH);
+        let mut response = match known.iter().any(|known| names(known, &file.tag)) {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => file.bytes.into_response(),
         };
         let head = response.headers_mut();
-        head.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(name)));
         head.insert(lasting.0, lasting.1);
-        head.insert(header::VARY, VARY);
-        if let Ok(tag) = tag.try_into() {
+        head.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        if let Ok(tag) = file.tag.try_into() {
             head.insert(header::ETAG, tag);
+        }
+        if response.status() == StatusCode::OK {
+            let head = response.headers_mut();
+            head.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(name)));
+            head.insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));
+            if file.coding != Coding::Identity {
+                let coding = HeaderValue::from_static(file.coding.name());
+                head.insert(header::CONTENT_ENCODING, coding);
+            }
         }
         Some(response)
     }
+
+    /// The first coding that the build has of a file. It leaves out the plain
+    /// form of what it has compressed; a client that accepts no compression
+    /// gets it inflated.
+    fn find(self, name: &str, accepted: &[Coding]) -> Option<Found> {
+        // Debug builds read from disk: nothing outside the folder is served.
+        if name.contains("..") {
+            return None;
+        }
+        accepted.iter().find_map(|&coding| {
+            let file = (self.file)(&format!("{name}{}", coding.suffix()));
+            match (file, coding) {
+                (Some(file), _) => Some(Found::new(file, coding)),
+                (None, Coding::Identity) => {
+                    let packed = (self.file)(&format!("{name}{}", Coding::Gzip.suffix()))?;
+                    Found::inflated(&packed)
+                }
+                (None, _) => None,
+            }
+        })
+    }
 }
 
-const VARY: HeaderValue = HeaderValue::from_static("accept-encoding");
+/// A file in one coding.
+struct Found {
+    coding: Coding,
+    /// Every coding of a file has its own, in quotes.
+    tag: String,
+    bytes: Bytes,
+}
+
+impl Found {
+    fn new(file: EmbeddedFile, coding: Coding) -> Found {
+        let tag = hex(&file.metadata.sha256_hash()[..12]);
+        Found {
+            coding,
+            tag: format!("\"{tag}\""),
+            bytes: match file.data {
+                Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+                Cow::Owned(bytes) => bytes.into(),
+            },
+        }
+    }
+
+    /// Inflates a file once; there are as many as the build has.
+    fn inflated(packed: &EmbeddedFile) -> Option<Found> {
+        static INFLATED: Mutex<BTreeMap<[u8; 32], Bytes>> = Mutex::new(BTreeMap::new());
+        let hash = packed.metadata.sha256_hash();
+        let mut known = INFLATED.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = match known.get(&hash) {
+            Some(bytes) => bytes.clone(),
+            None => {
+                let bytes = inflate(&packed.data)?;
+                known.insert(hash, bytes.clone());
+                bytes
+            }
+        };
+        Some(Found {
+            coding: Coding::Identity,
+            tag: format!("\"{}-identity\"", hex(&hash[..12])),
+            bytes,
+        })
+    }
+}
+
+/// A whole gzip file, which ends with the size of what is in it.
+fn inflate(packed: &[u8]) -> Option<Bytes> {
+    const GZIP_WINDOW: i32 = 16 + 15;
+    let size = u32::from_le_bytes(*packed.last_chunk()?);
+    let mut output = vec![0; usize::try_from(size).ok()?];
+    let config = InflateConfig {
+        window_bits: GZIP_WINDOW,
+    };
+    let (written, outcome) = zlib_rs::decompress_slice(&mut output, packed, config);
+    let whole = outcome == ReturnCode::Ok && written.len() == output.len();
+    whole.then(|| output.into())
+}
+
+/// Whether a line of `If-None-Match` names a tag, compared weakly.
+fn names(line: &HeaderValue, tag: &str) -> bool {
+    let mut tags = line.to_str().unwrap_or_default().split(',').map(str::trim);
+    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+}
+
 const NO_CACHE: (http::HeaderName, HeaderValue) =
     (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
 /// Their names change with what is in them.
@@ -124,13 +204,6 @@ const LASTING: (http::HeaderName, HeaderValue) = (
     header::CACHE_CONTROL,
     HeaderValue::from_static("public, max-age=31536000, immutable"),
 );
-
-fn bytes(file: EmbeddedFile) -> Bytes {
-    match file.data {
-        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-        Cow::Owned(bytes) => bytes.into(),
-    }
-}
 
 fn kind(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
@@ -148,20 +221,6 @@ fn kind(name: &str) -> &'static str {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Whether a list such as `text/html, */*;q=0.8` names `word` itself.
-fn accepts(headers: &HeaderMap, name: http::HeaderName, word: &str) -> bool {
-    let lines = headers.get_all(name);
-    let mut named = lines
-        .iter()
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','))
-        .map(|one| one.split(';'));
-    named.any(|mut one| {
-        let wanted = one.next().unwrap_or_default().trim();
-        wanted.eq_ignore_ascii_case(word) && !one.any(|rest| rest.trim() == "q=0")
-    })
 }
 
 pub(super) fn router(guard: Arc<Guard>, console: Console) -> Router {
@@ -234,7 +293,8 @@ pub(super) async fn elsewhere(
 /// that wants a page.
 pub(super) fn is_page(method: &Method, path: &str, headers: &HeaderMap) -> bool {
     let reads = method == Method::GET || method == Method::HEAD;
-    if !reads || !accepts(headers, header::ACCEPT, "text/html") {
+    let html = coding::quality(headers, &header::ACCEPT, &["text/html"]);
+    if !reads || html.is_none_or(|quality| quality == 0.0) {
         return false;
     }
     let mut segments = path.split('/').skip(1);

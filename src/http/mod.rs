@@ -4,6 +4,7 @@
 //! every path, the unknown ones included.
 
 pub mod auth;
+mod coding;
 mod console;
 mod door;
 pub mod edge;

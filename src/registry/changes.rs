@@ -130,15 +130,26 @@ impl Registry {
         read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
     ) -> Result<Option<ServerName>, UpdateError> {
         let broken = || RegistryError::Broken(wanted.name.to_string());
-        let (_, current) = match draft.definition(&wanted.name)? {
-            Some(definition) => definition.map_err(|_| broken())?,
+        let (current, misnamed) = match draft.definition(&wanted.name)? {
+            Some(Ok((_, spec))) => (spec, None),
+            Some(Err(_)) => match ServerName::parse(&wanted.name) {
+                Ok(_) => return Err(broken().into()),
+                Err(rule) => (
+                    draft.misnamed(&wanted.name)?.ok_or_else(broken)?,
+                    Some(rule),
+                ),
+            },
             None => return Err(draft.gone().into()),
         };
         let told = wanted.spec.as_deref().ok();
-        if basis == Basis::AsTold && told != Some(&current) {
+        if basis == Basis::AsTold && told != Some(&current) && misnamed.is_none() {
             return Err(RegistryError::Stale(wanted.name.to_string()).into());
         }
         let change = read(&current).map_err(UpdateError::Problems)?;
+        if let (Some(rule), None) = (misnamed, &change.name) {
+            let rule = format!("needs a new name, for {:?} is none: {rule}", wanted.name);
+            return Err(UpdateError::Problems(vec![Problem::new("name", rule)]));
+        }
         let renamed = change.name.filter(|name| name.as_str() != &*wanted.name);
         let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
         if renamed.is_some() {

@@ -126,6 +126,15 @@ impl Draft<'_> {
         Ok(section.and_then(|servers| servers.swap_remove(name)))
     }
 
+    /// The definition of a server whose name is the only thing wrong with it.
+    pub fn misnamed(&self, name: &str) -> Result<Option<ServerSpec>, SourceError> {
+        let stand_in = format!("renamed-{}", uuid::Uuid::new_v4());
+        let mut renamed = self.files.draft_of(&self.source, self.text.clone());
+        renamed.rename(name, &stand_in)?;
+        let definition = renamed.definition(&stand_in)?;
+        Ok(definition.and_then(Result::ok).map(|(_, spec)| spec))
+    }
+
     pub fn set(&mut self, name: &str, spec: &ServerSpec) -> Result<(), SourceError> {
         self.change(name, |text, place| edit::set_server(text, place, spec))
     }

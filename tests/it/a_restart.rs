@@ -80,6 +80,30 @@ async fn a6_a_killed_server_is_noticed_at_once_and_restarted() {
 }
 
 #[tokio::test]
+async fn h2_a_server_that_will_be_restarted_says_when() {
+    let args = &[
+        "--exit",
+        "7",
+        "--instance-file",
+        "starts",
+        "--only-first",
+        "2",
+    ];
+    let app = setup().mcp(fixtures(&[("one", args)])).start().await;
+    let seen = history(&app, "one", |record| record["status"] == "connected").await;
+    for (word, record) in &seen {
+        match word.as_str() {
+            "error" => assert!(
+                record["retryAt"].as_u64() > record["since"].as_u64(),
+                "{record}"
+            ),
+            _ => assert_eq!(record["retryAt"], Value::Null, "{record}"),
+        }
+    }
+    assert!(words(&seen).contains(&"error"), "{:?}", words(&seen));
+}
+
+#[tokio::test]
 async fn a6_a_crash_loop_gets_three_restarts_with_growing_gaps_then_error() {
     let args = &[
         "--crash-after",

@@ -16,6 +16,36 @@ fn read(app: &App) -> String {
     std::fs::read_to_string(app.path(".mcp.json")).unwrap()
 }
 
+#[tokio::test]
+async fn h9_a_definition_with_a_bad_name_is_renamed_and_keeps_the_rest() {
+    let name = "my/server: 1";
+    let env = json!({"TOKEN": "s3cret-value"});
+    let servers = json!({name: {"command": "x", "enabled": false, "env": env, "note": "mine"}});
+    let app = setup().mcp(json!({"mcpServers": servers})).start().await;
+    let all = app.get("/api/mcp/servers").await.expect(200);
+    let id = all[0]["id"].as_str().unwrap();
+    assert_eq!(
+        (&all[0]["name"], &all[0]["config"]),
+        (&json!(name), &Value::Null)
+    );
+    assert_eq!(all[0]["problems"][0]["field"], "name");
+
+    let unnamed = app.patch(id, json!({"timeout": 5000})).await.expect(422);
+    assert_eq!(unnamed["error"]["details"][0]["field"], "name");
+    let still_bad = app.patch(id, json!({"name": "a/b"})).await.expect(422);
+    assert_eq!(still_bad["error"]["details"][0]["field"], "name");
+
+    let renamed = app
+        .patch(id, json!({"name": "my-server"}))
+        .await
+        .expect(200);
+    assert_eq!(renamed["name"], "my-server");
+    assert_eq!(renamed["config"]["env"]["TOKEN"], "***");
+    let file: Value = serde_json::from_str(&read(&app)).unwrap();
+    let kept = json!({"command": "x", "enabled": false, "env": env, "note": "mine"});
+    assert_eq!(file["mcpServers"], json!({"my-server": kept}));
+}
+
 /// A file as a person keeps it: a byte order mark, tabs, Windows line ends,
 /// comments everywhere, a trailing comma, fields of other tools.
 fn kept_by_hand() -> String {

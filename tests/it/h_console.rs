@@ -51,9 +51,13 @@ async fn serve() -> Served {
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
 
 async fn get(served: &Served, path: &str, headers: &[(&str, &str)]) -> Answer {
+    request(served, "GET", path, headers).await
+}
+
+async fn request(served: &Served, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     let child = tokio::process::Command::new("true").spawn().unwrap();
     let app = App::at(setup(), child, &served.url);
-    app.request("GET", path, None, headers).await
+    app.request(method, path, None, headers).await
 }
 
 #[tokio::test]
@@ -83,12 +87,75 @@ async fn h7_the_console_comes_from_the_binary_with_the_right_lifetimes() {
     let lasting = script.headers["cache-control"].to_str().unwrap();
     assert!(lasting.contains("immutable"), "{lasting}");
     assert!(!script.headers.contains_key("content-encoding"));
-    let packed = get(&served, path, &[("accept-encoding", "gzip, br")]).await;
-    assert_eq!(packed.headers["content-encoding"], "gzip");
-    assert_eq!(packed.headers["vary"], "accept-encoding");
 
     let health = get(&served, "/healthz", &[]).await;
     assert_eq!(health.body["console"], "embedded");
+}
+
+#[tokio::test]
+async fn h7_the_console_is_served_compressed_to_clients_that_accept_it() {
+    let served = serve().await;
+    let path = "/assets/index-abc123.js";
+    let plain = get(&served, path, &[]).await;
+    assert_eq!(plain.text, "console.log('a console');\n");
+    let mut tags = Vec::new();
+    for (accepted, coding) in [
+        ("gzip, deflate, br, zstd", Some("br")),
+        ("br;q=0.5, gzip;q=0.8", Some("gzip")),
+        ("br;q=0, gzip;q=0.0", None),
+        ("identity", None),
+    ] {
+        let asked = ("accept-encoding", accepted);
+        let answer = get(&served, path, &[asked]).await;
+        let said = answer.headers.get("content-encoding");
+        assert_eq!(
+            said.map(|said| said.to_str().unwrap()),
+            coding,
+            "{accepted}"
+        );
+        assert_eq!(answer.headers["vary"], "accept-encoding");
+        assert_eq!(
+            answer.headers["content-type"],
+            "text/javascript; charset=utf-8"
+        );
+        let tag = answer.headers["etag"].to_str().unwrap().to_owned();
+        let listed = format!("\"other\", W/{tag}");
+        for known in [tag.as_str(), listed.as_str(), "*"] {
+            let again = get(&served, path, &[asked, ("if-none-match", known)]).await;
+            assert_eq!(
+                (again.status, again.text.as_str()),
+                (304, ""),
+                "{accepted} {known}"
+            );
+            assert_eq!(again.headers["etag"], tag.as_str());
+            assert_eq!(again.headers["vary"], "accept-encoding");
+        }
+        // A range of one coding would be garbage in another: the whole file.
+        let part = get(&served, path, &[asked, ("range", "bytes=0-3")]).await;
+        assert_eq!(
+            (
+                part.status,
+                &part.headers["accept-ranges"].to_str().unwrap()
+            ),
+            (200, &"none")
+        );
+        let length = answer.headers["content-length"].to_str().unwrap();
+        assert_eq!(part.headers["content-length"], length);
+        let head = request(&served, "HEAD", path, &[asked]).await;
+        assert_eq!((head.status, head.text.as_str()), (200, ""));
+        assert_eq!(head.headers["content-length"], length);
+        assert_eq!(head.headers["etag"], tag.as_str());
+        tags.push(tag);
+    }
+    // A cached form must not be taken for another one.
+    assert_ne!(tags[0], tags[1]);
+    assert_ne!(tags[1], tags[2]);
+    assert_eq!(tags[2], tags[3]);
+    let other = [
+        ("accept-encoding", "br"),
+        ("if-none-match", tags[1].as_str()),
+    ];
+    assert_eq!(get(&served, path, &other).await.status, 200);
 }
 
 #[tokio::test]

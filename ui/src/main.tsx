@@ -10,6 +10,11 @@ onRefused(() => session.set('refused'));
 
 const root = document.getElementById('root');
 if (root) {
-  await speak(preferred());
-  createRoot(root).render(<App />);
+  try {
+    await speak(preferred());
+    createRoot(root).render(<App />);
+  } catch (error) {
+    // Without a dictionary nothing can be said in the reader's language.
+    root.append('The console could not be loaded. Reload the page. ', String(error));
+  }
 }

@@ -12,8 +12,11 @@ export async function openBrowser() {
  * of the page's policy, an exception, a request that leaves the origin.
  */
 export async function openPage(browser, front, portway, options = {}) {
-  const { language = 'en', theme, width = 1280, height = 860, path = '#/servers', signedIn = true } = options;
+  const { language = 'en', theme, width = 1280, height = 860, path = '#/servers', signedIn = true, init } = options;
   const context = await browser.newContext({ viewport: { width, height }, locale: language, reducedMotion: 'reduce', ...(theme ? { colorScheme: theme } : {}) });
+  if (init) {
+    await context.addInitScript(init);
+  }
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   const faults = [];

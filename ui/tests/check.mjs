@@ -13,6 +13,17 @@ export async function until(what, look, limit = 20_000) {
   }
 }
 
+/** Puts arguments into the form of a server, one row each. */
+export async function fillArguments(dialog, args) {
+  for (const row of (await dialog.getByRole('button', { name: /^Remove Argument/ }).all()).reverse()) {
+    await row.click();
+  }
+  for (const [at, value] of args.entries()) {
+    await dialog.getByRole('button', { name: 'Add argument' }).click();
+    await dialog.getByLabel(`Argument ${at + 1}`, { exact: true }).fill(value);
+  }
+}
+
 export function same(actual, expected, what) {
   if (JSON.stringify(actual) !== JSON.stringify(expected)) {
     throw new Error(`${what}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);

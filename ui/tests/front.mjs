@@ -15,13 +15,17 @@ export async function openFront(portway) {
   const streams = new Set();
   const own = health.console !== 'embedded';
   const back = new URL(portway.url);
-  const state = { events: true, overrides: new Map(), held: new Map() };
+  const state = { events: true, assets: true, overrides: new Map(), held: new Map() };
 
   const server = createServer((incoming, outgoing) => {
     const { pathname, searchParams } = new URL(incoming.url, portway.url);
     const override = state.overrides.get(`${incoming.method} ${pathname}`);
     if (override) {
       outgoing.writeHead(override.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(override.body));
+      return;
+    }
+    if (!state.assets && pathname.startsWith('/assets/')) {
+      outgoing.writeHead(404).end();
       return;
     }
     if (own && incoming.method === 'GET' && (pathname.startsWith('/assets/') || (pathname === '/' && !searchParams.has('token')))) {
@@ -67,6 +71,10 @@ export async function openFront(portway) {
         streams.forEach((stream) => stream.destroy());
       }
     },
+    /** As after an upgrade: the files that an open page knows are gone. */
+    setAssets(on) {
+      state.assets = on;
+    },
     answer: (what, body, status) => state.overrides.set(what, { body, status }),
     unanswer: (what) => state.overrides.delete(what),
     /** Keeps the next answer back until the function it gives is called, with what to change in it. */
@@ -89,11 +97,13 @@ export async function openFront(portway) {
 }
 
 function page(path, outgoing) {
-  const file = join(DIST, path);
-  if (!file.startsWith(DIST) || !existsSync(file) || !statSync(file).isFile()) {
+  const plain = join(DIST, path);
+  const file = [plain, `${plain}.gz`].find((one) => one.startsWith(DIST) && existsSync(one) && statSync(one).isFile());
+  if (!file) {
     outgoing.writeHead(404).end();
     return;
   }
-  outgoing.writeHead(200, { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream', 'content-security-policy': POLICY });
+  const coding = file === plain ? {} : { 'content-encoding': 'gzip' };
+  outgoing.writeHead(200, { 'content-type': TYPES[extname(plain)] ?? 'application/octet-stream', 'content-security-policy': POLICY, ...coding });
   createReadStream(file).pipe(outgoing);
 }

@@ -57,6 +57,14 @@ pub fn server(config: &Value, problem: &Value) -> Value {
             ("pid", &json!({"type": ["integer", "null"]})),
             ("containment", &maybe_text),
             ("restarts", &count),
+            (
+                "retryAt",
+                &json!({
+                    "type": ["integer", "null"],
+                    "minimum": 0,
+                    "description": "When it is tried again by itself: milliseconds since the epoch",
+                }),
+            ),
         ],
         &[
             ("shadows", &names),

@@ -505,6 +505,7 @@ export type Server = {
   pid: number | null;
   containment: string | null;
   restarts: number;
+  retryAt: number | null;
   shadows?: (string)[];
   problems?: (Problem)[];
   warnings?: (string)[];

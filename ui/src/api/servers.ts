@@ -18,7 +18,7 @@ export const getServer = (server: string) => getTagged<ServerRecord>(one(server)
 export const createServer = (server: NewServer) => post<ServerRecord>(`${BASE}/servers`, server);
 export const replaceServer = (server: string, config: ServerConfig & { name?: string }, tag: string | undefined) =>
   put<ServerRecord>(one(server), config, tag);
-export const patchServer = (server: string, change: Partial<ServerConfig>) => patch<ServerRecord>(one(server), change);
+export const patchServer = (server: string, change: Partial<ServerConfig> & { name?: string }) => patch<ServerRecord>(one(server), change);
 export const deleteServer = (server: string) => remove(one(server));
 export const wish = (server: string, what: Wish) => post<ServerRecord>(`${one(server)}/${what}`);
 

@@ -1,3 +1,4 @@
+import { ApiFailure, UNREACHABLE, messageOf } from '../api/http';
 import { Cell, useCell } from '../store/cell';
 import type { Dictionary } from './en';
 
@@ -72,4 +73,17 @@ export function useText(): Dictionary {
 
 export function useLanguage(): Language {
   return useCell(cell()).language;
+}
+
+/** What went wrong, for the reader: the kind in their language, the detail as the program says it. */
+export function explained(error: unknown): string {
+  const t = cell().get().text;
+  if (!(error instanceof ApiFailure)) {
+    return messageOf(error);
+  }
+  if (error.code === UNREACHABLE) {
+    return t.common.unreachable;
+  }
+  const kind = t.errors[error.code];
+  return kind === undefined ? error.message : t.errorDetail(kind, error.message);
 }

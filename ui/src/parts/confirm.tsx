@@ -1,6 +1,5 @@
 import { useState } from 'react';
-import { messageOf } from '../api/http';
-import { useText } from '../i18n';
+import { explained, useText } from '../i18n';
 import { Button } from './button';
 import { Dialog } from './dialog';
 import { Notice } from './notice';
@@ -26,17 +25,16 @@ export default function Confirm({ title, text, action, onConfirm, onClose }: Pro
       await onConfirm();
       onClose();
     } catch (failure) {
-      setError(messageOf(failure));
+      setError(explained(failure));
       setBusy(false);
     }
   };
 
   return (
     <Dialog
-      open
       onClose={onClose}
       title={title}
-      footer={
+      footer={() => (
         <>
           <Button onClick={onClose} autoFocus>
             {t.common.cancel}
@@ -45,7 +43,7 @@ export default function Confirm({ title, text, action, onConfirm, onClose }: Pro
             {action}
           </Button>
         </>
-      }
+      )}
     >
       <p className="text-base text-ink-2">{text}</p>
       {error ? <Notice className="mt-3">{error}</Notice> : null}

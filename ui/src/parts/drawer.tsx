@@ -1,21 +1,23 @@
 import * as Radix from '@radix-ui/react-dialog';
 import type { ReactNode } from 'react';
 import { Scrim } from './dialog';
+import { useOrigin } from './origin';
 
 interface Props {
-  open: boolean;
   onClose: () => void;
   title: string;
   children: ReactNode;
 }
 
 /** A sheet from the right; its content shows the title itself. */
-export function Drawer({ open, onClose, title, children }: Props) {
+export function Drawer({ onClose, title, children }: Props) {
+  const origin = useOrigin();
   return (
-    <Radix.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Radix.Root open onOpenChange={(next) => !next && onClose()}>
       <Radix.Portal>
         <Scrim />
         <Radix.Content
+          {...origin}
           aria-describedby={undefined}
           onOpenAutoFocus={(event) => {
             // The sheet itself, so that no button's hint pops up.

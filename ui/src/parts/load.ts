@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from 'react';
-import { ApiFailure, isAbort, messageOf } from '../api/http';
+import { explained } from '../i18n';
+import { ApiFailure, isAbort } from '../api/http';
 
 export interface Loaded<T> {
   data: T | undefined;
@@ -29,7 +30,7 @@ export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, deps: unkn
           return;
         }
         const missing = error instanceof ApiFailure && error.status === 404;
-        setState((before) => ({ data: before.data, error: messageOf(error), missing }));
+        setState((before) => ({ data: before.data, error: explained(error), missing }));
       }
       if (every !== undefined && !stop.signal.aborted) {
         timer = window.setTimeout(go, every);

@@ -22,22 +22,41 @@ export function ago(at: number, now: number, t: Dictionary): string {
   return now - at < 5_000 ? t.time.now : t.time.ago(duration(now - at, t));
 }
 
-/** The clock, in steps; only while somebody looks. */
-export function useNow(step: number): number {
+/** The clock, in steps; only while somebody looks, and not while `still`. */
+export function useNow(step: number, still = false): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
+    if (still) {
+      return undefined;
+    }
     const timer = window.setInterval(() => setNow(Date.now()), step);
     return () => window.clearInterval(timer);
-  }, [step]);
+  }, [step, still]);
   return now;
 }
 
+// Making a formatter costs far more than using it. `hour12: false` would write
+// midnight as 24 in some languages.
+const clocks = new Map<string, Intl.DateTimeFormat>();
+const moments = new Map<string, Intl.DateTimeFormat>();
+
+function formatter(known: Map<string, Intl.DateTimeFormat>, language: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const found = known.get(language) ?? new Intl.DateTimeFormat(language, { ...options, hourCycle: 'h23' });
+  known.set(language, found);
+  return found;
+}
+
 export function clock(at: number, language: string): string {
-  return new Date(at).toLocaleTimeString(language, { hour12: false });
+  return formatter(clocks, language, { timeStyle: 'medium' }).format(at);
 }
 
 export function moment(at: number | string, language: string): string {
-  return new Date(at).toLocaleString(language, { dateStyle: 'medium', timeStyle: 'medium', hour12: false });
+  return formatter(moments, language, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at));
+}
+
+/** A share of one, such as 20 % for 0.2, as the language writes it. */
+export function percent(share: number, language: string): string {
+  return new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }).format(share);
 }
 
 export function bytes(n: number): string {

@@ -1,30 +1,35 @@
-import { lazy, Suspense, useEffect } from 'react';
+import { useEffect, type ComponentType } from 'react';
+import { useText } from '../i18n';
+import { part } from '../parts/part';
 import { Tips } from '../parts/tip';
 import { Toasts } from '../parts/toast';
 import { Servers } from '../screens/servers/servers';
 import { useCell } from '../store/cell';
 import { goLive } from '../store/live';
 import { session } from '../store/shell';
-import { useText } from '../i18n';
 import { Header } from './header';
 import { Overlays, preload } from './overlays';
+import { Boundary, MissingPart } from './rescue';
 import { useRoute, type Section } from './route';
 import { SignIn } from './sign-in';
 import { useShortcuts } from './shortcuts';
 
-const screens: Record<Section, React.ComponentType> = {
+const Waiting = () => <div className="h-64" aria-busy />;
+
+const screens: Record<Section, ComponentType> = {
   servers: Servers,
-  tools: lazy(() => import('../screens/tools/tools')),
-  entries: lazy(() => import('../screens/entries/entries')),
-  activity: lazy(() => import('../screens/activity/activity')),
-  settings: lazy(() => import('../screens/settings/settings')),
+  tools: part(() => import('../screens/tools/tools'), Waiting),
+  entries: part(() => import('../screens/entries/entries'), Waiting),
+  activity: part(() => import('../screens/activity/activity'), Waiting),
+  settings: part(() => import('../screens/settings/settings'), Waiting),
 };
 
 export function App() {
   const signedIn = useCell(session) === 'good';
   return (
     <>
-      {signedIn ? <Console /> : <SignIn />}
+      <Boundary>{signedIn ? <Console /> : <SignIn />}</Boundary>
+      <MissingPart />
       <Toasts />
       <Tips />
     </>
@@ -48,11 +53,9 @@ function Console() {
       </a>
       <Header />
       <main id="main" tabIndex={-1} className="mx-auto w-full max-w-6xl px-4 pt-6 pb-24 outline-none sm:px-6 sm:pt-8">
-        <Suspense fallback={<div className="h-64" aria-busy />}>
-          <Screen />
-        </Suspense>
+        <Boundary key={section}><Screen /></Boundary>
       </main>
-      <Overlays />
+      <Boundary><Overlays /></Boundary>
     </>
   );
 }

@@ -1,6 +1,5 @@
 import { Activity, KeyRound, Play, Plus, RotateCw, Server, Settings, Square, Wrench } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { messageOf } from '../api/http';
 import { wish, type Wish } from '../api/servers';
 import type { Dictionary } from '../i18n/en';
 import { toast } from '../parts/toast';
@@ -8,6 +7,7 @@ import { allServers, asking } from '../store/servers';
 import { overlay } from '../store/shell';
 import { setTheme } from '../store/theme';
 import type { CatalogTool } from '../store/tools';
+import { explained } from '../i18n';
 import { go, SECTIONS, type Section } from './route';
 
 export interface Command {
@@ -65,6 +65,6 @@ async function act(server: string, what: Wish, t: Dictionary): Promise<void> {
     const { one } = asking();
     one(await wish(server, what));
   } catch (error) {
-    toast('bad', t.servers.failed(server), messageOf(error));
+    toast('bad', t.servers.failed(server), explained(error));
   }
 }

@@ -1,6 +1,6 @@
-import { lazy, Suspense } from 'react';
 import { deleteServer } from '../api/servers';
 import { useText } from '../i18n';
+import { part } from '../parts/part';
 import { toast } from '../parts/toast';
 import { useCell } from '../store/cell';
 import { drop } from '../store/servers';
@@ -10,9 +10,10 @@ import { go } from './route';
 const form = () => import('../screens/servers/form');
 const palette = () => import('./palette');
 
-const ServerForm = lazy(form);
-const Confirm = lazy(() => import('../parts/confirm'));
-const Palette = lazy(palette);
+const ServerForm = part(form);
+const Palette = part(palette);
+const Confirm = part(() => import('../parts/confirm'));
+const Connect = part(() => import('../screens/entries/connect'));
 
 /** What a key opens shall be there before the next key is pressed. */
 export function preload(): () => void {
@@ -27,26 +28,28 @@ export function Overlays() {
     case 'none':
       return null;
     case 'palette':
-      return <Suspense><Palette onClose={closeOverlay} /></Suspense>;
+      return <Palette onClose={closeOverlay} />;
     case 'add':
-      return <Suspense><ServerForm onClose={closeOverlay} /></Suspense>;
+      return <ServerForm onClose={closeOverlay} />;
     case 'edit':
-      return <Suspense><ServerForm server={open.server} onClose={closeOverlay} /></Suspense>;
+      return <ServerForm key={open.server.id} server={open.server} onClose={closeOverlay} />;
+    case 'connect':
+      return <Connect entry={open.entry} onClose={closeOverlay} />;
     case 'delete': {
-      const { name, source } = open.server;
+      const { id, name, source } = open.server;
       return (
-        <Suspense><Confirm
+        <Confirm
           title={t.servers.deleteTitle(name)}
           text={t.servers.deleteText(source)}
           action={t.common.delete}
           onClose={closeOverlay}
           onConfirm={async () => {
-            await deleteServer(name);
+            await deleteServer(id);
             drop(name);
             go('servers');
             toast('good', t.servers.deleted(name));
           }}
-        /></Suspense>
+        />
       );
     }
   }

@@ -3,6 +3,7 @@ import { Search } from 'lucide-react';
 import { useId, useMemo, useState } from 'react';
 import { useText } from '../i18n';
 import { Scrim } from '../parts/dialog';
+import { useOrigin } from '../parts/origin';
 import { useCatalog } from '../store/tools';
 import { commands, type Command } from './commands';
 
@@ -11,6 +12,7 @@ const MOST = 60;
 export default function Palette({ onClose }: { onClose: () => void }) {
   const t = useText();
   const id = useId();
+  const origin = useOrigin();
   const [query, setQuery] = useState('');
   const [at, setAt] = useState(0);
   const { tools } = useCatalog();
@@ -39,7 +41,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     <Radix.Root open onOpenChange={(open) => !open && onClose()}>
       <Radix.Portal>
         <Scrim />
-        <Radix.Content aria-describedby={undefined} className="fixed inset-x-4 top-[10dvh] z-50 mx-auto flex max-h-[70dvh] max-w-xl animate-rise flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-pop focus:outline-none">
+        <Radix.Content {...origin} aria-describedby={undefined} className="fixed inset-x-4 top-[10dvh] z-50 mx-auto flex max-h-[70dvh] max-w-xl animate-rise flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-pop focus:outline-none">
           <Radix.Title className="sr-only">{t.palette.title}</Radix.Title>
           <div className="flex items-center gap-2.5 border-b border-line px-4">
             <Search size={16} aria-hidden className="text-ink-3" />

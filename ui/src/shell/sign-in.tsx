@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { ApiFailure, messageOf, signIn } from '../api/http';
+import { ApiFailure, signIn } from '../api/http';
 import icon from '../icon.svg';
-import { useText } from '../i18n';
+import { explained, useText } from '../i18n';
 import { Button } from '../parts/button';
 import { Field } from '../parts/field';
 import { session } from '../store/shell';
@@ -19,7 +19,7 @@ export function SignIn() {
       await signIn(token.trim());
       session.set('good');
     } catch (failure) {
-      setError(failure instanceof ApiFailure && failure.status === 401 ? t.signIn.wrong : messageOf(failure));
+      setError(failure instanceof ApiFailure && failure.status === 401 ? t.signIn.wrong : explained(failure));
       setBusy(false);
     }
   };

@@ -1,35 +1,49 @@
 // Calls as the event stream tells of them. Under load there may be thousands a
-// second: they are gathered and shown at most ten times a second.
+// second: they are gathered and shown a few times a second.
 
 import type { Ended } from '../api/events';
 import type { Activity, Call } from '../api/types';
 import { Cell } from './cell';
 
 const KEEP = 200;
-const PACE = 100;
+const PACE = 250;
 
 export interface Calls {
   inFlight: readonly Call[];
   recent: readonly Call[];
 }
 
-export const calls = new Cell<Calls>({ inFlight: [], recent: [] });
+const NONE: readonly Call[] = [];
+
+export const calls = new Cell<Calls>({ inFlight: NONE, recent: NONE });
 /** Goes up when what we have may have gaps. */
 export const gap = new Cell(0);
 
 let inFlight = new Map<Call['id'], Call>();
 let recent: Call[] = [];
+/** Calls that have just begun: most end before anybody could see them run. */
+let fresh = new Set<Call['id']>();
 let timer: number | undefined;
 
 function show(): void {
   timer ??= window.setTimeout(() => {
     timer = undefined;
-    calls.set({ inFlight: [...inFlight.values()], recent });
+    const before = calls.get();
+    const running = [...inFlight.values()].filter(({ id }) => !fresh.has(id));
+    const waits = fresh.size > 0;
+    fresh = new Set();
+    if (running.length > 0 || before.inFlight.length > 0 || before.recent !== recent) {
+      calls.set({ inFlight: running.length > 0 ? running : NONE, recent });
+    }
+    if (waits) {
+      show();
+    }
   }, PACE);
 }
 
 export function started(call: Call): void {
   inFlight.set(call.id, call);
+  fresh.add(call.id);
   show();
 }
 
@@ -37,14 +51,18 @@ export function ended(end: Ended): void {
   const call = inFlight.get(end.id);
   if (call) {
     inFlight.delete(end.id);
+    fresh.delete(end.id);
     recent = [{ ...call, ...end }, ...recent].slice(0, KEEP);
     show();
   }
 }
 
+/** What is known already stays the same object: its row need not be drawn again. */
 export function takeActivity(activity: Activity): void {
-  inFlight = new Map(activity.inFlight.map((call) => [call.id, call]));
-  recent = activity.recent.slice(0, KEEP);
+  const known = new Map(recent.map((call) => [call.id, call]));
+  const going = inFlight;
+  inFlight = new Map(activity.inFlight.map((call) => [call.id, going.get(call.id) ?? call]));
+  recent = activity.recent.slice(0, KEEP).map((call) => known.get(call.id) ?? call);
   show();
 }
 

@@ -1,16 +1,18 @@
 // What is open above the page, and who is signed in.
 
-import type { ServerRecord } from '../api/types';
+import type { Entry, NewEntry, ServerRecord } from '../api/types';
 import { Cell } from './cell';
+import { kept } from './kept';
 
 export type Overlay =
   | { kind: 'none' }
   | { kind: 'add' }
   | { kind: 'edit'; server: ServerRecord }
   | { kind: 'delete'; server: ServerRecord }
+  | { kind: 'connect'; entry: Entry | NewEntry }
   | { kind: 'palette' };
 
-export const overlay = new Cell<Overlay>({ kind: 'none' });
+export const overlay = kept<Overlay>('overlay', () => ({ kind: 'none' }));
 export const closeOverlay = () => overlay.set({ kind: 'none' });
 
 export const session = new Cell<'good' | 'refused'>('good');

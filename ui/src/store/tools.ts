@@ -2,10 +2,10 @@
 // server's catalog changes.
 
 import { useEffect, useState } from 'react';
-import { messageOf } from '../api/http';
 import { listTools } from '../api/servers';
 import type { Tool } from '../api/types';
 import { useCell } from './cell';
+import { explained } from '../i18n';
 import { allServers, catalogs, cellOf } from './servers';
 
 export interface CatalogTool extends Tool {
@@ -50,7 +50,7 @@ export function useTools(server: string): Loading<CatalogTool[]> {
     let wanted = true;
     toolsOf(server).then(
       (data) => wanted && setState({ data, error: undefined }),
-      (error: unknown) => wanted && setState({ data: undefined, error: messageOf(error) }),
+      (error: unknown) => wanted && setState({ data: undefined, error: explained(error) }),
     );
     return () => {
       wanted = false;

@@ -4,10 +4,13 @@ import type { InputRequest, InputResponse } from '../api/mcp';
 import { useText } from '../i18n';
 import { Button } from '../parts/button';
 import { Dialog } from '../parts/dialog';
+import { forget, useKept } from '../store/kept';
 import { SchemaForm } from './schema-form';
 import { check, initial, type Values } from './values';
 
 interface Props {
+  /** Where the answers are kept until they are sent. */
+  place: string;
   server: string;
   requests: Record<string, InputRequest>;
   onAnswer: (answers: Record<string, InputResponse>) => void;
@@ -15,35 +18,37 @@ interface Props {
 }
 
 /** What a server wants to know in the middle of a call. */
-export function Asking({ server, requests, onAnswer, onCancel }: Props) {
+export function Asking({ place, server, requests, onAnswer, onCancel }: Props) {
   const t = useText();
   const list = Object.entries(requests);
-  const [values, setValues] = useState<Record<string, Values>>(() =>
-    Object.fromEntries(list.map(([key, request]) => [key, initial(request.params.requestedSchema)])),
-  );
+  const blank = () => Object.fromEntries(list.map(([key, request]) => [key, initial(request.params.requestedSchema)]));
+  const [values, setValues] = useKept<Record<string, Values>>(place, blank);
+  const done = (act: () => void) => {
+    forget(place);
+    act();
+  };
   const [problems, setProblems] = useState<Record<string, Record<string, string>>>({});
 
   const accept = () => {
     const found = Object.fromEntries(list.map(([key, request]) => [key, check(request.params.requestedSchema, values[key] ?? {}, t)]));
     setProblems(found);
     if (Object.values(found).every((one) => Object.keys(one).length === 0)) {
-      onAnswer(Object.fromEntries(list.map(([key, request]) => [key, accepted(request, values[key] ?? {})])));
+      done(() => onAnswer(Object.fromEntries(list.map(([key, request]) => [key, accepted(request, values[key] ?? {})]))));
     }
   };
-  const decline = () => onAnswer(Object.fromEntries(list.map(([key]) => [key, { action: 'decline' as const }])));
+  const decline = () => done(() => onAnswer(Object.fromEntries(list.map(([key]) => [key, { action: 'decline' as const }]))));
 
   return (
     <Dialog
-      open
-      guarded
-      onClose={onCancel}
+      onClose={() => done(onCancel)}
+      loses={t.tryIt.loses}
       title={`${t.tryIt.asks}: ${server}`}
-      footer={
+      footer={() => (
         <>
           <Button onClick={decline}>{t.tryIt.decline}</Button>
           <Button kind="solid" onClick={accept}>{t.tryIt.accept}</Button>
         </>
-      }
+      )}
     >
       <div className="space-y-5">
         {list.map(([key, request]) => (

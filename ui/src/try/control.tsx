@@ -5,7 +5,8 @@ import { useText } from '../i18n';
 import { Button } from '../parts/button';
 import { IconButton } from '../parts/icon-button';
 import { Toggle } from '../parts/toggle';
-import { BadText, kindOf, optionsOf, typeOf } from './values';
+import { BadText } from '../store/kept';
+import { kindOf, optionsOf, typeOf } from './values';
 
 interface Wired {
   id?: string;
@@ -102,7 +103,7 @@ function Choices({ wired, label, schema, value, onChange }: Props) {
   );
 }
 
-function List({ wired, label, schema, value, onChange }: Props) {
+function List({ wired, label, schema, value, required, onChange }: Props) {
   const t = useText();
   const items: unknown[] = Array.isArray(value) ? value : [];
   const numbers = typeOf(schema.items ?? {}) !== 'string';
@@ -120,7 +121,7 @@ function List({ wired, label, schema, value, onChange }: Props) {
             required
             onChange={(next) => put(at, next ?? (numbers ? new BadText('') : ''))}
           />
-          <IconButton label={`${t.common.remove} ${t.tryIt.item(at + 1)}`} hint={t.common.remove} onClick={() => onChange(items.length === 1 ? undefined : items.filter((_, index) => index !== at))}>
+          <IconButton label={`${t.common.remove} ${t.tryIt.item(at + 1)}`} hint={t.common.remove} onClick={() => onChange(items.length === 1 && !required ? undefined : items.filter((_, index) => index !== at))}>
             <X size={14} aria-hidden />
           </IconButton>
         </div>

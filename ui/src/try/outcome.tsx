@@ -5,7 +5,7 @@ import { useText } from '../i18n';
 import { Code } from '../parts/code';
 import { Segmented } from '../parts/segmented';
 import { ContentBlock } from './content';
-import type { CallState } from './use-call';
+import type { CallState } from './trial';
 
 export function Outcome({ state }: { state: CallState }) {
   const t = useText();

@@ -1,39 +1,52 @@
 import { Play, Square } from 'lucide-react';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useText } from '../i18n';
 import { Button } from '../parts/button';
 import { Notice } from '../parts/notice';
 import { Segmented } from '../parts/segmented';
+import { useCell } from '../store/cell';
+import { useKept } from '../store/kept';
 import type { CatalogTool } from '../store/tools';
 import { Arguments, type Mode } from './arguments';
 import { Asking } from './asking';
 import { Outcome } from './outcome';
 import { ProgressBar } from './progress';
-import { useCall } from './use-call';
+import { keyOf, trialOf } from './trial';
 import { check, initial, isValues, toText, type Values } from './values';
+
+interface Form {
+  mode: Mode;
+  values: Values;
+  text: string;
+}
 
 /** Calls one tool, as any client would. */
 export function TryPanel({ tool }: { tool: CatalogTool }) {
   const t = useText();
   const schema = tool.inputSchema;
-  const [mode, setMode] = useState<Mode>('form');
-  const [values, setValues] = useState<Values>(() => initial(schema));
-  const [text, setText] = useState('');
+  const key = keyOf(tool.server, tool.name);
+  const [form, setForm] = useKept<Form>(key, () => ({ mode: 'form', values: initial(schema), text: '' }));
   const [problems, setProblems] = useState<Record<string, string>>({});
-  const call = useCall(tool.server, tool);
-  const running = call.state.kind === 'running';
+  const trial = useMemo(() => trialOf(tool.server, tool.name), [tool.server, tool.name]);
+  const state = useCell(trial.state);
+  const logs = useCell(trial.logs);
+  const running = state.kind === 'running';
+  const { mode, values, text } = form;
 
   const switchTo = (next: Mode) => {
     if (next === 'json') {
-      setText(toText(values));
-    } else {
-      const parsed = parse(text, t.tryIt);
-      if (typeof parsed !== 'string') {
-        setValues(parsed);
-      }
+      setForm({ ...form, mode: next, text: toText(values) });
+      setProblems({});
+      return;
     }
-    setProblems({});
-    setMode(next);
+    const parsed = parse(text, t.tryIt);
+    if (typeof parsed === 'string') {
+      // What is no JSON has no form: it stays where it can be mended.
+      setProblems({ '': parsed });
+    } else {
+      setForm({ ...form, mode: next, values: parsed });
+      setProblems({});
+    }
   };
   const run = () => {
     const given = mode === 'json' ? parse(text, t.tryIt) : values;
@@ -44,9 +57,10 @@ export function TryPanel({ tool }: { tool: CatalogTool }) {
     const found = mode === 'json' ? {} : check(schema, given, t);
     setProblems(found);
     if (Object.keys(found).length === 0) {
-      call.run(given);
+      trial.run(tool, given);
     }
   };
+  const wrong = Object.keys(problems).filter(Boolean);
 
   return (
     <form
@@ -60,32 +74,35 @@ export function TryPanel({ tool }: { tool: CatalogTool }) {
         <h4 className="text-sm font-semibold">{t.detail.arguments}</h4>
         <Segmented label={t.detail.arguments} value={mode} onChange={switchTo} options={[{ value: 'form', label: t.tryIt.form }, { value: 'json', label: t.tryIt.json }]} />
       </div>
-      <Arguments mode={mode} schema={schema} values={values} onValues={setValues} text={text} onText={setText} problems={problems} onRun={run} />
+      <Arguments mode={mode} schema={schema} values={values} onValues={(next) => setForm({ ...form, values: next })} text={text} onText={(next) => setForm({ ...form, text: next })} problems={problems} onRun={run} />
+      {wrong.length > 0 ? <Notice className="mt-4">{t.tryIt.wrong(wrong.join(', '))}</Notice> : null}
       <div className="mt-4 flex items-center gap-2">
         <Button kind="solid" type="submit" disabled={running}>
           <Play size={14} aria-hidden />
           {running ? t.tryIt.running : t.tryIt.run}
         </Button>
-        {running || call.state.kind === 'asking' ? (
-          <Button onClick={call.cancel}>
+        {running || state.kind === 'asking' ? (
+          <Button onClick={() => trial.cancel()}>
             <Square size={12} aria-hidden />
             {t.tryIt.cancel}
           </Button>
         ) : null}
       </div>
       <div aria-live="polite" className="mt-4 empty:hidden">
-        {call.state.kind === 'running' ? <ProgressBar progress={call.state.progress} /> : null}
-        {call.state.kind === 'exhausted' ? <Notice>{t.tryIt.rounds}</Notice> : null}
-        {call.state.kind === 'cancelled' ? <p className="text-sm text-ink-2">{t.tryIt.cancelled}</p> : null}
-        <Outcome state={call.state} />
-        {call.logs.length > 0 ? (
+        {running ? <ProgressBar progress={state.progress} /> : null}
+        {state.kind === 'exhausted' ? <Notice>{t.tryIt.rounds}</Notice> : null}
+        {state.kind === 'cancelled' ? <p className="text-sm text-ink-2">{t.tryIt.cancelled}</p> : null}
+        <Outcome state={state} />
+        {logs.length > 0 ? (
           <details className="mt-3">
-            <summary className="text-sm font-medium text-ink-2">{t.tryIt.logs} ({call.logs.length})</summary>
-            <pre className="mt-2 max-h-48 overflow-auto rounded-lg border border-line bg-sunken p-3 font-mono text-xs whitespace-pre-wrap">{call.logs.join('\n')}</pre>
+            <summary className="text-sm font-medium text-ink-2">{t.tryIt.logs} ({logs.length})</summary>
+            <pre className="mt-2 max-h-48 overflow-auto rounded-lg border border-line bg-sunken p-3 font-mono text-xs whitespace-pre-wrap">{logs.join('\n')}</pre>
           </details>
         ) : null}
       </div>
-      {call.state.kind === 'asking' ? <Asking server={tool.server} requests={call.state.requests} onAnswer={call.answer} onCancel={call.cancel} /> : null}
+      {state.kind === 'asking' ? (
+        <Asking key={state.state ?? ''} place={`${key} asks`} server={tool.server} requests={state.requests} onAnswer={(answers) => trial.answer(answers)} onCancel={() => trial.cancel()} />
+      ) : null}
     </form>
   );
 }

@@ -2,16 +2,9 @@
 
 import type { Schema } from '../api/types';
 import type { Dictionary } from '../i18n/en';
+import { BadText } from '../store/kept';
 
 export type Values = Record<string, unknown>;
-
-/** What somebody typed that is not (yet) a value. */
-export class BadText {
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
-  }
-}
 
 export type Kind = 'string' | 'number' | 'boolean' | 'choice' | 'choices' | 'list' | 'object' | 'json';
 
@@ -52,19 +45,35 @@ export function kindOf(schema: Schema): Kind {
     }
     return ['string', 'number', 'integer'].includes(typeOf(schema.items) ?? '') ? 'list' : 'json';
   }
-  return type === 'object' && schema.properties ? 'object' : 'json';
+  return type === 'object' && Object.keys(schema.properties ?? {}).length > 0 ? 'object' : 'json';
 }
 
 export function initial(schema: Schema | undefined): Values {
   const values: Values = {};
   for (const [name, property] of Object.entries(schema?.properties ?? {})) {
-    if (property.default !== undefined) {
-      values[name] = property.default;
-    } else if (kindOf(property) === 'boolean' && schema?.required?.includes(name)) {
-      values[name] = false;
+    const value = property.default ?? (schema?.required?.includes(name) ? least(property) : undefined);
+    if (value !== undefined) {
+      values[name] = value;
     }
   }
   return values;
+}
+
+/** What a required field has that nobody has touched: for some kinds nothing is a value. */
+function least(schema: Schema): unknown {
+  switch (kindOf(schema)) {
+    case 'boolean':
+      return false;
+    case 'list':
+    case 'choices':
+      return [];
+    case 'object':
+      return initial(schema);
+    case 'json':
+      return { object: {}, array: [] }[typeOf(schema) ?? ''];
+    default:
+      return undefined;
+  }
 }
 
 /** Problems by dotted path. */
@@ -73,12 +82,15 @@ export function check(schema: Schema | undefined, values: Values, t: Dictionary,
   for (const [name, property] of Object.entries(schema?.properties ?? {})) {
     const value = values[name];
     const place = `${path}${name}`;
-    const problem = checkOne(property, value, schema?.required?.includes(name) ?? false, t);
+    const required = schema?.required?.includes(name) ?? false;
+    if (kindOf(property) === 'object' && (required || isValues(value))) {
+      // Its own fields say what is missing in it.
+      Object.assign(problems, check(property, isValues(value) ? value : {}, t, `${place}.`));
+      continue;
+    }
+    const problem = checkOne(property, value, required, t);
     if (problem) {
       problems[place] = problem;
-    }
-    if (kindOf(property) === 'object' && isValues(value)) {
-      Object.assign(problems, check(property, value, t, `${place}.`));
     }
   }
   return problems;

@@ -128,6 +128,8 @@ export const paths = {
       holds((await page.locator('[data-settings]').innerText()).includes(key), `the settings for ${client} have the key`);
     }
     same((await listed(portway, key)).map(({ name }) => name), ['echo'], 'what a client with that key sees');
+    await page.getByRole('button', { name: 'Copy: Key' }).click();
+    await page.getByRole('dialog').getByText('Copied').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
     const [entry] = (await portway.api('GET', '/api/v1/mcp_v2')).items.filter(({ name }) => name === 'my client');
     same((await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.map(({ name, status }) => [name, status]), [['echo', true]], 'what is bound');
@@ -146,6 +148,8 @@ export const paths = {
     await page.getByRole('dialog').getByRole('button', { name: 'Rotate key' }).click();
     await page.getByText('This key is shown once.').waitFor();
     holds((await page.getByRole('dialog').locator('code').first().innerText()) !== key, 'the key is new');
+    await page.getByRole('button', { name: 'Copy: Key' }).click();
+    await page.getByRole('dialog').getByText('Copied').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('button', { name: 'More actions for my client' }).click();
     await page.getByRole('menuitem', { name: 'Delete' }).click();

@@ -1,5 +1,5 @@
 // SPEC H1-H5: the servers, as a person meets them.
-import { holds, same, until } from '../check.mjs';
+import { fillArguments, holds, same, until } from '../check.mjs';
 
 const card = (page, name) => page.locator(`[data-server="${name}"]`);
 
@@ -108,7 +108,7 @@ export const paths = {
     await dialog.getByText('A name is needed.').waitFor();
     await dialog.getByLabel('Name').fill('alpha');
     await dialog.getByLabel('Command', { exact: true }).last().fill(`"${fixture}"`);
-    await dialog.getByLabel('Arguments').fill('--era\nlegacy');
+    await fillArguments(dialog, ['--era', 'legacy']);
     await dialog.getByRole('button', { name: 'Add', exact: true }).click();
     await dialog.locator('[aria-invalid=true]').waitFor();
     holds(/alpha/.test(await dialog.innerText()), 'the clash is named');
@@ -128,7 +128,7 @@ export const paths = {
     const { page, done } = await open();
     await page.getByRole('button', { name: 'Edit: added' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Arguments').fill('--era\nmodern');
+    await fillArguments(dialog, ['--era', 'modern']);
     await portway.api('PATCH', '/api/mcp/servers/added', { args: ['--name', 'theirs'] });
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByText('It changed meanwhile').waitFor();

@@ -1,5 +1,5 @@
 import { Activity as Pulse } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { useEffect } from 'react';
 import { readActivity } from '../../api/servers';
 import type { Call } from '../../api/types';
 import { useText } from '../../i18n';
@@ -11,6 +11,7 @@ import { Search } from '../../parts/search';
 import { go } from '../../shell/route';
 import { calls, gap, takeActivity } from '../../store/calls';
 import { useCell } from '../../store/cell';
+import { useKept } from '../../store/kept';
 import { useCallers } from './callers';
 import { Charts } from './charts';
 import { History } from './history';
@@ -26,7 +27,7 @@ export default function Activity() {
   const missed = useCell(gap);
   const { data, error, missing } = useLoad((signal) => readActivity(LIMIT, signal), [missed], POLL);
   const { inFlight, recent } = useCell(calls);
-  const [query, setQuery] = useState('');
+  const [query, setQuery] = useKept('activity search', () => '');
   useEffect(() => {
     if (data) {
       takeActivity(data);

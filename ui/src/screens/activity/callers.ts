@@ -1,3 +1,4 @@
+import { useMemo } from 'react';
 import { listEntries } from '../../api/entries';
 import type { Call } from '../../api/types';
 import { useText } from '../../i18n';
@@ -10,10 +11,13 @@ export function useCallers(): (call: Call) => string {
   const t = useText();
   const revision = useCell(entriesRevision);
   const { data } = useLoad(listEntries, [revision]);
-  return (call) => {
-    if (call.entry === null) {
-      return call.principal && call.principal !== 'admin' ? call.principal : t.activity.admin;
-    }
-    return data?.find((entry) => entry.id === call.entry)?.name ?? `#${call.entry}`;
-  };
+  return useMemo(() => {
+    const names = new Map(data?.map((entry) => [entry.id, entry.name]));
+    return (call) => {
+      if (call.entry === null) {
+        return call.principal && call.principal !== 'admin' ? call.principal : t.activity.admin;
+      }
+      return names.get(call.entry) ?? `#${call.entry}`;
+    };
+  }, [data, t]);
 }

@@ -13,17 +13,14 @@ export function Bars({ label, values, bad }: BarsProps) {
   const most = Math.max(1, ...values);
   const step = WIDTH / Math.max(1, values.length);
   const high = (value: number) => (value / most) * (HEIGHT - PAD);
+  // One path for all bars: an element for each would be hundreds to redraw.
+  const bars = (from: (at: number) => number, to: (at: number) => number) =>
+    values.map((_, at) => (to(at) > from(at) ? `M${(at * step + step * 0.12).toFixed(1)} ${(HEIGHT - from(at)).toFixed(1)}V${(HEIGHT - to(at)).toFixed(1)}h${(step * 0.76).toFixed(2)}V${(HEIGHT - from(at)).toFixed(1)}z` : '')).join('');
+  const failed = (at: number) => high(bad[at] ?? 0);
   return (
     <svg role="img" aria-label={label} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" className="block h-16 w-full">
-      {values.map((value, at) => {
-        const failed = high(bad[at] ?? 0);
-        return value > 0 ? (
-          <g key={at}>
-            <rect x={at * step + step * 0.12} width={step * 0.76} y={HEIGHT - high(value)} height={high(value) - failed} className="fill-accent" />
-            <rect x={at * step + step * 0.12} width={step * 0.76} y={HEIGHT - failed} height={failed} className="fill-bad" />
-          </g>
-        ) : null;
-      })}
+      <path d={bars(failed, (at) => high(values[at] ?? 0))} className="fill-accent" />
+      <path d={bars(() => 0, failed)} className="fill-bad" />
     </svg>
   );
 }

@@ -1,6 +1,7 @@
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import type { Second } from '../../api/types';
-import { useText } from '../../i18n';
+import { useLanguage, useText } from '../../i18n';
+import { percent } from '../../parts/time';
 import { Bars, Lines } from './chart';
 
 function ms(value: number | null | undefined): string {
@@ -14,8 +15,10 @@ function newest(seconds: Second[], key: 'p50' | 'p95' | 'p99'): number | null {
   return seconds.findLast((second) => second[key] !== null)?.[key] ?? null;
 }
 
-export function Charts({ seconds }: { seconds: Second[] }) {
+/** Drawn anew when there are new figures, which is more seldom than new calls. */
+export const Charts = memo(function Charts({ seconds }: { seconds: Second[] }) {
   const t = useText();
+  const language = useLanguage();
   const total = seconds.reduce((sum, second) => sum + second.calls, 0);
   const failed = seconds.reduce((sum, second) => sum + second.errors, 0);
   const last = seconds.at(-2) ?? seconds.at(-1);
@@ -25,7 +28,7 @@ export function Charts({ seconds }: { seconds: Second[] }) {
       <Card title={t.activity.perSecond} value={String(last?.calls ?? 0)} note={t.activity.peak(Math.max(0, ...seconds.map((second) => second.calls)))}>
         <Bars label={t.activity.perSecond} values={seconds.map((second) => second.calls)} bad={seconds.map((second) => second.errors)} />
       </Card>
-      <Card title={t.activity.errors} value={`${total > 0 ? ((failed / total) * 100).toFixed(1) : '0'} %`} alarming={failed > 0} note={t.activity.lastMinutes(Math.max(1, Math.round(seconds.length / 60)))}>
+      <Card title={t.activity.errors} value={percent(total > 0 ? failed / total : 0, language)} alarming={failed > 0} note={t.activity.lastMinutes(Math.max(1, Math.round(seconds.length / 60)))}>
         <Lines label={t.activity.errors} most={100} lines={[{ values: rate, className: 'text-bad' }]} />
       </Card>
       <Card
@@ -50,7 +53,7 @@ export function Charts({ seconds }: { seconds: Second[] }) {
       </Card>
     </div>
   );
-}
+});
 
 interface CardProps {
   title: string;

@@ -1,3 +1,4 @@
+import { memo } from 'react';
 import type { Call } from '../../api/types';
 import { useText } from '../../i18n';
 import { Light } from '../../parts/light';
@@ -5,9 +6,9 @@ import { useNow } from '../../parts/time';
 
 const MOST = 50;
 
-export function InFlight({ calls, callerOf }: { calls: readonly Call[]; callerOf: (call: Call) => string }) {
+export const InFlight = memo(function InFlight({ calls, callerOf }: { calls: readonly Call[]; callerOf: (call: Call) => string }) {
   const t = useText();
-  const now = useNow(500);
+  const now = useNow(500, calls.length === 0);
   return (
     <section aria-label={t.activity.inFlight}>
       <h2 className="mb-3 text-lg font-semibold tracking-tight">
@@ -27,4 +28,4 @@ export function InFlight({ calls, callerOf }: { calls: readonly Call[]; callerOf
       )}
     </section>
   );
-}
+});

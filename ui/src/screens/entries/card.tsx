@@ -1,9 +1,8 @@
 import { Ellipsis, Plug, RotateCw, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { changeEntry, deleteEntry, rotateKey } from '../../api/entries';
-import { messageOf } from '../../api/http';
 import type { Binding, Entry, NewEntry } from '../../api/types';
-import { useText } from '../../i18n';
+import { explained, useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import Confirm from '../../parts/confirm';
 import { Light } from '../../parts/light';
@@ -29,7 +28,7 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
     try {
       await changeEntry(entry.id, { status });
     } catch (error) {
-      toast('bad', t.servers.failed(entry.name), messageOf(error));
+      toast('bad', t.servers.failed(entry.name), explained(error));
     }
     onChange();
   };

@@ -1,5 +1,4 @@
 import { KeyRound, Plus } from 'lucide-react';
-import { useState } from 'react';
 import { listBindings, listEntries, listToolRecords } from '../../api/entries';
 import type { Entry, NewEntry } from '../../api/types';
 import { useText } from '../../i18n';
@@ -10,8 +9,8 @@ import { Notice } from '../../parts/notice';
 import { go, useRoute } from '../../shell/route';
 import { useCell } from '../../store/cell';
 import { entriesRevision } from '../../store/live';
+import { overlay } from '../../store/shell';
 import { EntryCard } from './card';
-import { Connect } from './connect';
 import { CreateEntry } from './create';
 import { Matrix } from './matrix';
 import type { EntryData } from './data';
@@ -25,12 +24,14 @@ async function read(signal: AbortSignal): Promise<EntryData> {
   return { entries, records, bindings: new Map(entries.map((entry, at) => [entry.id, bound[at] ?? []])) };
 }
 
+/** Above the page, so that no other address takes a new key away. */
+const connect = (entry: Entry | NewEntry) => overlay.set({ kind: 'connect', entry });
+
 export default function Entries() {
   const t = useText();
   const { rest } = useRoute();
   const revision = useCell(entriesRevision);
   const { data, error, missing, reload } = useLoad(read, [revision]);
-  const [connecting, setConnecting] = useState<Entry | NewEntry>();
   const creating = rest[0] === 'new';
   const create = (
     <Button kind="solid" onClick={() => go('entries', 'new')}>
@@ -56,7 +57,7 @@ export default function Entries() {
           <ul aria-label={t.entries.list} className="mb-8 grid gap-3 md:grid-cols-2">
             {data.entries.map((entry) => (
               <li key={entry.id}>
-                <EntryCard entry={entry} bindings={data.bindings.get(entry.id) ?? []} onConnect={setConnecting} onChange={reload} />
+                <EntryCard entry={entry} bindings={data.bindings.get(entry.id) ?? []} onConnect={connect} onChange={reload} />
               </li>
             ))}
           </ul>
@@ -70,11 +71,10 @@ export default function Entries() {
           onCreated={(entry) => {
             go('entries');
             reload();
-            setConnecting(entry);
+            connect(entry);
           }}
         />
       ) : null}
-      {connecting ? <Connect entry={connecting} onClose={() => setConnecting(undefined)} /> : null}
     </>
   );
 }

@@ -1,9 +1,9 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState } from 'react';
 import { addBinding, changeBinding } from '../../api/entries';
-import { ApiFailure, messageOf } from '../../api/http';
+import { ApiFailure } from '../../api/http';
 import type { Entry } from '../../api/types';
-import { useText } from '../../i18n';
+import { explained, useText } from '../../i18n';
 import { Search } from '../../parts/search';
 import { toast } from '../../parts/toast';
 import { useCatalog, type CatalogTool } from '../../store/tools';
@@ -77,7 +77,7 @@ export function Matrix({ data, onChange }: { data: EntryData; onChange: () => vo
         await bind(entry, row.offered, data);
       }
     } catch (error) {
-      toast('bad', t.servers.failed(entry.name), messageOf(error));
+      toast('bad', t.servers.failed(entry.name), explained(error));
     }
     onChange();
   };

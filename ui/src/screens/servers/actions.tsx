@@ -1,8 +1,7 @@
 import { LoaderCircle, Pencil, Play, RotateCw, Square, Trash2 } from 'lucide-react';
-import { messageOf } from '../../api/http';
 import { wish, type Wish } from '../../api/servers';
 import type { ServerRecord } from '../../api/types';
-import { useText } from '../../i18n';
+import { explained, useText } from '../../i18n';
 import { IconButton } from '../../parts/icon-button';
 import { toast } from '../../parts/toast';
 import { asking } from '../../store/servers';
@@ -17,30 +16,35 @@ interface Props {
 export function CardActions({ server, pending, setPending }: Props) {
   const t = useText();
   const act = async (what: Wish) => {
+    if (pending !== undefined) {
+      return;
+    }
     setPending(what);
     try {
       const { one } = asking();
       one(await wish(server.name, what));
     } catch (error) {
-      toast('bad', t.servers.failed(server.name), messageOf(error));
+      toast('bad', t.servers.failed(server.name), explained(error));
     } finally {
       setPending(undefined);
     }
   };
-  const runs = server.status === 'connected' || server.status === 'connecting';
+  // One that will be tried again can be stopped too.
+  const runs = server.status === 'connected' || server.status === 'connecting' || server.retryAt !== null;
   const spin = <LoaderCircle size={15} aria-hidden className="animate-spin" />;
   return (
     <>
-      {runs ? (
-        <IconButton label={t.servers.stopNamed(server.name)} hint={t.servers.stop} disabled={pending !== undefined} onClick={() => act('stop')}>
-          {pending === 'stop' ? spin : <Square size={14} aria-hidden />}
-        </IconButton>
-      ) : (
-        <IconButton label={t.servers.startNamed(server.name)} hint={t.servers.start} disabled={pending !== undefined || !server.config} onClick={() => act('start')}>
-          {pending === 'start' ? spin : <Play size={15} aria-hidden />}
-        </IconButton>
-      )}
-      <IconButton label={t.servers.restartNamed(server.name)} hint={t.servers.restart} disabled={pending !== undefined || !server.config} onClick={() => act('restart')}>
+      {/* One button, so that the keyboard stays on it; a disabled one would lose it. */}
+      <IconButton
+        label={runs ? t.servers.stopNamed(server.name) : t.servers.startNamed(server.name)}
+        hint={runs ? t.servers.stop : t.servers.start}
+        disabled={!server.config}
+        aria-disabled={pending !== undefined}
+        onClick={() => act(runs ? 'stop' : 'start')}
+      >
+        {pending === 'stop' || pending === 'start' ? spin : runs ? <Square size={14} aria-hidden /> : <Play size={15} aria-hidden />}
+      </IconButton>
+      <IconButton label={t.servers.restartNamed(server.name)} hint={t.servers.restart} disabled={!server.config} aria-disabled={pending !== undefined} onClick={() => act('restart')}>
         {pending === 'restart' ? spin : <RotateCw size={15} aria-hidden />}
       </IconButton>
       <IconButton label={`${t.common.edit}: ${server.name}`} hint={t.common.edit} onClick={() => overlay.set({ kind: 'edit', server })}>

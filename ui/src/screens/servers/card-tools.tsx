@@ -3,8 +3,10 @@ import type { ServerRecord } from '../../api/types';
 import { useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import { Notice } from '../../parts/notice';
+import { useKept } from '../../store/kept';
 import { useTools, type CatalogTool } from '../../store/tools';
 import { ToolBadges } from '../tools/badges';
+import { keyOf } from '../../try/trial';
 import { TryPanel } from '../../try/try-panel';
 
 const STEP = 20;
@@ -39,7 +41,7 @@ export default function CardTools({ server }: { server: ServerRecord }) {
 
 function ToolRow({ tool }: { tool: CatalogTool }) {
   const t = useText();
-  const [trying, setTrying] = useState(false);
+  const [trying, setTrying] = useKept(`${keyOf(tool.server, tool.name)} open`, () => false);
   return (
     <li className="px-3.5 py-2.5 pl-9" data-tool={tool.name}>
       <div className="flex items-start gap-3">

@@ -1,17 +1,19 @@
 import { ChevronDown, Wrench } from 'lucide-react';
-import { lazy, memo, Suspense, useId, useState } from 'react';
+import { memo, useId, useState } from 'react';
 import type { Wish } from '../../api/servers';
 import type { ServerRecord } from '../../api/types';
 import { useText } from '../../i18n';
 import { Badge } from '../../parts/badge';
 import { Light } from '../../parts/light';
+import { part } from '../../parts/part';
 import { href } from '../../shell/route';
 import { useCell, type Cell } from '../../store/cell';
 import { unfolded, setUnfolded } from './unfolded';
 import { CardActions } from './actions';
-import { appearance, target, type Appearance } from './status';
+import { RetryIn } from './retry-in';
+import { target, useAppearance, type Appearance } from './status';
 
-const CardTools = lazy(() => import('./card-tools'));
+const CardTools = part(() => import('./card-tools'), () => <div className="h-16 border-t border-line" />);
 
 export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<ServerRecord> }) {
   const t = useText();
@@ -19,7 +21,8 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
   const server = useCell(cell);
   const [open, setOpen] = useState(() => unfolded.has(server.name));
   const [pending, setPending] = useState<Wish>();
-  const look = pending ? pendingLook(pending, server, appearance(server, t), t.status) : appearance(server, t);
+  const now = useAppearance(server);
+  const look = pending ? pendingLook(pending, server, now, t.status) : now;
   const toggle = () => {
     setUnfolded(server.name, !open);
     setOpen(!open);
@@ -36,6 +39,7 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
               </a>
             </span>
             <span className={`text-sm ${WORD[look.shade]}`} data-word>{look.word}</span>
+            {server.retryAt === null || pending ? null : <RetryIn at={server.retryAt} />}
             {server.status !== 'connected' && server.restarts > 0 && server.transport === 'stdio' ? <span className="text-xs text-ink-3">{t.servers.restarts(server.restarts)}</span> : null}
           </div>
           <p title={target(server)} className="mt-1 truncate pl-5.5 font-mono text-xs text-ink-2">
@@ -59,9 +63,9 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
           </button>
         </div>
       </div>
-      {server.error && look.shade !== 'good' ? <Reason server={server} /> : null}
+      {server.error && look.shade !== 'good' ? <Reason server={server} bad={look.shade === 'bad'} /> : null}
       <div id={`${id}-tools`} hidden={!open}>
-        {open ? <Suspense fallback={<div className="h-16 border-t border-line" />}><CardTools server={server} /></Suspense> : null}
+        {open ? <CardTools server={server} /> : null}
       </div>
     </article>
   );
@@ -79,7 +83,7 @@ function pendingLook(wish: Wish, server: ServerRecord, now: Appearance, words: {
 function Facts({ server }: { server: ServerRecord }) {
   const t = useText();
   return (
-    <div className="hidden shrink-0 items-center gap-1.5 lg:flex">
+    <div className="flex shrink-0 flex-wrap items-center gap-1.5 pl-5.5 sm:pl-0">
       {server.transport ? <Badge>{server.transport}</Badge> : null}
       {server.era && server.protocolVersion ? (
         <Badge tone={server.era === 'modern' ? 'accent' : 'plain'}>{t.servers.legacy(server.protocolVersion)}</Badge>
@@ -89,11 +93,11 @@ function Facts({ server }: { server: ServerRecord }) {
   );
 }
 
-function Reason({ server }: { server: ServerRecord }) {
+function Reason({ server, bad }: { server: ServerRecord; bad: boolean }) {
   const t = useText();
   const long = (server.error?.length ?? 0) > 160 || server.error?.includes('\n');
   return (
-    <div className="mx-3.5 mb-3 rounded-lg border border-bad-line bg-bad-soft px-3 py-2 text-sm text-bad-ink">
+    <div className={`mx-3.5 mb-3 rounded-lg border px-3 py-2 text-sm ${bad ? 'border-bad-line bg-bad-soft text-bad-ink' : 'border-transparent bg-warn-soft text-warn-ink'}`}>
       <p className="line-clamp-3 break-words whitespace-pre-line">{server.error}</p>
       {long ? (
         <a href={href('servers', server.name)} className="mt-1 inline-block font-medium underline underline-offset-2">

@@ -2,6 +2,7 @@
 
 import type { NewServer } from '../../api/servers';
 import type { ServerConfig, ServerRecord, Transport } from '../../api/types';
+import { commandLine } from './words';
 
 export interface Pair {
   id: number;
@@ -9,11 +10,19 @@ export interface Pair {
   value: string;
 }
 
+/** One argument; it may be empty, or have many lines. */
+export interface Argument {
+  id: number;
+  value: string;
+  /** Added and not touched yet: it is not sent. */
+  fresh: boolean;
+}
+
 export interface Draft {
   name: string;
   transport: Transport;
   command: string;
-  args: string;
+  args: Argument[];
   url: string;
   env: Pair[];
   headers: Pair[];
@@ -23,15 +32,22 @@ export interface Draft {
   isolation: string;
   enabled: boolean;
   startNow: boolean;
-  containment: string | undefined;
-  privileges: string | undefined;
+  /** What the form does not show: an edit leaves it as it is. */
+  rest: ServerConfig;
 }
 
-let lastPair = 0;
-export function pair(name = '', value = ''): Pair {
-  lastPair += 1;
-  return { id: lastPair, name, value };
+/** Fields of a definition that the form has; `type` says what `transport` does. */
+const SHOWN = new Set(['type', 'transport', 'command', 'args', 'url', 'env', 'headers', 'cwd', 'timeout', 'era', 'isolation', 'enabled']);
+
+/** Rows that a reload brings back have numbers already. */
+let lastRow = Date.now();
+function rowId(): number {
+  lastRow += 1;
+  return lastRow;
 }
+
+export const pair = (name = '', value = ''): Pair => ({ id: rowId(), name, value });
+export const argument = (value = '', fresh = false): Argument => ({ id: rowId(), value, fresh });
 
 const pairs = (map: Record<string, string> | undefined) => Object.entries(map ?? {}).map(([name, value]) => pair(name, value));
 const record = (list: Pair[]) => Object.fromEntries(list.filter((one) => one.name.trim()).map((one) => [one.name.trim(), one.value]));
@@ -41,7 +57,7 @@ export function draftOf(name: string, config: ServerConfig): Draft {
     name,
     transport: config.transport ?? (config.url ? 'http' : 'stdio'),
     command: config.command ?? '',
-    args: (config.args ?? []).join('\n'),
+    args: (config.args ?? []).map((value) => argument(value)),
     url: config.url ?? '',
     env: pairs(config.env),
     headers: pairs(config.headers),
@@ -51,8 +67,7 @@ export function draftOf(name: string, config: ServerConfig): Draft {
     isolation: config.isolation ?? 'shared',
     enabled: config.enabled ?? true,
     startNow: true,
-    containment: config.containment,
-    privileges: config.privileges,
+    rest: Object.fromEntries(Object.entries(config).filter(([field]) => !SHOWN.has(field))),
   };
 }
 
@@ -61,6 +76,7 @@ export const draftOfServer = (server: ServerRecord) => draftOf(server.name, serv
 
 export function definition(draft: Draft): ServerConfig {
   const common = {
+    ...draft.rest,
     transport: draft.transport,
     enabled: draft.enabled,
     ...(draft.timeout.trim() ? { timeout: Number(draft.timeout) } : {}),
@@ -73,11 +89,9 @@ export function definition(draft: Draft): ServerConfig {
   return {
     ...common,
     command: draft.command.trim(),
-    args: draft.args.split('\n').filter((line) => line !== ''),
+    args: draft.args.filter(({ value, fresh }) => value !== '' || !fresh).map(({ value }) => value),
     env: record(draft.env),
     ...(draft.cwd.trim() ? { cwd: draft.cwd.trim() } : {}),
-    ...(draft.containment ? { containment: draft.containment } : {}),
-    ...(draft.privileges ? { privileges: draft.privileges } : {}),
   };
 }
 
@@ -85,60 +99,16 @@ export function registration(draft: Draft): NewServer {
   return { name: draft.name.trim(), ...definition(draft), autoStart: draft.startNow };
 }
 
-/** Splits a line as a shell would, without running one. */
-export function words(line: string): string[] {
-  const found: string[] = [];
-  for (const [, double, single, plain] of line.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g)) {
-    found.push(double?.replaceAll(/\\(.)/g, '$1') ?? single ?? plain ?? '');
+/** A whole line in the command field becomes command, arguments and variables. */
+export function spread(draft: Draft): Draft {
+  const line = commandLine(draft.command);
+  if (!line || (line.args.length === 0 && line.env.length === 0)) {
+    return draft;
   }
-  return found;
-}
-
-interface Foreign extends Omit<ServerConfig, 'command'> {
-  command?: string | string[];
-  environment?: Record<string, string>;
-  httpUrl?: string;
-}
-
-/** Reads what people paste: a server, a map of servers, or a whole file. */
-export function pasted(text: string): Draft | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(/^\s*"/.test(text) ? `{${text.replace(/,\s*$/, '')}}` : text);
-  } catch {
-    return undefined;
-  }
-  const [name, found] = dig('', value, 0) ?? [];
-  if (found === undefined) {
-    return undefined;
-  }
-  const [command, ...rest] = Array.isArray(found.command) ? found.command : [found.command];
-  const url = found.url ?? found.httpUrl;
-  const said = found.transport ?? found.type;
-  return draftOf(name ?? '', {
-    transport: url === undefined ? 'stdio' : said === 'sse' ? 'sse' : 'http',
-    ...(command === undefined ? {} : { command }),
-    args: [...rest, ...(found.args ?? [])].filter((word) => word !== undefined),
-    env: found.env ?? found.environment ?? {},
-    ...(url === undefined ? {} : { url }),
-    headers: found.headers ?? {},
-    ...(found.cwd === undefined ? {} : { cwd: found.cwd }),
-    ...(found.timeout === undefined ? {} : { timeout: found.timeout }),
-  });
-}
-
-function dig(name: string, value: unknown, depth: number): [string, Foreign] | undefined {
-  if (typeof value !== 'object' || value === null || depth > 3) {
-    return undefined;
-  }
-  if ('command' in value || 'url' in value || 'httpUrl' in value) {
-    return [name, value as Foreign];
-  }
-  for (const [key, inner] of Object.entries(value)) {
-    const found = dig(key, inner, depth + 1);
-    if (found) {
-      return found;
-    }
-  }
-  return undefined;
+  return {
+    ...draft,
+    command: line.command,
+    args: [...line.args.map((value) => argument(value)), ...draft.args],
+    env: [...draft.env, ...line.env.map(([name, value]) => pair(name, value))],
+  };
 }

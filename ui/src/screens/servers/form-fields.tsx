@@ -1,20 +1,23 @@
 import { Globe, Radio, Terminal } from 'lucide-react';
 import type { FieldProblem } from '../../api/http';
-import type { Transport } from '../../api/types';
+import type { ServerConfig, Transport } from '../../api/types';
 import { useText } from '../../i18n';
 import { Field } from '../../parts/field';
 import { Toggle } from '../../parts/toggle';
-import { words, type Draft } from './draft';
+import { Arguments } from './arguments';
+import { spread, type Draft } from './draft';
 import { Pairs } from './pairs';
 
 interface Props {
   draft: Draft;
+  /** What is saved; none where it is new. */
+  base: ServerConfig | undefined;
   change: (part: Partial<Draft>) => void;
   problems: FieldProblem[];
   isNew: boolean;
 }
 
-export function FormFields({ draft, change, problems, isNew }: Props) {
+export function FormFields({ draft, base, change, problems, isNew }: Props) {
   const t = useText();
   const wrong = (field: string) =>
     problems.filter((problem) => problem.field === field || problem.field.startsWith(`${field}.`) || problem.field.startsWith(`${field}[`))
@@ -37,19 +40,27 @@ export function FormFields({ draft, change, problems, isNew }: Props) {
                 placeholder="npx"
                 value={draft.command}
                 onChange={(event) => change({ command: event.target.value })}
+                onPaste={(event) => {
+                  const text = event.clipboardData.getData('text/plain').trim();
+                  const next = spread({ ...draft, command: text });
+                  const field = event.currentTarget;
+                  const replaces = field.selectionStart === 0 && field.selectionEnd === field.value.length;
+                  if (replaces && next.command !== text) {
+                    event.preventDefault();
+                    change(next);
+                  }
+                }}
                 onBlur={() => {
-                  const [command, ...args] = words(draft.command);
-                  if (command !== undefined && args.length > 0 && !draft.command.trim().startsWith('/')) {
-                    change({ command, args: [...args, ...(draft.args ? [draft.args] : [])].join('\n') });
+                  // What is saved may have spaces in it, and so may a path.
+                  if (draft.command !== base?.command && !draft.command.trim().startsWith('/')) {
+                    change(spread(draft));
                   }
                 }}
                 className="field h-9 font-mono text-sm"
               />
             )}
           </Field>
-          <Field label={t.form.args} hint={t.form.argsHint} error={wrong('args')} optional>
-            {(wired) => <textarea {...wired} rows={3} spellCheck={false} value={draft.args} onChange={(event) => change({ args: event.target.value })} className="field min-h-16 py-2 font-mono text-sm [field-sizing:content]" />}
-          </Field>
+          <Arguments args={draft.args} onChange={(args) => change({ args })} error={wrong('args')} />
           <Pairs label={t.form.env} nameLabel={t.form.variable} addLabel={t.form.addVariable} pairs={draft.env} onChange={(env) => change({ env })} error={wrong('env')} />
         </>
       ) : (

@@ -1,19 +1,22 @@
 import { ClipboardPaste } from 'lucide-react';
 import { useState } from 'react';
-import { ApiFailure, messageOf, type FieldProblem } from '../../api/http';
+import { ApiFailure, type FieldProblem } from '../../api/http';
 import { createServer, getServer, replaceServer } from '../../api/servers';
 import type { ServerConfig, ServerRecord } from '../../api/types';
-import { useText } from '../../i18n';
+import { explained, useText } from '../../i18n';
 import type { Dictionary } from '../../i18n/en';
 import { Button } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
 import { Notice } from '../../parts/notice';
 import { toast } from '../../parts/toast';
 import { go } from '../../shell/route';
+import { forget, useKept } from '../../store/kept';
 import { asking, drop } from '../../store/servers';
-import { definition, draftOfServer, emptyDraft, registration, type Draft } from './draft';
+import { definition, draftOfServer, emptyDraft, registration, spread, type Draft } from './draft';
 import { FormFields } from './form-fields';
 import { Paste } from './paste';
+import { Repair } from './repair';
+import { Several } from './several';
 import { Stale } from './stale';
 
 interface Props {
@@ -22,18 +25,40 @@ interface Props {
   onClose: () => void;
 }
 
+/** All that a person has put into the form. */
+interface Work {
+  base: ServerRecord | undefined;
+  draft: Draft;
+  /** The text that is being pasted, while it is. */
+  paste: string | undefined;
+  /** More than one pasted server. */
+  several: Draft[];
+}
+
 export default function ServerForm({ server, onClose }: Props) {
+  return server && !server.config ? <Repair server={server} onClose={onClose} /> : <Form {...(server ? { server } : {})} onClose={onClose} />;
+}
+
+function Form({ server, onClose }: Props) {
   const t = useText();
-  const [base, setBase] = useState(server);
-  const [draft, setDraft] = useState<Draft>(() => (server ? draftOfServer(server) : emptyDraft()));
+  const key = server ? `server ${server.id}` : 'server';
+  const [work, setWork] = useKept<Work>(key, () => ({ base: server, draft: server ? draftOfServer(server) : emptyDraft(), paste: undefined, several: [] }));
   const [problems, setProblems] = useState<FieldProblem[]>([]);
   const [general, setGeneral] = useState<string>();
   const [busy, setBusy] = useState(false);
-  const [pasting, setPasting] = useState(false);
   const [theirs, setTheirs] = useState<ServerRecord>();
+  const { base, draft, paste, several } = work;
+  const change = (part: Partial<Work>) => setWork({ ...work, ...part });
+  const close = () => {
+    forget(key);
+    onClose();
+  };
 
-  const save = async (over?: ServerRecord) => {
-    const missing = missingFields(draft, t);
+  /** `from`: what the edit is held against, the saved one where it may be replaced. */
+  const save = async (from = base) => {
+    const whole = draft.command === base?.config?.command || draft.command.trim().startsWith('/') ? draft : spread(draft);
+    const missing = missingFields(whole, t);
+    change({ base: from, draft: whole });
     setProblems(missing);
     setGeneral(undefined);
     if (missing.length > 0) {
@@ -42,20 +67,20 @@ export default function ServerForm({ server, onClose }: Props) {
     setBusy(true);
     const { one } = asking();
     try {
-      const saved = base ? await update(base, draft, over) : await createServer(registration(draft));
+      const saved = from ? await update(from, whole) : await createServer(registration(whole));
       if ('stale' in saved) {
         setTheirs(saved.stale);
         return;
       }
       one(saved);
-      if (base && base.name !== saved.name) {
-        drop(base.name);
+      if (from && from.name !== saved.name) {
+        drop(from.name);
         go('servers');
       }
-      toast('good', base ? t.servers.saved(saved.name) : t.servers.added(saved.name));
-      onClose();
+      toast('good', from ? t.servers.saved(saved.name) : t.servers.added(saved.name));
+      close();
     } catch (error) {
-      const { fields, message } = explain(error, draft);
+      const { fields, message } = explain(error, whole);
       setProblems(fields);
       setGeneral(message);
     } finally {
@@ -71,69 +96,82 @@ export default function ServerForm({ server, onClose }: Props) {
         onClose={() => setTheirs(undefined)}
         onOverwrite={() => {
           setTheirs(undefined);
-          setBase(theirs);
           void save(theirs);
         }}
         onTakeTheirs={() => {
           setTheirs(undefined);
-          setBase(theirs);
-          setDraft(draftOfServer(theirs));
+          change({ base: theirs, draft: draftOfServer(theirs) });
         }}
       />
     );
   }
   return (
     <Dialog
-      open
-      guarded
-      onClose={onClose}
+      onClose={close}
+      loses={touched(work) ? t.form.loses : undefined}
       title={base ? t.form.editTitle(base.name) : t.form.addTitle}
-      footer={
+      footer={(cancel) => (
         <>
           {base ? null : (
-            <Button kind="ghost" className="mr-auto -ml-2" aria-expanded={pasting} onClick={() => setPasting(!pasting)}>
+            <Button kind="ghost" className="mr-auto -ml-2" aria-expanded={paste !== undefined} onClick={() => change({ paste: paste === undefined ? '' : undefined, several: [] })}>
               <ClipboardPaste size={14} aria-hidden />
               {t.form.paste}
             </Button>
           )}
-          <Button onClick={onClose}>{t.common.cancel}</Button>
-          <Button kind="solid" type="submit" form="server-form" disabled={busy}>
-            {base ? t.form.submitEdit : t.form.submitAdd}
-          </Button>
+          <Button onClick={cancel}>{t.common.cancel}</Button>
+          {several.length > 0 ? null : (
+            <Button kind="solid" type="submit" form="server-form" disabled={busy}>
+              {base ? t.form.submitEdit : t.form.submitAdd}
+            </Button>
+          )}
         </>
-      }
+      )}
     >
-      {pasting ? (
+      {paste === undefined ? null : (
         <Paste
+          text={paste}
+          onText={(text) => change({ paste: text })}
           onUse={(found) => {
-            setDraft({ ...found, name: found.name || draft.name });
-            setPasting(false);
+            const [only] = found;
+            if (only && found.length === 1) {
+              change({ draft: { ...only, name: only.name || draft.name }, paste: undefined });
+            } else {
+              change({ several: found });
+            }
           }}
         />
-      ) : null}
-      <form
-        id="server-form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <FormFields draft={draft} change={(part) => setDraft({ ...draft, ...part })} problems={problems} isNew={!base} />
-        {general ? <Notice className="mt-4">{general}</Notice> : null}
-        {base?.state === 'running' ? <p className="mt-4 text-xs text-ink-3">{t.form.restartNote}</p> : null}
-      </form>
+      )}
+      {several.length > 0 ? <Several drafts={several} onChange={(left) => change({ several: left })} onDone={close} /> : (
+        <form
+          id="server-form"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault();
+            void save();
+          }}
+        >
+          <FormFields draft={draft} base={base?.config ?? undefined} change={(part) => change({ draft: { ...draft, ...part } })} problems={problems} isNew={!base} />
+          {general ? <Notice className="mt-4">{general}</Notice> : null}
+          {base?.state === 'running' ? <p className="mt-4 text-xs text-ink-3">{t.form.restartNote}</p> : null}
+        </form>
+      )}
     </Dialog>
   );
+}
+
+/** Whether there is something in the form that closing it would lose. */
+function touched({ base, draft, paste, several }: Work): boolean {
+  const text = (one: Draft) => JSON.stringify([one.name, definition(one), one.env, one.headers].map((part) => (Array.isArray(part) ? part.map(({ name, value }) => [name, value]) : part)));
+  return Boolean(paste?.trim()) || several.length > 0 || text(draft) !== text(base ? draftOfServer(base) : emptyDraft());
 }
 
 /**
  * Saves, unless the server is no longer what the form began with. The tag makes
  * sure that nothing slips in between looking and writing.
  */
-async function update(base: ServerRecord, draft: Draft, over?: ServerRecord): Promise<ServerRecord | { stale: ServerRecord }> {
+async function update(base: ServerRecord, draft: Draft): Promise<ServerRecord | { stale: ServerRecord }> {
   const now = await getServer(base.id);
-  if (!sameConfig(now.value.config, (over ?? base).config)) {
+  if (!sameConfig(now.value.config, base.config)) {
     return { stale: now.value };
   }
   const name = draft.name.trim();
@@ -170,13 +208,13 @@ function explain(error: unknown, draft: Draft): { fields: FieldProblem[]; messag
   if (error instanceof ApiFailure) {
     const clash = error.status === 409 && error.message.includes(JSON.stringify(draft.name.trim()));
     if (clash) {
-      return { fields: [{ field: 'name', message: error.message }], message: undefined };
+      return { fields: [{ field: 'name', message: explained(error) }], message: undefined };
     }
     const shown = /^(name|command|args|env|url|headers|cwd|timeout|era|isolation)\b/;
     if (error.fields.length > 0 && error.fields.every(({ field }) => shown.test(field))) {
       return { fields: error.fields, message: undefined };
     }
-    return { fields: error.fields, message: error.message };
+    return { fields: error.fields, message: explained(error) };
   }
-  return { fields: [], message: messageOf(error) };
+  return { fields: [], message: explained(error) };
 }

@@ -2,20 +2,26 @@ import { useState } from 'react';
 import { useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import { Field } from '../../parts/field';
-import { pasted, type Draft } from './draft';
+import type { Draft } from './draft';
+import { pasted } from './pasted';
 
 const SAMPLE = '{ "mcpServers": { "files": { "command": "npx", "args": ["-y", "…"] } } }';
 
-export function Paste({ onUse }: { onUse: (draft: Draft) => void }) {
+interface Props {
+  text: string;
+  onText: (text: string) => void;
+  onUse: (drafts: Draft[]) => void;
+}
+
+export function Paste({ text, onText, onUse }: Props) {
   const t = useText();
-  const [text, setText] = useState('');
   const [bad, setBad] = useState(false);
-  const use = (value: string) => {
-    const found = pasted(value);
-    if (found) {
+  const use = () => {
+    const found = pasted(text);
+    setBad(found.length === 0);
+    if (found.length > 0) {
       onUse(found);
     }
-    setBad(!found);
   };
   return (
     <div className="mb-5 rounded-lg border border-line bg-sunken p-3">
@@ -28,12 +34,12 @@ export function Paste({ onUse }: { onUse: (draft: Draft) => void }) {
             spellCheck={false}
             placeholder={SAMPLE}
             value={text}
-            onChange={(event) => setText(event.target.value)}
+            onChange={(event) => onText(event.target.value)}
             className="field py-2 font-mono text-xs"
           />
         )}
       </Field>
-      <Button small className="mt-2" disabled={text.trim() === ''} onClick={() => use(text)}>
+      <Button small className="mt-2" disabled={text.trim() === ''} onClick={use}>
         {t.form.pasteUse}
       </Button>
     </div>

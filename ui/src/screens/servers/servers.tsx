@@ -1,13 +1,15 @@
 import { Plus, SearchX, Server } from 'lucide-react';
-import { lazy, Suspense, useDeferredValue, useState } from 'react';
+import { useDeferredValue } from 'react';
 import { useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import { Empty } from '../../parts/empty';
 import { Notice } from '../../parts/notice';
+import { part } from '../../parts/part';
 import { Search } from '../../parts/search';
 import { Segmented } from '../../parts/segmented';
 import { go, useRoute } from '../../shell/route';
 import { useCell } from '../../store/cell';
+import { useKept } from '../../store/kept';
 import { link, loaded } from '../../store/live';
 import { counts } from '../../store/servers';
 import { overlay } from '../../store/shell';
@@ -15,15 +17,15 @@ import { ServerList } from './list';
 import { Skeleton } from './skeleton';
 import { useVisible, type Filter } from './visible';
 
-const Detail = lazy(() => import('./detail/detail'));
+const Detail = part(() => import('./detail/detail'));
 
 export function Servers() {
   const t = useText();
   const { rest } = useRoute();
   const known = useCell(loaded);
   const state = useCell(link);
-  const [query, setQuery] = useState('');
-  const [filter, setFilter] = useState<Filter>('all');
+  const [query, setQuery] = useKept('servers search', () => '');
+  const [filter, setFilter] = useKept<Filter>('servers filter', () => 'all');
   const visible = useVisible(useDeferredValue(query), filter);
   const [name, tab] = rest;
   return (
@@ -36,9 +38,7 @@ export function Servers() {
         <Skeleton />
       )}
       {name ? (
-        <Suspense>
-          <Detail name={name} tab={tab ?? 'overview'} onTab={(next) => go('servers', name, next)} onClose={() => go('servers')} />
-        </Suspense>
+        <Detail name={name} tab={tab ?? 'overview'} onTab={(next) => go('servers', name, next)} onClose={() => go('servers')} />
       ) : null}
     </>
   );

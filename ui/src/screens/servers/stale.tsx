@@ -19,19 +19,17 @@ export function Stale({ theirs, mine, onClose, onOverwrite, onTakeTheirs }: Prop
   const different = fields.filter((field) => text(saved[field]) !== text(mine[field]));
   return (
     <Dialog
-      open
       wide
-      guarded
       onClose={onClose}
       title={t.form.staleTitle}
       description={t.form.staleText}
-      footer={
+      footer={() => (
         <>
           <Button className="mr-auto" onClick={onClose}>{t.common.back}</Button>
           <Button onClick={onTakeTheirs}>{t.form.takeTheirs}</Button>
           <Button kind="danger" onClick={onOverwrite}>{t.form.overwrite}</Button>
         </>
-      }
+      )}
     >
       <div className="overflow-x-auto rounded-lg border border-line">
         <table className="w-full min-w-md text-left text-sm">

@@ -1,6 +1,10 @@
-import type { ServerRecord } from '../../api/types';
+import type { ServerConfig, ServerRecord } from '../../api/types';
+import { useText } from '../../i18n';
 import type { Dictionary } from '../../i18n/en';
 import type { Shade } from '../../parts/light';
+import { useCell } from '../../store/cell';
+import { link } from '../../store/live';
+import { quoted } from './words';
 
 export interface Appearance {
   shade: Shade;
@@ -13,25 +17,31 @@ const SHADE: Record<ServerRecord['status'], Shade> = {
 };
 
 /** The light and the word of a server; the word comes from here, never from the API's text. */
-export function appearance(server: ServerRecord, t: Dictionary): Appearance {
-  const restarting = server.restarts > 0 && (server.status === 'connecting' || server.status === 'disconnected') && server.state !== 'stopped';
+function appearance(server: ServerRecord, t: Dictionary): Appearance {
+  const { status, restarts, retryAt, transport } = server;
+  const tries = retryAt !== null;
+  // A process is started again a few times; what is elsewhere may be away for long.
+  const restarting = (status === 'connecting' && restarts > 0) || (tries && (status === 'disconnected' || transport === 'stdio'));
   if (restarting) {
     return { shade: 'warn', word: t.status.restarting, beating: true };
   }
-  return { shade: SHADE[server.status], word: t.status[server.status], beating: server.status === 'connecting' };
+  return { shade: SHADE[status], word: t.status[status], beating: status === 'connecting' };
+}
+
+/** As long as Portway does not answer, nobody knows how its servers are. */
+export function useAppearance(server: ServerRecord): Appearance {
+  const t = useText();
+  const known = appearance(server, t);
+  return useCell(link) === 'down' ? { shade: 'idle', word: t.status.unknown, beating: false } : known;
 }
 
 /** What is run or reached, in one line. */
 export function target(server: ServerRecord): string {
-  const config = server.config;
-  if (!config) {
-    return '';
-  }
-  return config.url ?? [config.command, ...(config.args ?? [])].map((word) => quote(word ?? '')).join(' ');
+  return server.config ? targetOf(server.config) : '';
 }
 
-function quote(word: string): string {
-  return /^[^\s"'\\]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+export function targetOf(config: ServerConfig): string {
+  return config.url ?? [config.command ?? '', ...(config.args ?? [])].map(quoted).join(' ');
 }
 
 export function fileName(source: string): string {

@@ -1,11 +1,11 @@
 import { useState } from 'react';
-import { messageOf } from '../../api/http';
 import { planFile } from '../../api/servers';
 import type { Plan } from '../../api/types';
-import { useText } from '../../i18n';
+import { explained, useText } from '../../i18n';
 import { Badge } from '../../parts/badge';
 import { Button } from '../../parts/button';
 import { Field } from '../../parts/field';
+import { useKept } from '../../store/kept';
 import { Section } from './settings';
 import { Problems } from './sources';
 
@@ -13,7 +13,7 @@ const GROUPS = [['added', 'good'], ['restarted', 'warn'], ['removed', 'bad'], ['
 
 export function PlanFile() {
   const t = useText();
-  const [text, setText] = useState('');
+  const [text, setText] = useKept('plan', () => '');
   const [plan, setPlan] = useState<Plan>();
   const [error, setError] = useState<string>();
   const run = async () => {
@@ -22,7 +22,7 @@ export function PlanFile() {
       setError(undefined);
     } catch (failure) {
       setPlan(undefined);
-      setError(messageOf(failure));
+      setError(explained(failure));
     }
   };
   const changes = plan ? plan.added.length + plan.restarted.length + plan.removed.length : 0;

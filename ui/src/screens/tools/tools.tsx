@@ -1,11 +1,12 @@
 import { Wrench } from 'lucide-react';
-import { useDeferredValue, useMemo, useState } from 'react';
+import { useDeferredValue, useMemo } from 'react';
 import { useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import { Empty } from '../../parts/empty';
 import { Search } from '../../parts/search';
 import { go, useRoute } from '../../shell/route';
 import { useCell } from '../../store/cell';
+import { useKept } from '../../store/kept';
 import { loaded } from '../../store/live';
 import { useCatalog, type CatalogTool } from '../../store/tools';
 import { ToolList } from './list';
@@ -22,8 +23,8 @@ export default function Tools() {
   const { rest } = useRoute();
   const known = useCell(loaded);
   const { tools, complete } = useCatalog();
-  const [query, setQuery] = useState('');
-  const [server, setServer] = useState('');
+  const [query, setQuery] = useKept('tools search', () => '');
+  const [server, setServer] = useKept('tools server', () => '');
   const wanted = useDeferredValue(query);
   const found = useMemo(() => search(tools, wanted, server), [tools, wanted, server]);
   const servers = useMemo(() => [...new Set(tools.map((tool) => tool.server))], [tools]);

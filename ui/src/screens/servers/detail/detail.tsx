@@ -12,7 +12,8 @@ import { loaded } from '../../../store/live';
 import { cellOf, names } from '../../../store/servers';
 import { CardActions } from '../actions';
 import CardTools from '../card-tools';
-import { appearance, target } from '../status';
+import { RetryIn } from '../retry-in';
+import { target, useAppearance } from '../status';
 import { ConfigView } from './config';
 import { LogView } from './log';
 import { Offers } from './offers';
@@ -33,7 +34,7 @@ export default function Detail({ name, tab, onTab, onClose }: Props) {
     return null;
   }
   return (
-    <Drawer open onClose={onClose} title={name}>
+    <Drawer onClose={onClose} title={name}>
       <Inside key={name} cell={cell} tab={tab} onTab={onTab} onClose={onClose} />
     </Drawer>
   );
@@ -49,7 +50,7 @@ function Inside({ cell, tab, onTab, onClose }: InsideProps) {
   const t = useText();
   const server = useCell(cell);
   const [pending, setPending] = useState<Wish>();
-  const look = appearance(server, t);
+  const look = useAppearance(server);
   const known = TABS.find((one) => one === tab) ?? 'overview';
   return (
     <Tabs.Root value={known} onValueChange={onTab} className="flex min-h-0 flex-1 flex-col">
@@ -60,6 +61,7 @@ function Inside({ cell, tab, onTab, onClose }: InsideProps) {
               <Light shade={look.shade} beating={look.beating || pending !== undefined} />
               <span aria-hidden className="truncate text-lg font-semibold tracking-tight">{server.name}</span>
               <span className="text-sm text-ink-2">{look.word}</span>
+              {server.retryAt === null || pending ? null : <RetryIn at={server.retryAt} />}
             </p>
             <p className="mt-1 truncate font-mono text-xs text-ink-2" title={target(server)}>{target(server)}</p>
           </div>

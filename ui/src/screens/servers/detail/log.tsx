@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { isAbort, messageOf } from '../../../api/http';
+import { isAbort } from '../../../api/http';
 import { readLog } from '../../../api/servers';
 import type { LogLine } from '../../../api/types';
-import { useLanguage, useText } from '../../../i18n';
+import { explained, useLanguage, useText } from '../../../i18n';
 import { Notice } from '../../../parts/notice';
 import { Search } from '../../../parts/search';
 import { clock } from '../../../parts/time';
@@ -27,7 +27,7 @@ function useLog(server: string): { lines: LogLine[]; error: string | undefined }
         if (isAbort(error)) {
           return;
         }
-        setState((before) => ({ ...before, error: messageOf(error) }));
+        setState((before) => ({ ...before, error: explained(error) }));
       }
       timer = window.setTimeout(look, POLL);
     };

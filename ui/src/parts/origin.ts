@@ -1,0 +1,49 @@
+// Where the keyboard was before a dialog or a menu opened, so that it can go
+// back there.
+
+import { useState } from 'react';
+
+/** By the content of a dialog: what had the focus before. */
+const origins = new WeakMap<Element, Element | null>();
+
+interface Origin {
+  ref: (content: Element | null) => void;
+  onCloseAutoFocus: (event: Event) => void;
+}
+
+/** For the content of a dialog that has no trigger of its own. */
+export function useOrigin(): Origin {
+  const [before] = useState(() => document.activeElement);
+  return {
+    ref: (content) => {
+      if (content) {
+        origins.set(content, before);
+      }
+    },
+    onCloseAutoFocus: (event) => {
+      event.preventDefault();
+      focus(before);
+    },
+  };
+}
+
+function focus(before: Element | null): void {
+  const place = present(before) ?? document.getElementById('main');
+  if (place instanceof HTMLElement) {
+    place.focus({ preventScroll: place.id === 'main' });
+  }
+}
+
+/** What had the focus may be gone by now: then what opened it, and so on. */
+function present(element: Element | null | undefined): Element | undefined {
+  let found = element;
+  while (found && found !== document.body) {
+    if (found.isConnected && !found.closest('[role=menu]')) {
+      return found;
+    }
+    const menu = found.closest('[role=menu]');
+    const dialog = found.closest('[role=dialog]');
+    found = menu ? document.getElementById(menu.getAttribute('aria-labelledby') ?? '') : dialog ? origins.get(dialog) : undefined;
+  }
+  return undefined;
+}

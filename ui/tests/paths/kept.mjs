@@ -1,0 +1,254 @@
+// SPEC H8: nothing a person typed or started is lost.
+import { holds, same, until } from '../check.mjs';
+
+const tool = (name) => ({ path: `#/tools/alpha/${name}` });
+
+/** An entry of that name, and the dialog with its new key. */
+async function rotated(page, portway, name) {
+  const known = (await portway.api('GET', '/api/v1/mcp_v2')).items.find((entry) => entry.name === name);
+  if (!known) {
+    await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name, bindings: [] });
+  }
+  await page.evaluate(() => (window.location.hash = '#/entries'));
+  await page.getByRole('button', { name: `More actions for ${name}` }).click();
+  await page.getByRole('menuitem', { name: 'Rotate key' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Rotate key' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('This key is shown once.').waitFor();
+  return { dialog, key: await dialog.locator('code').first().innerText() };
+}
+
+async function pasteInto(field, text) {
+  await field.evaluate((node, value) => {
+    const clipboardData = new window.DataTransfer();
+    clipboardData.setData('text/plain', value);
+    node.select();
+    node.dispatchEvent(new window.ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }, text);
+}
+
+const rows = (dialog) => dialog.getByLabel(/^Argument \d+$/).evaluateAll((nodes) => nodes.map((node) => node.value));
+
+export const paths = {
+  async h8_a_part_that_cannot_be_loaded_leaves_a_way_back({ open, front }) {
+    const { page, done } = await open(tool('echo'));
+    await page.getByLabel('text').fill('half a thought');
+    front.setAssets(false);
+    await page.getByRole('navigation').getByRole('link', { name: 'Settings' }).click();
+    await page.locator('[data-missing]').waitFor();
+    await page.getByRole('navigation').waitFor();
+    front.setAssets(true);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Settings', exact: true }).waitFor();
+    await page.locator('[data-missing]').waitFor({ state: 'detached' });
+
+    // What was typed, and the dialog it was typed into, come back after a reload.
+    await page.keyboard.press('n');
+    await page.getByRole('dialog').getByLabel('Name').fill('unfinished');
+    front.setAssets(false);
+    await page.evaluate(() => (window.location.hash = '#/activity'));
+    await page.locator('[data-missing]').waitFor();
+    front.setAssets(true);
+    await page.locator('[data-missing]').getByRole('button', { name: 'Reload the page' }).click();
+    await until('the typed name', async () => (await page.getByRole('dialog').getByLabel('Name').inputValue()) === 'unfinished');
+    same(await page.evaluate(() => window.sessionStorage.length), 0, 'what stays in the storage');
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await page.evaluate(() => (window.location.hash = '#/tools/alpha/echo'));
+    same(await page.getByLabel('text').inputValue(), 'half a thought', 'the arguments');
+    await done();
+  },
+
+  async h8_a_gateway_that_comes_back_brings_the_missing_part({ open, front }) {
+    const { page, done } = await open();
+    await page.locator('[data-link=live]').waitFor();
+    front.setAssets(false);
+    front.setEvents(false);
+    await page.getByRole('navigation').getByRole('link', { name: 'Activity' }).click();
+    await page.locator('[data-missing]').waitFor();
+    front.setAssets(true);
+    front.setEvents(true);
+    await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor({ timeout: 60_000 });
+    await page.locator('[data-missing]').waitFor({ state: 'detached' });
+    await done();
+  },
+
+  async h8_copied_is_said_when_it_is_and_a_key_is_not_lost({ open, portway }) {
+    const plain = await open();
+    await plain.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const first = await rotated(plain.page, portway, 'copies');
+    await first.dialog.getByRole('button', { name: 'Copy: Key' }).click();
+    await first.dialog.getByText('Copied').waitFor();
+    same(await plain.page.evaluate(() => navigator.clipboard.readText()), first.key, 'the clipboard');
+    await plain.page.keyboard.press('Escape');
+    await plain.page.getByRole('dialog').waitFor({ state: 'detached' });
+
+    // Over plain HTTP there is no clipboard object; a selection can be copied.
+    const bare = await open({ init: () => Object.defineProperty(navigator, 'clipboard', { value: undefined }) });
+    const second = await rotated(bare.page, portway, 'copies');
+    await second.dialog.getByRole('button', { name: 'Copy: Key' }).click();
+    await second.dialog.getByText('Copied').waitFor();
+    await until('the key in the clipboard', async () => (await plain.page.evaluate(() => navigator.clipboard.readText())) === second.key);
+    await bare.done();
+
+    const none = await open({
+      init: () => {
+        Object.defineProperty(navigator, 'clipboard', { value: { writeText: () => Promise.reject(new Error('denied')) } });
+        document.execCommand = () => false;
+      },
+    });
+    const { page } = none;
+    const third = await rotated(page, portway, 'copies');
+    await third.dialog.getByRole('button', { name: 'Copy: Key' }).click();
+    await third.dialog.getByText('Not copied. Press Ctrl C').waitFor();
+    same(await page.evaluate(() => window.getSelection().toString()), third.key, 'what is selected');
+    holds((await third.dialog.getByText('Copied', { exact: true }).count()) === 0, 'nothing says it was copied');
+    for (const leave of [() => page.keyboard.press('Escape'), () => page.mouse.click(5, 5), () => third.dialog.getByRole('button', { name: 'Done' }).click()]) {
+      await leave();
+      await page.getByText('The key has not been copied.').waitFor();
+      await page.getByRole('button', { name: 'Go back' }).click();
+    }
+    await page.evaluate(() => (window.location.hash = '#/tools'));
+    await page.getByRole('heading', { name: 'Tools', exact: true, includeHidden: true }).waitFor({ state: 'attached' });
+    same(await third.dialog.locator('code').first().innerText(), third.key, 'the key on another screen');
+    await third.dialog.locator('code').first().selectText();
+    await page.keyboard.press('Control+c');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await none.done();
+    await plain.done();
+  },
+
+  async h4_arguments_survive_an_edit_whatever_is_in_them({ open, portway }) {
+    const args = ['-c', 'one\ntwo', '', '"quoted"', "it's", 'a b', '  '];
+    await portway.api('POST', '/api/mcp/servers', { name: 'worded', command: 'my tool', args, enabled: false });
+    const { page, done } = await open();
+    await page.getByRole('button', { name: 'Edit: worded' }).click();
+    const dialog = page.getByRole('dialog');
+    same(await rows(dialog), args, 'the rows');
+    // Looking at the command does not take it apart.
+    await dialog.getByLabel('Command', { exact: true }).last().focus();
+    await dialog.getByRole('button', { name: 'Add variable' }).click();
+    await dialog.getByLabel('Variable 1').fill('A');
+    await dialog.getByRole('button', { name: 'Add argument' }).click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { config } = await portway.api('GET', '/api/mcp/servers/worded');
+    same([config.command, config.args], ['my tool', args], 'what is saved');
+    await portway.api('DELETE', '/api/mcp/servers/worded');
+
+    await page.keyboard.press('n');
+    const command = dialog.getByLabel('Command', { exact: true }).last();
+    for (const [line, name, words, variables] of [
+      [`TOKEN='a b' npx -y "@scope/pkg" --flag='x  y'z '' a\\ b "say \\"hi\\" \\n"`, 'npx', ['-y', '@scope/pkg', '--flag=x  yz', '', 'a b', 'say "hi" \\n'], ['TOKEN', 'a b']],
+      ['/usr/bin/node \\\n  server.js', '/usr/bin/node', ['server.js'], []],
+      ['cd /tmp && npx x', 'cd /tmp && npx x', [], []],
+      [`npx 'not closed`, `npx 'not closed`, [], []],
+    ]) {
+      for (const row of (await dialog.getByRole('button', { name: /^Remove / }).all()).reverse()) {
+        await row.click();
+      }
+      await pasteInto(command, line);
+      if ((await command.inputValue()) === '' || words.length === 0) {
+        await command.fill(line);
+      }
+      same(await command.inputValue(), name, `the command of ${line}`);
+      same(await rows(dialog), words, `the arguments of ${line}`);
+      const found = await dialog.getByLabel(/^(Variable|Value) 1$/).evaluateAll((nodes) => nodes.map((node) => node.value));
+      same(found, variables, `the variables of ${line}`);
+    }
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await done();
+  },
+
+  async h4_two_pasted_servers_are_two_comments_and_all({ open, portway, fixture }) {
+    const { page, done } = await open();
+    await page.getByRole('button', { name: 'Add Server' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Paste JSON' }).click();
+    await dialog.getByLabel('Paste JSON').fill(`// mine
+      { "mcpServers": { /* the first */
+        "pasted-one": { "command": "${fixture}", "args": ["--name", "// a,}"], },
+        "alpha": { "url": "http://127.0.0.1:9/mcp", "disabled": true },
+      }, }`);
+    await dialog.getByRole('button', { name: 'Fill in the form' }).click();
+    await dialog.getByRole('button', { name: 'Add 2 servers' }).click();
+    // One is there already: it stays, and says so.
+    await dialog.getByRole('button', { name: 'Add 1 server', exact: true }).waitFor();
+    await page.locator('[data-server=pasted-one][data-status=connected]').waitFor();
+    same((await portway.api('GET', '/api/mcp/servers/pasted-one')).config.args, ['--name', '// a,}'], 'its arguments');
+    await dialog.locator('[aria-invalid=true]').fill('pasted-two');
+    await dialog.getByRole('button', { name: 'Add 1 server', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    same((await portway.api('GET', '/api/mcp/servers/pasted-two')).config.enabled, false, 'a disabled one stays so');
+    await portway.api('DELETE', '/api/mcp/servers/pasted-one');
+    await portway.api('DELETE', '/api/mcp/servers/pasted-two');
+
+    await page.keyboard.press('n');
+    await dialog.getByRole('button', { name: 'Paste JSON' }).click();
+    await dialog.getByLabel('Paste JSON').fill('"files": { "command": "npx", "args": ["-y"] },');
+    await dialog.getByRole('button', { name: 'Fill in the form' }).click();
+    same([await dialog.getByLabel('Name').inputValue(), await rows(dialog)], ['files', ['-y']], 'one fills the form');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await done();
+  },
+
+  async h8_leaving_a_section_keeps_a_call_and_its_form({ open }) {
+    const { page, done } = await open(tool('progress'));
+    const fields = page.locator('form input[inputmode=decimal]');
+    await fields.first().waitFor();
+    for (const [at, field] of (await fields.all()).entries()) {
+      await field.fill(at === 0 ? '12' : '150');
+    }
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('progressbar').waitFor();
+    await page.getByRole('navigation').getByRole('link', { name: 'Settings' }).click();
+    await page.getByRole('heading', { name: 'Settings', exact: true }).waitFor();
+    await page.evaluate(() => (window.location.hash = '#/tools/alpha/progress'));
+    same(await fields.first().inputValue(), '12', 'what was typed');
+    await page.locator('[data-result=ok]').waitFor();
+    holds((await page.getByText('Cancelled.').count()) === 0, 'it was not cancelled');
+    await done();
+  },
+
+  async h8_escape_and_an_expired_session_lose_nothing({ open, portway }) {
+    const { page, context: own, done } = await open();
+    await page.locator('[data-link=live]').waitFor();
+    await page.keyboard.press('n');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('slow-typing');
+    await dialog.getByLabel('Command', { exact: true }).last().fill('true');
+    for (const leave of [() => page.keyboard.press('Escape'), () => page.mouse.click(5, 5), () => dialog.getByRole('button', { name: 'Close' }).click()]) {
+      await leave();
+      await page.getByText('What you typed will be lost.').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByText('What you typed will be lost.').waitFor({ state: 'detached' });
+    }
+    same(await dialog.getByLabel('Name').inputValue(), 'slow-typing', 'the name');
+
+    await own.clearCookies();
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByLabel('Admin token').fill(portway.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await dialog.waitFor();
+    same(await dialog.getByLabel('Name').inputValue(), 'slow-typing', 'the name after signing in again');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    // A form that nothing was typed into just closes.
+    await page.keyboard.press('n');
+    await until('an empty form', async () => (await dialog.getByLabel('Name').inputValue()) === '');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+
+    await page.evaluate(() => (window.location.hash = '#/entries/new'));
+    await dialog.getByLabel('Name').fill('an entry');
+    await page.evaluate(() => (window.location.hash = '#/servers'));
+    await dialog.waitFor({ state: 'detached' });
+    await page.evaluate(() => (window.location.hash = '#/entries/new'));
+    same(await dialog.getByLabel('Name').inputValue(), 'an entry', 'the entry after another section');
+    await done();
+  },
+};
