@@ -46,6 +46,9 @@ impl App {
         settings: Settings,
         environment: &BTreeMap<String, String>,
     ) -> anyhow::Result<App> {
+        for note in store::claim(&settings)? {
+            tracing::warn!("{note}");
+        }
         let store = open_store(&settings).await?;
         let admin_token = store::admin_token(&settings.data_dir, settings.admin_token.as_ref())?;
         let secret = store::session_secret(&settings.data_dir, settings.secret.as_ref())?;
@@ -65,7 +68,7 @@ impl App {
             project: settings.project.clone(),
             variables: environment.clone().into_iter().collect(),
             base_env: Arc::new(environment.clone().into_iter().collect()),
-            hidden: hidden(&settings),
+            hidden: store::hidden_directories(&settings),
             instance,
             shim,
             limits: upstream::Limits {
@@ -249,11 +252,6 @@ impl App {
         let router = http::router(guard.clone(), vitals, http::Console::built_in(), api);
         Ok(http::Site::new(router, guard, front))
     }
-}
-
-/// The directories with Portway's own keys, which no server may see.
-fn hidden(settings: &Settings) -> Vec<std::path::PathBuf> {
-    settings.data_dir.canonicalize().into_iter().collect()
 }
 
 /// The store, as the settings say.

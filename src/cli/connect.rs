@@ -121,6 +121,9 @@ async fn join(plan: &Plan) -> Result<Option<Presence>, Failure> {
     if !plan.has_directory() {
         return Ok(None);
     }
+    if plan.may_start {
+        plan.claim()?;
+    }
     let deadline = tokio::time::Instant::now() + start::PATIENCE;
     loop {
         let joined = Presence::join(&plan.directory).map_err(|error| plan.no_directory(&error))?;

@@ -33,6 +33,9 @@ pub enum Failure {
         /// Where a Portway answers that is another project's.
         other: Option<String>,
     },
+    /// The data directory is not to be believed.
+    #[error("{0}")]
+    Untrusted(String),
     #[error("{}", denied(.url, *.given))]
     Denied { url: String, given: bool },
     /// Portway said no, and why.
@@ -120,7 +123,9 @@ impl Failure {
             Failure::Refused { status, .. } if *status == StatusCode::UNPROCESSABLE_ENTITY => {
                 BAD_USE
             }
-            Failure::Unreachable { .. } | Failure::NotHere { .. } => NOT_RUNNING,
+            Failure::Unreachable { .. } | Failure::NotHere { .. } | Failure::Untrusted(_) => {
+                NOT_RUNNING
+            }
             Failure::Denied { .. } => DENIED,
             Failure::Refused { .. } | Failure::Other(_) => 1,
         }

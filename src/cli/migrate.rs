@@ -94,6 +94,9 @@ fn settings(
     if args.from.is_none() && settings.storage == Storage::Json && !data.is_dir() {
         anyhow::bail!("--data-dir: there is no directory {}", data.display());
     }
+    for note in store::claim(&settings)? {
+        tracing::warn!("{note}");
+    }
     Ok(settings)
 }
 

@@ -1,7 +1,8 @@
 //! The running Portway, asked over HTTP by the other commands.
 
+mod address;
+
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -11,8 +12,10 @@ use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use serde_json::Value;
-use url::{Host, Url};
+use url::Url;
 
+use self::address::{base, check_holder, is_local};
+pub use self::address::{reached, segment};
 use super::failure::Failure;
 use crate::config::Secret;
 use crate::config::settings::{Options, Settings};
@@ -65,6 +68,8 @@ pub struct Remote {
     /// The data directory that nobody has, where nobody else was named:
     /// whoever answers at the usual address is another project's.
     absent: Option<PathBuf>,
+    /// The data directory that somebody has who does not say where it is.
+    unknown: Option<PathBuf>,
 }
 
 type Stamp = Option<(u64, SystemTime)>;
@@ -77,17 +82,27 @@ impl Remote {
         let settings = args.settings(environment)?;
         // Before the rest is read: a later start must not pass for this one.
         let stamp = store::address_stamp(&settings.data_dir);
-        let in_use = store::is_in_use(&settings.data_dir);
-        let known = store::known_address(&settings.data_dir).filter(|_| in_use);
         let given = args.url.as_ref().or(environment.get("PORTWAY_URL"));
+        // One whose lock may not be read could be anybody's.
+        let nobody = matches!(store::holder(&settings.data_dir), Ok(Holder::Nobody));
+        let trusted = store::is_trusted(&settings);
+        if let (None, false, Err(reason)) = (given, nobody, &trusted) {
+            return Err(Failure::Untrusted(reason.clone()));
+        }
+        let in_use = trusted.is_ok() && store::is_in_use(&settings.data_dir);
+        let known = store::known_address(&settings.data_dir).filter(|_| in_use);
+        if let (None, Some(url)) = (given, &known) {
+            check_holder(&settings.data_dir, url)?;
+        }
         let text = given.or(known.as_ref()).cloned();
         let text = text.unwrap_or_else(|| reached(settings.listen));
         let base = base(&text)?;
+        // No token is for whoever happens to have the usual port, and the one
+        // of this machine is nothing to send elsewhere.
         let token = match settings.admin_token {
+            _ if given.is_none() && known.is_none() => None,
             Some(token) => Some(token),
-            // The token of this machine is nothing to send elsewhere, nor to
-            // whoever happens to have the usual port.
-            None if is_local(&base) && (given.is_some() || known.is_some()) => {
+            None if is_local(&base) && trusted.is_ok() => {
                 store::known_admin_token(&settings.data_dir)
             }
             None => None,
@@ -95,15 +110,16 @@ impl Remote {
         let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
         let is_home = given.is_none() && known.is_some();
         let home = is_home.then(|| (settings.data_dir.clone(), stamp));
-        // One whose lock may not be read could be anybody's.
-        let nobody = matches!(store::holder(&settings.data_dir), Ok(Holder::Nobody));
-        let absent = (given.is_none() && !is_home && nobody).then_some(settings.data_dir);
+        let lost = given.is_none() && !is_home;
+        let unknown = (lost && !nobody).then(|| settings.data_dir.clone());
+        let absent = (lost && nobody).then_some(settings.data_dir);
         Ok(Remote {
             base,
             token,
             http,
             home,
             absent,
+            unknown,
         })
     }
 
@@ -117,6 +133,7 @@ impl Remote {
             http,
             home: None,
             absent: None,
+            unknown: None,
         })
     }
 
@@ -259,6 +276,13 @@ impl Remote {
         if let Some(failure) = self.not_here().await {
             return Err(failure);
         }
+        if let Some(directory) = &self.unknown {
+            return Err(Failure::Untrusted(format!(
+                "a process has {}, and its address cannot be read there: it may be starting; \
+                 else name the address with --url or PORTWAY_URL",
+                directory.display()
+            )));
+        }
         if self.has_left() {
             return Err(Failure::unreachable(self.url(), "it has ended"));
         }
@@ -329,89 +353,23 @@ impl RemoteArgs {
     }
 }
 
-/// What stands in it is printed and written into files: no place for a
-/// password, which would not be sent either.
-fn base(text: &str) -> Result<Url, Failure> {
-    let url = Url::parse(text)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-        .ok_or_else(|| Failure::usage("--url: must be an http or https address"))?;
-    let bare = url.username().is_empty() && url.password().is_none();
-    match bare && url.query().is_none() && url.fragment().is_none() {
-        true => Ok(url),
-        false => Err(Failure::usage(
-            "--url: must be an address alone, without a user, a password or a query; \
-             the token is taken from PORTWAY_ADMIN_TOKEN",
-        )),
-    }
-}
-
-/// A name as it stands in a path.
-pub fn segment(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
-/// How one that listens there is reached from here.
-pub(super) fn reached(listen: SocketAddr) -> String {
-    let ip = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    format!("http://{}", SocketAddr::new(ip, listen.port()))
-}
-
-fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn k7_an_address_holds_no_secret() {
-        assert!(base("http://127.0.0.1:7420/at/a/path").is_ok());
-        for text in [
-            "http://u:s3cret@h",
-            "http://s3cret@h",
-            "http://h/?token=s3cret",
-            "http://h/#s3cret",
-            "file:///s3cret",
-            "s3cret",
-        ] {
-            let failure = base(text).unwrap_err();
-            assert!(matches!(failure, Failure::Usage(_)), "{text}");
-            assert!(!failure.to_string().contains("s3cret"), "{failure}");
-        }
-    }
 
     #[tokio::test]
     async fn k7_the_kept_token_goes_to_our_own_portway_or_where_it_is_told() {
         let project = tempfile::tempdir().unwrap();
         let data = project.path().join("data");
-        let remote = |url: Option<&str>| {
-            let args = RemoteArgs {
-                url: url.map(ToOwned::to_owned),
-                project: Some(project.path().to_owned()),
-                data_dir: None,
-            };
-            Remote::new(&args, &BTreeMap::new()).unwrap()
+        let home = project.path().join("home").display().to_string();
+        let environment = BTreeMap::from([("HOME".to_owned(), home)]);
+        let args = |url: Option<&str>| RemoteArgs {
+            url: url.map(ToOwned::to_owned),
+            project: Some(project.path().to_owned()),
+            data_dir: None,
         };
+        let remote = |url: Option<&str>| Remote::new(&args(url), &environment).unwrap();
+        store::claim(&args(None).settings(&environment).unwrap()).unwrap();
         let store = store::JsonStore::open(&data).unwrap().store;
         store::admin_token(&data, None).unwrap();
         let somebody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -438,5 +396,43 @@ mod tests {
         let _store = store::JsonStore::open(&data).unwrap().store;
         assert_eq!(remote(None).url(), "http://127.0.0.1:7420");
         assert!(remote(None).token().is_none());
+    }
+
+    #[test]
+    fn t_a_directory_that_came_with_a_project_names_no_address() {
+        let project = tempfile::tempdir().unwrap();
+        let data = project.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        let evil = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", evil.local_addr().unwrap());
+        std::fs::write(data.join("address"), &url).unwrap();
+        std::fs::write(data.join("admin_token"), "x".repeat(40)).unwrap();
+        std::fs::write(data.join("lock"), "1\n").unwrap();
+        let locked = std::fs::File::open(data.join("lock")).unwrap();
+        locked.lock().unwrap();
+        let token = ("PORTWAY_ADMIN_TOKEN".to_owned(), "t".repeat(40));
+        let environment = BTreeMap::from([token]);
+        let args = |url: Option<&str>, data_dir: Option<&std::path::Path>| RemoteArgs {
+            url: url.map(ToOwned::to_owned),
+            project: Some(project.path().to_owned()),
+            data_dir: data_dir.map(ToOwned::to_owned),
+        };
+        let refused = Remote::new(&args(None, None), &environment).err().unwrap();
+        assert!(matches!(refused, Failure::Untrusted(_)), "{refused}");
+        // Named, it is believed; but whoever has the lock is not at the address.
+        let refused = Remote::new(&args(None, Some(&data)), &environment)
+            .err()
+            .unwrap();
+        assert!(matches!(refused, Failure::Unreachable { .. }), "{refused}");
+        // A link to a file that somebody else has locked is no lock.
+        std::fs::rename(data.join("lock"), project.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere", data.join("lock")).unwrap();
+        let refused = Remote::new(&args(None, None), &environment).err().unwrap();
+        assert!(matches!(refused, Failure::Untrusted(_)), "{refused}");
+        // What the user says goes, with the user's token and not the file's.
+        let told = Remote::new(&args(Some(&url), None), &environment).unwrap();
+        assert_eq!(told.token().unwrap().expose(), "t".repeat(40));
+        let told = Remote::new(&args(Some(&url), None), &BTreeMap::new()).unwrap();
+        assert!(told.token().is_none());
     }
 }

@@ -81,7 +81,14 @@ fn settings(
         .canonicalize()
         .with_context(|| format!("--project: {}", project.display()))?;
     match background {
-        true => log_to_file(&settings)?,
+        true => {
+            // Before anything is written there, the log too.
+            let notes = store::claim(&settings)?;
+            log_to_file(&settings)?;
+            for note in notes {
+                tracing::warn!("{note}");
+            }
+        }
         false => log_to_stderr(&settings)?,
     }
     Ok(settings)

@@ -142,6 +142,11 @@ pub struct Settings {
     /// Where `.mcp.json` and `.kode.json` are.
     pub project: PathBuf,
     pub data_dir: PathBuf,
+    /// Whether somebody has named it, and so trusts it.
+    pub names_data_dir: bool,
+    /// Where this user's Portway remembers which data directories it made;
+    /// `None` without a home.
+    pub state_dir: Option<PathBuf>,
     /// No credential is asked for; only on a loopback address.
     pub no_auth: bool,
     pub admin_token: Option<Secret>,
@@ -216,6 +221,8 @@ impl Settings {
             .or_else(|| from.text("PORTWAY_DATA_DIR").map(PathBuf::from));
         let settings = Settings {
             listen,
+            names_data_dir: data_dir.is_some(),
+            state_dir: state_dir(env),
             data_dir: data_dir.map_or_else(|| project.join("data"), |dir| cwd.join(dir)),
             project,
             no_auth: from.no_auth(options.no_auth, listen),
@@ -252,6 +259,14 @@ impl Settings {
             bad => Err(SettingsError::Bad(bad)),
         }
     }
+}
+
+/// As the XDG base directories are defined: only absolute paths count.
+fn state_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let absolute = |name: &str| env.get(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let base = absolute("XDG_STATE_HOME");
+    let base = base.or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
+    Some(base.join("portway"))
 }
 
 #[cfg(test)]

@@ -7,24 +7,32 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::lock::private;
+use super::own;
 
 /// More than any file of ours, or of a person, should ever be.
 pub const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
 const OWN_SIZE_LIMIT: u64 = 2 * 1024 * 1024 * 1024;
 
-/// The content, or `None` where there is no file.
+/// The content, or `None` where there is no file. No link is followed.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match File::open(path) {
-        Ok(file) => read_open(&file).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    read_with(own::open(path, OpenOptions::new().read(true)), SIZE_LIMIT)
+}
+
+/// The same for a secret, which has no second name.
+pub(super) fn read_alone(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let opened = own::open_alone(path, OpenOptions::new().read(true));
+    read_with(opened, SIZE_LIMIT)
 }
 
 /// The same for what this program alone writes, which may be a great deal.
 pub(super) fn read_own(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match File::open(path) {
-        Ok(file) => read_up_to(&file, OWN_SIZE_LIMIT).map(Some),
+    let opened = own::open(path, OpenOptions::new().read(true));
+    read_with(opened, OWN_SIZE_LIMIT)
+}
+
+fn read_with(opened: io::Result<File>, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    match opened {
+        Ok(file) => read_up_to(&file, limit).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

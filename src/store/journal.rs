@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::{StoreErrorKind, file};
+use super::{StoreErrorKind, file, own};
 
 /// A journal that can be added to.
 #[derive(Debug)]
@@ -108,9 +108,7 @@ impl<T> Found<T> {
     /// To go on after what was found, without a torn end.
     pub(super) fn go_on(&self, path: &Path, generation: u64) -> Result<Journal, StoreErrorKind> {
         if self.end == End::Torn {
-            OpenOptions::new()
-                .write(true)
-                .open(path)
+            own::open(path, OpenOptions::new().write(true))
                 .and_then(|file| file.set_len(self.length).and_then(|()| file.sync_all()))
                 .map_err(|error| StoreErrorKind::io(path, error))?;
         }
@@ -158,13 +156,11 @@ impl Journal {
         };
         let line =
             encode(self.generation, self.lines + 1, data).map_err(|error| fail(error, false))?;
-        let mut file = OpenOptions::new()
-            .append(true)
-            .open(&self.path)
-            .map_err(|error| {
-                let gone = error.kind() == io::ErrorKind::NotFound;
-                fail(error, gone)
-            })?;
+        let opened = own::open(&self.path, OpenOptions::new().append(true));
+        let mut file = opened.map_err(|error| {
+            let gone = error.kind() == io::ErrorKind::NotFound;
+            fail(error, gone)
+        })?;
         let there = file.metadata().map_err(|error| fail(error, false))?.len();
         if there != self.length {
             let error = io::Error::other("was changed by somebody else");

@@ -13,6 +13,8 @@ use crate::config::Secret;
 const TOKEN_PREFIX: &str = "pwa_";
 /// 256 bits in base64; less was not written by us.
 const SECRET_LENGTH: usize = 43;
+/// What a token in a file has at least.
+pub(super) const SHORTEST: usize = 32;
 
 /// The admin token: the one given, else the one kept in the directory, else
 /// a new one that is kept. Blocks on the disk.
@@ -24,7 +26,7 @@ pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, S
     let path = directory.join("admin_token");
     kept(
         &path,
-        |text| fits_a_header(text).then(|| Secret::new(text)),
+        |text| is_token(text).then(|| Secret::new(text)),
         || {
             let token = random_token()?;
             Ok((token.clone(), Secret::new(token)))
@@ -35,9 +37,9 @@ pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, S
 
 /// The token of whoever uses the directory, if there is one and we may read it.
 pub fn known_admin_token(directory: &Path) -> Option<Secret> {
-    let bytes = file::read(&directory.join("admin_token")).ok()??;
+    let bytes = file::read_alone(&directory.join("admin_token")).ok()??;
     let text = std::str::from_utf8(&bytes).ok()?.trim();
-    fits_a_header(text).then(|| Secret::new(text))
+    is_token(text).then(|| Secret::new(text))
 }
 
 /// The secret that seals what clients keep for us: the one given, else the
@@ -57,8 +59,9 @@ pub fn session_secret(directory: &Path, given: Option<&Secret>) -> Result<Secret
     .map_err(|kind| kind.during("get the secret that seals sessions"))
 }
 
-fn fits_a_header(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+/// One that fits into a header and cannot be guessed.
+fn is_token(text: &str) -> bool {
+    text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn random_token() -> Result<String, StoreErrorKind> {
@@ -66,7 +69,7 @@ fn random_token() -> Result<String, StoreErrorKind> {
 }
 
 /// 256 random bits.
-fn random_text() -> Result<String, StoreErrorKind> {
+pub(super) fn random_text() -> Result<String, StoreErrorKind> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| StoreErrorKind::Unavailable(format!("no randomness: {error}")))?;
@@ -94,11 +97,11 @@ fn kept<T>(
     make: impl Fn() -> Result<(String, T), StoreErrorKind>,
 ) -> Result<T, StoreErrorKind> {
     let fail = |error| StoreErrorKind::io(path, error);
-    if let Some(bytes) = file::read(path).map_err(fail)? {
+    if let Some(bytes) = file::read_alone(path).map_err(fail)? {
         let found = std::str::from_utf8(&bytes).ok().map(str::trim);
         return found.and_then(read).ok_or_else(|| {
             StoreErrorKind::Corrupt(format!(
-                "{} is damaged; remove it to have a new one made",
+                "{} is damaged or too short; remove it to have a new one made",
                 path.display()
             ))
         });

@@ -6,9 +6,8 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use super::StoreErrorKind;
-use super::file::sync_directory;
 use super::whereabouts::forget_predecessor;
+use super::{StoreErrorKind, own};
 
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -31,10 +30,9 @@ impl DirectoryLock {
     pub(super) fn take(directory: &Path) -> Result<DirectoryLock, StoreErrorKind> {
         let path = directory.join("lock");
         let fail = |error| StoreErrorKind::io(&path, error);
-        let mut file = private(OpenOptions::new().read(true).write(true).create(true))
-            .truncate(false)
-            .open(&path)
-            .map_err(fail)?;
+        let mut options = OpenOptions::new();
+        let options = private(options.read(true).write(true).create(true)).truncate(false);
+        let mut file = own::open_alone(&path, options).map_err(fail)?;
         match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -59,7 +57,7 @@ impl DirectoryLock {
 /// Who has the directory, asked without taking it for longer than the
 /// question: one that starts at this moment tries again.
 pub fn holder(directory: &Path) -> std::io::Result<Holder> {
-    let mut file = match File::open(directory.join("lock")) {
+    let mut file = match open_lock(directory) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Holder::Nobody),
         Err(error) => return Err(error),
@@ -76,6 +74,11 @@ pub fn holder(directory: &Path) -> std::io::Result<Holder> {
         }
         Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+/// The lock file, to look at.
+pub(super) fn open_lock(directory: &Path) -> std::io::Result<File> {
+    own::open_alone(&directory.join("lock"), OpenOptions::new().read(true))
 }
 
 /// Who has a data directory.
@@ -98,7 +101,7 @@ fn lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-/// Makes the directory, closed to everyone else and to git. One that is there already
+/// Makes the directory, closed to everyone else. One that is there already
 /// is left as it is: it may hold more than ours.
 pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     if directory.is_dir() {
@@ -112,16 +115,9 @@ pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
-        made => made.map_err(fail)?,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(fail),
     }
-    // It stands in somebody's project and holds our keys.
-    let ignored = directory.join(".gitignore");
-    private(OpenOptions::new().write(true).create(true).truncate(true))
-        .open(ignored)
-        .and_then(|mut file| file.write_all(b"*\n"))
-        .map_err(fail)?;
-    sync_directory(directory).map_err(fail)
 }
 
 /// A file made by these options is its owner's alone, whatever the umask.
@@ -134,19 +130,6 @@ pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn k3_a_directory_of_ours_is_nothing_for_git() {
-        let project = tempfile::tempdir().unwrap();
-        let data = project.path().join("data");
-        make_directory(&data).unwrap();
-        let ignored = data.join(".gitignore");
-        assert_eq!(std::fs::read_to_string(&ignored).unwrap(), "*\n");
-        // One that was there is left as it is.
-        std::fs::remove_file(&ignored).unwrap();
-        make_directory(&data).unwrap();
-        assert!(!ignored.exists());
-    }
 
     #[test]
     fn f6_a_lock_given_up_is_free_whoever_still_has_the_file_open() {

@@ -12,17 +12,20 @@ use uuid::Uuid;
 
 use crate::config::ServerName;
 
+mod behind;
 mod contract;
 mod digest;
 mod examine;
 mod file;
 mod foreign;
+mod git;
 mod grant;
 mod journal;
 mod json;
 mod key;
 mod lock;
 mod open;
+mod own;
 mod passing;
 mod postgres;
 mod presence;
@@ -32,9 +35,11 @@ mod rules;
 mod snapshot;
 mod state;
 mod time;
+mod trust;
 mod whereabouts;
 mod writers;
 
+pub use behind::{Behind, behind};
 pub use contract::{DefinitionChange, Granted, Store, StoreChange};
 pub use digest::{ApiKey, KeyDigest, PREFIX as KEY_PREFIX};
 pub use examine::{
@@ -57,7 +62,10 @@ pub use records::{
 };
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use time::Timestamp;
-pub use whereabouts::{address_stamp, forget_address, known_address, tell_address};
+pub use trust::{claim, hidden_directories, is_trusted, objections};
+pub use whereabouts::{
+    address_stamp, forget_address, known_address, socket_address, tell_address,
+};
 
 /// What no configuration file has a field for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, Write};
 use std::path::Path;
 
-use super::lock::{make_directory, private};
-use super::{StoreError, StoreErrorKind};
+use super::lock::{make_directory, open_lock, private};
+use super::{StoreError, StoreErrorKind, file, own};
 
 const CLIENTS: &str = "clients";
 const LOCK: &str = "lock";
@@ -66,7 +66,7 @@ impl Attendance {
 /// Whether a Portway holds the directory now. Only then is the address in it
 /// more than a memory, which somebody else may have taken over.
 pub fn is_in_use(directory: &Path) -> bool {
-    let Ok(file) = File::open(directory.join(LOCK)) else {
+    let Ok(file) = open_lock(directory) else {
         return false;
     };
     // Shared, and for a moment: one that is just starting tries again.
@@ -78,8 +78,8 @@ pub fn is_in_use(directory: &Path) -> bool {
 /// Whether the one that holds the directory was started for others.
 pub fn serves_clients(directory: &Path) -> bool {
     let number = |name: &str| -> Option<u32> {
-        let text = std::fs::read_to_string(directory.join(name)).ok()?;
-        text.trim().parse().ok()
+        let bytes = file::read(&directory.join(name)).ok()??;
+        std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
     };
     let holder = number(LOCK);
     holder.is_some() && holder == number(CLIENTS)
@@ -91,8 +91,8 @@ pub fn append_private(path: &Path) -> Result<File, StoreError> {
         if let Some(directory) = path.parent() {
             make_directory(directory)?;
         }
-        private(OpenOptions::new().append(true).create(true))
-            .open(path)
+        let mut options = OpenOptions::new();
+        own::open_alone(path, private(options.append(true).create(true)))
             .map_err(|error| StoreErrorKind::io(path, error))
     };
     open().map_err(|kind: StoreErrorKind| kind.during("write a log"))
@@ -101,10 +101,9 @@ pub fn append_private(path: &Path) -> Result<File, StoreError> {
 fn open(directory: &Path) -> Result<File, StoreErrorKind> {
     make_directory(directory)?;
     let path = directory.join(CLIENTS);
-    private(OpenOptions::new().read(true).write(true).create(true))
-        .truncate(false)
-        .open(&path)
-        .map_err(|error| StoreErrorKind::io(&path, error))
+    let mut options = OpenOptions::new();
+    let options = private(options.read(true).write(true).create(true)).truncate(false);
+    own::open_alone(&path, options).map_err(|error| StoreErrorKind::io(&path, error))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Where the program that uses a data directory can be reached: for other
 //! commands on the same machine, since the port may be any.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -22,9 +23,15 @@ pub fn known_address(directory: &Path) -> Option<String> {
     Some(text.trim().to_owned()).filter(|url| url.starts_with("http"))
 }
 
+/// The address and port of such a URL: they are numbers.
+pub fn socket_address(url: &str) -> Option<SocketAddr> {
+    let rest = url.strip_prefix("http://")?;
+    rest.trim_end_matches('/').parse().ok()
+}
+
 /// Changes with every start: the file is replaced, not written over.
 pub fn address_stamp(directory: &Path) -> Option<(u64, SystemTime)> {
-    let metadata = std::fs::metadata(directory.join(NAME)).ok()?;
+    let metadata = std::fs::symlink_metadata(directory.join(NAME)).ok()?;
     let number = std::os::unix::fs::MetadataExt::ino(&metadata);
     Some((number, metadata.modified().ok()?))
 }

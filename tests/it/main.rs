@@ -67,6 +67,7 @@ mod process;
 mod questions;
 mod remote;
 mod rooms;
+mod t_trust;
 mod tidy;
 mod tools;
 mod traps;

@@ -2,6 +2,7 @@
 //! if it is not there.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,6 +15,7 @@ use super::ConnectArgs;
 use super::gate::settled;
 use crate::cli::failure::Failure;
 use crate::cli::remote::{ENTRY_KEY, Remote, RemoteArgs};
+use crate::config::settings::Settings;
 use crate::config::{Redactor, Secret};
 use crate::store;
 use crate::upstream::Endpoint;
@@ -27,6 +29,9 @@ pub(super) struct Plan {
     pub environment: BTreeMap<String, String>,
     pub project: PathBuf,
     pub directory: PathBuf,
+    /// Whether the user named it.
+    pub names_directory: bool,
+    settings: Settings,
     place: Place,
     /// At one address, whatever the data directory says.
     pub fixed: bool,
@@ -86,22 +91,35 @@ impl Plan {
             )));
         }
         let place = place(args, environment)?;
+        let longest_line = settings.limits.max_body.max(LONGEST_LINE);
         Ok(Plan {
             remote: args.remote.clone(),
             environment: environment.clone(),
-            project: settings.project,
-            directory: settings.data_dir,
+            project: settings.project.clone(),
+            names_directory: settings.names_data_dir,
+            directory: settings.data_dir.clone(),
+            settings,
             place,
+            longest_line,
             fixed: explicit,
             may_start: !explicit && !args.no_start,
             linger: args.linger,
-            longest_line: settings.limits.max_body.max(LONGEST_LINE),
         })
     }
 
     /// Whether the data directory says something, or may be made.
     pub fn has_directory(&self) -> bool {
-        self.may_start || (!self.fixed && self.directory.is_dir())
+        let believed = || self.directory.is_dir() && store::is_trusted(&self.settings).is_ok();
+        self.may_start || (!self.fixed && believed())
+    }
+
+    /// Takes the data directory into use, or says why it may not be.
+    pub fn claim(&self) -> Result<(), Failure> {
+        let notes = store::claim(&self.settings).map_err(|error| self.no_directory(&error))?;
+        for note in notes {
+            let _ = writeln!(std::io::stderr(), "portway: {note}");
+        }
+        Ok(())
     }
 
     /// A client on a desktop starts us wherever it likes.
@@ -128,6 +146,9 @@ impl Plan {
         let stamp = store::address_stamp(&self.directory).filter(|_| !self.fixed);
         let remote = Remote::new(&self.remote, &self.environment)?;
         let base = remote.url();
+        if !self.fixed && !remote.is_at_home() {
+            return Err(Failure::unreachable(base, "it has not said where it is"));
+        }
         let headers = self.headers(&remote)?;
         let make = |url: &Url, headers: &HeaderMap| {
             Endpoint::with(url, headers, Arc::new(Redactor::default())).map_err(Failure::other)

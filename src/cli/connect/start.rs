@@ -66,7 +66,9 @@ pub(super) async fn spawn(plan: &Plan) -> std::io::Result<ChildStderr> {
     let mut command = Command::new(background::program()?);
     command.args(["serve", background::DETACH]);
     command.arg("--project").arg(&plan.project);
-    command.arg("--data-dir").arg(&plan.directory);
+    if plan.names_directory {
+        command.arg("--data-dir").arg(&plan.directory);
+    }
     command
         .arg("--until-idle")
         .arg(plan.linger.as_secs_f64().to_string())

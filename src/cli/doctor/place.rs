@@ -22,6 +22,10 @@ const DATABASE: Duration = Duration::from_secs(15);
 pub fn examine(settings: &Settings, answers: bool) -> Vec<Finding> {
     let directory = &settings.data_dir;
     let mut findings = vec![self::directory(directory)];
+    for objection in store::objections(settings) {
+        let todo = "a start refuses it: remove it, or name it with --data-dir if you trust it";
+        findings.push(Finding::bad("data directory", objection, todo));
+    }
     if directory.is_dir() {
         findings.extend(lock(directory, answers));
     }

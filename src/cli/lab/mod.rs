@@ -35,7 +35,9 @@ use self::report::{Part, Report};
 use self::target::Target;
 use super::failure::{self, Failure};
 use super::finding::{Finding, Style};
+use super::remote::RemoteArgs;
 use crate::config::{self, Redactor, view};
+use crate::store;
 use crate::upstream::printable;
 use crate::upstream::process::{self, Command};
 
@@ -153,8 +155,16 @@ async fn examine(
     let redactor = Arc::new(Redactor::new(launch.secrets()));
     let shim = process::own_binary().map_err(Failure::other)?;
     let base: Vec<(String, String)> = environment.clone().into_iter().collect();
+    // One that is only being tried is the least to be shown the keys.
+    let here = RemoteArgs {
+        project: Some(project.clone()),
+        ..RemoteArgs::default()
+    };
+    let settings = here.settings(environment);
+    let hidden = settings.map_or_else(|_| Vec::new(), |it| store::hidden_directories(&it));
     let command = Command::of(&launch, &project, &base, spec.containment).map(|command| Command {
         privileges: spec.privileges,
+        hidden,
         instance: format!("lab-{}", std::process::id()),
         shim,
         ..command

@@ -1,0 +1,99 @@
+//! Addresses of a Portway: which are good, and which may get a credential.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use url::{Host, Url};
+
+use crate::cli::failure::Failure;
+use crate::store::{self, Behind};
+
+/// Whoever has the data directory must be the one at the address that it
+/// names: a credential goes there.
+pub(super) fn check_holder(directory: &Path, url: &str) -> Result<(), Failure> {
+    let address = store::socket_address(url);
+    let good = address.is_some_and(|address| match store::behind(directory, address) {
+        Behind::Holder => true,
+        Behind::Unknown => address.ip().to_canonical().is_loopback(),
+        Behind::Other => false,
+    });
+    match good {
+        true => Ok(()),
+        false => Err(Failure::unreachable(
+            url,
+            format!("it is not the process that has {}", directory.display()),
+        )),
+    }
+}
+
+/// What stands in it is printed and written into files: no place for a
+/// password, which would not be sent either.
+pub(super) fn base(text: &str) -> Result<Url, Failure> {
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| Failure::usage("--url: must be an http or https address"))?;
+    let bare = url.username().is_empty() && url.password().is_none();
+    match bare && url.query().is_none() && url.fragment().is_none() {
+        true => Ok(url),
+        false => Err(Failure::usage(
+            "--url: must be an address alone, without a user, a password or a query; \
+             the token is taken from PORTWAY_ADMIN_TOKEN",
+        )),
+    }
+}
+
+/// A name as it stands in a path.
+pub fn segment(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// How one that listens there is reached from here.
+pub fn reached(listen: SocketAddr) -> String {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, listen.port()))
+}
+
+pub(super) fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k7_an_address_holds_no_secret() {
+        assert!(base("http://127.0.0.1:7420/at/a/path").is_ok());
+        for text in [
+            "http://u:s3cret@h",
+            "http://s3cret@h",
+            "http://h/?token=s3cret",
+            "http://h/#s3cret",
+            "file:///s3cret",
+            "s3cret",
+        ] {
+            let failure = base(text).unwrap_err();
+            assert!(matches!(failure, Failure::Usage(_)), "{text}");
+            assert!(!failure.to_string().contains("s3cret"), "{failure}");
+        }
+    }
+}
