@@ -6,6 +6,7 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use super::file::sync_directory;
 use super::whereabouts::forget_predecessor;
 use super::{StoreErrorKind, own};
 
@@ -101,8 +102,8 @@ fn lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-/// Makes the directory, closed to everyone else. One that is there already
-/// is left as it is: it may hold more than ours.
+/// Makes the directory, closed to everyone else and to git. One that is there
+/// already is left as it is: it may hold more than ours.
 pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     if directory.is_dir() {
         return Ok(());
@@ -115,9 +116,16 @@ pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map_err(fail),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made.map_err(fail)?,
     }
+    // It stands in somebody's project and holds keys.
+    let mut options = OpenOptions::new();
+    let options = private(options.write(true).create(true).truncate(true));
+    own::open(&directory.join(".gitignore"), options)
+        .and_then(|mut file| file.write_all(b"*\n"))
+        .map_err(fail)?;
+    sync_directory(directory).map_err(fail)
 }
 
 /// A file made by these options is its owner's alone, whatever the umask.

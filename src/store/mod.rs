@@ -63,9 +63,7 @@ pub use records::{
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use time::Timestamp;
 pub use trust::{claim, hidden_directories, is_trusted, objections};
-pub use whereabouts::{
-    address_stamp, forget_address, known_address, socket_address, tell_address,
-};
+pub use whereabouts::{address_stamp, forget_address, known_address, socket_address, tell_address};
 
 /// What no configuration file has a field for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

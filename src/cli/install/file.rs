@@ -150,6 +150,10 @@ impl ClientFile {
         let mut name = self.prefix();
         name.push(format!("{time}{end}"));
         let directory = self.aside();
+        // A project could have it lead anywhere, and backups hold keys.
+        if directory.is_symlink() {
+            return Err(unusable(&directory, "is a symbolic link; remove it"));
+        }
         store::make_directory(&directory).map_err(|error| unusable(&directory, error))?;
         let backup = directory.join(name);
         match store::replace(&backup, None, self.text().as_bytes(), 0o600) {
