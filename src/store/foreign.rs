@@ -67,7 +67,9 @@ pub(super) fn in_json(text: &[u8]) -> Result<Vec<ForeignRecord>, String> {
 /// The records in a file. Reads it and no more.
 pub fn foreign_file(path: &Path) -> Result<Vec<ForeignRecord>, StoreError> {
     let fail = |kind: StoreErrorKind| kind.during("read the records");
-    let bytes = file::read(path).map_err(|error| fail(StoreErrorKind::io(path, error)))?;
+    // Named by the user, so that a link may be followed.
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let bytes = file::read(&real).map_err(|error| fail(StoreErrorKind::io(path, error)))?;
     let missing = || format!("there is no file {}", path.display());
     let bytes = bytes.ok_or_else(|| fail(StoreErrorKind::Setup(missing())))?;
     if SnapshotFile::is_envelope(&bytes) {

@@ -73,7 +73,7 @@ fn trust(metadata: &fs::Metadata) -> Result<(), String> {
 /// Where the usual mask is 002, each user has a group of the same name and
 /// alone in it: then the group is nobody else.
 #[cfg(unix)]
-fn is_private_group(gid: u32, owner: u32) -> bool {
+pub(super) fn is_private_group(gid: u32, owner: u32) -> bool {
     use nix::unistd::{Gid, Group, Uid, User};
 
     let user = User::from_uid(Uid::from_raw(owner)).ok().flatten();

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::behind::{Behind, behind};
 use super::lock::{make_directory, private};
+use super::replace::is_private_group;
 use super::whereabouts::{known_address, socket_address};
 use super::{StoreError, StoreErrorKind, file, git, key, own};
 use crate::config::settings::Settings;
@@ -33,10 +34,11 @@ const OWN: &[&str] = &[
 ];
 const SECRETS: &[&str] = &["admin_token", "session_secret"];
 /// The records, their backup and journal, and what was put aside of them.
-const RECORDS: &str = "mcp_instances.";
+const RECORDS: &[&str] = &["mcp_instances.", "portway_instances."];
 
 fn is_own(name: &str) -> bool {
-    OWN.contains(&name) || name.starts_with(RECORDS) || name.contains(".portway-")
+    let record = RECORDS.iter().any(|start| name.starts_with(start));
+    OWN.contains(&name) || record || name.contains(".portway-")
 }
 
 /// Whether the data directory of the settings may be believed: what stands in
@@ -173,7 +175,7 @@ fn examine(directory: &Path) -> io::Result<Vec<Fault>> {
     if owner != us {
         add(true, format!("it belongs to user {owner}, not {us}"));
     }
-    if mode & 0o022 != 0 {
+    if others_may_write(&metadata) {
         let text = format!("others may write to it (mode {mode:03o}; chmod go-w)");
         add(true, text);
     }
@@ -191,8 +193,7 @@ fn examine(directory: &Path) -> io::Result<Vec<Fault>> {
             );
         }
         let secret = SECRETS.contains(&name.as_str());
-        let forbidden = if secret { 0o077 } else { 0o022 };
-        if mode & forbidden != 0 {
+        if (secret && mode & 0o077 != 0) || others_may_write(metadata) {
             let what = if secret { "use" } else { "write" };
             let text = format!("others may {what} {name} (mode {mode:03o}; chmod 600)");
             add(true, text);
@@ -219,6 +220,12 @@ fn examine(directory: &Path) -> io::Result<Vec<Fault>> {
         }
     }
     Ok(faults)
+}
+
+/// A group that has nobody else in it is no other.
+fn others_may_write(metadata: &Metadata) -> bool {
+    let mode = metadata.mode();
+    mode & 0o002 != 0 || (mode & 0o020 != 0 && !is_private_group(metadata.gid(), metadata.uid()))
 }
 
 /// Whether the process that has the directory is one of this user's, and
@@ -307,7 +314,8 @@ fn ignore_in_git(directory: &Path) -> io::Result<()> {
     let path = directory.join(IGNORE);
     let there = file::read(&path)?.unwrap_or_default();
     let names: String = OWN.iter().map(|name| format!("/{name}\n")).collect();
-    let block = format!("# Portway's own\n{names}/{RECORDS}*\n*.portway-*\n");
+    let records: String = RECORDS.iter().map(|start| format!("/{start}*\n")).collect();
+    let block = format!("# Portway's own\n{names}{records}*.portway-*\n");
     if there == b"*\n" || there.ends_with(block.as_bytes()) {
         return Ok(());
     }
