@@ -110,7 +110,11 @@ async fn b7_an_edit_keeps_everything_else_as_it_is() {
     assert!(app.path(".mcp.json").is_symlink());
     let litter = std::fs::read_dir(app.path("")).unwrap();
     let names: Vec<_> = litter.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 3, "data, the link and the file: {names:?}");
+    assert_eq!(
+        names.len(),
+        4,
+        "data, its mark, the link and the file: {names:?}"
+    );
     assert!(!app.log().contains("ERROR"), "{}", app.log());
 }
 
