@@ -134,7 +134,7 @@ impl App {
     /// in flight, the wish list, every server side by side.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> anyhow::Result<()> {
         let address = listener.local_addr()?;
-        let limits = EdgeLimits::from(&self.settings.limits);
+        let limits = EdgeLimits::from(&self.settings.limits).within(process::descriptor_limit());
         let gateway = self.gateway.clone();
         let site = self.site(address, &gateway, &stop)?;
         let (closing, stopped) = (self.closing.clone(), stop.clone());

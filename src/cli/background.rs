@@ -98,7 +98,11 @@ impl LogFile {
     fn put(&self, line: &[u8]) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.1 > LOG_LIMIT {
-            std::fs::rename(&self.path, self.path.with_extension("log.1"))?;
+            match std::fs::rename(&self.path, self.path.with_extension("log.1")) {
+                // Set aside before, when no new one could be made.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                done => done?,
+            }
             *open = (
                 store::append_private(&self.path).map_err(io::Error::other)?,
                 0,

@@ -21,7 +21,7 @@ use crate::config::settings::{LogFormat, Options, Settings};
 use crate::fleet::{Fleet, ServerView, Status};
 use crate::registry::Registry;
 use crate::store::{self, Holder, StoreErrorKind};
-use crate::upstream::printable;
+use crate::upstream::{printable, process};
 
 /// The table waits so long for slow servers.
 const TABLE_WAIT: Duration = Duration::from_secs(20);
@@ -55,6 +55,7 @@ pub fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> ExitCode 
             return ExitCode::from(BAD_USE);
         }
     };
+    process::raise_descriptor_limit();
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -296,9 +296,14 @@ impl Supervisor {
         // It may quote the server.
         let text: Arc<str> = self.log.clean(&error.to_string()).into();
         self.log.push(LogStream::Portway, &text);
+        let counted = match error {
+            // The machine lacks something: that is no fault of the server.
+            UpstreamError::Spawn { .. } => failures.min(backoff::RESTARTS),
+            _ => failures,
+        };
         let wait = match error.permanent() {
             true => None,
-            false => backoff::wait(kind, failures, fastrand::f64()),
+            false => backoff::wait(kind, counted, fastrand::f64()),
         };
         let Some(wait) = wait else {
             let line = text.replace('\n', " | ");

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::response::IntoResponse;
 use http::Request;
@@ -17,15 +17,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
+use super::connections::{Caps, Connection, Connections, Order, Slot, Spares};
 use super::error::{ApiError, Code};
 use super::framing::{Fault, HeadLimits};
+use super::revoked;
 use super::site::{Answer, Site};
-use super::slots::{Slot, Slots};
 use super::stream::{ClientStream, REFUSED_PATH, Refusal};
 use crate::config::settings::Limits;
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(5);
 const BACKOFF_LAST: Duration = Duration::from_millis(500);
+/// How often the log says that there are no descriptors.
+const SAY_AGAIN: Duration = Duration::from_secs(60);
+/// The least that is left for what is no client's connection.
+const OTHER_DESCRIPTORS: usize = 64;
 /// Above the largest head and well below hyper's 400 KiB per connection.
 const BUFFER: usize = 128 * 1024;
 
@@ -55,6 +60,8 @@ pub struct EdgeLimits {
     /// From one address; loopback is exempt, since a proxy in front of us
     /// looks like one client.
     pub connections_per_ip: usize,
+    /// Beside `connections`, for the admin and for `/healthz`.
+    pub reserve: usize,
     pub head: HeadLimits,
 }
 
@@ -71,6 +78,7 @@ impl Default for EdgeLimits {
             drain: Duration::from_secs(10),
             connections: 10_000,
             connections_per_ip: 1_000,
+            reserve: 32,
             head: HeadLimits::default(),
         }
     }
@@ -92,11 +100,40 @@ impl From<&Limits> for EdgeLimits {
     }
 }
 
-/// The two ends of the connection a request came on.
-#[derive(Clone, Copy, Debug)]
+impl EdgeLimits {
+    /// No more connections than a process with so many descriptors can have
+    /// beside everything else: servers, their own connections, files.
+    #[must_use]
+    pub fn within(mut self, descriptors: usize) -> EdgeLimits {
+        let others = (descriptors / 4).max(OTHER_DESCRIPTORS) + self.reserve;
+        let most = descriptors.saturating_sub(others).max(1);
+        if self.connections > most {
+            info!(
+                "{descriptors} files may be open, so that at most {most} connections are taken \
+                 (PORTWAY_MAX_CONNECTIONS allows {})",
+                self.connections
+            );
+            self.connections = most;
+        }
+        self
+    }
+
+    fn caps(&self) -> Caps {
+        Caps {
+            total: self.connections,
+            per_source: self.connections_per_ip,
+            reserve: self.reserve,
+            share: self.connections.div_ceil(2),
+        }
+    }
+}
+
+/// The connection a request came on, and its two ends.
+#[derive(Clone, Debug)]
 pub struct Peer {
     pub remote: SocketAddr,
     pub local: SocketAddr,
+    pub(super) connection: Arc<Connection>,
 }
 
 impl Peer {
@@ -115,14 +152,18 @@ pub async fn serve(
 ) {
     let edge = Edge {
         site: Arc::new(site.into()),
-        slots: Slots::new(limits.connections, limits.connections_per_ip),
+        connections: Connections::new(limits.caps()),
         limits: Arc::new(limits),
         shutdown,
-        cut: CancellationToken::new(),
         tasks: TaskTracker::new(),
     };
+    let revoked = edge.site.keys().map(|keys| {
+        let connections = edge.connections.clone();
+        tokio::spawn(revoked::end_connections(keys, connections))
+    });
     edge.accept_all(&listener).await;
     drop(listener);
+    edge.connections.order_all(Order::Finish);
     edge.tasks.close();
     if tokio::time::timeout(edge.limits.drain, edge.tasks.wait())
         .await
@@ -132,23 +173,27 @@ pub async fn serve(
             connections = edge.tasks.len(),
             "cutting connections that did not finish in time"
         );
-        edge.cut.cancel();
+        edge.connections.order_all(Order::Cut);
         edge.tasks.wait().await;
+    }
+    if let Some(revoked) = revoked {
+        revoked.abort();
     }
 }
 
 struct Edge {
     site: Arc<Site>,
     limits: Arc<EdgeLimits>,
-    slots: Arc<Slots>,
+    connections: Arc<Connections>,
     shutdown: CancellationToken,
-    cut: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Edge {
     async fn accept_all(&self, listener: &TcpListener) {
         let mut backoff = BACKOFF_FIRST;
+        let mut spares = Spares::keep();
+        let mut said: Option<Instant> = None;
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -158,12 +203,21 @@ impl Edge {
             match accepted {
                 Ok((socket, remote)) => {
                     backoff = BACKOFF_FIRST;
-                    self.admit(socket, remote);
+                    spares.refill();
+                    if self.admit(socket, remote, spares.are_needed()) {
+                        // Those that give way must come to it.
+                        tokio::task::yield_now().await;
+                    }
                 }
                 Err(error) if belongs_to_one_connection(&error) => {}
                 Err(error) => {
-                    if backoff == BACKOFF_FIRST {
+                    if said.is_none_or(|at| at.elapsed() > SAY_AGAIN) {
+                        said = Some(Instant::now());
                         warn!(%error, "cannot take connections, trying again until it works");
+                    }
+                    if lacks_descriptors(&error) && (self.connections.relieve() || spares.give_up())
+                    {
+                        backoff = BACKOFF_FIRST;
                     }
                     tokio::select! {
                         () = self.shutdown.cancelled() => return,
@@ -175,25 +229,42 @@ impl Edge {
         }
     }
 
-    fn admit(&self, socket: TcpStream, remote: SocketAddr) {
-        let Some(slot) = self.slots.take(remote.ip()) else {
+    /// Whether room is short.
+    fn admit(&self, socket: TcpStream, remote: SocketAddr, scarce: bool) -> bool {
+        let Some(slot) = self.connections.take(remote.ip(), scarce) else {
             debug!(%remote, "connection refused: too many are open");
             // Best effort: a client that finds the door closed may know why.
             let _ = socket.try_write(FULL);
-            return;
+            return true;
         };
+        let short = slot.short;
         // Without it an SSE answer waits for the client's delayed ACK.
         let ready = socket.set_nodelay(true).and_then(|()| socket.local_addr());
         match ready {
-            Ok(local) => self.spawn(socket, Peer { remote, local }, slot),
+            Ok(local) => {
+                let connection = slot.connection.clone();
+                let peer = Peer {
+                    remote,
+                    local,
+                    connection,
+                };
+                self.spawn(socket, peer, slot);
+            }
             Err(error) => debug!(%remote, %error, "connection lost before its first byte"),
         }
+        short
     }
 
     fn spawn(&self, socket: TcpStream, peer: Peer, slot: Slot) {
         let (stream, refusal) = ClientStream::new(socket, self.limits.clone());
         let site = self.site.clone();
-        let service = service_fn(move |request| answer(&site, request, peer, &refusal));
+        let remote = peer.remote;
+        let service = service_fn(move |request| {
+            let connection = peer.connection.clone();
+            connection.begin();
+            let answer = answer(&site, request, peer.clone(), &refusal);
+            async move { answer.await.map(|response| connection.answered(response)) }
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.idle)
@@ -201,21 +272,23 @@ impl Edge {
             .serve_connection(TokioIo::new(stream), service);
         // Boxed: what an async block is given and then pins, it holds twice.
         let mut connection = Box::pin(connection);
-        let (shutdown, cut) = (self.shutdown.clone(), self.cut.clone());
         self.tasks.spawn(async move {
-            let _slot = slot;
-            let done = tokio::select! {
-                done = connection.as_mut() => done,
-                () = shutdown.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    tokio::select! {
-                        done = connection => done,
-                        () = cut.cancelled() => return,
-                    }
+            let mut obeyed = None;
+            let done = loop {
+                tokio::select! {
+                    biased;
+                    done = connection.as_mut() => break done,
+                    order = slot.connection.ordered(obeyed) => match order {
+                        Order::Finish => {
+                            connection.as_mut().graceful_shutdown();
+                            obeyed = Some(order);
+                        }
+                        Order::Cut => return,
+                    },
                 }
             };
             if let Err(error) = done {
-                debug!(remote = %peer.remote, %error, "connection ended early");
+                debug!(%remote, %error, "connection ended early");
             }
         });
     }
@@ -231,6 +304,10 @@ fn answer(site: &Site, request: Request<Incoming>, peer: Peer, refusal: &Refusal
         return Box::pin(std::future::ready(Ok(refused)));
     }
     site.answer(request, peer)
+}
+
+fn lacks_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 fn belongs_to_one_connection(error: &io::Error) -> bool {

@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, error};
 
 use super::auth::{self, Access};
+use super::connections::Connection;
 use super::console::is_page;
 use super::door::Door;
 use super::edge::Peer;
@@ -79,6 +80,10 @@ impl Guard {
         self
     }
 
+    pub(super) fn keys(&self) -> Option<Arc<dyn Store>> {
+        self.door.keys.clone()
+    }
+
     pub fn access(&self) -> &Access {
         &self.door.access
     }
@@ -96,6 +101,9 @@ impl Guard {
             true => None,
             false => Some(self.principal(knock).await?),
         };
+        if let Some(connection) = knock.connection {
+            connection.admit(principal.as_ref())?;
+        }
         Ok(Passed {
             principal,
             // What a key in the path opens is for its holder alone.
@@ -169,6 +177,7 @@ pub(super) struct Knock<'a> {
     pub remote: Option<IpAddr>,
     /// The path as the router spells it, if it has it.
     pub matched: Option<&'a str>,
+    pub connection: Option<&'a Connection>,
 }
 
 /// A request that may be handled.
@@ -216,6 +225,7 @@ pub(super) async fn guard(
         local: peer.map(Peer::local_ip),
         remote,
         matched: matched.as_ref().map(MatchedPath::as_str),
+        connection: peer.map(|peer| &*peer.connection),
     };
     let passed = guard.pass(&knock).await;
     let by_key = knock.matched == Some(BY_KEY);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tracing::warn;
 
+use super::connections::source_of;
 use super::error::{ApiError, Code};
-use super::slots::source_of;
 
 /// So many may be wrong at once.
 const FREE: u32 = 20;
@@ -160,6 +160,7 @@ mod tests {
                 local: Some(ip("10.0.0.9")),
                 remote: Some(ip(from)),
                 matched: Some(path),
+                connection: None,
             };
             match guard.pass(&knock).await {
                 Ok(_) => 200,

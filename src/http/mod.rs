@@ -5,6 +5,7 @@
 
 pub mod auth;
 mod coding;
+mod connections;
 mod console;
 mod door;
 pub mod edge;
@@ -24,9 +25,9 @@ mod outward;
 mod principal;
 pub mod records;
 mod relay;
+mod revoked;
 pub mod servers;
 mod site;
-mod slots;
 mod stream;
 mod tag;
 pub mod tools;

@@ -263,6 +263,7 @@ impl From<SourceError> for ApiError {
         match error {
             SourceError::Gone { .. } => ApiError::not_found(text),
             SourceError::Full { .. } => ApiError::new(Code::StorageFull, text),
+            SourceError::Passing { .. } => ApiError::unavailable(text),
             SourceError::Store(error) => error.into(),
             _ => ApiError::conflict(text),
         }

@@ -16,6 +16,7 @@ use super::edge::Peer;
 use super::guard::{Guard, Knock, Length, Seen, SeenPath};
 use super::json::read_body;
 use super::mcp::{Front, Place};
+use crate::store::Store;
 
 /// Bytes of an answer that waits for no others.
 const BURST: u64 = 64 * 1024;
@@ -50,6 +51,11 @@ impl Site {
         }
     }
 
+    /// The store whose keys are taken here.
+    pub(super) fn keys(&self) -> Option<Arc<dyn Store>> {
+        self.mcp.as_ref()?.guard.keys()
+    }
+
     pub(super) fn answer(&self, mut request: Request<Incoming>, peer: Peer) -> Answer {
         if let Some(way) = &self.mcp
             && request.method() == Method::POST
@@ -80,6 +86,7 @@ impl ShortWay {
             local: Some(peer.local_ip()),
             remote: Some(peer.remote.ip()),
             matched: Some(place.path()),
+            connection: Some(&peer.connection),
         };
         let ShortWay { guard, front } = &*self;
         let passed = match guard.pass(&knock).await {

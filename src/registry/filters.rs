@@ -17,6 +17,10 @@ pub(super) struct FilterFile {
     good: Option<Arc<[u8]>>,
     pub parsed: Arc<Filters>,
     problem: Option<Problem>,
+    /// Whether there is such a file has been found out once.
+    looked: bool,
+    /// It could not be read, and is tried again although nobody changes it.
+    pub unread: bool,
 }
 
 impl FilterFile {
@@ -31,6 +35,16 @@ impl FilterFile {
     }
 
     fn take(&self, read: Result<Option<Vec<u8>>, ReadError>) -> FilterFile {
+        let unread = matches!(read, Err(ReadError::Io(_)));
+        let passing = matches!(&read, Err(ReadError::Io(error)) if store::is_passing(error));
+        FilterFile {
+            looked: self.looked || !passing,
+            unread,
+            ..self.judge_read(read, passing)
+        }
+    }
+
+    fn judge_read(&self, read: Result<Option<Vec<u8>>, ReadError>, passing: bool) -> FilterFile {
         match read {
             Ok(Some(bytes)) => self.judge(bytes),
             // Mostly an editor at work; a person who means it empties it.
@@ -38,6 +52,11 @@ impl FilterFile {
             // The same value, so that nobody takes it for a change.
             Ok(None) if self.problem.is_none() => self.clone(),
             Ok(None) => FilterFile::default(),
+            // It says nothing about the file: what was in force stays so.
+            Err(error) if passing && self.looked => FilterFile {
+                problem: Some(Problem::new("", error.to_string())),
+                ..self.clone()
+            },
             Err(error) => self.kept(Problem::new("", error.to_string())),
         }
     }
@@ -57,7 +76,7 @@ impl FilterFile {
             Ok(parsed) => FilterFile {
                 good: Some(bytes.into()),
                 parsed: Arc::new(parsed),
-                problem: None,
+                ..FilterFile::default()
             },
             Err(problem) => self.kept(problem),
         }
@@ -76,6 +95,7 @@ impl FilterFile {
             good: self.good.clone(),
             parsed,
             problem: Some(problem),
+            ..FilterFile::default()
         }
     }
 
@@ -104,6 +124,7 @@ impl FilterFile {
             Some(problem) if before.problem.as_ref() != Some(problem) => {
                 let stays = match self.good {
                     Some(_) => "its last good state stays",
+                    None if self.parsed.unreadable.is_none() => "it is tried again",
                     None => "nothing is shown to clients of all servers",
                 };
                 tracing::error!(%file, "{file} cannot be used, {stays}: {problem}");
@@ -122,6 +143,32 @@ impl FilterFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn failed(code: i32) -> Result<Option<Vec<u8>>, ReadError> {
+        Err(std::io::Error::from_raw_os_error(code).into())
+    }
+
+    #[test]
+    fn d7_b7_a_file_that_cannot_be_read_now_is_unchanged_and_tried_again() {
+        let none = FilterFile::default().take(Ok(None));
+        let starved = none.take(failed(libc::EMFILE));
+        assert!(starved.unread && starved.problem.is_some());
+        assert!(Arc::ptr_eq(&starved.parsed, &none.parsed));
+        assert_eq!(starved.parsed.find(None), Ok(None), "nothing was forbidden");
+        let text = r#"{"filters":{"a":{"allow":["x:*"]}},"default":"a"}"#;
+        let good = starved.take(Ok(Some(text.into())));
+        assert!(!good.unread && good.problem.is_none());
+        assert!(good.parsed.find(None).unwrap().is_some());
+        let starved = good.take(failed(libc::EIO));
+        assert!(starved.unread);
+        assert!(Arc::ptr_eq(&starved.parsed, &good.parsed));
+
+        // Nothing is known yet, and much may be forbidden.
+        let first = FilterFile::default().take(failed(libc::EMFILE));
+        assert!(first.unread && first.parsed.find(None).is_err());
+        let denied = none.take(failed(libc::EACCES));
+        assert!(denied.unread && denied.parsed.find(None).is_err());
+    }
 
     #[tokio::test]
     async fn d7_a_file_that_breaks_keeps_its_last_good_state() {

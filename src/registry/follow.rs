@@ -24,6 +24,9 @@ const RESTS: usize = 8;
 /// look alike there. So each change is read once more when it is this old.
 const COARSE: Duration = Duration::from_millis(2500);
 
+/// A file that could not be read is tried again, though its stamp stays.
+const UNREAD: Duration = Duration::from_secs(1);
+
 /// Before the store is asked again; it tells of its coming back too.
 const AGAIN: [Duration; 3] = [
     Duration::from_millis(300),
@@ -116,6 +119,9 @@ impl Follower {
             self.seen = rested;
             self.again = changed.then(|| Instant::now() + COARSE);
             self.reload(registry).await;
+            if registry.has_unread().await {
+                self.again = Some(Instant::now() + UNREAD);
+            }
         }
     }
 

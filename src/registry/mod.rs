@@ -245,6 +245,12 @@ impl Registry {
         Ok(())
     }
 
+    /// Whether a file could not be read, so that it is to be tried again.
+    pub(super) async fn has_unread(&self) -> bool {
+        let edits = self.edits.lock().await;
+        edits.loaded.unread || edits.filters.unread
+    }
+
     /// Takes over what others have changed in the store.
     pub(super) async fn sync(&self) -> Result<(), StoreError> {
         let mut edits = self.edits.lock().await;

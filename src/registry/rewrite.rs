@@ -1,7 +1,7 @@
 //! Edits of the files, one server at a time. A person's own edit made at the
 //! same moment is never lost: the change is made again on what they wrote.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::sources::{Files, Loaded, dialect, read_file};
 use crate::config::edit::{self, EditError};
 use crate::config::layers::{self, Source, SourceKind};
 use crate::config::{Definition, Problem, ServerSpec, parse_file};
-use crate::store::{self, ReplaceError, Store, StoreError};
+use crate::store::{self, ReadError, ReplaceError, Store, StoreError};
 
 /// A file we make may hold secrets.
 const NEW_FILE_MODE: u32 = 0o600;
@@ -32,6 +32,9 @@ pub enum SourceError {
     Gone { path: PathBuf },
     #[error("{} defines a server called {name:?} already", path.display())]
     Taken { path: PathBuf, name: String },
+    /// For a reason that has nothing to do with the file.
+    #[error("{} cannot be edited now ({reason}); try again", path.display())]
+    Passing { path: PathBuf, reason: String },
     #[error("{}: no space is left on the disk", path.display())]
     Full { path: PathBuf },
     /// The database, for what is defined there.
@@ -72,7 +75,10 @@ impl Files {
         let mut waits = TRIES;
         loop {
             let found = read_file(&source.path).await;
-            let found = found.map_err(|error| unusable(source, error))?;
+            let found = found.map_err(|error| match error {
+                ReadError::Io(error) => failed(source, &error),
+                error => unusable(source, error),
+            })?;
             // A file that is gone comes back as it last was, with the edit.
             let base = found.clone().unwrap_or_else(|| good.to_vec());
             let whole = match std::str::from_utf8(&base) {
@@ -214,12 +220,7 @@ impl Draft<'_> {
         match written.map_err(|error| unusable(&source, error))? {
             Ok(()) => Ok(true),
             Err(ReplaceError::Changed) => Ok(false),
-            Err(ReplaceError::Io(error)) => Err(match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                    SourceError::Full { path: source.path }
-                }
-                _ => unusable(&source, error),
-            }),
+            Err(ReplaceError::Io(error)) => Err(failed(&source, &error)),
         }
     }
 
@@ -227,6 +228,18 @@ impl Draft<'_> {
         SourceError::Gone {
             path: self.source.path.clone(),
         }
+    }
+}
+
+fn failed(source: &Source, error: &io::Error) -> SourceError {
+    let path = source.path.clone();
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => SourceError::Full { path },
+        _ if store::is_passing(error) => SourceError::Passing {
+            path,
+            reason: error.to_string(),
+        },
+        _ => unusable(source, error),
     }
 }
 

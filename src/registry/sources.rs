@@ -30,6 +30,8 @@ pub struct Files {
 pub struct Loaded {
     pub(super) files: BTreeMap<PathBuf, FileState>,
     pub(super) merged: IndexMap<String, Effective>,
+    /// A file could not be read: it is tried again although nobody changes it.
+    pub(super) unread: bool,
 }
 
 /// One file: its last good content, and what is wrong with it now.
@@ -123,13 +125,19 @@ impl Files {
     /// Reads everything anew. Blocks on the disk.
     pub fn load_now(&self, before: &Loaded) -> Loaded {
         let mut files = BTreeMap::new();
+        let mut unread = false;
         for (kind, path) in self.all() {
             let old = before.files.get(&path);
-            if let Some(state) = read(kind, &path, old) {
+            let found = store::read_trusted(&path);
+            unread |= matches!(found, Err(ReadError::Io(_)));
+            if let Some(state) = take(kind, found, old) {
                 files.insert(path, state);
             }
         }
-        self.merge(files)
+        Loaded {
+            unread,
+            ..self.merge(files)
+        }
     }
 
     /// What the files would say together if one of them held `bytes`; one
@@ -146,7 +154,10 @@ impl Files {
     pub(super) fn with_state(&self, loaded: &Loaded, source: &Source, state: FileState) -> Loaded {
         let mut files = loaded.files.clone();
         files.insert(source.path.clone(), state);
-        self.merge(files)
+        Loaded {
+            unread: loaded.unread,
+            ..self.merge(files)
+        }
     }
 
     fn merge(&self, files: BTreeMap<PathBuf, FileState>) -> Loaded {
@@ -156,6 +167,7 @@ impl Files {
         Loaded {
             merged: layers::merge(layers.collect()),
             files,
+            unread: false,
         }
     }
 
@@ -195,8 +207,12 @@ pub(super) async fn read_file(path: &Path) -> Result<Option<Vec<u8>>, ReadError>
 }
 
 /// `None` where there is no file and never was one.
-fn read(kind: SourceKind, path: &Path, old: Option<&FileState>) -> Option<FileState> {
-    match store::read_trusted(path) {
+fn take(
+    kind: SourceKind,
+    found: Result<Option<Vec<u8>>, ReadError>,
+    old: Option<&FileState>,
+) -> Option<FileState> {
+    match found {
         Ok(Some(bytes)) => Some(judge(kind, bytes, old)),
         // Mostly an editor or a checkout at work; a person who means it
         // empties `mcpServers`.

@@ -7,6 +7,7 @@
 //! when Portway is killed.
 
 mod command;
+pub(super) mod descriptors;
 mod error;
 pub(super) mod helper;
 mod hidden;
@@ -28,6 +29,7 @@ use super::shim::message::{KILL, Report, TERMINATE};
 use super::{leftovers, procfs};
 
 pub use self::command::Command;
+pub use self::descriptors::{descriptor_limit, raise_descriptor_limit};
 pub use self::error::SpawnError;
 pub use super::shim::message::Exit;
 

@@ -50,6 +50,8 @@ pub struct Setup {
     args: Vec<String>,
     env: Vec<(String, String)>,
     nobody: bool,
+    /// Words before the command, such as a shell's.
+    pub before: Vec<String>,
 }
 
 /// A directory to start Portway in.
@@ -59,6 +61,7 @@ pub fn setup() -> Setup {
         args: vec!["--listen".into(), "127.0.0.1:0".into()],
         env: vec![("PORTWAY_ADMIN_TOKEN".into(), TOKEN.into())],
         nobody: false,
+        before: Vec::new(),
     }
 }
 
@@ -112,9 +115,11 @@ impl Setup {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_portway"));
+        let binary = env!("CARGO_BIN_EXE_portway").to_owned();
+        let words: Vec<String> = self.before.iter().cloned().chain([binary]).collect();
+        let mut command = Command::new(&words[0]);
         command
-            .args(&self.args)
+            .args(words[1..].iter().chain(&self.args))
             .current_dir(self.path())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

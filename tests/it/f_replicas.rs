@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout};
 
 use crate::app::{App, PATIENCE, TOKEN, eventually, fixtures, setup};
+use crate::e_served::hung_up::{closed, listen};
 use crate::mcp_front::{call, legacy, modern, said};
 use crate::process::forest::carrying;
 
@@ -196,6 +197,7 @@ async fn f7_e7_replicas_follow_each_other_and_share_sessions() {
     replicas.were_notified_all_the_time();
     sessions_are_good_everywhere(one, two, &key).await;
     a_parked_call_fails_cleanly_elsewhere(one, two, &key).await;
+    connections_end_everywhere(one, &[two, three]).await;
     servers_follow(one, &[two, three]).await;
     one_may_die(&replicas, &key).await;
     replicas.end().await;
@@ -221,6 +223,21 @@ async fn changes_reach_all(one: &App, others: &[&App], id: i64, key: &str, first
     one.send("PATCH", &binding, switch(true)).await.expect(200);
     for other in others {
         shows(other, key, Some(&["echo", "elicit"])).await;
+    }
+}
+
+async fn connections_end_everywhere(one: &App, others: &[&App]) {
+    let (id, key, _) = entry(one, &["echo"]).await;
+    let mut streams = Vec::new();
+    for other in others {
+        within(other, &key, Some(&["echo"])).await;
+        streams.push(listen(other, &key).await);
+    }
+    let off = Some(json!({"status": false}).to_string());
+    let path = format!("/api/v1/mcp_v2/{id}");
+    one.send("PATCH", &path, off).await.expect(200);
+    for stream in &mut streams {
+        closed(stream, "on another replica").await;
     }
 }
 

@@ -67,6 +67,7 @@ mod process;
 mod questions;
 mod remote;
 mod rooms;
+mod t_reachable;
 mod t_trust;
 mod tidy;
 mod tools;

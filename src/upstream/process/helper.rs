@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::time::timeout;
 
-use super::{MARKER, SpawnError};
+use super::{MARKER, SpawnError, descriptors};
 use crate::upstream::shim;
 use crate::upstream::shim::message::{REPORT_SIZE, Report, Request};
 
@@ -212,6 +212,9 @@ async fn execute(
         .stdin(Stdio::from(OwnedFd::from(control)))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
+    if let Some(soft) = descriptors::original() {
+        command.env(descriptors::VARIABLE, soft.to_string());
+    }
     tokio::task::spawn_blocking(move || command.spawn())
         .await
         .unwrap_or_else(|_| Err(io::Error::other("the runtime is shutting down")))

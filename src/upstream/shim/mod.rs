@@ -29,6 +29,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::setsid;
 
+use super::process::descriptors;
+
 use self::guard::Guard;
 use self::hold::Hold;
 use self::message::{Failure, REQUEST_LIMIT, Report, Request, Stage};
@@ -74,6 +76,7 @@ fn detach() -> io::Result<UnixStream> {
     let _ = setsid();
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
     launch::reset_signals();
+    descriptors::restore();
     std::env::set_current_dir("/")?;
     close_inherited();
     platform::set_name(c"portway-shim");

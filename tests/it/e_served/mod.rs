@@ -3,6 +3,7 @@
 
 mod catalog;
 mod filtered;
+pub mod hung_up;
 mod keys;
 mod killed;
 mod links;

@@ -167,15 +167,16 @@ async fn fault_5_a_client_that_leaves_ends_its_request() {
 async fn f5_connections_are_counted() {
     let edge = TestEdge::with(EdgeLimits {
         connections: 3,
+        reserve: 0,
         ..EdgeLimits::default()
     })
     .await;
     let mut held = Vec::new();
-    for _ in 0..3 {
+    for count in 1..=3 {
         let mut client = edge.connect().await;
-        client.send(get("/api/touch")).await;
-        assert_eq!(client.answer().await.status(), 200);
+        client.send(get("/api/never")).await;
         held.push(client);
+        until("it waits", || edge.open.load(Ordering::SeqCst) == count).await;
     }
     let reply = edge.connect().await.rest().await;
     assert_eq!(

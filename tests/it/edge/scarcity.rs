@@ -65,26 +65,20 @@ async fn fault_54_running_out_of_descriptors() {
     first.send(&ask).await;
     assert_eq!(first.answer().await.status(), 200);
 
+    let health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut crowd = Vec::new();
     for _ in 0..60 {
         let mut client = Client::to(addr).await;
-        client.send(&ask).await;
+        client.send(health).await;
+        assert_eq!(client.answer().await.status(), 200);
         crowd.push(client);
     }
-    let last = crowd.last_mut().unwrap();
-    let starved = timeout(Duration::from_secs(1), last.answer()).await;
-    assert!(
-        starved.is_err(),
-        "the last of them should find no descriptor left"
-    );
     first.send(&ask).await;
     assert_eq!(
         first.answer().await.status(),
         200,
-        "those inside are served"
+        "strangers give way, not the admin"
     );
-
-    crowd.truncate(0);
     let mut late = Client::to(addr).await;
     late.send(&ask).await;
     assert_eq!(
