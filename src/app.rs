@@ -18,7 +18,7 @@ use crate::gateway::control::Control;
 use crate::gateway::servers::Servers;
 use crate::gateway::{self, Gateway, Seal, Sessions, UserServers};
 use crate::http::records::{Keys, Records};
-use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Users};
+use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, SessionLimits, Users};
 use crate::registry::{self, Files, Registry};
 use crate::store::{self, Store};
 use crate::upstream::{self, containment, process};
@@ -188,7 +188,15 @@ impl App {
         .context("SUPABASE_URL")?;
         let access = match settings.no_auth {
             true => Access::Open,
-            false => Access::Token(AdminToken::new(self.admin_token.clone())),
+            false => {
+                let limits = SessionLimits {
+                    idle: settings.limits.session_idle,
+                    lifetime: settings.limits.session_lifetime,
+                };
+                let sessions = http::ConsoleSessions::open(settings.data_dir.clone(), limits)?;
+                let token = AdminToken::new(self.admin_token.clone());
+                Access::Token(token.with_sessions(sessions))
+            }
         };
         let hosts = HostPolicy::new(
             address,
@@ -228,6 +236,12 @@ impl App {
         let api = servers
             .merge(live)
             .merge(http::openapi::router())
+            .merge(http::admin::router(http::Admin {
+                guard: guard.clone(),
+                data_dir: settings.data_dir.clone(),
+                token_is_set: settings.admin_token.is_some(),
+                rotating: Arc::default(),
+            }))
             .merge(http::files::router(self.registry.clone()))
             .merge(records)
             .merge(tools)

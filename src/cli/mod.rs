@@ -31,6 +31,7 @@ mod remote;
 mod serve;
 mod servers;
 mod table;
+mod token;
 mod tools;
 mod when;
 
@@ -71,6 +72,10 @@ pub enum Command {
     Call(call::CallArgs),
     /// Make, list and change entries: endpoints with a key and tools of their own
     Entries(entries::EntriesArgs),
+    /// Replace the admin token
+    Token(token::TokenArgs),
+    /// List the browsers that are signed in to the console, and sign them out
+    Sessions(token::SessionsArgs),
     /// Speak MCP on stdin and stdout, for clients that can only start a command
     Connect(connect::ConnectArgs),
     /// Take servers over from another client's file
@@ -111,6 +116,8 @@ impl Command {
             Command::Tools(args) => tools::main(&args, env),
             Command::Call(args) => call::main(&args, env),
             Command::Entries(args) => entries::main(&args, env),
+            Command::Token(args) => token::token(&args, env),
+            Command::Sessions(args) => token::sessions(&args, env),
             Command::Connect(args) => connect::main(&args, env),
             Command::Import(args) => import::main(&args, env),
             Command::Install(args) => install::install(&args, env),

@@ -107,6 +107,14 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "PORTWAY_IDLE_TIMEOUT",
         "for a connection between requests (120s)",
     ),
+    (
+        "PORTWAY_SESSION_IDLE",
+        "for the console's session without a request (12h)",
+    ),
+    (
+        "PORTWAY_SESSION_LIFETIME",
+        "for the console's session in all (7d)",
+    ),
     ("STORAGE_TYPE", "json (default) or supabase"),
     ("SUPABASE_DB_URL", "postgres:// URL of the database"),
     (

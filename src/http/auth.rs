@@ -1,13 +1,15 @@
 //! Who is asking. Everything but a short list of public paths needs a
 //! credential, on loopback too (SPEC K3).
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::sync::OnceLock;
+
 use http::{HeaderMap, Method, header};
+use ring::hmac;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::error::ApiError;
+use super::sessions::{ConsoleSessions, Ticket};
 use crate::config::Secret;
 
 /// The paths, as the router spells them, that anybody may `GET`.
@@ -34,50 +36,112 @@ pub enum Access {
     Open,
 }
 
+/// The admin token, and what is signed in with it.
 #[derive(Debug)]
 pub struct AdminToken {
-    token: Secret,
-    session: Secret,
+    first: Generation,
+    sessions: ConsoleSessions,
 }
 
-impl AdminToken {
-    pub fn new(token: Secret) -> AdminToken {
+/// One token after another: a reader takes the last and needs no lock.
+#[derive(Debug)]
+struct Generation {
+    token: Secret,
+    /// Seals the console's cookies, which so end with the token.
+    seal: hmac::Key,
+    next: OnceLock<Box<Generation>>,
+}
+
+impl Generation {
+    fn new(token: Secret) -> Generation {
         // The cookie is sent to every port of this host by browsers, so it
-        // must not be the token; it dies with the token.
+        // must tell nothing of the token.
         let digest = Sha256::new()
             .chain_update(b"portway console session\0")
             .chain_update(token.expose())
             .finalize();
-        AdminToken {
-            session: Secret::new(URL_SAFE_NO_PAD.encode(digest)),
+        Generation {
+            seal: hmac::Key::new(hmac::HMAC_SHA256, &digest),
             token,
+            next: OnceLock::new(),
+        }
+    }
+}
+
+impl AdminToken {
+    pub fn new(token: Secret) -> AdminToken {
+        AdminToken {
+            first: Generation::new(token),
+            sessions: ConsoleSessions::default(),
         }
     }
 
-    pub fn matches(&self, given: &str) -> bool {
-        self.token
-            .expose()
-            .as_bytes()
-            .ct_eq(given.as_bytes())
-            .into()
+    #[must_use]
+    pub fn with_sessions(self, sessions: ConsoleSessions) -> AdminToken {
+        AdminToken { sessions, ..self }
     }
 
-    fn session_matches(&self, given: &str) -> bool {
-        self.session
-            .expose()
-            .as_bytes()
-            .ct_eq(given.as_bytes())
-            .into()
+    pub(super) fn sessions(&self) -> &ConsoleSessions {
+        &self.sessions
+    }
+
+    fn current(&self) -> &Generation {
+        let mut current = &self.first;
+        while let Some(next) = current.next.get() {
+            current = next;
+        }
+        current
+    }
+
+    pub fn matches(&self, given: &str) -> bool {
+        let token = self.current().token.expose();
+        token.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
     /// The value of `Set-Cookie` that signs the console in.
-    pub fn session_cookie(&self) -> String {
-        // Only the API needs it; the console's files are public.
-        format!(
-            "{COOKIE}={}; Path=/api; HttpOnly; SameSite=Strict",
-            self.session.expose()
-        )
+    pub fn begin_session(&self, headers: &HeaderMap) -> Option<String> {
+        let begun = self.sessions.begin(&self.current().seal, agent(headers));
+        begun.map(|session| set_cookie(&session))
     }
+
+    /// The session that the console's cookie is for, if it is in force.
+    pub(super) fn session_of(&self, headers: &HeaderMap) -> Option<Ticket> {
+        let session = session_cookie(headers)?;
+        let seal = &self.current().seal;
+        self.sessions.accept(seal, session, agent(headers))
+    }
+
+    /// A new cookie for one that will soon count as unused.
+    pub(super) fn renewed_cookie(&self, headers: &HeaderMap) -> Option<String> {
+        let ticket = self.session_of(headers)?;
+        let renewed = self.sessions.renewed(&self.current().seal, ticket);
+        renewed.map(|session| set_cookie(&session))
+    }
+
+    /// Puts another token in force. The sessions end, but for the one that
+    /// asks, which gets a new cookie.
+    pub(super) fn replace(&self, token: Secret, headers: &HeaderMap) -> Option<String> {
+        let asking = self.session_of(headers);
+        let asks = asking.as_ref().map(|ticket| ticket.id.clone());
+        self.sessions.end_where(|id| asks.as_deref() != Some(id));
+        // Its only caller makes one at a time.
+        let _ = self.current().next.set(Box::new(Generation::new(token)));
+        let seal = &self.current().seal;
+        asking.map(|ticket| set_cookie(&self.sessions.resealed(seal, ticket)))
+    }
+}
+
+fn set_cookie(session: &str) -> String {
+    // Only the API needs it; the console's files are public.
+    format!("{COOKIE}={session}; Path=/api; HttpOnly; SameSite=Strict")
+}
+
+/// What a browser says it is.
+fn agent(headers: &HeaderMap) -> &str {
+    let agent = headers.get(header::USER_AGENT);
+    agent
+        .and_then(|agent| agent.to_str().ok())
+        .unwrap_or_default()
 }
 
 pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
@@ -127,8 +191,7 @@ impl Access {
 impl AdminToken {
     /// The console's cookie, where there is no other credential.
     fn session(&self, method: &Method, headers: &HeaderMap) -> Result<Shown<'static>, ApiError> {
-        let session = session_cookie(headers).ok_or_else(refused)?;
-        if !self.session_matches(session) || headers_say_foreign(headers) {
+        if headers_say_foreign(headers) || self.session_of(headers).is_none() {
             return Err(refused());
         }
         if changes(method) && !headers.contains_key(CONSOLE_HEADER) {
@@ -236,7 +299,8 @@ mod tests {
 
     fn session() -> String {
         admin()
-            .session_cookie()
+            .begin_session(&HeaderMap::new())
+            .unwrap()
             .split(';')
             .next()
             .unwrap()
@@ -333,6 +397,25 @@ mod tests {
         assert_eq!(verdict(&Access::Open, Method::POST, &[page()]), 403);
         assert_eq!(verdict(&Access::Open, Method::POST, &[page(), json]), 200);
         assert_eq!(verdict(&Access::Open, Method::DELETE, &[page()]), 200);
+    }
+
+    #[test]
+    fn k3_a_replaced_token_is_refused_at_once_and_its_sessions_end() {
+        let token = admin();
+        let cookie = |value: String| {
+            let mut headers = HeaderMap::new();
+            let pair = value.split(';').next().unwrap().to_owned();
+            headers.insert("cookie", pair.parse().unwrap());
+            headers
+        };
+        let begin = || cookie(token.begin_session(&HeaderMap::new()).unwrap());
+        let (asking, other) = (begin(), begin());
+        let renewed = token.replace(Secret::new("pw_admin_new"), &asking).unwrap();
+        assert!(token.matches("pw_admin_new") && !token.matches(TOKEN));
+        assert!(token.session_of(&asking).is_none(), "it has a new cookie");
+        assert!(token.session_of(&cookie(renewed)).is_some());
+        assert!(token.session_of(&other).is_none());
+        assert_eq!(token.sessions().list(None).len(), 1);
     }
 
     #[test]

@@ -250,6 +250,26 @@ impl Connections {
             }
         }
     }
+
+    /// Ends the admin's connections after the answers in hand, but for one.
+    pub(super) fn finish_admin(&self, except: u64) {
+        for (id, held) in &self.open().all {
+            if held.holder == Holder::Admin && *id != except {
+                held.connection.order(Order::Finish);
+            }
+        }
+    }
+
+    /// Ends those of them that still have not come to an end.
+    pub(super) fn cut_finished_admin(&self) {
+        let mut open = self.open();
+        let late = |held: &Held| held.holder == Holder::Admin && held.connection.is_finishing();
+        let ids = open.all.iter().filter(|(_, held)| late(held));
+        let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();
+        for id in ids {
+            open.cut(id);
+        }
+    }
 }
 
 impl Open {

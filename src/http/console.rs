@@ -252,8 +252,14 @@ async fn home(
     match door.guard.access() {
         Access::Open => Ok(Redirect::to("/").into_response()),
         Access::Token(token) if token.matches(&given) => {
-            let cookie = [(header::SET_COOKIE, token.session_cookie())];
-            Ok((cookie, Redirect::to("/")).into_response())
+            let cookie = token
+                .begin_session(&headers)
+                .ok_or_else(|| ApiError::unavailable("no session can be begun now; try again"))?;
+            let guard = door.guard.clone();
+            // The cookie is good in any case; without this it is not listed
+            // after a restart.
+            tokio::task::spawn_blocking(move || guard.save_sessions());
+            Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response())
         }
         Access::Token(_) => Err(ApiError::unauthorized(
             "the token in this link is not the admin token",

@@ -239,6 +239,7 @@ pub(super) async fn guard(
         Ok(passed) => passed,
         Err(error) => return seen.refused(error),
     };
+    let cookie = guard.cookie(&passed, request.headers());
     if let Some(principal) = &passed.principal {
         request.extensions_mut().insert(principal.clone());
     }
@@ -246,7 +247,11 @@ pub(super) async fn guard(
         request = request.map(|body| Body::new(guard.bound(body)));
     }
     let work = pin!(next.run(request));
-    let response = seen.handled(passed.public, work).await;
+    let mut response = seen.handled(passed.public, work).await;
+    if let Some(cookie) = cookie {
+        let headers = response.headers_mut();
+        headers.entry(header::SET_COOKIE).or_insert(cookie);
+    }
     // Where the credential stands in the address its handler has judged it.
     let wrong = match response.status() {
         StatusCode::UNAUTHORIZED => passed.principal.is_none(),

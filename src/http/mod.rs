@@ -3,6 +3,7 @@
 //! Nothing is served but through [`router`], which puts the [`guard`] around
 //! every path, the unknown ones included.
 
+pub mod admin;
 pub mod auth;
 mod coding;
 mod connections;
@@ -27,6 +28,7 @@ pub mod records;
 mod relay;
 mod revoked;
 pub mod servers;
+mod sessions;
 mod site;
 mod stream;
 mod tag;
@@ -40,6 +42,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::routing::get;
 use serde::Serialize;
 
+pub use admin::Admin;
 pub use auth::{Access, AdminToken};
 pub use console::Console;
 pub use edge::{EdgeLimits, serve};
@@ -50,6 +53,7 @@ pub use json::Json;
 pub(crate) use outward::Outward;
 pub use principal::Principal;
 pub use relay::{Relay, RelayError};
+pub use sessions::{ConsoleSessions, SessionLimits};
 pub use site::Site;
 pub use tag::Tags;
 pub use users::Users;

@@ -35,6 +35,18 @@ pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, S
     .map_err(fail)
 }
 
+/// A new token in the place of the one that is kept. Blocks on the disk.
+pub fn replace_admin_token(directory: &Path) -> Result<Secret, StoreError> {
+    let path = directory.join("admin_token");
+    let replace = || {
+        let token = random_token()?;
+        file::write_private(&path, format!("{token}\n").as_bytes())
+            .map_err(|error| StoreErrorKind::io(&path, error))?;
+        Ok(Secret::new(token))
+    };
+    replace().map_err(|kind: StoreErrorKind| kind.during("replace the admin token"))
+}
+
 /// The token of whoever uses the directory, if there is one and we may read it.
 pub fn known_admin_token(directory: &Path) -> Option<Secret> {
     let bytes = file::read_alone(&directory.join("admin_token")).ok()??;

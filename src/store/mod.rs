@@ -32,6 +32,7 @@ mod presence;
 mod records;
 mod replace;
 mod rules;
+mod sessions;
 mod snapshot;
 mod state;
 mod time;
@@ -49,7 +50,7 @@ pub use examine::{
 pub use foreign::{ForeignRecord, foreign_file, foreign_table};
 pub use grant::{Directory, Gate, Grant, GrantedTool};
 pub use json::{JsonStore, Opened};
-pub use key::{admin_token, instance_id, known_admin_token, session_secret};
+pub use key::{admin_token, instance_id, known_admin_token, replace_admin_token, session_secret};
 pub use lock::{Holder, holder, make_directory};
 pub use open::{OpenStore, open};
 pub use passing::is_passing;
@@ -61,6 +62,7 @@ pub use records::{
     NewInstance, NewKey, NewTool, ONCE_MILLIS, Once, Page, ToolChange, ToolId, ToolRecord, Whose,
 };
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
+pub use sessions::{console_sessions, keep_console_sessions};
 pub use time::Timestamp;
 pub use trust::{claim, hidden_directories, is_trusted, objections};
 pub use whereabouts::{address_stamp, forget_address, known_address, socket_address, tell_address};

@@ -68,7 +68,7 @@ fn routed() -> BTreeSet<String> {
 async fn allowed(app: &App, path: &str, key: &str) -> BTreeSet<String> {
     let path = path.replace("{server}", "none").replace("{id}", "0");
     let path = path.replace("{api_key}", key).replace("{tool_id}", "0");
-    let path = path.replace("{name}", "none");
+    let path = path.replace("{name}", "none").replace("{session}", "none");
     let answer = app.send("OPTIONS", &path, None).await;
     assert_eq!(answer.status, 405, "{path}: {}", answer.text);
     let allow = answer.headers["allow"].to_str().unwrap().to_lowercase();

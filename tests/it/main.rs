@@ -52,6 +52,7 @@ mod g_rest;
 mod g_secrets;
 mod h_console;
 mod idle;
+mod k_access;
 mod k_cli;
 mod k_connect;
 mod k_doctor;

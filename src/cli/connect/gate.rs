@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Response};
+use http::{Method, Response, StatusCode};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -78,6 +78,7 @@ impl Gate {
     ) -> Result<Response<Received>, Trouble> {
         let deadline = Instant::now() + AWAY;
         let mut away = false;
+        let mut denied = false;
         loop {
             if let Some(target) = self.target(away).await {
                 let mut ready = target.ready.clone();
@@ -87,6 +88,20 @@ impl Gate {
                 }
                 match once(&target, method.clone(), headers, body).await {
                     Err(Trouble::Away(_)) => {}
+                    // The token may have been replaced just now; a message
+                    // that was refused has done nothing.
+                    Ok(response)
+                        if response.status() == StatusCode::UNAUTHORIZED
+                            && !denied
+                            && !self.plan.fixed =>
+                    {
+                        denied = true;
+                        tokio::time::sleep(PAUSE).await;
+                        if self.is_there(&target) {
+                            return Ok(response);
+                        }
+                        continue;
+                    }
                     sent => return sent,
                 }
             }

@@ -22,6 +22,8 @@ pub struct Limits {
     pub body: Duration,
     pub write: Duration,
     pub idle: Duration,
+    pub session_idle: Duration,
+    pub session_lifetime: Duration,
 }
 
 impl Limits {
@@ -42,6 +44,8 @@ impl Limits {
         let body = time("PORTWAY_BODY_TIMEOUT", 30, TICK, 3_600);
         let write = time("PORTWAY_WRITE_TIMEOUT", 30, TICK, 3_600);
         let idle = time("PORTWAY_IDLE_TIMEOUT", 120, TICK, DAY);
+        let session_idle = time("PORTWAY_SESSION_IDLE", DAY / 2, TICK, 365 * DAY);
+        let session_lifetime = time("PORTWAY_SESSION_LIFETIME", 7 * DAY, TICK, 365 * DAY);
         const MIB: usize = 1 << 20;
         let mut bytes = |name, default: usize| {
             from.bounded(name, default * MIB, 1_024..=1_024 * MIB, values::size)
@@ -56,6 +60,8 @@ impl Limits {
             body,
             write,
             idle,
+            session_idle,
+            session_lifetime,
             max_body: bytes("PORTWAY_MAX_BODY", 4),
             max_line: bytes("PORTWAY_MAX_LINE", 8),
             max_response: bytes("PORTWAY_MAX_RESPONSE", 16),

@@ -128,6 +128,8 @@ fn k1_a_bad_setting_is_named() {
         ("PORTWAY_BODY_TIMEOUT", "x"),
         ("PORTWAY_WRITE_TIMEOUT", "x"),
         ("PORTWAY_IDLE_TIMEOUT", "x"),
+        ("PORTWAY_SESSION_IDLE", "x"),
+        ("PORTWAY_SESSION_LIFETIME", "0"),
         ("RUST_LOG", "info,a=b=c"),
         ("MCP_SERVICE_URL", "localhost:7420"),
         ("MCP_SERVICE_URL", "ftp://a"),

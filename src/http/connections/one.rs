@@ -61,6 +61,18 @@ impl Connection {
         }
     }
 
+    pub(in crate::http) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(in crate::http) fn connections(&self) -> &Arc<Connections> {
+        &self.home
+    }
+
+    pub(super) fn is_finishing(&self) -> bool {
+        self.order.load(Ordering::Acquire) != 0
+    }
+
     pub(super) fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed)
     }

@@ -28,10 +28,18 @@ pub(super) fn plain() -> Value {
             ("console", &json!({"enum": ["embedded", "missing"]}))],
             &[("reasons", &json!({"type": "array", "items": {"type": "string"},
                 "description": "Why the status is `degraded`"}))]),
+        "ConsoleSession": object(&[("id", &text()), ("created_at", &moment()),
+            ("last_used_at", &moment()), ("expires_at", &moment()), ("agent", &text()),
+            ("current", &flag())], &[]),
+        "NewToken": object(&[("token", &text())], &[]),
         "Ready": object(&[("status", &json!({"const": "ready"}))], &[]),
         "Document": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
         "JsonSchema": {"type": "object", "required": ["$schema", "properties"]},
     })
+}
+
+fn moment() -> Value {
+    json!({"type": "string", "format": "date-time", "pattern": MOMENT})
 }
 
 /// Of `/api/mcp`.
@@ -88,7 +96,7 @@ fn upstream(fields: &[&str]) -> Value {
 
 /// Of `/api/v1`.
 pub(super) fn records() -> Value {
-    let moment = json!({"type": "string", "format": "date-time", "pattern": MOMENT});
+    let moment = moment();
     let maybe_moment =
         json!({"type": ["string", "null"], "format": "date-time", "pattern": MOMENT});
     let names = json!({"type": "array", "items": {"type": "string"}});

@@ -58,6 +58,11 @@ pub(super) const OPERATIONS: &[Operation] = operations! {
     post "/api/mcp/plan" plan "Candidate" => "200" "Plan": "What a change of a file would do";
     get "/api/mcp/schema" configSchema "" => "200" "JsonSchema": "The JSON schema of .mcp.json";
 
+    get "/api/console/sessions" listSessions "" => "200" "ConsoleSession[]": "The browsers that are signed in to the console";
+    delete "/api/console/sessions" endSessions "" => "204" "": "Sign out all browsers but the one that asks";
+    delete "/api/console/sessions/{session}" endSession "" => "204" "": "Sign out one browser";
+    post "/api/token/rotate" rotateToken "" => "200" "NewToken": "Replace the admin token: the old one is refused at once, and the console's sessions end but for the one that asks; 409 where PORTWAY_ADMIN_TOKEN sets it";
+
     get "/api/v1/catalog" catalog "" => "200" "Catalog": "The servers and tools that the asking user, or the admin, may bind";
     get "/api/v1/tools" listTools "" => "200" "Tools": "Tool records";
     post "/api/v1/tools" createTool "NewTool" => "201" "Tool": "Make a tool record";

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::{CANCELLED, Client, RUNS, error, heard, recorded, text, with_envelope};
+use super::{CANCELLED, Client, RUNS, command, error, heard, recorded, text, with_envelope};
+use crate::app::{fixtures, setup};
 use crate::mcp_front::portway;
 
 #[tokio::test]
@@ -112,4 +113,23 @@ async fn k5_a_subscription_lasts_until_it_is_taken_back() {
     assert!(error(&missing).contains("notifications"), "{missing}");
     assert!(!client.seen().iter().any(|m| m["id"] == id), "no answer");
     assert_eq!(client.close().await, Some(0));
+}
+
+#[tokio::test]
+async fn k3_k5_a_running_connect_follows_a_new_token() {
+    let app = setup()
+        .without("PORTWAY_ADMIN_TOKEN")
+        .mcp(fixtures(&[("x", &[])]))
+        .start()
+        .await;
+    let mut command = command(&app.setup, &[]);
+    command.env_remove("PORTWAY_ADMIN_TOKEN");
+    let mut client = Client::run(command);
+    let before = client.ask_modern("tools/list", json!({})).await;
+    assert!(before["result"]["tools"].is_array(), "{before}");
+    let mut rotate = crate::k_cli::command(app.setup.path(), &["token", "rotate", "--yes"]);
+    rotate.env_remove("PORTWAY_ADMIN_TOKEN");
+    crate::k_cli::ended(rotate).await.ok();
+    let after = client.ask_modern("tools/list", json!({})).await;
+    assert!(after["result"]["tools"].is_array(), "{after}");
 }

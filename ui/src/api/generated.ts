@@ -63,6 +63,15 @@ export type Candidate = {
   file?: unknown;
 } | NewServer;
 
+export type ConsoleSession = {
+  id: string;
+  created_at: string;
+  last_used_at: string;
+  expires_at: string;
+  agent: string;
+  current: boolean;
+};
+
 export type CopilotResult = {
   textResultForLlm: string;
   resultType: "success" | "failure" | "timeout";
@@ -372,6 +381,10 @@ export type NewServer = {
   isolation?: "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name: string;
+};
+
+export type NewToken = {
+  token: string;
 };
 
 export type NewTool = {

@@ -1,0 +1,22 @@
+//! What is kept of the console's sessions: a small file, read and written as
+//! a whole.
+
+use std::path::Path;
+
+use super::{StoreError, StoreErrorKind, file};
+
+const NAME: &str = "console_sessions.json";
+
+/// What was kept last, if anything was. Blocks on the disk.
+pub fn console_sessions(directory: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let path = directory.join(NAME);
+    file::read(&path)
+        .map_err(|error| StoreErrorKind::io(&path, error).during("read the console's sessions"))
+}
+
+/// Blocks on the disk.
+pub fn keep_console_sessions(directory: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let path = directory.join(NAME);
+    file::write_private(&path, bytes)
+        .map_err(|error| StoreErrorKind::io(&path, error).during("keep the console's sessions"))
+}
