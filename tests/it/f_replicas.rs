@@ -230,7 +230,7 @@ async fn connections_end_everywhere(one: &App, others: &[&App]) {
     let (id, key, _) = entry(one, &["echo"]).await;
     let mut streams = Vec::new();
     for other in others {
-        within(other, &key, Some(&["echo"])).await;
+        shows(other, &key, Some(&["echo"])).await;
         streams.push(listen(other, &key).await);
     }
     let off = Some(json!({"status": false}).to_string());
