@@ -239,10 +239,9 @@ impl Connections {
         }
     }
 
-    /// Ends the connections whose holder `gone` says has gone: busy ones
-    /// after the answer in hand, idle ones with their next answer or, if none
-    /// is asked for, when this is called again. A client that is just sending
-    /// a request is not cut off.
+    /// Ends the connections whose holder `gone` says has gone: each with the
+    /// stream or the answer in hand, idle ones with their next answer or, if
+    /// none is asked for, when this is called again a moment later.
     pub(super) fn retire(&self, gone: impl Fn(&Holder) -> bool) {
         for held in self.open().all.values() {
             if held.holder != Holder::Nobody && gone(&held.holder) && held.connection.retire() {

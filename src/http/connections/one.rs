@@ -15,6 +15,9 @@ use super::{Connections, NOBODY, tag};
 use crate::http::error::ApiError;
 use crate::http::principal::Principal;
 
+/// Milliseconds after which an idle connection counts as left alone.
+const QUIET: u64 = 300;
+
 /// What the task of a connection is told to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -34,6 +37,8 @@ pub(in crate::http) struct Connection {
     since: AtomicU64,
     /// Whose it is, as in [`super::Holder::tag`].
     pub(super) tag: AtomicU64,
+    /// The answer is a stream.
+    streaming: AtomicBool,
     /// It ends with its next answer.
     retiring: AtomicBool,
     /// The strongest [`Order`] so far.
@@ -55,6 +60,7 @@ impl Connection {
             busy: AtomicBool::new(false),
             since: AtomicU64::new(now),
             tag: AtomicU64::new(NOBODY),
+            streaming: AtomicBool::new(false),
             retiring: AtomicBool::new(false),
             order: AtomicU8::new(0),
             wake: Notify::new(),
@@ -93,6 +99,7 @@ impl Connection {
 
     fn end(&self) {
         self.since.store(self.home.now(), Ordering::Relaxed);
+        self.streaming.store(false, Ordering::Relaxed);
         self.busy.store(false, Ordering::Relaxed);
     }
 
@@ -107,6 +114,7 @@ impl Connection {
             self.end();
             return response;
         }
+        self.streaming.store(true, Ordering::Relaxed);
         response.map(|body| {
             Body::new(Watched {
                 body,
@@ -115,10 +123,12 @@ impl Connection {
         })
     }
 
-    /// It is to end with its next answer; true if it is busy with that one,
-    /// or was told so before.
+    /// It is to end with its next answer; true if it can be told to finish
+    /// now: no client that is just sending a request may be cut off.
     pub(super) fn retire(&self) -> bool {
-        self.retiring.swap(true, Ordering::Relaxed) || self.is_busy()
+        self.retiring.store(true, Ordering::Relaxed);
+        let quiet = self.home.now().saturating_sub(self.since()) >= QUIET;
+        self.streaming.load(Ordering::Relaxed) || !self.is_busy() && quiet
     }
 
     /// Whose request has come. Refused where only the reserve has room and it

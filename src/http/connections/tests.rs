@@ -1,3 +1,5 @@
+use axum::response::IntoResponse;
+
 use super::*;
 
 fn ip(text: &str) -> IpAddr {
@@ -150,8 +152,14 @@ async fn e7_a_connection_is_finished_before_it_is_cut() {
     slot.connection.admit(Some(&user("u"))).unwrap();
     all.retire(|holder| *holder == Holder::User("other".into()));
     let its = |holder: &Holder| *holder == Holder::User("u".into());
+    slot.connection.begin();
     all.retire(its);
-    assert!(!slot.connection.is_finishing(), "it may be sending");
+    assert!(!slot.connection.is_finishing(), "its answer says so");
+    let stream = axum::body::Body::from_stream(futures_util::stream::pending::<
+        Result<axum::body::Bytes, std::io::Error>,
+    >());
+    let answer = slot.connection.answered(stream.into_response());
+    assert_eq!(answer.headers()["connection"], "close");
     all.retire(its);
     assert_eq!(slot.connection.ordered(None).await, Order::Finish);
     slot.connection.order(Order::Cut);
