@@ -10,7 +10,7 @@ const NAME: &str = "console_sessions.json";
 /// What was kept last, if anything was. Blocks on the disk.
 pub fn console_sessions(directory: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     let path = directory.join(NAME);
-    file::read(&path)
+    file::read_alone(&path)
         .map_err(|error| StoreErrorKind::io(&path, error).during("read the console's sessions"))
 }
 
