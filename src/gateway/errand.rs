@@ -133,7 +133,11 @@ impl Job {
                 late: true,
                 ..failed(&text)
             },
-            Trouble::Error(error) => Reply::error(&self.id, &error),
+            // The method is known and offered: the code is the server's word.
+            Trouble::Error(error) => Reply {
+                relayed: true,
+                ..Reply::error(&self.id, &error)
+            },
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Errand {
     /// The client's, in modern words: what a modern server is told.
     pub capabilities: Arc<RawValue>,
     pub log_level: Option<LogLevel>,
-    /// A legacy client: it hears the log without having asked for a level.
+    /// A legacy session: it hears the log without having asked for a level.
     pub hears_log: bool,
     /// Whether the client wants to hear of progress.
     pub progress: bool,

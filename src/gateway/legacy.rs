@@ -36,7 +36,8 @@ const PACE: Duration = Duration::from_millis(250);
 pub(super) struct LegacyCall {
     job: Job,
     fleet: Fleet,
-    session: Arc<Session>,
+    /// None for a request by itself, whose client can be asked nothing.
+    session: Option<Arc<Session>>,
     /// None while the client is asked for a modern server.
     exchange: Option<Exchange>,
     round: Option<Round>,
@@ -77,12 +78,12 @@ struct Round {
 }
 
 impl LegacyCall {
-    pub fn new(job: Job, fleet: Fleet, session: Arc<Session>) -> LegacyCall {
+    pub fn new(job: Job, fleet: Fleet) -> LegacyCall {
         let exchange = Exchange::start(&fleet, job.errand.clone());
         LegacyCall {
+            session: job.client.session.clone(),
             job,
             fleet,
-            session,
             exchange: Some(exchange),
             round: None,
             rounds: 0,
@@ -111,11 +112,13 @@ impl LegacyCall {
         if self.job.abilities.lacks(&request.method, params).is_some() {
             return None;
         }
+        let session = self.session.clone()?;
         let version = self.job.client.version;
         let spelled = elicit::for_legacy(&request.method, params, version, Era::Legacy)?;
         let spelled = spelled.map(std::borrow::Cow::into_owned);
         let method = request.method.clone();
-        Some(self.put(&method, spelled.as_deref(), Question::Server(request)))
+        let question = Question::Server(request);
+        Some(self.put(&session, &method, spelled.as_deref(), question))
     }
 
     /// The server no longer wants to know: nor need the client say.
@@ -124,7 +127,7 @@ impl LegacyCall {
         let open = open.find(|open| is_about(note, &open.theirs))?;
         open.given_up = true;
         let reason = RpcError::new(code::INTERNAL, "the server gave up its question");
-        self.session.settle(open.ours, Err(reason));
+        self.session.as_ref()?.settle(open.ours, Err(reason));
         let ours = number(open.ours);
         let params = set_member(note.params.as_deref()?, "requestId", &ours);
         let message = wire::notification(&note.method, Some(&params));
@@ -132,12 +135,18 @@ impl LegacyCall {
     }
 
     /// Asks the client something, for whomever.
-    fn put(&mut self, method: &str, params: Option<&RawValue>, question: Question) -> Item {
+    fn put(
+        &mut self,
+        session: &Session,
+        method: &str,
+        params: Option<&RawValue>,
+        question: Question,
+    ) -> Item {
         let Asked {
             id,
             message,
             answer,
-        } = self.session.ask(method, params);
+        } = session.ask(method, params);
         if let Question::Server(request) = &question {
             self.open.push(Open {
                 theirs: request.id().to_owned(),
@@ -228,12 +237,12 @@ impl LegacyCall {
             Some(_) => None,
             None => elicit::for_legacy(&method, params, version, Era::Modern),
         };
-        match spelled {
-            Some(spelled) => {
-                let item = self.put(&method, spelled.as_deref(), question);
+        match (spelled, self.session.clone()) {
+            (Some(spelled), Some(session)) => {
+                let item = self.put(&session, &method, spelled.as_deref(), question);
                 self.ready.push_back(item);
             }
-            None => {
+            _ => {
                 let text = format!("this client cannot be asked for {method}");
                 let refusal = Err(RpcError::new(code::METHOD_NOT_FOUND, text));
                 self.waiting.push(Box::pin(async { (question, refusal) }));

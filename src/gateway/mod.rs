@@ -53,7 +53,7 @@ mod uris;
 mod users;
 mod view;
 
-pub use ability::{everything, kept};
+pub use ability::{everything, kept, nothing};
 pub use renames::Renames;
 pub use scope::{Caller, EntryScope, Scope};
 pub use seal::Seal;
@@ -108,6 +108,8 @@ pub struct Reply {
     pub body: Text,
     /// The code where it is an error: some have an HTTP status of their own.
     pub error: Option<i64>,
+    /// The error is a server's own, passed on.
+    pub relayed: bool,
     /// It tells of a call that took too long.
     pub late: bool,
 }
@@ -117,6 +119,7 @@ impl Reply {
         Reply {
             body: wire::response(id, result).into(),
             error: None,
+            relayed: false,
             late: false,
         }
     }
@@ -126,6 +129,7 @@ impl Reply {
         Reply {
             body: Text::around(wire::response_start(id), result),
             error: None,
+            relayed: false,
             late: false,
         }
     }
@@ -134,6 +138,7 @@ impl Reply {
         Reply {
             body: wire::error(Some(id), error).into(),
             error: Some(error.code),
+            relayed: false,
             late: false,
         }
     }
@@ -320,9 +325,9 @@ impl Gateway {
 
     /// Sets a request going.
     fn start(&self, mut job: Job, asked: Asked<'_>) -> Result<Flow, RpcError> {
-        if let Some(session) = job.client.session.clone() {
+        if job.client.era == Era::Legacy {
             job.watch = self.watch(&job);
-            let call = LegacyCall::new(job, self.fleet.clone(), session);
+            let call = LegacyCall::new(job, self.fleet.clone());
             return Ok(Flow::Stream(Box::new(call)));
         }
         let responses = asked.responses;

@@ -123,7 +123,7 @@ pub(super) fn resolve(
             name: place.there,
             capabilities: modern_words,
             log_level,
-            hears_log: client.era == Era::Legacy,
+            hears_log: session.is_some(),
             progress: token.is_some(),
             limit: None,
             right: caller.scope.grant().map(|grant| Right {

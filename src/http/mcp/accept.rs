@@ -8,6 +8,8 @@ use http::{HeaderMap, header};
 pub(super) struct Accept {
     pub json: bool,
     pub events: bool,
+    /// `text/event-stream` stands there by name.
+    pub events_named: bool,
 }
 
 /// As nearly every client spells it.
@@ -20,6 +22,7 @@ impl Accept {
         let mut accept = Accept {
             json: false,
             events: false,
+            events_named: false,
         };
         let mut said = false;
         for line in headers.get_all(header::ACCEPT) {
@@ -27,6 +30,7 @@ impl Accept {
                 return Accept {
                     json: true,
                     events: true,
+                    events_named: true,
                 };
             }
             for range in line.as_bytes().split(|byte| *byte == b',') {
@@ -39,6 +43,7 @@ impl Accept {
                 let is = |name: &str| kind.eq_ignore_ascii_case(name.as_bytes());
                 let any = is("*/*");
                 accept.json |= any || is("application/json") || is("application/*");
+                accept.events_named |= is("text/event-stream");
                 accept.events |= any || is("text/event-stream") || is("text/*");
             }
         }
@@ -48,6 +53,16 @@ impl Accept {
         Accept {
             json: true,
             events: true,
+            events_named: false,
+        }
+    }
+
+    /// For a client that may not know MCP's streams (`curl` sends `*/*`):
+    /// events only where it names them, or takes nothing else.
+    pub(super) fn json_first(self) -> Accept {
+        Accept {
+            events: self.events_named || !self.json,
+            ..self
         }
     }
 }
@@ -112,6 +127,28 @@ mod tests {
             }
             let accept = Accept::of(&headers);
             assert_eq!((accept.json, accept.events), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn k4_a_wildcard_does_not_ask_for_events() {
+        for (line, events) in [
+            (None, false),
+            (Some("*/*"), false),
+            (Some("application/json"), false),
+            (Some("application/json, text/*"), false),
+            (Some("text/*"), true),
+            (Some("text/event-stream"), true),
+            (Some("*/*, text/event-stream"), true),
+            (Some("text/event-stream;q=0, */*"), false),
+            (Some(USUAL), true),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(line) = line {
+                headers.insert(header::ACCEPT, line.parse().unwrap());
+            }
+            let accept = Accept::of(&headers).json_first();
+            assert_eq!(accept.events, events, "{line:?}");
         }
     }
 

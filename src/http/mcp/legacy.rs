@@ -1,5 +1,5 @@
-//! What legacy clients post: a session is opened with `initialize` and named
-//! in all that follows.
+//! What legacy clients post. A session is opened with `initialize` and named
+//! in all that follows; a request that names none is served by itself.
 
 use std::sync::Arc;
 
@@ -13,32 +13,39 @@ use super::post::{Post, Refusal};
 use super::reply::{accepted, events, json, message};
 use super::request::Request;
 use super::running::{Answers, client};
-use crate::gateway::{Caller, Client, Flow, Gateway, Incoming, Item, NoSession, Session};
+use super::stateless;
+use crate::gateway::{Caller, Client, Flow, Gateway, Incoming, Item, NoSession, Session, nothing};
 use crate::wire::message::{Fault, parse_batch};
 use crate::wire::meta::{self, member, text};
-use crate::wire::{Era, Id, Message, Outcome, RpcError, code, era};
+use crate::wire::{Era, Message, Outcome, RpcError, code, era};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The only revision with batches.
 pub(super) const BATCHES: &str = "2025-03-26";
+/// The revision of a client that never says one.
+const UNSAID: &str = "2025-03-26";
+/// What has no effect beyond the request but through a session.
+const OF_A_SESSION: [&str; 3] = [
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
 /// What the official servers say.
 const SESSION_NOT_FOUND: i64 = -32001;
 
 pub(super) async fn request(
     post: Post<'_>,
-    id: Id<'_>,
-    method: &str,
-    params: Option<&RawValue>,
+    version: Option<&'static str>,
+    incoming: Incoming<'_>,
 ) -> Result<Response, Refusal> {
+    let method = incoming.method;
     if method == "initialize" {
-        return Ok(initialize(post, id, params).await);
+        return Ok(initialize(post, incoming).await);
+    }
+    if !post.headers.contains_key(SESSION) && !OF_A_SESSION.contains(&method) {
+        return Ok(bare(post, version, incoming).await);
     }
     let session = session(post)?;
-    let incoming = Incoming {
-        id: id.raw(),
-        method,
-        params,
-    };
     let gateway = &post.front.gateway;
     // A list is there at once and cannot be cancelled: it needs no place among
     // what runs, and no stream to come back to.
@@ -53,9 +60,24 @@ pub(super) async fn request(
     Ok(answers.response(post.accept, false).await)
 }
 
+/// Serves a request without a session (SPEC K4): its client can be asked
+/// nothing.
+async fn bare(post: Post<'_>, version: Option<&'static str>, incoming: Incoming<'_>) -> Response {
+    let client = Client {
+        era: Era::Legacy,
+        version: version.unwrap_or(UNSAID),
+        capabilities: nothing(),
+        log_level: None,
+        session: None,
+    };
+    let exchange = Exchange::new(&post.front.gateway, post.caller, client, incoming);
+    // Errors of MCP itself travel on 200 in this era.
+    stateless::answer(post.accept.json_first(), exchange, |_| StatusCode::OK).await
+}
+
 /// Opens a session: its id goes out, and nothing of it stays here.
-async fn initialize(post: Post<'_>, id: Id<'_>, params: Option<&RawValue>) -> Response {
-    let (version, capabilities) = agreed(params);
+async fn initialize(post: Post<'_>, incoming: Incoming<'_>) -> Response {
+    let (version, capabilities) = agreed(incoming.params);
     let (gateway, caller) = (&post.front.gateway, post.caller);
     let client = Client {
         era: Era::Legacy,
@@ -63,11 +85,6 @@ async fn initialize(post: Post<'_>, id: Id<'_>, params: Option<&RawValue>) -> Re
         capabilities: capabilities.clone(),
         log_level: None,
         session: None,
-    };
-    let incoming = Incoming {
-        id: id.raw(),
-        method: "initialize",
-        params,
     };
     let mut exchange = Exchange::new(gateway, caller, client, incoming);
     let reply = loop {

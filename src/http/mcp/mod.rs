@@ -14,6 +14,7 @@ mod post;
 mod reply;
 mod request;
 mod running;
+mod stateless;
 
 pub(super) use reply::{KEEP_ALIVE, events};
 
@@ -211,9 +212,9 @@ impl Front {
     }
 }
 
-/// Whether a client can be kept waiting with events.
+/// Whether a client can be kept waiting with events, whatever it asks.
 pub(super) fn takes_events(headers: &HeaderMap) -> bool {
-    accept::Accept::of(headers).events
+    accept::Accept::of(headers).json_first().events
 }
 
 /// Whether a path, as the router spells it, is an MCP endpoint.

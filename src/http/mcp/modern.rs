@@ -4,17 +4,14 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use futures_util::stream;
 use http::{HeaderName, StatusCode};
 use serde_json::value::RawValue;
-use tokio::time::{Instant, timeout_at};
 
 use super::accept::single;
 use super::exchange::Exchange;
 use super::post::{Post, Refusal, VERSION, not_acceptable};
-use super::reply::{self, KEEP_ALIVE, comment, events, json};
-use crate::gateway::{Client, Incoming, Item, Reply, kept};
+use super::stateless;
+use crate::gateway::{Client, Incoming, Reply, kept};
 use crate::wire::meta::{Inbound, member, text};
 use crate::wire::method::{self, Kind, Sender};
 use crate::wire::{Era, Id, MODERN, RpcError, code, header};
@@ -65,7 +62,7 @@ pub(super) async fn request(
         params,
     };
     let exchange = Exchange::new(&post.front.gateway, post.caller, client, incoming);
-    Ok(answer(post, exchange).await)
+    Ok(stateless::answer(post.accept, exchange, status).await)
 }
 
 fn version(post: Post<'_>, envelope: &Inbound<'_>) -> Result<(), Refusal> {
@@ -162,75 +159,14 @@ fn mismatch(message: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal::new(code::HEADER_MISMATCH, message.into())
 }
 
-/// JSON if the answer comes first; a stream as soon as anything comes before
-/// it, or nothing for so long that the connection should be kept alive.
-async fn answer(post: Post<'_>, mut exchange: Exchange) -> Response {
-    if !post.accept.events {
-        loop {
-            if let Item::Last(reply) = exchange.next().await {
-                return whole(reply);
-            }
-        }
-    }
-    let first = timeout_at(Instant::now() + KEEP_ALIVE, exchange.next()).await;
-    match first {
-        Ok(Item::Last(reply)) if post.accept.json => whole(reply),
-        first => {
-            let flow = Flowing {
-                exchange: Some(exchange),
-                quiet: first.is_err(),
-                queued: first.ok(),
-            };
-            events(stream::unfold(flow, |mut flow| async move {
-                let next = flow.next().await?;
-                Some((next, flow))
-            }))
-        }
-    }
-}
-
-fn whole(reply: Reply) -> Response {
-    let status = match reply.error {
-        Some(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+/// A server's own `-32601` is an answer; ours says that the method is not
+/// there.
+fn status(reply: &Reply) -> StatusCode {
+    match reply.error {
+        Some(code::METHOD_NOT_FOUND) if !reply.relayed => StatusCode::NOT_FOUND,
         Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION) => {
             StatusCode::BAD_REQUEST
         }
         _ => StatusCode::OK,
-    };
-    json(status, reply.body)
-}
-
-/// The stream of one request. The client's hanging up drops it, and with it
-/// the exchange: that is how modern clients cancel.
-struct Flowing {
-    exchange: Option<Exchange>,
-    /// Nothing has come yet, and the client should know that we live.
-    quiet: bool,
-    queued: Option<Item>,
-}
-
-impl Flowing {
-    async fn next(&mut self) -> Option<Bytes> {
-        if std::mem::take(&mut self.quiet) {
-            return Some(comment());
-        }
-        let item = match self.queued.take() {
-            Some(item) => item,
-            None => {
-                let exchange = self.exchange.as_mut()?;
-                tokio::select! {
-                    biased;
-                    item = exchange.next() => item,
-                    () = tokio::time::sleep(KEEP_ALIVE) => return Some(comment()),
-                }
-            }
-        };
-        Some(match item {
-            Item::Message(message) => reply::message(None, &message),
-            Item::Last(reply) => {
-                self.exchange = None;
-                reply::message(None, &reply.body.whole())
-            }
-        })
     }
 }

@@ -9,9 +9,10 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::value::RawValue;
 
 use super::accept::{Accept, Unclear, single};
+use super::legacy::SESSION;
 use super::reply::{accepted, refuse};
 use super::{Front, legacy, modern};
-use crate::gateway::Caller;
+use crate::gateway::{Caller, Incoming};
 use crate::http::error::{ApiError, Code};
 use crate::http::json::read_body;
 use crate::wire::message::{Fault, Malformed, is_batch};
@@ -85,14 +86,22 @@ impl<'a> Post<'a> {
                     };
                     return modern::request(self, id, asked).await.map_err(refused);
                 }
-                self.known_version().map_err(refused)?;
-                legacy::request(self, id, &method, params)
-                    .await
-                    .map_err(refused)
+                let version = self.known_version().map_err(refused)?;
+                let incoming = Incoming {
+                    id: id.raw(),
+                    method: &method,
+                    params,
+                };
+                let answer = legacy::request(self, version, incoming).await;
+                answer.map_err(refused)
             }
-            // Modern clients have nothing to tell over HTTP; what they tell
-            // all the same does no harm.
+            // Without a session there is nothing that a notification could
+            // concern: neither era's does any harm.
             Message::Notification { .. } if says_modern => Ok(accepted()),
+            Message::Notification { .. } if !self.headers.contains_key(SESSION) => {
+                self.known_version()?;
+                Ok(accepted())
+            }
             message => {
                 self.known_version()?;
                 legacy::told(self, message)
@@ -105,18 +114,19 @@ impl<'a> Post<'a> {
     }
 
     /// A legacy client may leave the version out; it may not make one up.
-    pub(super) fn known_version(&self) -> Result<(), Refusal> {
-        match self.named_version() {
-            Ok(None) => Ok(()),
-            Ok(Some(version)) if era::known_legacy(version).is_some() => Ok(()),
-            _ => Err(Refusal::new(
-                code::INVALID_REQUEST,
-                format!(
-                    "MCP-Protocol-Version is none of {}",
-                    wire::LEGACY.join(", ")
-                ),
-            )),
-        }
+    pub(super) fn known_version(&self) -> Result<Option<&'static str>, Refusal> {
+        let known = match self.named_version() {
+            Ok(None) => return Ok(None),
+            Ok(Some(version)) => era::known_legacy(version),
+            Err(Unclear) => None,
+        };
+        known.map(Some).ok_or_else(|| {
+            let text = format!(
+                "MCP-Protocol-Version is none of {}",
+                wire::LEGACY.join(", ")
+            );
+            Refusal::new(code::INVALID_REQUEST, text)
+        })
     }
 }
 

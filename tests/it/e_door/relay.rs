@@ -10,7 +10,7 @@ use super::{Before, Made, copy, tools, up, with_x};
 use crate::app::{App, PATIENCE, setup};
 use crate::e_records::Storage;
 use crate::mcp_front::old_sse::connect;
-use crate::mcp_front::{ask, call, calls, has_begun, legacy, modern, said, until};
+use crate::mcp_front::{ask, call, calls, has_begun, legacy, modern, post, said, until};
 
 /// A Portway with the servers, one in front of it with the same entries, and
 /// two of these, one of them switched off.
@@ -65,6 +65,12 @@ async fn e6_the_service_may_be_another_portway() {
     drop(stream);
     let end = ask(&front, "DELETE", &path).header("mcp-session-id", &client.session);
     assert_eq!(end.send().await.status, 204);
+
+    // A bare request, too (SPEC K4).
+    let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let bare = post(&front, &path, bare).header("accept", "*/*");
+    let bare = bare.without("authorization").send().await.json().await;
+    assert_eq!(bare["result"]["tools"].as_array().unwrap().len(), 5);
 
     let mut old = connect(&front, &format!("{path}/sse")).await;
     assert!(

@@ -218,7 +218,17 @@ async fn k4_legacy_requests_are_judged_in_order() {
     let session = client.session.as_str();
     let rows: Vec<(&str, super::Ask<'_>, u16, Option<i64>)> = vec![
         ("all is well", client.post(ping()), 200, None),
-        ("no session", post(&app, X, ping()), 400, Some(BAD_REQUEST)),
+        ("no session", post(&app, X, ping()), 200, None),
+        (
+            "no session where one is needed",
+            post(
+                &app,
+                X,
+                json!({"jsonrpc": "2.0", "id": 7, "method": "resources/subscribe"}),
+            ),
+            400,
+            Some(BAD_REQUEST),
+        ),
         (
             "unknown session",
             client.post(ping()).header("mcp-session-id", "x"),
@@ -298,10 +308,10 @@ async fn k4_legacy_requests_are_judged_in_order() {
     }
     let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let reply = json!({"jsonrpc": "2.0", "id": 99, "result": {}});
-    for body in [told, reply] {
+    for (body, bare) in [(told, 202), (reply, 400)] {
         assert_eq!(client.post(body.clone()).send().await.status, 202);
         let nobody = post(&app, X, &body).send().await;
-        assert_eq!(nobody.status, 400);
+        assert_eq!(nobody.status, bare);
         let stranger = client.post(body).header("mcp-session-id", "x");
         assert_eq!(stranger.send().await.status, 404);
     }

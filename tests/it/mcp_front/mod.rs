@@ -1,6 +1,7 @@
 //! The MCP endpoints over plain HTTP: what a client of either era sends, byte
 //! by byte, and what it gets.
 
+mod bare;
 mod disconnect;
 mod ladder;
 mod modern_traps;
