@@ -34,9 +34,9 @@ impl Supervisor {
         let by_hand = next
             .as_ref()
             .is_some_and(|next| by_hand(&self.wanted, next));
-        let Some(next) = next.filter(|next| next.run) else {
+        let Some(next) = next.as_ref().filter(|next| next.run).cloned() else {
             live.line.connection.close_gate();
-            self.tell(State::Stopped, false);
+            self.tell_stopped(next);
             self.finish(live, (!by_hand).then_some(LAST_CALLS)).await;
             return Handover::default();
         };
@@ -61,6 +61,17 @@ impl Supervisor {
             replacing: true,
             old: None,
         }
+    }
+
+    /// The history says why the next wish stops it; the wish in force stays
+    /// until its calls have finished.
+    fn tell_stopped(&mut self, next: Option<Arc<Wanted>>) {
+        let before = self.wanted.clone();
+        if let Some(next) = next {
+            self.wanted = next;
+        }
+        self.tell(State::Stopped, false);
+        self.wanted = before;
     }
 
     /// Ends a connection. With `patience`, its calls may finish first, as long

@@ -19,7 +19,7 @@ use super::serving::{Ended, serve};
 use super::state::{ServerView, State};
 use super::{Publisher, Surroundings, backoff};
 use crate::config::{ServerSpec, TransportKind};
-use crate::registry::Wanted;
+use crate::registry::{Cause, Wanted};
 use crate::upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError};
 
 /// Up for so long, a server's failures are forgiven.
@@ -37,8 +37,6 @@ pub(super) struct Supervisor {
     pub(super) retired: TaskTracker,
     log: Arc<LogRing>,
     history: Arc<History>,
-    /// Why the wish in force came to be.
-    because: &'static str,
     memory: EraMemory,
     asks: Arc<AtomicBool>,
     pub(super) restarts: u32,
@@ -80,7 +78,6 @@ impl Supervisor {
             retired,
             log: Arc::default(),
             history: Arc::default(),
-            because: "",
             memory: EraMemory::default(),
             asks: Arc::default(),
             restarts: 0,
@@ -123,25 +120,10 @@ impl Supervisor {
         let next = self.wish.borrow_and_update().clone();
         match next {
             Some(wanted) => {
-                self.because = self.reason(&wanted);
                 self.wanted = wanted;
                 true
             }
             None => false,
-        }
-    }
-
-    fn reason(&self, next: &Wanted) -> &'static str {
-        if !self.told.settled_once && Arc::as_ptr(&self.wanted) == std::ptr::from_ref(next) {
-            "Portway starts"
-        } else if next.restarts != self.wanted.restarts {
-            "restart asked for"
-        } else if next.spec != self.wanted.spec {
-            "definition changed"
-        } else if next.run && !self.wanted.run {
-            "start asked for"
-        } else {
-            self.because
         }
     }
 
@@ -151,9 +133,12 @@ impl Supervisor {
             State::Connecting { .. } if self.restarts > 0 => {
                 Some(format!("try {} after a failure", self.restarts + 1))
             }
-            State::Connecting { .. } => Some(self.because.to_owned()),
+            State::Connecting { .. } => Some(self.wanted.why()),
             State::Stopped if self.wanted.spec.as_ref().is_ok_and(|spec| !spec.enabled) => {
-                Some("not enabled".to_owned())
+                Some(match self.wanted.cause {
+                    Cause::Startup => "not enabled".to_owned(),
+                    _ => format!("not enabled: {}", self.wanted.why()),
+                })
             }
             State::Stopped => Some("stopped by hand".to_owned()),
             state => state.error().map(str::to_owned),

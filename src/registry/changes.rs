@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::rewrite::{Draft, SourceError, TRIES};
-use super::{Edits, Registry, RegistryError, UpdateError, Wanted};
+use super::{Edits, Occasion, Registry, RegistryError, UpdateError, Wanted};
 use crate::config::body::Change;
 use crate::config::layers::Source;
 use crate::config::{Problem, ServerName, ServerSpec};
@@ -50,7 +50,8 @@ impl Registry {
             return Err(error);
         }
         edits.records.insert(name.to_string(), record);
-        self.refresh(&mut edits).await?;
+        let occasion = Occasion::Edit(name.as_str());
+        self.refresh(&mut edits, occasion).await?;
         self.named(name.as_str())
     }
 
@@ -90,12 +91,12 @@ impl Registry {
             Err(UpdateError::Problems(problems)) => return Err(UpdateError::Problems(problems)),
             Err(error) => {
                 // Whatever stood in the way is seen by whoever looks next.
-                self.refresh(&mut edits).await?;
+                self.refresh(&mut edits, Occasion::Reload).await?;
                 return Err(error);
             }
         };
-        self.refresh(&mut edits).await?;
         let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
+        self.refresh(&mut edits, Occasion::Edit(name)).await?;
         Ok(self.named(name)?)
     }
 
@@ -208,7 +209,8 @@ impl Registry {
             self.store.server_moved(&record.name, None).await?;
             self.store.delete_server(&record.name).await?;
         }
-        self.refresh(&mut edits).await?;
+        let occasion = Occasion::Edit(&wanted.name);
+        self.refresh(&mut edits, occasion).await?;
         Ok(wanted)
     }
 

@@ -30,7 +30,9 @@ pub use plan::{Fault, Plan};
 pub use report::{DefinitionReport, SourceReport};
 pub use rewrite::SourceError;
 pub use sources::{Files, Loaded};
-pub use wanted::Wanted;
+pub use wanted::{Cause, Via, Wanted};
+
+use wanted::Occasion;
 
 use filters::FilterFile;
 use runs::Runs;
@@ -152,7 +154,9 @@ impl Registry {
             store,
             files,
         };
-        registry.reload().await?;
+        let mut edits = registry.edits.lock().await;
+        registry.refresh(&mut edits, Occasion::Startup).await?;
+        drop(edits);
         Ok(registry)
     }
 
@@ -193,10 +197,10 @@ impl Registry {
     /// Reads all files anew and publishes what changed.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let mut edits = self.edits.lock().await;
-        self.refresh(&mut edits).await
+        self.refresh(&mut edits, Occasion::Reload).await
     }
 
-    async fn refresh(&self, edits: &mut Edits) -> Result<(), StoreError> {
+    async fn refresh(&self, edits: &mut Edits, occasion: Occasion<'_>) -> Result<(), StoreError> {
         let mut loaded = self.files.load(edits.loaded.clone()).await;
         if self.files.database {
             let more = database::add(&self.files, &*self.store, &loaded, &edits.loaded).await;
@@ -213,7 +217,7 @@ impl Registry {
         if !records.is_empty() {
             self.remember(edits, records).await?;
         }
-        self.publish(edits);
+        self.publish(edits, occasion);
         tell::servers(&before, &self.desired());
         Ok(())
     }
@@ -257,7 +261,7 @@ impl Registry {
         let records = self.store.servers().await?;
         edits.records.clear();
         edits.know(records);
-        self.refresh(&mut edits).await
+        self.refresh(&mut edits, Occasion::Reload).await
     }
 
     async fn refresh_filters(&self, edits: &mut Edits) {
@@ -274,7 +278,7 @@ impl Registry {
 
     /// Computes the wish list; what did not change keeps its value and its
     /// generation, so nobody downstream notices.
-    fn publish(&self, edits: &Edits) {
+    fn publish(&self, edits: &Edits, occasion: Occasion<'_>) {
         let mut runs = self.runs();
         if runs.closed {
             return;
@@ -291,6 +295,7 @@ impl Registry {
                 generation += 1;
                 Arc::new(Wanted {
                     generation,
+                    cause: occasion.cause(before.map(|before| &**before), &wanted),
                     ..wanted
                 })
             });

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Registry, RegistryError, Wanted};
+use super::{Cause, Registry, RegistryError, Wanted};
 use crate::store::{ServerRecord, StoreError, StoreErrorKind};
 
 /// How long an answer waits for the store before it says that the change is
@@ -81,6 +81,11 @@ impl Registry {
             restarts: runs.restarts[&before.name],
             source: before.source.clone(),
             shadows: before.shadows.clone(),
+            cause: match (anew, run) {
+                (true, _) => Cause::Restart,
+                (false, true) => Cause::Start,
+                (false, false) => Cause::Stop,
+            },
         };
         if before.same(&wanted) {
             return Ok(before);

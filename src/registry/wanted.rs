@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{Edits, Runs};
-use crate::config::layers::{Effective, Source};
+use crate::config::layers::{Effective, Source, SourceKind};
 use crate::config::{DEFAULT_TIMEOUT, Problem, ServerSpec};
 
 /// One server as it should be.
@@ -25,6 +25,62 @@ pub struct Wanted {
     pub source: Source,
     /// Definitions of the same name that this one hides.
     pub shadows: Vec<Source>,
+    /// Why it is as it is.
+    pub cause: Cause,
+}
+
+/// Why a wish came to be what it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cause {
+    #[default]
+    Startup,
+    Added(Via),
+    Changed(Via),
+    Start,
+    Stop,
+    Restart,
+}
+
+/// How an edit came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    Api,
+    /// Somebody edited the file, or another replica the database.
+    Source,
+}
+
+/// What brings a new wish list about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Occasion<'a> {
+    Startup,
+    /// A file was edited, or another replica wrote to the database.
+    Reload,
+    /// An edit of one server through the API. Whatever else has changed by
+    /// then was changed in a file.
+    Edit(&'a str),
+}
+
+impl Occasion<'_> {
+    /// Why `next` is not what was wished for before.
+    pub(super) fn cause(self, before: Option<&Wanted>, next: &Wanted) -> Cause {
+        let via = match self {
+            Occasion::Edit(name) if name == &*next.name => Via::Api,
+            _ => Via::Source,
+        };
+        match (self, before) {
+            (Occasion::Startup, _) => Cause::Startup,
+            (_, None) => Cause::Added(via),
+            (_, Some(before)) if before.restarts != next.restarts => Cause::Restart,
+            (_, Some(before)) if before.spec != next.spec || before.source != next.source => {
+                Cause::Changed(via)
+            }
+            (_, Some(before)) if before.run != next.run => match next.run {
+                true => Cause::Start,
+                false => Cause::Stop,
+            },
+            (_, Some(before)) => before.cause,
+        }
+    }
 }
 
 impl Wanted {
@@ -32,6 +88,23 @@ impl Wanted {
         self.spec
             .as_ref()
             .map_or(DEFAULT_TIMEOUT, |spec| spec.timeout)
+    }
+
+    /// Why it is as it is, for the server's history.
+    pub fn why(&self) -> String {
+        let place = |via| match (via, self.source.kind) {
+            (Via::Api, _) => "through the API".to_owned(),
+            (Via::Source, SourceKind::Database) => "in the database".to_owned(),
+            (Via::Source, _) => format!("in {}", self.source.in_words()),
+        };
+        match self.cause {
+            Cause::Startup => "Portway starts".to_owned(),
+            Cause::Added(via) => format!("added {}", place(via)),
+            Cause::Changed(via) => format!("definition changed {}", place(via)),
+            Cause::Start => "start asked for".to_owned(),
+            Cause::Stop => "stop asked for".to_owned(),
+            Cause::Restart => "restart asked for".to_owned(),
+        }
     }
 
     pub(super) fn same(&self, other: &Wanted) -> bool {
@@ -72,6 +145,7 @@ impl Edits {
             restarts: runs.restarts.get(name).copied().unwrap_or_default(),
             source: effective.source.clone(),
             shadows: effective.shadows.clone(),
+            cause: Cause::default(),
         }
     }
 }

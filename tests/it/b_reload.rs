@@ -375,3 +375,62 @@ async fn b6_a_storm_of_saves_ends_in_the_last_state_with_a_handful_of_reloads() 
     assert_eq!(app.server("edited").await["config"]["timeout"], 3999);
     assert_eq!(app.server("steady").await["pid"], steady["pid"]);
 }
+
+/// The reasons in a server's history, once `last` is among them.
+async fn reasons(app: &App, server: &str, last: &str) -> Vec<String> {
+    let start = Instant::now();
+    loop {
+        let path = format!("/api/mcp/servers/{server}/history");
+        let answer = app.get(&path).await;
+        let moments = answer.body.as_array().cloned().unwrap_or_default();
+        let reasons: Vec<String> = moments
+            .iter()
+            .filter_map(|moment| Some(moment["reason"].as_str()?.to_owned()))
+            .collect();
+        if reasons.iter().any(|reason| reason == last) {
+            return reasons;
+        }
+        assert!(start.elapsed() < PATIENCE, "no {last:?} in {reasons:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn b6_history_names_the_cause_of_a_start_or_a_stop() {
+    let (app, ..) = up().await;
+    let path = std::fs::canonicalize(app.path(".mcp.json")).unwrap();
+    let changed = format!("definition changed in {}", path.display());
+    let mut text = fixtures(&[
+        ("steady", &[]),
+        ("edited", &["--era", "legacy"]),
+        ("new", &[]),
+    ]);
+    let save = |text: &Value| std::fs::write(&path, text.to_string()).unwrap();
+    save(&text);
+    let history = reasons(&app, "edited", &changed).await;
+    assert_eq!(history, ["Portway starts", &changed]);
+    let added = format!("added in {}", path.display());
+    assert_eq!(reasons(&app, "new", &added).await, [added]);
+
+    app.until_status("edited", "connected").await;
+    let change = json!({"args": ["--era", "modern"]});
+    app.patch("edited", change).await.expect(200);
+    reasons(&app, "edited", "definition changed through the API").await;
+    app.act("edited", "restart").await;
+    reasons(&app, "edited", "restart asked for").await;
+    app.act("edited", "stop").await;
+    reasons(&app, "edited", "stopped by hand").await;
+    app.act("edited", "start").await;
+    reasons(&app, "edited", "start asked for").await;
+
+    text["mcpServers"]["steady"]["disabled"] = json!(true);
+    save(&text);
+    let off = format!("not enabled: {changed}");
+    let history = reasons(&app, "steady", &off).await;
+    assert_eq!(history, ["Portway starts", &off]);
+
+    let body = json!({"name": "api", "command": fixture()});
+    app.post("/api/mcp/servers", body).await.expect(201);
+    let history = reasons(&app, "api", "added through the API").await;
+    assert_eq!(history, ["added through the API"]);
+}

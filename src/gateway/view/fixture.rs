@@ -35,6 +35,7 @@ impl Servers {
                 path: ".mcp.json".into(),
             },
             shadows: Vec::new(),
+            cause: Default::default(),
         };
         let view = ServerView {
             wanted: Arc::new(wanted),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Ask, BOTH, X, call, calls, has_begun, legacy, modern, portway, post, said, until};
+use super::{Ask, BOTH, X, call, calls, has_begun, legacy, portway, post, said, until};
 use crate::app::App;
 use crate::e_door::{Before, up, with_x};
 use crate::e_records::Storage;
@@ -160,17 +160,4 @@ async fn k4_hanging_up_cancels_a_bare_request() {
         given_up.iter().any(|call| call["name"] == "sleep")
     })
     .await;
-}
-
-#[tokio::test]
-async fn k4_a_servers_own_method_not_found_is_no_missing_page() {
-    let app = portway(&[]).await;
-    let params = call("error", json!({"code": -32601}));
-    let relayed = modern(&app, X, "tools/call", params.clone()).send().await;
-    assert_eq!(relayed.verdict().await, (200, Some(-32601)));
-    let relayed = answered(bare(&app, X, "tools/call", Some(params))).await;
-    assert_eq!(relayed["error"]["code"], -32601);
-    // A method that is not here is 404 to a modern client.
-    let unknown = modern(&app, X, "no/such", json!({})).send().await;
-    assert_eq!(unknown.verdict().await, (404, Some(-32601)));
 }
