@@ -16,7 +16,7 @@ use super::view::View;
 use super::{Caller, Client, Incoming, Scope, text_of, text_param};
 use crate::fleet::Slot;
 use crate::store::Store;
-use crate::wire::object::{find, member, part, set_member};
+use crate::wire::object::{find, member, part, remove_members, set_member};
 use crate::wire::result::error_to_modern;
 use crate::wire::{Era, RpcError, capability, code, meta, method};
 
@@ -26,22 +26,31 @@ pub(super) struct Asked<'a> {
     name: Option<&'a RawValue>,
     uri: Option<&'a RawValue>,
     token: Option<&'a RawValue>,
+    task: Option<&'a RawValue>,
     pub responses: Option<&'a RawValue>,
     pub state: Option<&'a RawValue>,
 }
 
 impl<'a> Asked<'a> {
     pub fn read(params: Option<&'a RawValue>) -> Asked<'a> {
-        let names = ["name", "uri", "_meta", "inputResponses", "requestState"];
-        let found = params.map_or([None; 5], |params| find(params.get(), names));
-        let [name, uri, meta, responses, state] = found;
+        let names = [
+            "name",
+            "uri",
+            "_meta",
+            "inputResponses",
+            "requestState",
+            "task",
+        ];
+        let found = params.map_or([None; 6], |params| find(params.get(), names));
+        let [name, uri, meta, responses, state, task] = found;
         let [token] = meta.map_or([None], |json| find(json, [meta::PROGRESS_TOKEN]));
-        let [name, uri, responses, state] =
-            [name, uri, responses, state].map(|json| json.and_then(part));
+        let [name, uri, responses, state, task] =
+            [name, uri, responses, state, task].map(|json| json.and_then(part));
         Asked {
             name,
             uri,
             token: token.and_then(part),
+            task,
             responses,
             state,
         }
@@ -72,7 +81,10 @@ pub(super) fn resolve(
     view: Arc<View>,
 ) -> Result<Job, RpcError> {
     let place = match incoming.method {
-        "tools/call" => named(caller, &view, asked, Kind::Tool),
+        "tools/call" => named(caller, &view, asked, Kind::Tool).map(|place| Place {
+            params: without_task(incoming.params, asked),
+            ..place
+        }),
         "prompts/get" => named(caller, &view, asked, Kind::Prompt),
         "resources/read" => resource(caller, &view, asked),
         _ => reference(caller, &view, incoming),
@@ -173,6 +185,7 @@ fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<P
         Kind::Prompt => view.prompt(&name),
     };
     match (target, &caller.scope) {
+        (Some(target), _) if target.task_only => Err(task_only(&name)),
         (Some(target), _) => Ok(Place {
             params: None,
             need: match kind {
@@ -214,6 +227,21 @@ fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<P
             Err(error)
         }
     }
+}
+
+/// Tasks are not offered, so a request for one is a request for the result:
+/// whoever offers none must ignore `task`, says revision 2025-11-25.
+fn without_task(params: Option<&RawValue>, asked: Asked<'_>) -> Option<Box<RawValue>> {
+    asked.task?;
+    Some(remove_members(params?, &["task"]).into_owned())
+}
+
+fn task_only(name: &str) -> RpcError {
+    let text = format!(
+        "{name} runs only as a task (its server says taskSupport \"required\"), and Portway does \
+         not support tasks: it cannot be called through Portway"
+    );
+    RpcError::new(code::INVALID_PARAMS, text)
 }
 
 pub(super) fn unknown(word: &str, name: &str) -> RpcError {

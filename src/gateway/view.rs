@@ -9,6 +9,7 @@ pub(super) mod fixture;
 mod formatted;
 mod granted;
 mod hello;
+mod instructions;
 mod kept;
 mod links;
 mod list;
@@ -75,6 +76,8 @@ pub struct Target {
     pub wrapped: bool,
     /// Its name in the view is made of its server's and its own (SPEC D2).
     pub(super) named_by_key: bool,
+    /// It runs as a task and not otherwise, and tasks are not carried.
+    pub task_only: bool,
     /// Where in its list it stands.
     pub(super) at: usize,
     /// Set where Portway itself is that server.
@@ -139,7 +142,9 @@ impl View {
     fn weight(&self) -> usize {
         let lists: usize = self.lists.iter().map(List::weight).sum();
         let names = self.tools.len() + self.prompts.len() + self.verbatim.len();
-        4096 + lists + names * 256
+        let said = self.hello.instructions.as_ref();
+        let said = said.map_or(0, |text| text.get().len());
+        4096 + lists + names * 256 + 2 * said
     }
 
     /// The server of a resource, and its URI there.
@@ -232,6 +237,12 @@ impl View {
             return Err(unknown(method));
         }
         list.page(reader.era, params)
+    }
+
+    /// The entries of a list as modern clients see them, all pages.
+    pub fn listed(&self, kind: Kind) -> Vec<Cow<'_, RawValue>> {
+        let entries = self.lists[kind as usize].entries.iter();
+        entries.map(|entry| entry.shown(Era::Modern)).collect()
     }
 
     /// Whether anybody here answers a method: a server must not be asked for

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::aliases::Aliases;
 use super::entry::{self, Entry, Prepared};
 use super::formatted::Formatted;
-use super::hello::Hello;
+use super::hello::{Hello, INTRODUCTION};
+use super::instructions;
 use super::list::List;
 use super::{Target, View};
 use crate::config::filters::{Filter, FilterError};
@@ -142,8 +143,12 @@ fn target(
     prepared: Option<&mut Prepared>,
     control: Option<&Arc<Control>>,
 ) -> Target {
-    let (headers, wrapped) = match prepared {
-        Some(prepared) => (std::mem::take(&mut prepared.headers), prepared.wrapped),
+    let (headers, wrapped, task_only) = match prepared {
+        Some(prepared) => (
+            std::mem::take(&mut prepared.headers),
+            prepared.wrapped,
+            prepared.task_only,
+        ),
         None => Default::default(),
     };
     Target {
@@ -152,6 +157,7 @@ fn target(
         headers,
         wrapped,
         named_by_key: false,
+        task_only,
         at,
         control: control.cloned(),
     }
@@ -209,6 +215,9 @@ fn everything(
             control: Some(control),
         });
     }
+    let shown = offers.iter().filter(|offered| offered.shown);
+    let said = shown.map(|one| (&**one.server, one.offer.peer.instructions.as_deref()));
+    view.hello.instructions = instructions::joined(INTRODUCTION, said);
     // Before the tools: who lists a page has more right to it than who
     // mentions one.
     for kind in [Kind::Resources, Kind::Templates] {

@@ -10,7 +10,7 @@ use crate::wire::Era;
 use crate::wire::header::{self, ParamHeader};
 use crate::wire::invisible::without_tags;
 use crate::wire::meta::set_meta_member;
-use crate::wire::object::{member, set_member};
+use crate::wire::object::{inner_member, member, set_member, text};
 use crate::wire::result::{tool_to_legacy, tool_to_modern};
 use crate::wire::schema::mentions;
 
@@ -71,6 +71,7 @@ pub(super) struct Prepared {
     pub entry: Entry,
     pub headers: Vec<ParamHeader>,
     pub wrapped: bool,
+    pub task_only: bool,
 }
 
 /// A tool in both spellings. What comes from a server of the same era stays
@@ -86,6 +87,7 @@ pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> Prepared {
         Era::Legacy => (spelled(tool_to_modern(&raw)), raw.clone()),
     };
     Prepared {
+        task_only: from == Era::Legacy && is_task_only(&raw),
         wrapped: from == Era::Modern && !Arc::ptr_eq(&modern, &legacy),
         headers,
         entry: Entry {
@@ -94,6 +96,15 @@ pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> Prepared {
             stale,
         },
     }
+}
+
+/// Whether a tool of revision 2025-11-25 runs as a task and not otherwise.
+fn is_task_only(raw: &RawValue) -> bool {
+    mentions(raw, "taskSupport")
+        && inner_member(raw, "execution", "taskSupport")
+            .and_then(text)
+            .as_deref()
+            == Some("required")
 }
 
 /// HTTP clients drop a tool with an annotation they cannot follow, so such a
@@ -172,7 +183,10 @@ mod tests {
                 .contains(r#""required":["result"]"#)
         );
         let legacy = tool(raw(odd), Era::Legacy, false);
-        assert!(!legacy.wrapped);
+        assert!(!legacy.wrapped && !legacy.task_only);
+        let required = odd.replace("optional", "required");
+        assert!(tool(raw(&required), Era::Legacy, false).task_only);
+        assert!(!tool(raw(&required), Era::Modern, false).task_only);
         assert_eq!(legacy.entry.legacy.get(), odd);
         assert_eq!(
             legacy.entry.modern.get(),

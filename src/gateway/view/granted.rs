@@ -2,7 +2,7 @@
 //! were given, what its filter gives beside them (SPEC D7), and of resources
 //! and prompts what its owner switched on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::build::{self, Offered};
 use super::entry;
 use super::hello::Hello;
+use super::instructions;
 use super::links::{Links, Matched};
 use super::{Target, View};
 use crate::config::filters::Filter;
@@ -77,6 +78,7 @@ impl View {
         let matched = matched_tools(&mut view, &mut links, around);
         let freshness = bound.into_iter().chain(matched).reduce(Freshness::and);
         view.lists[Kind::Tools as usize].freshness = freshness.unwrap_or(Freshness::NONE);
+        view.hello.instructions = said(&view, around);
         view.links = Some(links);
         view
     }
@@ -88,6 +90,21 @@ fn hidden(grant: &Grant, around: &Surroundings<'_>) -> HashSet<usize> {
     let tools = grant.tools.iter().enumerate();
     let hidden = tools.filter(|(_, tool)| !around.allows(&tool.server, &tool.tool));
     hidden.map(|(number, _)| number).collect()
+}
+
+/// What the servers say of which the entry has anything.
+fn said(view: &View, around: &Surroundings<'_>) -> Option<Box<RawValue>> {
+    let named = view.tools.values().chain(view.prompts.values());
+    let named = named.map(|target| &target.server);
+    let servers: BTreeSet<&Arc<str>> = named.chain(&view.servers).collect();
+    let texts = servers.into_iter().map(|server| {
+        let offer = control::offer(around.snapshot, around.control, server);
+        (
+            &**server,
+            offer.and_then(|offer| offer.peer.instructions.as_deref()),
+        )
+    });
+    instructions::joined("", texts)
 }
 
 /// What there is, and of whom anything is shown.
@@ -199,6 +216,7 @@ fn add(
         headers: std::mem::take(&mut prepared.headers),
         wrapped: prepared.wrapped,
         named_by_key,
+        task_only: prepared.task_only,
         at: list.entries.len(),
         control: offered.control.cloned(),
     };

@@ -19,12 +19,13 @@ use crate::wire::{self, Era};
 /// a legacy client is told once, and servers come and go.
 const ALL: &str = r#"{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"prompts":{"listChanged":true},"completions":{},"logging":{}}"#;
 
-const INSTRUCTIONS: &str = "These are the tools, resources and prompts of several MCP servers. \
+pub(super) const INTRODUCTION: &str = "These are the tools, resources and prompts of several MCP servers. \
     A tool or prompt named mcp_<server>_<name> belongs to that server.";
 
 pub(super) struct Hello {
     pub info: Arc<RawValue>,
-    instructions: Option<String>,
+    /// As JSON, so that nothing is escaped again for each client.
+    pub instructions: Option<Box<RawValue>>,
     modern: Box<RawValue>,
     legacy: Box<RawValue>,
     offered: BTreeSet<String>,
@@ -35,7 +36,7 @@ impl Hello {
     /// For many servers together.
     pub fn ours() -> Hello {
         let all = RawValue::from_string(ALL.to_owned()).expect("a literal");
-        Hello::portways(&all, Some(INSTRUCTIONS.to_owned()))
+        Hello::portways(&all)
     }
 
     /// For an entry. Without any resource that is listed there is still
@@ -51,14 +52,14 @@ impl Hello {
         if *exposes != Exposes::default() {
             all["completions"] = json!({});
         }
-        Hello::portways(&made(&all), None)
+        Hello::portways(&made(&all))
     }
 
-    fn portways(capabilities: &RawValue, instructions: Option<String>) -> Hello {
+    fn portways(capabilities: &RawValue) -> Hello {
         let info = json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")});
         Hello {
             info: Arc::from(made(&info)),
-            instructions,
+            instructions: None,
             offered: named(capabilities),
             modern: capabilities.to_owned(),
             legacy: capabilities.to_owned(),
@@ -81,7 +82,7 @@ impl Hello {
         }
         Hello {
             info: Arc::from(info),
-            instructions: peer.instructions.clone(),
+            instructions: peer.instructions.as_ref().map(made),
             offered,
             modern: carried.clone(),
             legacy: carried,
@@ -143,7 +144,7 @@ struct Initialized<'a> {
     capabilities: &'a RawValue,
     server_info: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<&'a str>,
+    instructions: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
@@ -152,7 +153,7 @@ struct Discovered<'a> {
     supported_versions: [&'a str; 1],
     capabilities: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<&'a str>,
+    instructions: Option<&'a RawValue>,
     result_type: &'a str,
     ttl_ms: u64,
     cache_scope: &'a str,
@@ -172,7 +173,7 @@ impl View {
         &self.hello.info
     }
 
-    pub fn instructions(&self) -> Option<&str> {
+    pub fn instructions(&self) -> Option<&RawValue> {
         self.hello.instructions.as_deref()
     }
 

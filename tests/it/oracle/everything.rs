@@ -5,6 +5,7 @@ use serde_json::json;
 use super::reference::EVERYTHING_UNASKED;
 use super::remote::{Remote, node};
 use super::{check, npm, settled, stop, with};
+use crate::mcp_front::legacy;
 
 async fn everything(transport: &str) -> Remote {
     Remote::start(node(&npm("mcp-server-everything")).arg(transport)).await
@@ -85,4 +86,44 @@ async fn a6_server_everything_comes_back_after_a_restart() {
     let _server = Remote::start(again).await;
     app.until_status("one", "connected").await;
     check(&app, "one", "legacy", EVERYTHING_UNASKED).await;
+}
+
+#[tokio::test]
+async fn i2_a_task_is_not_promised_and_not_begun() {
+    let everything = json!({"command": npm("mcp-server-everything")});
+    let app = with(&[("one".to_owned(), everything)]).start().await;
+    app.until_status("one", "connected").await;
+    for (path, prefix) in [("/servers/one/mcp", ""), ("/mcp", "mcp_one_")] {
+        let client = legacy(&app, path, "2025-11-25", json!({})).await;
+        assert!(
+            client.hello["result"]["capabilities"]
+                .get("tasks")
+                .is_none()
+        );
+        // As a server without tasks must: `task` is ignored.
+        let echo = json!({"name": format!("{prefix}echo"), "arguments": {"message": "hi"},
+            "task": {"ttl": 60_000}});
+        let answer = client
+            .request(1, "tools/call", echo)
+            .send()
+            .await
+            .answer()
+            .await;
+        assert!(
+            answer["result"]["content"][0]["text"].is_string(),
+            "{answer}"
+        );
+        let only = format!("{prefix}simulate-research-query");
+        for task in [None, Some(json!({"ttl": 60_000}))] {
+            let mut params = json!({"name": only, "arguments": {"topic": "x"}});
+            if let Some(task) = task {
+                params["task"] = task;
+            }
+            let refused = client.request(2, "tools/call", params).send().await;
+            let refused = refused.answer().await;
+            let message = refused["error"]["message"].as_str();
+            let message = message.unwrap_or_else(|| panic!("{refused}"));
+            assert!(message.contains("only as a task"), "{message}");
+        }
+    }
 }
