@@ -15,6 +15,7 @@ use super::{
     Call, CallEvent, Inbound, LogSink, LogStream, Notification, Options, Outbox, ServerRequest,
     UpstreamError,
 };
+use crate::wire::message::Malformed;
 use crate::wire::{self, Message, Outcome, RpcError, message, meta, object};
 
 /// After so many lines in a row that are no message, the peer is not one we
@@ -228,6 +229,7 @@ impl Receiver {
     fn one(&self, bytes: &[u8]) -> Result<(), UpstreamError> {
         let message = match wire::parse_upstream(bytes) {
             Ok(message) => message,
+            Err(bad) if self.too_deep(&bad) => return Ok(()),
             Err(reason) => return self.noise(bytes, &reason.to_string()),
         };
         self.noise.store(0, Ordering::Relaxed);
@@ -237,6 +239,25 @@ impl Receiver {
             Message::Request { id, method, params } => self.request(id.raw(), &method, params),
         }
         Ok(())
+    }
+
+    /// A message nested too deep fails the request it belongs to, and nothing
+    /// else.
+    fn too_deep(&self, bad: &Malformed) -> bool {
+        if let Some(id) = bad.deep_answer() {
+            let error = UpstreamError::Protocol(format!("the answer is {}", bad.fault));
+            if let Ok(id) = id.get().parse() {
+                self.pending.resolve(id, Err(error));
+            }
+        } else if let Some(id) = bad.deep_request() {
+            let refusal = wire::error(Some(id), &RpcError::from(bad));
+            let _ = self.outbox.try_send(Line::answer(refusal));
+        } else {
+            return false;
+        }
+        let text = format!("a message is {}", bad.fault);
+        (self.log)(LogStream::Protocol, &text);
+        true
     }
 
     fn noise(&self, bytes: &[u8], reason: &str) -> Result<(), UpstreamError> {

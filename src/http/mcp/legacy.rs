@@ -15,7 +15,7 @@ use super::request::Request;
 use super::running::{Answers, client};
 use super::stateless;
 use crate::gateway::{Caller, Client, Flow, Gateway, Incoming, Item, NoSession, Session, nothing};
-use crate::wire::message::{Fault, parse_batch};
+use crate::wire::message::{Fault, Malformed, parse_batch};
 use crate::wire::meta::{self, member, text};
 use crate::wire::{Era, Message, Outcome, RpcError, code, era};
 
@@ -154,6 +154,15 @@ pub(super) fn told(post: Post<'_>, message: Message<'_>) -> Result<Response, Ref
     let session = session(post)?;
     take(&post.front.gateway, post.caller, &session, message);
     Ok(accepted())
+}
+
+/// The client's answer to something we asked cannot be read: whoever asked
+/// need not wait for another.
+pub(super) fn unreadable_answer(post: Post<'_>, id: &RawValue, why: &Malformed) {
+    if let Ok(session) = session(post) {
+        let text = format!("the client's answer is {why}");
+        session.answer(id, Err(RpcError::new(code::INTERNAL, text)));
+    }
 }
 
 /// Takes what is not a request.

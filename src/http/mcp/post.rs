@@ -50,7 +50,12 @@ pub(super) async fn answer(
     } else {
         match wire::parse(&body) {
             Ok(message) => post.route(message).await,
-            Err(malformed) => Err(Refusal::from(malformed)),
+            Err(malformed) => {
+                if let Some(id) = malformed.deep_answer() {
+                    legacy::unreadable_answer(post, id, &malformed);
+                }
+                Err(Refusal::from(malformed))
+            }
         }
     };
     answer.unwrap_or_else(Refusal::into_response)

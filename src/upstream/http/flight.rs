@@ -83,12 +83,15 @@ impl<'a> Flight<'a> {
                 None
             }
             Ok(Message::Request { id, method, params }) => self.request(id.raw(), &method, params),
+            Err(bad) if bad.deep_answer().is_some_and(|id| self.is_own(id)) => {
+                Some(Err(Failure::Odd(format!("the answer is {}", bad.fault))))
+            }
             Err(reason) => self.violation(&format!("not a message ({reason})")),
         }
     }
 
     fn response(&self, id: Option<&RawValue>, outcome: Outcome<'_>) -> Option<Found> {
-        let ours = id.is_some_and(|id| id.get().parse() == Ok(self.id));
+        let ours = id.is_some_and(|id| self.is_own(id));
         match outcome {
             Outcome::Result(result) if ours => Some(Ok(result.to_owned())),
             // Without an id: it could not read the request, and says why.
@@ -98,6 +101,10 @@ impl<'a> Flight<'a> {
             })),
             _ => self.violation("an answer to another request"),
         }
+    }
+
+    fn is_own(&self, id: &RawValue) -> bool {
+        id.get().parse() == Ok(self.id)
     }
 
     fn notification(&self, method: &str, params: Option<&RawValue>) {

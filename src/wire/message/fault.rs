@@ -9,13 +9,15 @@ use crate::wire::object::MAX_MEMBERS;
 pub struct Malformed {
     pub fault: Fault,
     id: Option<Box<RawValue>>,
+    answers: bool,
 }
 
 impl Malformed {
-    pub(super) fn new(fault: Fault, id: Option<Id<'_>>) -> Self {
+    pub(super) fn new(fault: Fault, id: Option<Id<'_>>, answers: bool) -> Self {
         Self {
             fault,
             id: id.map(|id| id.raw().to_owned()),
+            answers,
         }
     }
 
@@ -28,6 +30,19 @@ impl Malformed {
     pub fn id(&self) -> Option<&RawValue> {
         self.id.as_deref()
     }
+
+    /// The id of the request that a message nested too deep would have
+    /// answered.
+    pub fn deep_answer(&self) -> Option<&RawValue> {
+        let deep = self.answers && self.fault == Fault::TooDeep;
+        self.id().filter(|_| deep)
+    }
+
+    /// The id of a request that is nested too deep.
+    pub fn deep_request(&self) -> Option<&RawValue> {
+        let deep = !self.answers && self.fault == Fault::TooDeep;
+        self.id().filter(|_| deep)
+    }
 }
 
 impl<F: Into<Fault>> From<F> for Malformed {
@@ -35,6 +50,7 @@ impl<F: Into<Fault>> From<F> for Malformed {
         Self {
             fault: fault.into(),
             id: None,
+            answers: false,
         }
     }
 }

@@ -22,7 +22,10 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let json = readable(bytes)?;
+        let json = match readable(bytes) {
+            Err(Fault::TooDeep) => return Err(too_deep(bytes)),
+            json => json?,
+        };
         match first_token(bytes) {
             Some(b'{') => Ok(serde_json::from_str(json).map_err(Fault::from)?),
             Some(b'[') => Err(Fault::Batch.into()),
@@ -123,7 +126,19 @@ impl<'a> Fields<'a> {
     /// Adds the id, where it is beyond doubt, so that the sender can be told.
     fn blame(self, fault: Fault) -> Malformed {
         let id = self.id.filter(|_| self.twice != Some("id"));
-        Malformed::new(fault, id.and_then(|raw| Id::new(raw).ok()))
+        let answers = self.method.is_none() && (self.result.is_some() || self.error.is_some());
+        Malformed::new(fault, id.and_then(|raw| Id::new(raw).ok()), answers)
+    }
+}
+
+/// Its envelope is shallow, and reading no more than that takes no recursion:
+/// whoever waits for the message can be told.
+fn too_deep(bytes: &[u8]) -> Malformed {
+    let fields = std::str::from_utf8(bytes).ok();
+    let fields: Option<Fields<'_>> = fields.and_then(|json| serde_json::from_str(json).ok());
+    match fields {
+        Some(fields) => fields.without_nulls().blame(Fault::TooDeep),
+        None => Fault::TooDeep.into(),
     }
 }
 

@@ -100,7 +100,18 @@ fn threat_f1_depth_is_limited() {
     assert!(parse(nested(MAX_DEPTH).as_bytes()).is_ok());
     let deep = nested(MAX_DEPTH + 1);
     let fault = parse(deep.as_bytes()).unwrap_err();
-    assert_eq!((fault.code(), fault.fault), (code::PARSE, Fault::TooDeep));
+    assert_eq!((fault.code(), &fault.fault), (code::PARSE, &Fault::TooDeep));
+    // Whoever waits for it can be told.
+    assert_eq!(fault.id().unwrap().get(), "1");
+    assert_eq!(fault.deep_request().unwrap().get(), "1");
+    assert!(fault.deep_answer().is_none());
+    let (open, close) = ("[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
+    let answer = format!(r#"{{"result":{open}{close},"jsonrpc":"2.0","id":7}}"#);
+    let fault = parse_upstream(answer.as_bytes()).unwrap_err();
+    assert_eq!(fault.deep_answer().unwrap().get(), "7");
+    assert!(fault.deep_request().is_none());
+    let note = deep.replace(r#""id":1,"#, "");
+    assert!(parse(note.as_bytes()).unwrap_err().id().is_none());
     // Brackets in strings and many shallow ones do not count.
     let text = "[{\\\"[{\\\\".repeat(500);
     let wide = "[],{},".repeat(500);

@@ -2,7 +2,9 @@
 //! by byte, and what it gets.
 
 mod bare;
+mod depth;
 mod disconnect;
+mod instructions;
 mod ladder;
 mod modern_traps;
 pub mod old_sse;
