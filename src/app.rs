@@ -221,10 +221,10 @@ impl App {
         let relay = relay.transpose().context("MCP_SERVICE_URL")?;
         let front = http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone())
             .with_relay(relay);
-        let tools = http::tools::router(http::tools::Tools {
+        let tools = http::tools::Tools {
             front: front.clone(),
             store: self.store.clone(),
-        });
+        };
         let live = http::live::router(http::live::Live::start(
             self.registry.clone(),
             self.fleet.clone(),
@@ -244,7 +244,8 @@ impl App {
             }))
             .merge(http::files::router(self.registry.clone()))
             .merge(records)
-            .merge(tools)
+            .merge(http::catalog::router(tools.clone()))
+            .merge(http::tools::router(tools))
             .merge(http::mcp::router(front.clone()));
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         // Ready once, ready for good: a server that is added later is no

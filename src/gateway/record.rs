@@ -54,6 +54,10 @@ pub struct ServerRecord {
 }
 
 impl ServerRecord {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn warn(&mut self, warning: String) {
         self.warnings.push(warning);
     }

@@ -1,11 +1,13 @@
 //! The servers as they are managed, whoever asks: the REST API, or Portway's
 //! own tools. An edit of the registry and, where the answer is about what
-//! came of it, a wait until the snapshot shows it.
+//! came of it, a wait until the snapshot shows it. An edit that has begun is
+//! finished, whether or not anybody still waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::record::{ServerRecord, record};
+use super::to_the_end;
 use crate::config::body::{Change, parse_body};
 use crate::config::{Problem, ServerSpec};
 use crate::fleet::catalog::Catalog;
@@ -59,27 +61,39 @@ impl Servers {
     pub async fn create(&self, body: &[u8]) -> Result<Managed, UpdateError> {
         let body = parse_body(body).map_err(UpdateError::Problems)?;
         let auto_start = body.auto_start.unwrap_or(true);
-        let created = self.registry.create(body.name, body.spec, auto_start);
-        Ok(self.taken_up(created.await?).await)
+        let servers = self.clone();
+        to_the_end(async move {
+            let created = servers.registry.create(body.name, body.spec, auto_start);
+            Ok(servers.taken_up(created.await?).await)
+        })
+        .await
     }
 
     pub async fn update(
         &self,
         server: &str,
         basis: Basis,
-        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>> + Send + Sync + 'static,
     ) -> Result<Managed, UpdateError> {
-        let wanted = self.registry.update(server, basis, read).await?;
-        Ok(self.taken_up(wanted).await)
+        let (servers, server) = (self.clone(), server.to_owned());
+        to_the_end(async move {
+            let wanted = servers.registry.update(&server, basis, read).await?;
+            Ok(servers.taken_up(wanted).await)
+        })
+        .await
     }
 
     /// Stops it first, if it runs.
     pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
-        let removed = self.registry.remove(server).await?;
-        if self.registry.find(&removed.name).is_none() {
-            self.fleet.removed(&removed.name, START_WAIT).await;
-        }
-        Ok(removed)
+        let (servers, server) = (self.clone(), server.to_owned());
+        to_the_end(async move {
+            let removed = servers.registry.remove(&server).await?;
+            if servers.registry.find(&removed.name).is_none() {
+                servers.fleet.removed(&removed.name, START_WAIT).await;
+            }
+            Ok(removed)
+        })
+        .await
     }
 
     pub async fn start(&self, server: &str) -> Result<ServerRecord, RegistryError> {

@@ -8,10 +8,9 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::format::{Format, Outcome, arguments, keys};
-use super::{Caller, Client, Flow, Gateway, Incoming, Item, Reply, View, ability, naming};
+use super::{Caller, Gateway, Reply, View, naming};
 use crate::wire::object::{empty, is_object, pick, set_member, text};
 use crate::wire::result::{ResultType, result_type};
-use crate::wire::{Era, MODERN};
 
 /// Bytes of what a server says beside an error's message that are passed on.
 const DETAILS: usize = 4096;
@@ -88,27 +87,7 @@ impl Gateway {
         let params = serde_json::json!({"name": name, "_meta": {"progressToken": 1}});
         let params = to_raw_value(&params).expect("text serialises into memory");
         let params = set_member(&params, "arguments", arguments);
-        let id = to_raw_value(&1).expect("a number serialises into memory");
-        let client = Client {
-            era: Era::Modern,
-            version: MODERN,
-            capabilities: ability::nothing(),
-            log_level: None,
-            session: None,
-        };
-        let incoming = Incoming {
-            id: &id,
-            method: "tools/call",
-            params: Some(&params),
-        };
-        match self.dispatch(caller, &client, incoming).await {
-            Flow::Reply(reply) => ended(reply),
-            Flow::Stream(mut source) => loop {
-                if let Item::Last(reply) = source.next().await {
-                    return ended(reply);
-                }
-            },
-        }
+        ended(self.reply(caller, "tools/call", &params).await)
     }
 }
 

@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, error};
 
 use super::auth::{self, Access};
+use super::catalog;
 use super::connections::Connection;
 use super::console::is_page;
 use super::door::Door;
@@ -125,7 +126,8 @@ impl Guard {
                 None => Err(self.door.wrong(knock.remote, nothing_there)),
             };
         }
-        let with_key = |path| mcp::is_endpoint(path) || tools::is_tools(path);
+        let with_key =
+            |path| mcp::is_endpoint(path) || tools::is_tools(path) || catalog::is_catalog(path);
         let endpoint = knock.matched.is_some_and(with_key);
         let principal = self.door.who(knock, endpoint).await?;
         principal.may_ask(knock.matched)?;

@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod auth;
+pub mod catalog;
 mod coding;
 mod connections;
 mod console;

@@ -73,22 +73,38 @@ fn is_mcp(operation: &Operation) -> bool {
     !ours && ends.iter().any(|end| operation.path.ends_with(end))
 }
 
+/// Whether it lists what a filter or an entry lets through.
+fn is_filtered(operation: &Operation) -> bool {
+    let ids = [
+        "formattedTools",
+        "listResources",
+        "listTemplates",
+        "listPrompts",
+    ];
+    ids.contains(&operation.id)
+}
+
 /// The statuses of an operation that does not come to anything.
 fn failures(operation: &Operation, asked: bool) -> Vec<&'static str> {
     let mut statuses = vec![
         "400", "403", "408", "413", "414", "415", "429", "431", "500", "503",
     ];
     let changes = operation.method != "get";
-    let conditions: [(bool, &'static str); 5] = [
+    // What a server answers, or does not.
+    let relayed = matches!(operation.gives, "ResourceContents" | "PromptMessages");
+    let conditions: [(bool, &'static str); 6] = [
         (!is_open(operation.path), "401"),
         (
             operation.path.contains('{')
                 || operation.takes.contains("Bound")
-                || operation.id == "formattedTools",
+                || is_filtered(operation)
+                || relayed,
             "404",
         ),
-        (changes, "409"),
+        // The filter that applies by default may not be what it should be.
+        (changes || is_filtered(operation) || relayed, "409"),
         (asked || !operation.takes.is_empty(), "422"),
+        (relayed, "502"),
         (changes, "507"),
     ];
     let met = conditions.iter().filter(|(met, _)| *met);
@@ -118,8 +134,6 @@ fn described(operation: &Operation) -> Value {
     }
     if operation.id == "formattedTools" {
         responses["304"] = json!({"description": "The list is the one that If-None-Match names"});
-        // The filter that applies by default is not what it should be.
-        responses["409"] = answer("What went wrong", &named("Error"));
     }
     let mut described = json!({
         "operationId": operation.id,

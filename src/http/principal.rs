@@ -7,7 +7,7 @@ use http::request::Parts;
 
 use super::auth;
 use super::error::ApiError;
-use super::{mcp, tools};
+use super::{catalog, mcp, tools};
 use crate::store::{self, Grant, Whose};
 
 /// There is no default: it exists only where a credential was checked, or
@@ -18,7 +18,7 @@ pub enum Principal {
     Admin,
     /// Has records of their own, and sees no others.
     User(Arc<str>),
-    /// Holds the key of an entry, and may list and call its tools.
+    /// Holds the key of an entry, and may use what it gives.
     Entry(Arc<Grant>),
 }
 
@@ -63,7 +63,10 @@ impl Principal {
             Principal::Admin => true,
             Principal::User(_) => matched.is_some_and(|path| path.starts_with(RECORDS)),
             Principal::Entry(_) => {
-                matched.is_some_and(|path| mcp::is_shared(path) || tools::is_tools(path))
+                let open = |path| {
+                    mcp::is_shared(path) || tools::is_tools(path) || catalog::is_catalog(path)
+                };
+                matched.is_some_and(open)
             }
         };
         if may { Ok(()) } else { Err(not_here()) }
@@ -104,6 +107,8 @@ mod tests {
             ("/servers/{server}/mcp", false),
             ("/api/mcp/tools", false),
             ("/api/mcp/tools/{name}/call", false),
+            ("/api/mcp/resources/read", false),
+            ("/api/mcp/prompts", false),
         ];
         for (path, may) in table {
             assert_eq!(user.may_ask(Some(path)).is_ok(), may, "{path}");

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::{StatusCode, header};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -22,7 +22,7 @@ use crate::fleet::catalog::{Catalog, Item};
 use crate::fleet::log::LogLine;
 use crate::gateway::record::ServerRecord;
 use crate::gateway::servers::{Managed, Servers as Managing};
-use crate::registry::{Basis, RegistryError, SourceError, UpdateError};
+use crate::registry::{Basis, RegistryError, SourceError, UpdateError, Wanted};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::wire::object;
 
@@ -47,8 +47,43 @@ pub fn router(servers: Servers) -> Router {
         .with_state(servers)
 }
 
-async fn list(State(servers): State<Servers>) -> Json<Vec<ServerRecord>> {
-    Json(servers.managing.list())
+#[derive(Deserialize)]
+struct ListQuery {
+    include: Option<String>,
+}
+
+/// A record and, where they were asked for, its tools.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    record: ServerRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<Arc<RawValue>>>,
+}
+
+async fn list(
+    State(servers): State<Servers>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Vec<Listed>>, ApiError> {
+    let with_tools = match query.include.as_deref() {
+        None => false,
+        Some("tools") => true,
+        Some(_) => {
+            let problem = FieldProblem::new("include", "must be \"tools\"");
+            return Err(ApiError::validation(vec![problem]));
+        }
+    };
+    let listed = |record: ServerRecord| {
+        let server = servers.managing.find(record.name()).ok();
+        let tools = server.filter(|_| with_tools);
+        Listed {
+            tools: tools.map(|wanted| shown_tools(&servers, &wanted)),
+            record,
+        }
+    };
+    Ok(Json(
+        servers.managing.list().into_iter().map(listed).collect(),
+    ))
 }
 
 async fn create(State(servers): State<Servers>, body: Bytes) -> Result<Response, ApiError> {
@@ -68,7 +103,7 @@ async fn replace(
     asked: Asked,
     body: Bytes,
 ) -> Result<Tagged, ApiError> {
-    let read = |current: &_| parse_replacement(current, &body);
+    let read = move |current: &_| parse_replacement(current, &body);
     update(state, path, asked, Basis::AsTold, read).await
 }
 
@@ -78,7 +113,7 @@ async fn change(
     asked: Asked,
     body: Bytes,
 ) -> Result<Tagged, ApiError> {
-    let read = |current: &_| merge_patch(current, &body);
+    let read = move |current: &_| merge_patch(current, &body);
     update(state, path, asked, Basis::Newest, read).await
 }
 
@@ -89,22 +124,23 @@ async fn update(
     Path(server): Path,
     asked: Asked,
     basis: Basis,
-    read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>> + Send + Sync + 'static,
 ) -> Result<Tagged, ApiError> {
     let basis = match asked.given() {
         true => Basis::Newest,
         false => basis,
     };
-    let stale = OnceLock::new();
-    let checked = |current: &ServerSpec| {
-        if asked.fits(&servers.tags.of(current)) {
+    let stale = Arc::new(OnceLock::new());
+    let (found, tags) = (stale.clone(), servers.tags.clone());
+    let checked = move |current: &ServerSpec| {
+        if asked.fits(&tags.of(current)) {
             return read(current);
         }
         let now = json!({
             "config": config::view::view(current),
-            "etag": servers.tags.of(current),
+            "etag": tags.of(current),
         });
-        let _ = stale.set(now);
+        let _ = found.set(now);
         Err(Vec::new())
     };
     let updated = servers.managing.update(&server, basis, checked).await;
@@ -149,7 +185,12 @@ async fn tools(
     Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let wanted = servers.managing.find(&server)?;
-    let catalog = servers.managing.catalog(&wanted);
+    Ok(Json(shown_tools(&servers, &wanted)))
+}
+
+/// Its tools as it lists them, each with its key.
+fn shown_tools(servers: &Servers, wanted: &Wanted) -> Vec<Arc<RawValue>> {
+    let catalog = servers.managing.catalog(wanted);
     let with_key = |tool: &Item| -> Arc<RawValue> {
         let mut shown = tool.raw.clone();
         let key = json!(format!("{}:{}", wanted.name, tool.key));
@@ -161,7 +202,7 @@ async fn tools(
         }
         shown
     };
-    Ok(Json(catalog.tools.iter().map(with_key).collect()))
+    catalog.tools.iter().map(with_key).collect()
 }
 
 /// Resources, and templates behind them: these have `uriTemplate` where the

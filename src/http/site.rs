@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
-use http::{Method, Request};
+use http::{Method, Request, Uri};
 use hyper::body::{Body as _, Incoming};
 use tower::Service;
 
@@ -57,6 +57,9 @@ impl Site {
     }
 
     pub(super) fn answer(&self, mut request: Request<Incoming>, peer: Peer) -> Answer {
+        if let Some(uri) = without_slash(request.uri()) {
+            *request.uri_mut() = uri;
+        }
         if let Some(way) = &self.mcp
             && request.method() == Method::POST
             && let Some(place) = way.front.place(request.uri())
@@ -66,6 +69,22 @@ impl Site {
         request.extensions_mut().insert(peer);
         Box::pin(self.router.clone().call(request))
     }
+}
+
+/// The same address without the slash at its end. Everything behind this sees
+/// that one: a redirect would lose the body of a POST.
+fn without_slash(uri: &Uri) -> Option<Uri> {
+    let path = uri
+        .path()
+        .strip_suffix('/')
+        .filter(|path| !path.is_empty())?;
+    let target = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(target.try_into().ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 impl ShortWay {
@@ -118,5 +137,31 @@ impl ShortWay {
             tokio::task::yield_now().await;
         }
         Ok(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g1_one_slash_at_the_end_makes_no_difference() {
+        for (given, meant) in [
+            ("/mcp/", Some("/mcp")),
+            (
+                "/api/mcp/servers/?include=tools",
+                Some("/api/mcp/servers?include=tools"),
+            ),
+            ("http://host:1/mcp/?a=b/", Some("http://host:1/mcp?a=b/")),
+            ("/a%2F/", Some("/a%2F")),
+            ("/mcp//", Some("/mcp/")),
+            ("/", None),
+            ("/?a=/", None),
+            ("/mcp", None),
+            ("/mcp?a=/", None),
+        ] {
+            let uri = without_slash(&given.parse().unwrap());
+            assert_eq!(uri.map(|uri| uri.to_string()).as_deref(), meant, "{given}");
+        }
     }
 }

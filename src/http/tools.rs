@@ -51,10 +51,10 @@ pub(super) fn is_tools(matched: &str) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Asked {
-    format: Option<String>,
-    filter: Option<String>,
-    entry: Option<String>,
+pub(super) struct Asked {
+    pub format: Option<String>,
+    pub filter: Option<String>,
+    pub entry: Option<String>,
 }
 
 impl Asked {
@@ -69,7 +69,7 @@ impl Asked {
     }
 }
 
-fn wrong(field: &str, message: impl Into<String>) -> ApiError {
+pub(super) fn wrong(field: &str, message: impl Into<String>) -> ApiError {
     ApiError::validation(vec![FieldProblem::new(field, message.into())])
 }
 
@@ -79,7 +79,7 @@ impl Tools {
     }
 
     /// Whose tools are asked for.
-    fn caller(&self, principal: &Principal, asked: Asked) -> Result<Caller, ApiError> {
+    pub(super) fn caller(&self, principal: &Principal, asked: Asked) -> Result<Caller, ApiError> {
         let Asked { filter, entry, .. } = asked;
         match (principal, entry) {
             (Principal::User(_), _) => Err(not_here()),

@@ -133,6 +133,12 @@ async fn answers(app: &App, document: &Value) -> Vec<Value> {
         let asked = path.replace("{server}", "one");
         let asked = asked.replace("{id}", &id.to_string());
         let asked = asked.replace("{api_key}", key.as_str().unwrap());
+        let asked = match path.as_str() {
+            "/api/mcp/resources/read" => format!("{asked}?uri=portway://one/fixture://text"),
+            "/api/mcp/servers/{server}/resources/read" => format!("{asked}?uri=fixture://text"),
+            "/api/mcp/servers" => format!("{asked}?include=tools"),
+            _ => asked,
+        };
         let body = app.get(&asked).await.expect(200);
         answers.push(json!({"path": path, "body": body}));
     }

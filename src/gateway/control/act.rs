@@ -117,8 +117,8 @@ impl Control {
             Tool::AddServer => said(&servers.create(arguments.get().as_bytes()).await?.record),
             Tool::UpdateServer => {
                 let given = Given::read(arguments, &["server", "name", "changes"])?;
-                let (server, changes) = (given.server()?, given.needed("changes")?);
-                let read = |current: &_| merge_patch(current, changes.get().as_bytes());
+                let (server, changes) = (given.server()?, given.needed("changes")?.to_owned());
+                let read = move |current: &_| merge_patch(current, changes.get().as_bytes());
                 let updated = servers.update(&server, Basis::Newest, read).await?;
                 said(&updated.record)
             }

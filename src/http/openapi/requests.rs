@@ -108,6 +108,10 @@ pub(super) fn schemas() -> Value {
             }},
             named("NewServer"),
         ]},
+        "WantedResource": object(&[("uri", &json!({"type": "string"}))], &[]),
+        "WantedPrompt": object(&[("name", &json!({"type": "string"}))], &[("arguments", &json!({
+            "type": "object", "additionalProperties": {"type": "string"},
+        }))]),
         "Message": {"type": ["object", "array"], "description": "JSON-RPC, as MCP defines it"},
     })
 }
@@ -150,6 +154,14 @@ pub(super) fn beside(id: &str) -> Vec<Value> {
     let header =
         |name: &str, schema: Value| json!({"name": name, "in": "header", "schema": schema});
     let number = |most: u64| json!({"type": "integer", "minimum": 0, "maximum": most});
+    let entry = json!({"type": "string", "pattern": r"\S",
+        "description": "The entry's number, or its name where no other has it"});
+    let whose = vec![
+        query("filter", json!({"type": "string", "minLength": 1})),
+        query("entry", entry),
+    ];
+    let mut uri = query("uri", json!({"type": "string"}));
+    uri["required"] = json!(true);
     match id {
         "serverLogs" => vec![
             query("from", number(u64::MAX)),
@@ -176,15 +188,16 @@ pub(super) fn beside(id: &str) -> Vec<Value> {
             let key = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});
             vec![header("Idempotency-Key", key)]
         }
+        "listServers" => vec![query("include", json!({"enum": ["tools"]}))],
+        "readServerResource" => vec![uri],
+        "readResource" => [vec![uri], whose].concat(),
+        "listResources" | "listTemplates" | "listPrompts" | "readResourcePosted" | "getPrompt" => {
+            whose
+        }
         "formattedTools" | "callTool" => {
             let formats = Format::ALL.map(Format::name);
-            let entry = json!({"type": "string", "pattern": r"\S",
-                "description": "The entry's number, or its name where no other has it"});
-            let mut asked = vec![
-                query("format", json!({"enum": formats, "default": "mcp"})),
-                query("filter", json!({"type": "string", "minLength": 1})),
-                query("entry", entry),
-            ];
+            let mut asked = vec![query("format", json!({"enum": formats, "default": "mcp"}))];
+            asked.extend(whose);
             if id == "formattedTools" {
                 asked.push(header("If-None-Match", json!({"type": "string"})));
             }

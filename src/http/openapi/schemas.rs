@@ -50,8 +50,15 @@ pub(super) fn servers() -> Value {
     let problems = list("Problem");
     let (text, maybe_text, count, time) = (text(), maybe_text(), count(), time());
     let problem = [("server", &text), ("line", &count), ("column", &count)];
+    let mut listed = shape::server(&named("ServerConfig"), &named("Problem"));
+    listed["properties"]["tools"] = list("ServerTool");
     json!({
         "Server": shape::server(&named("ServerConfig"), &named("Problem")),
+        "ListedServer": listed,
+        "ResourceContents": {"type": "object", "required": ["contents"],
+            "properties": {"contents": {"type": "array", "items": {"type": "object"}}}},
+        "PromptMessages": {"type": "object", "required": ["messages"],
+            "properties": {"messages": {"type": "array", "items": {"type": "object"}}}},
         "ServerConfig": shape::config(),
         "Problem": shape::problem(),
         "ServerTool": upstream(&["name", "key"]),

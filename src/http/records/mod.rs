@@ -17,13 +17,16 @@ mod values;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::Response;
 use axum::routing::{get, patch, post};
 use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::Principal;
 use super::error::{ApiError, FieldProblem};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, to_the_end};
 use crate::registry::Desired;
 use crate::store::{EntryId, Page, Store, ToolId, Whose};
 
@@ -75,6 +78,15 @@ pub fn router(records: Records) -> Router {
         .route("/api/v1/mcp/{api_key}", instance)
         .route(BY_KEY, get(bindings::tools_by_key))
         .with_state(records)
+        .layer(middleware::from_fn(finish))
+}
+
+/// An edit that has begun is finished, also if the client hangs up.
+async fn finish(request: Request, next: Next) -> Response {
+    match request.method().is_safe() {
+        true => next.run(request).await,
+        false => to_the_end(next.run(request)).await,
+    }
 }
 
 const LIMIT: u64 = 100;

@@ -23,6 +23,21 @@ export type AnthropicTool = {
   };
 };
 
+export type BindableServer = {
+  name: string;
+  connected: boolean;
+  tools: number;
+};
+
+export type BindableTool = {
+  server: string;
+  tool: string;
+  key: string;
+  title: string | null;
+  description: string | null;
+  inputSchema: unknown;
+};
+
 export type Binding = {
   tool_id: number;
   status: boolean;
@@ -30,6 +45,7 @@ export type Binding = {
   description: string | null;
   server: string;
   tool: string;
+  missing: "server" | "tool" | "closed" | null;
   created_at: string;
 };
 
@@ -62,6 +78,12 @@ export type Candidate = {
   mcpServers: { [name: string]: unknown } | null;
   file?: unknown;
 } | NewServer;
+
+export type Catalog = {
+  items: (BindableTool)[];
+  total: number;
+  servers: (BindableServer)[];
+};
 
 export type ConsoleSession = {
   id: string;
@@ -196,6 +218,10 @@ export type Entry = {
     resources: (string)[];
     prompts: (string)[];
   };
+  filter: {
+    allow: (string)[];
+    deny: (string)[];
+  } | null;
 };
 
 export type EntryChange = {
@@ -203,6 +229,24 @@ export type EntryChange = {
   status?: true | false | 1 | 0;
   expires_at?: string | null;
   exposes?: GivenExposes | null;
+  filter?: GivenFilter | null;
+  allow_missing?: boolean | null;
+};
+
+export type EntryTool = {
+  tool_id: number | null;
+  status: boolean;
+  name: string;
+  description: string | null;
+  server: string;
+  tool: string;
+  missing: "server" | "tool" | "closed" | null;
+  created_at: string | null;
+};
+
+export type EntryTools = {
+  items: (EntryTool)[];
+  total: number;
 };
 
 export type Error = {
@@ -234,6 +278,14 @@ export type GivenExposes = {
   prompts?: (string)[];
 };
 
+export type GivenFilter = {
+  allow: (string)[];
+  deny?: (string)[];
+} | {
+  deny: (string)[];
+  allow?: (string)[];
+};
+
 export type Health = {
   status: "ok" | "degraded";
   version: string;
@@ -258,6 +310,32 @@ export type Key = {
   created_at: string;
   expires_at: string | null;
   last_used_at: string | null;
+};
+
+export type ListedServer = {
+  id: string;
+  name: string;
+  transport: "stdio" | "http" | "sse" | null;
+  status: "disconnected" | "connecting" | "connected" | "error";
+  state: "stopped" | "running" | "error";
+  since: number;
+  error: string | null;
+  enabled: boolean;
+  toolCount: number;
+  config: ServerConfig | null;
+  source: string;
+  era: "legacy" | "modern" | null;
+  protocolVersion: string | null;
+  serverInfo: { [name: string]: unknown } | null;
+  instructions: string | null;
+  pid: number | null;
+  containment: string | null;
+  restarts: number;
+  shadows?: (string)[];
+  problems?: (Problem)[];
+  warnings?: (string)[];
+  containmentGaps?: (string)[];
+  tools?: (ServerTool)[];
 };
 
 export type LogLine = {
@@ -299,6 +377,8 @@ export type NewBoundEntry = {
   status?: true | false | 1 | 0 | null;
   expires_at?: string | null;
   exposes?: GivenExposes | null;
+  filter?: GivenFilter | null;
+  allow_missing?: boolean | null;
 };
 
 export type NewEntry = {
@@ -306,6 +386,8 @@ export type NewEntry = {
   status?: true | false | 1 | 0 | null;
   expires_at?: string | null;
   exposes?: GivenExposes | null;
+  filter?: GivenFilter | null;
+  allow_missing?: boolean | null;
 };
 
 export type NewKey = {
@@ -317,11 +399,11 @@ export type NewOld = {
   status?: true | false | 1 | 0 | null;
   id?: unknown;
   mcp_instance_id?: unknown;
-  user_id?: unknown;
   key?: unknown;
   created_at?: unknown;
   updated_at?: unknown;
-  api_key?: unknown;
+  user_id?: number | string | null;
+  api_key?: string;
 };
 
 export type NewServer = {
@@ -392,6 +474,7 @@ export type NewTool = {
   server: string;
   tool: string;
   description?: string | null;
+  allow_missing?: boolean | null;
 };
 
 export type OldChange = {
@@ -399,11 +482,11 @@ export type OldChange = {
   status?: true | false | 1 | 0;
   id?: Json;
   mcp_instance_id?: Json;
-  user_id?: Json;
   key?: Json;
   created_at?: Json;
   updated_at?: Json;
-  api_key?: unknown;
+  user_id?: number | string | null;
+  api_key?: string;
 };
 
 export type OldRecord = {
@@ -454,6 +537,10 @@ export type OpenedEntry = {
     resources: (string)[];
     prompts: (string)[];
   };
+  filter: {
+    allow: (string)[];
+    deny: (string)[];
+  } | null;
   api_key?: string;
   url?: string;
 };
@@ -486,8 +573,16 @@ export type Processes = {
   processes: (Process)[];
 };
 
+export type PromptMessages = {
+  messages: ({ [name: string]: unknown })[];
+};
+
 export type Ready = {
   status: "ready";
+};
+
+export type ResourceContents = {
+  contents: ({ [name: string]: unknown })[];
 };
 
 export type Second = {
@@ -567,6 +662,7 @@ export type Tool = {
   description: string | null;
   server: string;
   tool: string;
+  missing: "server" | "tool" | "closed" | null;
   user_id: string;
   created_at: string;
   updated_at: string;
@@ -598,6 +694,7 @@ export type ToolChange = {
   description?: string | null;
   server?: string;
   tool?: string;
+  allow_missing?: boolean | null;
 };
 
 export type ToolList = {
@@ -609,4 +706,13 @@ export type ToolList = {
 export type Tools = {
   items: (Tool)[];
   total: number;
+};
+
+export type WantedPrompt = {
+  name: string;
+  arguments?: { [name: string]: string };
+};
+
+export type WantedResource = {
+  uri: string;
 };

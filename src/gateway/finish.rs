@@ -1,0 +1,15 @@
+//! Edits that end well although the client hangs up: half an edit, of a file
+//! and not of the store beside it, would be worse than either.
+
+/// Runs `work` in a task of its own and waits for its outcome. Dropping the
+/// wait leaves the work to finish by itself.
+pub async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match tokio::spawn(work).await {
+        Ok(outcome) => outcome,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and this wait with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
