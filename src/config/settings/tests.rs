@@ -135,6 +135,8 @@ fn k1_a_bad_setting_is_named() {
         ("MCP_SERVICE_URL", "ftp://a"),
         ("SUPABASE_URL", "not a url"),
         ("SUPABASE_DB_URL", "mysql://a/b"),
+        ("SUPABASE_DB_SCHEMA", "Public; drop"),
+        ("SUPABASE_DB_SCHEMA", "pg_catalog"),
         ("SUPABASE_JWT_SECRET", "tiny"),
         ("STORAGE_TYPE", "redis"),
         ("PORTWAY_LISTENN", "127.0.0.1:1"),

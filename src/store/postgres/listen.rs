@@ -34,8 +34,8 @@ const NOTE_USE: Duration = Duration::from_secs(30);
 enum End {
     /// The connection is closed or broken: the database may be there.
     Lost,
-    /// It does not answer.
-    Silent,
+    /// It did not answer a question that was asked after so many answers.
+    Silent(u64),
 }
 
 pub(super) async fn listen(link: &Link) -> Result<PgListener, Fault> {
@@ -93,7 +93,7 @@ impl Keeper {
                 pause = FIRST_PAUSE;
                 match self.follow(&mut listener).await {
                     End::Lost => self.link.standing.set_behind(),
-                    End::Silent => self.link.standing.set_away(),
+                    End::Silent(answers) => self.link.standing.set_away_since(answers),
                 }
                 tracing::warn!("database notifications lost; reconnecting");
             }
@@ -149,11 +149,14 @@ impl Keeper {
             match heard {
                 Ok(Ok(Some(notice))) => self.heard(&notice),
                 Ok(Ok(None) | Err(_)) => return End::Lost,
-                Err(_) => match timeout(ANSWER, listener.execute("select 1")).await {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(_)) => return End::Lost,
-                    Err(_) => return End::Silent,
-                },
+                Err(_) => {
+                    let answers = self.link.standing.answers();
+                    match timeout(ANSWER, listener.execute("select 1")).await {
+                        Ok(Ok(_)) => {}
+                        Ok(Err(_)) => return End::Lost,
+                        Err(_) => return End::Silent(answers),
+                    }
+                }
             }
             if Instant::now() >= note_at {
                 note_at = Instant::now() + NOTE_USE;
