@@ -94,6 +94,17 @@ fn settings(
     if args.from.is_none() && settings.storage == Storage::Json && !data.is_dir() {
         anyhow::bail!("--data-dir: there is no directory {}", data.display());
     }
+    if args.dry_run {
+        // As a migration would refuse it, without taking it into use.
+        let objections = store::objections(&settings);
+        anyhow::ensure!(
+            objections.is_empty(),
+            "{} cannot be used: {}",
+            data.display(),
+            objections.join("; ")
+        );
+        return Ok(settings);
+    }
     for note in store::claim(&settings)? {
         tracing::warn!("{note}");
     }
