@@ -21,7 +21,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, error};
 
 use super::auth::{self, Access};
-use super::catalog;
 use super::connections::Connection;
 use super::console::is_page;
 use super::door::Door;
@@ -31,9 +30,8 @@ use super::guesses::{Guesses, too_many};
 use super::hosts::HostPolicy;
 use super::json;
 use super::mcp;
-use super::principal::Principal;
+use super::principal::{Principal, takes_key};
 use super::records::BY_KEY;
-use super::tools;
 use super::users::Users;
 use crate::store::Store;
 
@@ -126,8 +124,7 @@ impl Guard {
                 None => Err(self.door.wrong(knock.remote, nothing_there)),
             };
         }
-        let with_key =
-            |path| mcp::is_endpoint(path) || tools::is_tools(path) || catalog::is_catalog(path);
+        let with_key = |path| mcp::is_endpoint(path) || takes_key(path);
         let endpoint = knock.matched.is_some_and(with_key);
         let principal = self.door.who(knock, endpoint).await?;
         principal.may_ask(knock.matched)?;

@@ -62,15 +62,15 @@ impl Principal {
         let may = match self {
             Principal::Admin => true,
             Principal::User(_) => matched.is_some_and(|path| path.starts_with(RECORDS)),
-            Principal::Entry(_) => {
-                let open = |path| {
-                    mcp::is_shared(path) || tools::is_tools(path) || catalog::is_catalog(path)
-                };
-                matched.is_some_and(open)
-            }
+            Principal::Entry(_) => matched.is_some_and(takes_key),
         };
         if may { Ok(()) } else { Err(not_here()) }
     }
+}
+
+/// Whether the key of an entry opens a path, as the router spells it.
+pub(super) fn takes_key(matched: &str) -> bool {
+    mcp::is_shared(matched) || tools::is_tools(matched) || catalog::is_catalog(matched)
 }
 
 /// What users may ask begins with it.
