@@ -39,8 +39,8 @@ pub enum Access {
 /// The admin token, and what is signed in with it.
 #[derive(Debug)]
 pub struct AdminToken {
-    first: Generation,
-    sessions: ConsoleSessions,
+    first: Box<Generation>,
+    sessions: Box<ConsoleSessions>,
 }
 
 /// One token after another: a reader takes the last and needs no lock.
@@ -71,14 +71,17 @@ impl Generation {
 impl AdminToken {
     pub fn new(token: Secret) -> AdminToken {
         AdminToken {
-            first: Generation::new(token),
-            sessions: ConsoleSessions::default(),
+            first: Box::new(Generation::new(token)),
+            sessions: Box::default(),
         }
     }
 
     #[must_use]
     pub fn with_sessions(self, sessions: ConsoleSessions) -> AdminToken {
-        AdminToken { sessions, ..self }
+        AdminToken {
+            sessions: Box::new(sessions),
+            ..self
+        }
     }
 
     pub(super) fn sessions(&self) -> &ConsoleSessions {
@@ -86,7 +89,7 @@ impl AdminToken {
     }
 
     fn current(&self) -> &Generation {
-        let mut current = &self.first;
+        let mut current: &Generation = &self.first;
         while let Some(next) = current.next.get() {
             current = next;
         }
