@@ -57,10 +57,35 @@ pub fn check_server(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a glob matches a text. In time of their product at worst.
+/// Whether a glob matches a text. In time of their product at worst, of their
+/// sum nearly always: a view tries each pattern on each tool.
 fn matches(pattern: &str, text: &str) -> bool {
-    let mut rest = rests(pattern, text);
-    rest.any(|rest| rest.chars().all(|c| c == '*'))
+    let (mut pattern, mut text) = (pattern.chars(), text.chars());
+    // Behind the last star, and what of the text that star has not taken.
+    let mut last_star = None;
+    loop {
+        let (mut signs, mut letters) = (pattern.clone(), text.clone());
+        match (signs.next(), letters.next()) {
+            (Some('*'), _) => {
+                pattern = signs;
+                last_star = Some((pattern.clone(), text.clone()));
+            }
+            (None, None) => return true,
+            (Some(sign), Some(letter)) if sign == '?' || sign == letter => {
+                (pattern, text) = (signs, letters);
+            }
+            // The last star takes one more.
+            _ => {
+                let Some((signs, letters)) = &mut last_star else {
+                    return false;
+                };
+                if letters.next().is_none() {
+                    return false;
+                }
+                (pattern, text) = (signs.clone(), letters.clone());
+            }
+        }
+    }
 }
 
 /// Whether a glob matches anything that starts like this.

@@ -50,7 +50,7 @@ pub(super) fn schemas() -> Value {
         json!({"type": ["string", "null"], "pattern": MOMENT, "description": "Not in the past"});
     let exposes = json!({"anyOf": [named("GivenExposes"), {"type": "null"}]});
     let filter = json!({"anyOf": [named("GivenFilter"), {"type": "null"}]});
-    let patterns = json!({"type": "array", "maxItems": 1000, "items": {"type": "string",
+    let patterns = json!({"type": "array", "maxItems": 100, "items": {"type": "string",
         "pattern": r"^[^\s\x00-\x1f\x7f-\x9f]*[:*][^\s\x00-\x1f\x7f-\x9f]*$", "maxLength": 60,
         "description": "A glob over server:tool, of at most 256 bytes"}});
     let mut some_patterns = patterns.clone();

@@ -19,7 +19,7 @@ use crate::store::{ADMIN, Exposes};
 const NEAREST: usize = 3;
 
 /// How to make a record all the same.
-const ANYWAY: &str = "allow_missing: true takes it as it is";
+const ANYWAY: &str = "set allow_missing: true to take it anyway";
 
 /// Why a record's tool cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -121,14 +121,14 @@ impl Targets {
         }
         let Some(tools) = self.tools(server) else {
             return problem(format!(
-                "server {server:?} is not connected, so its tools are not known; {ANYWAY}"
+                "server {server:?} is not connected, so its tools are not known ({ANYWAY})"
             ));
         };
         if tools.contains(tool) {
             return None;
         }
         let near = nearest(tool, tools.iter().map(String::as_str));
-        let message = format!("server {server:?} has no tool {tool:?}{near}; {ANYWAY}");
+        let message = format!("server {server:?} has no tool {tool:?}{near} ({ANYWAY})");
         Some(FieldProblem::new("tool", message))
     }
 
@@ -186,8 +186,8 @@ impl Targets {
         }
         let near = self.near(owner, server);
         Some(format!(
-            "{server:?} is not among the servers that users may bind{near}; \
-             GET /api/v1/catalog lists those"
+            "{server:?} is not among the servers that users may bind{near} \
+             (GET /api/v1/catalog lists those)"
         ))
     }
 
@@ -196,7 +196,7 @@ impl Targets {
             return None;
         }
         let near = self.near(owner, server);
-        Some(format!("there is no server {server:?}{near}; {ANYWAY}"))
+        Some(format!("there is no server {server:?}{near} ({ANYWAY})"))
     }
 
     fn near(&self, owner: &str, server: &str) -> String {

@@ -18,6 +18,8 @@ const USER_ID: usize = 200;
 const KEY: RangeInclusive<usize> = 8..=512;
 /// Bindings, or servers, in one request.
 const LIST: usize = 1000;
+/// Patterns in one list of a filter: a view tries each on every tool.
+const PATTERNS: usize = 100;
 
 fn text(value: &Value) -> Result<&str, String> {
     let text = value.as_str();
@@ -223,7 +225,12 @@ fn patterns(fields: &mut Fields, name: &str) -> Vec<String> {
         return Vec::new();
     };
     let mut patterns = Vec::new();
-    for (at, item) in list(fields, name, value).into_iter().enumerate() {
+    let items = list(fields, name, value);
+    if items.len() > PATTERNS {
+        fields.wrong(name, format!("has more than {PATTERNS} patterns"));
+        return patterns;
+    }
+    for (at, item) in items.into_iter().enumerate() {
         let read = visible(&item, UPSTREAM_TOOL)
             .and_then(|pattern| filters::check(&pattern).map(|()| pattern));
         match read {

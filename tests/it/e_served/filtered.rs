@@ -70,6 +70,7 @@ async fn d7_an_entry_gives_what_its_patterns_match(storage: Storage) {
         (json!({"alow": ["*"]}), "filter.alow"),
         (json!({"allow": ["*", "fs"]}), "filter.allow[1]"),
         (json!({"deny": "*"}), "filter.deny"),
+        (json!({"allow": vec!["*:x"; 101]}), "filter.allow"),
     ] {
         let answer = app.patched(&place, json!({ "filter": filter })).await;
         let body = refused(answer, 422, "VALIDATION_ERROR");
