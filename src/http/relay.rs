@@ -103,27 +103,35 @@ impl Relay {
 }
 
 async fn messages(State(relay): State<Relay>, request: Request) -> Response {
-    let place = with_query("mcp", request.uri());
+    let place = with_filter("mcp", request.uri());
     answer(relay.pass(request, &place).await)
 }
 
-/// A filter that narrows the entry narrows it there.
-fn with_query(place: &str, asked: &Uri) -> String {
-    match asked.query() {
-        Some(query) => format!("{place}?{query}"),
+/// A filter that narrows the entry narrows it there; nothing else of the query
+/// is passed on.
+fn with_filter(place: &str, asked: &Uri) -> String {
+    let query = asked.query().unwrap_or_default();
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    match pairs.find(|(name, _)| name == "filter") {
+        Some((name, filter)) => {
+            let mut query = url::form_urlencoded::Serializer::new(String::new());
+            let query = query.append_pair(&name, &filter).finish();
+            format!("{place}?{query}")
+        }
         None => place.to_owned(),
     }
 }
 
 async fn told(State(relay): State<Relay>, request: Request) -> Response {
-    let place = with_query("messages", request.uri());
+    let query = request.uri().query().unwrap_or_default();
+    let place = format!("messages?{query}");
     answer(relay.pass(request, &place).await)
 }
 
 /// The old transport: the address it announces is one of ours.
 async fn stream(State(relay): State<Relay>, request: Request) -> Response {
     let here = mcp::beside(request.uri(), "messages");
-    let place = with_query("sse", request.uri());
+    let place = with_filter("sse", request.uri());
     match relay.pass(request, &place).await {
         Ok(response) if response.status() == StatusCode::OK => {
             let (head, body) = response.into_parts();

@@ -158,7 +158,7 @@ async fn threat_g3_the_service_sees_our_credential_alone() {
     let (app, entry, heard) = in_front_of(good).await;
     let asked = modern(
         &app,
-        &format!("{}?filter=x", entry.path()),
+        &format!("{}?filter=x&token=canary", entry.path()),
         "tools/list",
         json!({}),
     );
@@ -178,7 +178,10 @@ async fn threat_g3_the_service_sees_our_credential_alone() {
     assert!(!talk.headers.contains_key("server"));
     assert_eq!(talk.text().await, "{}");
     let head = heard.lock().unwrap().remove(0).to_ascii_lowercase();
-    assert!(head.starts_with("post /mcp http/1.1\r\n"), "{head}");
+    assert!(
+        head.starts_with("post /mcp?filter=x http/1.1\r\n"),
+        "{head}"
+    );
     let key = format!("x-api-key: {}", entry.key.to_ascii_lowercase());
     assert!(
         head.contains(&key) && head.contains("mcp-param-region: here"),
