@@ -8,20 +8,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Secret;
 use crate::config::settings::Settings;
-use crate::fleet::{self, Fleet, Publisher, Surroundings};
+use crate::fleet::{self, AskingServer, Fleet, Publisher, Surroundings};
 use crate::gateway::control::Control;
 use crate::gateway::servers::Servers;
 use crate::gateway::{self, Gateway, Seal, Sessions, UserServers};
 use crate::http::records::{Keys, Records};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, SessionLimits, Users};
-use crate::registry::{self, Files, Registry};
+use crate::registry::{self, Files, Registry, RegistryError};
 use crate::store::{self, Store};
 use crate::upstream::{self, containment, process};
+
+/// Servers seen to ask whose record is not yet written.
+const SEEN: usize = 64;
 
 /// The rooms, plugged together and running.
 pub struct App {
@@ -64,6 +68,8 @@ impl App {
         let home = environment.get("HOME").map(Into::into);
         let files = Files::new(settings.project.clone(), home);
         let registry = Arc::new(Registry::open(files, store.clone()).await?);
+        let (asked, seen) = mpsc::channel(SEEN);
+        tokio::spawn(remember_asking(registry.clone(), seen));
         let surroundings = Arc::new(Surroundings {
             project: settings.project.clone(),
             variables: environment.clone().into_iter().collect(),
@@ -81,6 +87,7 @@ impl App {
             },
             health_interval: settings.limits.health_interval,
             capabilities: gateway::everything(),
+            asked,
         });
         let (publisher, fleet) = Publisher::new();
         let fleet_stop = CancellationToken::new();
@@ -292,6 +299,20 @@ pub fn unsettled(registry: &Registry, fleet: &Fleet) -> usize {
         .values()
         .filter(|wanted| wanted.run && !settled(&wanted.name))
         .count()
+}
+
+/// Keeps what the fleet learns about servers that ask, until it has ended.
+async fn remember_asking(registry: Arc<Registry>, mut seen: mpsc::Receiver<AskingServer>) {
+    while let Some(AskingServer { name, fingerprint }) = seen.recv().await {
+        match registry.remember_asking(&name, &fingerprint).await {
+            Ok(()) | Err(RegistryError::Closed) => {}
+            // It is learned again after the next start.
+            Err(error) => tracing::warn!(
+                server = %name,
+                "server {name} asks its clients things, which could not be remembered: {error}"
+            ),
+        }
+    }
 }
 
 async fn tell_containment(shim: &std::path::Path) {

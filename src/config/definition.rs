@@ -125,8 +125,12 @@ pub(super) const CONTAINMENTS: &[Containment] = &[
     Containment::Group,
 ];
 pub(super) const PRIVILEGES: &[Privileges] = &[Privileges::Drop, Privileges::Keep];
-pub(super) const ISOLATIONS: &[Isolation] =
-    &[Isolation::Shared, Isolation::Principal, Isolation::Session];
+pub(super) const ISOLATIONS: &[Isolation] = &[
+    Isolation::Auto,
+    Isolation::Shared,
+    Isolation::Principal,
+    Isolation::Session,
+];
 
 impl Fields<'_, '_> {
     /// Both a program and an address would let a reader pick the one it likes

@@ -141,7 +141,7 @@ fn fields(words: &[&str]) -> Value {
             "default": Privileges::default().as_str()
         },
         "isolation": {
-            "description": "Who shares one process or connection.",
+            "description": "Who shares one process or connection; auto shares until the server asks its client something.",
             "enum": isolations,
             "default": Isolation::default().as_str()
         }

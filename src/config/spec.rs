@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize};
+use sha2::{Digest, Sha256};
 
 /// The time limit of a call where the definition names none (SPEC D4).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -149,7 +150,10 @@ pub enum Privileges {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
+    /// Shared until the server is seen to ask its client something during a
+    /// call, from then on as `Principal`.
     #[default]
+    Auto,
     Shared,
     Principal,
     Session,
@@ -199,6 +203,7 @@ impl Privileges {
 impl Isolation {
     pub fn as_str(self) -> &'static str {
         match self {
+            Isolation::Auto => "auto",
             Isolation::Shared => "shared",
             Isolation::Principal => "principal",
             Isolation::Session => "session",
@@ -225,6 +230,32 @@ impl ServerSpec {
             Target::Http { .. } => TransportKind::Http,
             Target::Sse { .. } => TransportKind::Sse,
         }
+    }
+
+    /// Says which program or address this is, however the rest of the
+    /// definition changes. Holds no value of a variable or header.
+    pub fn fingerprint(&self) -> String {
+        let words: Vec<&str> = match &self.target {
+            Target::Stdio {
+                command, args, cwd, ..
+            } => [Some(command.as_str()), cwd.as_deref()]
+                .into_iter()
+                .map(Option::unwrap_or_default)
+                .chain(args.iter().map(String::as_str))
+                .collect(),
+            Target::Http { url, .. } | Target::Sse { url, .. } => vec![url],
+        };
+        let mut hash = Sha256::new();
+        hash.update(self.transport().as_str());
+        for word in words {
+            hash.update((word.len() as u64).to_be_bytes());
+            hash.update(word);
+        }
+        let digest = hash.finalize();
+        digest[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// Whether a connection made for `self` also serves `other`: a change of

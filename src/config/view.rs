@@ -102,7 +102,7 @@ pub fn plain(spec: &ServerSpec) -> Map<String, Value> {
         ("era", spec.era.as_str(), "auto"),
         ("containment", spec.containment.as_str(), "auto"),
         ("privileges", spec.privileges.as_str(), "drop"),
-        ("isolation", spec.isolation.as_str(), "shared"),
+        ("isolation", spec.isolation.as_str(), "auto"),
     ] {
         if word != default {
             object.insert(field.into(), word.into());

@@ -1,7 +1,6 @@
 //! One attempt to bring a server up: expand, connect, shake hands, list.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -15,7 +14,7 @@ use super::slots::Desk;
 use super::state::Line;
 use super::{Publisher, Surroundings};
 use crate::config::{self, EraChoice, Redactor, ServerSpec, TransportKind};
-use crate::upstream::{self, Connection, Limits, Link, LogSink, Options, UpstreamError};
+use crate::upstream::{self, Asking, Connection, Limits, Link, LogSink, Options, UpstreamError};
 use crate::wire::Era;
 
 /// A slow server gives its place in the start queue to the next.
@@ -34,7 +33,7 @@ impl Live {
     pub async fn drain(&self, limit: Duration) {
         self.line.connection.close_gate();
         let (_, ()) = tokio::join!(
-            tokio::time::timeout(limit, self.line.connection.drained()),
+            tokio::time::timeout(limit, self.line.connection.finished()),
             self.line.desk.close(Some(limit))
         );
     }
@@ -53,7 +52,7 @@ pub(super) struct Recipe {
     pub surroundings: Arc<Surroundings>,
     pub log: Arc<LogRing>,
     /// As in [`Options`]; outlives each connection.
-    pub asks: Arc<AtomicBool>,
+    pub asking: Arc<Asking>,
 }
 
 impl Recipe {
@@ -99,7 +98,7 @@ impl Recipe {
             log,
             capabilities,
             redactor,
-            asks: self.asks.clone(),
+            asking: self.asking.clone(),
         }
     }
 

@@ -90,6 +90,7 @@ async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Send
         capabilities: None,
         log_level: None,
         permit: None,
+        whose: None,
     };
     let request = connection.background(call);
     tokio::pin!(request);

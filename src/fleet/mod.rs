@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, broadcast, watch};
+use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,9 +21,11 @@ use crate::upstream::{
 };
 use crate::wire::Era;
 
+mod asking;
 mod attempt;
 mod backoff;
 pub mod catalog;
+mod followed;
 mod handover;
 pub mod history;
 mod listen;
@@ -35,6 +37,7 @@ mod slots;
 pub mod state;
 mod supervisor;
 
+pub use asking::AskingServer;
 pub use offer::Offer;
 pub use slots::Slot;
 pub use state::{Line, RunState, ServerView, Snapshot, State, Status};
@@ -60,6 +63,8 @@ pub struct Surroundings {
     pub health_interval: Duration,
     /// What we can answer for as a client.
     pub capabilities: Arc<RawValue>,
+    /// Takes the servers that are seen to ask; a full queue drops.
+    pub asked: mpsc::Sender<AskingServer>,
 }
 
 /// Makes what runs follow `desired` until `stop`; then ends
@@ -324,6 +329,7 @@ impl Fleet {
                 capabilities: None,
                 log_level: None,
                 permit: None,
+                whose: None,
             };
             match line.connection.request(call).await {
                 // Its gate closed under us: nothing was sent.

@@ -36,11 +36,13 @@ enum Woken {
     Superseded,
     Gone(UpstreamError),
     Said(Option<Inbound>),
-    ListsChanged,
+    /// On a connection beside the main one, or on that.
+    ListsChanged(Option<Connection>),
     CheckDue,
     Checked(Result<Box<RawValue>, UpstreamError>),
-    Listed(Result<Box<Catalog>, UpstreamError>),
+    Listed(Listed),
     Forgiven,
+    Asks,
 }
 
 /// Serves until the connection or the wish ends.
@@ -51,18 +53,18 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
     let mut changes = listen::follow(&live.line.connection);
     let gone = live.link.gone();
     let forgiven = tokio::time::sleep(FORGIVEN_AFTER);
-    tokio::pin!(gone, forgiven);
+    let asks = supervisor.asking.noticed();
+    tokio::pin!(gone, forgiven, asks);
     let mut check: Pending<Result<Box<RawValue>, UpstreamError>> = None;
-    let mut listing: Pending<Result<Box<Catalog>, UpstreamError>> = None;
-    let mut stale = false;
+    let mut listing: Pending<Listed> = None;
+    let mut stale: Option<Connection> = None;
+    let mut lists = live.line.desk.lists();
     let mut talks = true;
     loop {
-        if stale && listing.is_none() {
-            stale = false;
-            listing = Some(Box::pin(relist(
-                live.line.connection.clone(),
-                supervisor.timeout(),
-            )));
+        if listing.is_none()
+            && let Some(changed) = stale.take()
+        {
+            listing = Some(Box::pin(relist(changed, supervisor.timeout())));
         }
         let woken = tokio::select! {
             biased;
@@ -71,8 +73,10 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             checked = ready(&mut check) => Woken::Checked(checked),
             listed = ready(&mut listing) => Woken::Listed(listed),
             _ = ticks.tick(), if check.is_none() => Woken::CheckDue,
-            () = next(&mut changes) => Woken::ListsChanged,
+            () = next(&mut changes) => Woken::ListsChanged(None),
+            Ok(()) = lists.changed() => Woken::ListsChanged(lists.borrow_and_update().clone()),
             () = &mut forgiven, if supervisor.restarts > 0 => Woken::Forgiven,
+            () = &mut asks => Woken::Asks,
             // Last: a server that never stops talking must not hide the rest.
             said = live.link.inbound.recv(), if talks => Woken::Said(said),
         };
@@ -80,9 +84,19 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
             Woken::Superseded => return Ended::Superseded(live),
             Woken::Gone(reason) => return Ended::Gone(reason, live),
             Woken::Said(None) => talks = false,
-            Woken::Said(Some(said)) => stale |= heard(supervisor, said),
-            Woken::ListsChanged => stale = true,
+            Woken::Said(Some(said)) => {
+                if heard(supervisor, said) {
+                    stale = Some(live.line.connection.clone());
+                }
+            }
+            Woken::ListsChanged(whose) => {
+                stale = Some(whose.unwrap_or_else(|| live.line.connection.clone()));
+            }
             Woken::Forgiven => supervisor.forgive(),
+            Woken::Asks => {
+                supervisor.asks();
+                asks.set(supervisor.asking.noticed());
+            }
             Woken::CheckDue => {
                 check = Some(Box::pin(examine(live.line.connection.clone(), period)))
             }
@@ -92,11 +106,17 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
                     return Ended::Gone(reason, live);
                 }
             }
-            Woken::Listed(Ok(catalog)) => {
+            Woken::Listed(listed) => {
                 listing = None;
-                supervisor.tell_catalog(*catalog, live.line.connection.peer());
+                match listed.catalog {
+                    Ok(catalog) => supervisor.tell_catalog(*catalog, live.line.connection.peer()),
+                    Err(reason) if listed.from.same(&live.line.connection) => {
+                        return Ended::Gone(reason, live);
+                    }
+                    // The end of that one is seen elsewhere.
+                    Err(_) => {}
+                }
             }
-            Woken::Listed(Err(reason)) => return Ended::Gone(reason, live),
         }
     }
 }
@@ -133,9 +153,16 @@ fn log_line(params: &RawValue) -> String {
     format!("[{}] {}", member("level").trim_matches('"'), member("data"))
 }
 
-async fn relist(connection: Connection, limit: Duration) -> Result<Box<Catalog>, UpstreamError> {
+/// New lists, or why there are none.
+struct Listed {
+    from: Connection,
+    catalog: Result<Box<Catalog>, UpstreamError>,
+}
+
+async fn relist(from: Connection, limit: Duration) -> Listed {
     tokio::time::sleep(SETTLE).await;
-    catalog::list(&connection, limit).await.map(Box::new)
+    let catalog = catalog::list(&from, limit).await.map(Box::new);
+    Listed { from, catalog }
 }
 
 async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValue>, UpstreamError> {

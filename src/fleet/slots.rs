@@ -1,24 +1,31 @@
 //! Further connections to one server, for those who must not share one
 //! (SPEC C7): made on demand, ended when idle, and with the server.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Publisher;
 use super::attempt::Recipe;
-use crate::config::{Isolation, TransportKind};
-use crate::upstream::{Connection, Inbound, Link, Peer, UpstreamError};
+use super::listen;
+use crate::config::{Isolation, ServerSpec, TransportKind};
+use crate::upstream::{Asking, Connection, Inbound, Link, LogStream, Peer, UpstreamError};
 use crate::wire::Era;
 
-/// Of one server; more would be an attack or a leak.
+/// Of one server.
 const SLOTS: usize = 256;
+/// Of one principal: as many as there are kinds of clients, or its sessions.
+const KINDS: usize = 8;
+const SESSIONS: usize = 128;
+/// How long a principal that cannot get a process of its own shares the main
+/// one, before it is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_secs(15);
 
@@ -49,12 +56,50 @@ struct Whose {
     alone: Option<(Arc<str>, CancellationToken)>,
 }
 
+/// One connection, made or being made.
+#[derive(Clone)]
+struct Place {
+    connection: Arc<OnceCell<Connection>>,
+    principal: Arc<str>,
+    used: Instant,
+    /// Cancelled where another client needs the place.
+    end: CancellationToken,
+}
+
+impl Place {
+    fn is_idle(&self) -> bool {
+        match self.connection.get() {
+            Some(connection) => connection.in_flight() == 0 && !connection.is_held(),
+            // Given up by whoever was making it.
+            None => Arc::strong_count(&self.connection) == 1,
+        }
+    }
+}
+
+type Slots = HashMap<Key, Place>;
+
+/// Who shares a process or connection, as things are.
+pub(super) fn in_force(spec: &ServerSpec, peer: &Peer, asking: &Asking) -> Isolation {
+    let legacy = peer.era == Era::Legacy;
+    let remote = spec.transport() != TransportKind::Stdio;
+    match spec.isolation {
+        Isolation::Auto if legacy && (remote || asking.seen()) => Isolation::Principal,
+        Isolation::Auto => Isolation::Shared,
+        chosen => chosen,
+    }
+}
+
 /// Where the connections of one server beside its main one are handed out.
 pub struct Desk {
     recipe: Recipe,
     name: Arc<str>,
     publisher: Publisher,
-    slots: Mutex<HashMap<Key, Arc<OnceCell<Connection>>>>,
+    slots: Mutex<Slots>,
+    /// Resources that are followed in every process.
+    pub(super) followed: Mutex<HashSet<String>>,
+    /// The connection that the server's lists are those of; `None`: the main
+    /// one.
+    lists: watch::Sender<Option<Connection>>,
     stop: CancellationToken,
     /// Set before `stop` where calls in flight may finish,
     drain: Mutex<Option<Duration>>,
@@ -70,11 +115,19 @@ impl Desk {
             name,
             publisher,
             slots: Mutex::default(),
+            followed: Mutex::default(),
+            lists: watch::Sender::new(None),
             stop: CancellationToken::new(),
             drain: Mutex::new(None),
             hurry: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
+    }
+
+    /// Moves whenever the lists have to be asked for anew, and on which
+    /// connection.
+    pub(super) fn lists(&self) -> watch::Receiver<Option<Connection>> {
+        self.lists.subscribe()
     }
 
     /// The connection for `slot`; `main` where it may be shared.
@@ -86,31 +139,53 @@ impl Desk {
         let Some(key) = self.key(slot, main.peer()) else {
             return Ok(main.clone());
         };
-        let cell = {
-            let mut slots = self.lock();
-            if slots.len() >= SLOTS && !slots.contains_key(&key) {
-                return Err(UpstreamError::Unreachable(format!(
-                    "{SLOTS} clients have a connection of their own already"
-                )));
-            }
-            slots.entry(key.clone()).or_default().clone()
-        };
+        let place = self.place(&key, slot)?;
         // Boxed: connecting is rare and its future large, and this one is part
         // of every call's.
-        let made = cell
-            .get_or_try_init(|| Box::pin(self.make(&key, slot)))
+        let made = place
+            .connection
+            .get_or_try_init(|| Box::pin(self.make(&key, slot, &place, main)))
             .await;
         if made.is_err() {
-            self.forget(&key, &cell);
+            self.forget(&key, &place);
         }
         made.cloned()
+    }
+
+    /// The place of one key. Where there are too many, the longest idle one of
+    /// the same principal, or of all, makes room.
+    fn place(&self, key: &Key, slot: &Slot) -> Result<Place, UpstreamError> {
+        let share = match self.recipe.spec.isolation {
+            Isolation::Session => SESSIONS,
+            Isolation::Auto | Isolation::Shared | Isolation::Principal => KINDS,
+        };
+        let mut slots = self.lock();
+        if let Some(place) = slots.get_mut(key) {
+            place.used = Instant::now();
+            return Ok(place.clone());
+        }
+        let own = |place: &Place| place.principal == slot.principal;
+        if slots.values().filter(|place| own(place)).count() >= share {
+            evict(&mut slots, own).ok_or_else(|| too_many(share, "this principal's"))?;
+        }
+        if slots.len() >= SLOTS {
+            evict(&mut slots, |_| true).ok_or_else(|| too_many(SLOTS, "its"))?;
+        }
+        let place = Place {
+            connection: Arc::default(),
+            principal: slot.principal.clone(),
+            used: Instant::now(),
+            end: CancellationToken::new(),
+        };
+        slots.insert(key.clone(), place.clone());
+        Ok(place)
     }
 
     /// The connection that serves `slot` already, if one does.
     pub(super) fn existing(&self, slot: &Slot, main: &Connection) -> Option<Connection> {
         match self.key(slot, main.peer()) {
             None => Some(main.clone()),
-            Some(key) => self.lock().get(&key)?.get().cloned(),
+            Some(key) => self.lock().get(&key)?.connection.get().cloned(),
         }
     }
 
@@ -121,14 +196,21 @@ impl Desk {
             whose: whose.clone(),
             capabilities: slot.capabilities.get().to_owned(),
         };
-        match spec.isolation {
-            Isolation::Principal => Some(alone(&slot.principal)),
-            Isolation::Session => Some(alone(slot.session.as_ref().unwrap_or(&slot.principal))),
+        let legacy = peer.era == Era::Legacy;
+        match (spec.isolation, spec.transport()) {
+            (Isolation::Principal, _) => Some(alone(&slot.principal)),
+            (Isolation::Session, _) => {
+                Some(alone(slot.session.as_ref().unwrap_or(&slot.principal)))
+            }
+            // On a pipe one process serves all until it is seen to ask.
+            (Isolation::Auto, TransportKind::Stdio) => {
+                let asks = legacy && self.recipe.asking.seen();
+                asks.then(|| alone(&slot.principal))
+            }
+            (Isolation::Shared, TransportKind::Stdio) => None,
             // A legacy server is told once, at the handshake, what its client
-            // can be asked; the main connection told it of nothing. On a pipe
-            // one process serves all, and what it asks is sorted out there.
-            Isolation::Shared => {
-                let legacy = peer.era == Era::Legacy && spec.transport() != TransportKind::Stdio;
+            // can be asked; the main connection told it of nothing.
+            (Isolation::Auto | Isolation::Shared, _) => {
                 let nothing = slot.capabilities.get() == "{}";
                 (legacy && !nothing).then(|| alone(&slot.principal))
             }
@@ -142,31 +224,94 @@ impl Desk {
     }
 
     fn tag(&self, key: &Key) -> Option<Arc<str>> {
-        let apart = self.recipe.spec.isolation != Isolation::Shared;
-        apart.then(|| format!("{}\0{}", key.whose, key.capabilities).into())
+        match self.recipe.spec.isolation {
+            Isolation::Principal | Isolation::Session => {
+                Some(format!("{}\0{}", key.whose, key.capabilities).into())
+            }
+            Isolation::Auto | Isolation::Shared => None,
+        }
     }
 
-    async fn make(self: &Arc<Self>, key: &Key, slot: &Slot) -> Result<Connection, UpstreamError> {
+    /// Whether its processes were one: what happens in one of them is news to
+    /// all clients of its principal.
+    pub(super) fn was_one(&self) -> bool {
+        let spec = &self.recipe.spec;
+        (spec.isolation, spec.transport()) == (Isolation::Auto, TransportKind::Stdio)
+    }
+
+    async fn make(
+        self: &Arc<Self>,
+        key: &Key,
+        slot: &Slot,
+        place: &Place,
+        main: &Connection,
+    ) -> Result<Connection, UpstreamError> {
         let capabilities = slot.capabilities.clone();
-        let (link, connection) = self.recipe.connect(capabilities, None, &self.stop).await?;
-        let desk = self.clone();
+        let era = Some(main.peer().era);
+        let made = self.recipe.connect(capabilities, era, &self.stop).await;
+        let (link, connection) = match made {
+            Ok(made) => made,
+            Err(error) if self.may_share() => return Ok(self.share(key, place, main, &error)),
+            Err(error) => return Err(error),
+        };
+        self.follow_all(&connection).await;
+        let (desk, place) = (self.clone(), place.clone());
         let (key, held) = (key.clone(), connection.clone());
         let whose = Whose {
-            tag: self.tag(&key),
+            tag: match self.was_one() {
+                true => Some(slot.principal.clone()),
+                false => self.tag(&key),
+            },
             alone: match self.recipe.spec.isolation {
                 Isolation::Session => slot.session.clone().zip(slot.ended.clone()),
                 // It serves other sessions too.
-                Isolation::Shared | Isolation::Principal => None,
+                Isolation::Auto | Isolation::Shared | Isolation::Principal => None,
             },
         };
         self.tasks
-            .spawn(async move { desk.hold(key, link, held, whose).await });
+            .spawn(async move { desk.hold(key, place, link, held, whose).await });
         Ok(connection)
+    }
+
+    /// Whether the main process may serve a principal whose own cannot be
+    /// started: some programs run only once.
+    fn may_share(&self) -> bool {
+        self.was_one() && !self.stop.is_cancelled()
+    }
+
+    /// Gives the place to the main connection for a while. What is asked there
+    /// is refused while calls of several principals run.
+    fn share(
+        self: &Arc<Self>,
+        key: &Key,
+        place: &Place,
+        main: &Connection,
+        error: &UpstreamError,
+    ) -> Connection {
+        let text = format!("no process of its own for this principal, it shares one: {error}");
+        self.recipe.log.push(LogStream::Portway, &text);
+        let (desk, key, place) = (self.clone(), key.clone(), place.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(TRY_AGAIN) => {}
+                () = place.end.cancelled() => {}
+                () = desk.stop.cancelled() => {}
+            }
+            desk.forget(&key, &place);
+        });
+        main.clone()
     }
 
     /// Owns one connection until it is gone, idle, its session `ended`, or the
     /// desk closes.
-    async fn hold(self: Arc<Self>, key: Key, mut link: Link, connection: Connection, whose: Whose) {
+    async fn hold(
+        self: Arc<Self>,
+        key: Key,
+        place: Place,
+        mut link: Link,
+        connection: Connection,
+        whose: Whose,
+    ) {
         let gone = link.gone();
         tokio::pin!(gone);
         let ended = whose.alone.as_ref().map(|(_, ended)| ended.clone());
@@ -178,7 +323,8 @@ impl Desk {
                 _ = &mut gone => break,
                 () = self.stop.cancelled() => break,
                 () = ended.cancelled() => break,
-                Some(said) = link.inbound.recv() => self.heard(&whose, said),
+                () = place.end.cancelled() => break,
+                Some(said) = link.inbound.recv() => self.heard(&whose, &connection, said),
                 _ = looks.tick() => {
                     if connection.in_flight() > 0 || connection.is_held() {
                         used = Instant::now();
@@ -189,12 +335,16 @@ impl Desk {
             }
         }
         // Out of the book before the gate closes: who comes now gets a new one.
-        let cell = self.lock().remove(&key);
-        drop(cell);
+        self.forget(&key, &place);
+        self.lists.send_if_modified(|lists| {
+            let was_it = lists.as_ref().is_some_and(|lists| lists.same(&connection));
+            *lists = lists.take().filter(|_| !was_it);
+            was_it
+        });
         connection.close_gate();
         let drain = *self.drain.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(limit) = drain {
-            let drained = tokio::time::timeout(limit, connection.drained());
+            let drained = tokio::time::timeout(limit, connection.finished());
             tokio::select! {
                 _ = drained => {}
                 () = self.hurry.cancelled() => {}
@@ -203,10 +353,15 @@ impl Desk {
         link.end().await;
     }
 
-    fn heard(&self, whose: &Whose, said: Inbound) {
+    fn heard(&self, whose: &Whose, connection: &Connection, said: Inbound) {
         match (said, &whose.alone) {
-            // List changes come to the main connection as well.
             (Inbound::Notification(note), _) => {
+                // What was one process has one list, that of the process which
+                // changed it last. A remote server tells the main connection
+                // as well.
+                if self.was_one() && listen::outdates_lists(&note.method) {
+                    self.lists.send_replace(Some(connection.clone()));
+                }
                 self.publisher.updated(&self.name, whose.tag.clone(), note);
             }
             (Inbound::Request(request), Some((session, _))) => {
@@ -229,17 +384,40 @@ impl Desk {
         self.tasks.wait().await;
     }
 
-    fn forget(&self, key: &Key, cell: &Arc<OnceCell<Connection>>) {
+    /// Unless the place is somebody else's by now.
+    fn forget(&self, key: &Key, place: &Place) {
         let mut slots = self.lock();
-        if slots
-            .get(key)
-            .is_some_and(|known| Arc::ptr_eq(known, cell) && !known.initialized())
-        {
+        let known = slots.get(key);
+        if known.is_some_and(|known| Arc::ptr_eq(&known.connection, &place.connection)) {
             slots.remove(key);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<OnceCell<Connection>>>> {
+    /// Those that are there.
+    pub(super) fn connections(&self) -> Vec<Connection> {
+        let slots = self.lock();
+        let made = slots.values().filter_map(|place| place.connection.get());
+        made.cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Ends the connection that has been idle longest among those that fit.
+fn evict(slots: &mut Slots, fits: impl Fn(&Place) -> bool) -> Option<()> {
+    let idle = slots
+        .iter()
+        .filter(|(_, place)| fits(place) && place.is_idle());
+    let (key, place) = idle.min_by_key(|(_, place)| place.used)?;
+    place.end.cancel();
+    let key = key.clone();
+    slots.remove(&key).map(drop)
+}
+
+fn too_many(limit: usize, whose: &str) -> UpstreamError {
+    UpstreamError::Unreachable(format!(
+        "all {limit} of {whose} connections to this server are in use; try again later"
+    ))
 }

@@ -11,6 +11,7 @@ use super::history::History;
 use super::log::LogRing;
 use super::offer::Offer;
 use super::slots::Desk;
+use crate::config::Isolation;
 use crate::registry::Wanted;
 use crate::upstream::{Connection, ProcessFacts};
 
@@ -48,6 +49,8 @@ pub struct ServerView {
     /// What clients see of it. The same value as long as that is the same.
     pub offer: Option<Arc<Offer>>,
     pub process: Option<ProcessFacts>,
+    /// Who shares a process or connection now; unknown unless connected.
+    pub isolation: Option<Isolation>,
     /// Restarts in a row since it last stayed up.
     pub restarts: u32,
     pub log: Arc<LogRing>,

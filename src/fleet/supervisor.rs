@@ -1,7 +1,6 @@
 //! The one owner of one server: makes its connection follow its wish.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Semaphore, watch};
@@ -9,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::asking::Known;
 use super::attempt::{Attempt, EraMemory, Live, Recipe};
 use super::catalog::Catalog;
 use super::handover::Handover;
@@ -26,7 +26,7 @@ use crate::upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError
 pub(super) const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
 pub(super) struct Supervisor {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     pub(super) wish: watch::Receiver<Option<Arc<Wanted>>>,
     publisher: Publisher,
     pub(super) surroundings: Arc<Surroundings>,
@@ -38,16 +38,16 @@ pub(super) struct Supervisor {
     log: Arc<LogRing>,
     history: Arc<History>,
     memory: EraMemory,
-    asks: Arc<AtomicBool>,
+    pub(super) asking: Known,
     pub(super) restarts: u32,
     /// The wish in force.
     pub(super) wanted: Arc<Wanted>,
-    told: Told,
+    pub(super) told: Told,
 }
 
 /// What was last published, so that a new wish can repeat it.
-struct Told {
-    state: State,
+pub(super) struct Told {
+    pub(super) state: State,
     since: SystemTime,
     settled: bool,
     settled_once: bool,
@@ -79,7 +79,7 @@ impl Supervisor {
             log: Arc::default(),
             history: Arc::default(),
             memory: EraMemory::default(),
-            asks: Arc::default(),
+            asking: Known::default(),
             restarts: 0,
             told: Told {
                 state: State::Stopped,
@@ -161,6 +161,7 @@ impl Supervisor {
             match next {
                 Some(next) if next.keeps(&self.wanted) => {
                     self.wanted = next;
+                    self.recall_asking();
                     self.repeat();
                 }
                 _ => return,
@@ -173,7 +174,7 @@ impl Supervisor {
         let mut failures = 0;
         self.restarts = 0;
         self.memory.forget();
-        self.asks = Arc::default();
+        self.recall_asking();
         loop {
             let replacing = std::mem::take(&mut handover.replacing);
             let serving = handover.old.as_ref().map(|old| old.line.clone());
@@ -219,7 +220,7 @@ impl Supervisor {
             spec: spec.clone(),
             surroundings: self.surroundings.clone(),
             log: self.log.clone(),
-            asks: self.asks.clone(),
+            asking: self.asking.asking.clone(),
         };
         let (name, publisher, starts) = (
             self.name.clone(),
@@ -368,7 +369,7 @@ impl Supervisor {
         self.told.offer = Some(offer);
     }
 
-    fn repeat(&self) {
+    pub(super) fn repeat(&self) {
         let view = ServerView {
             wanted: self.wanted.clone(),
             state: self.told.state.clone(),
@@ -378,6 +379,7 @@ impl Supervisor {
             catalog: self.told.catalog.clone(),
             offer: self.told.offer.clone(),
             process: self.told.process.clone(),
+            isolation: self.isolation(),
             restarts: self.restarts,
             log: self.log.clone(),
             history: self.history.clone(),

@@ -160,6 +160,7 @@ async fn run(fleet: Fleet, errand: Arc<Errand>, events: EventSender) -> Answered
             capabilities: Some(&errand.capabilities),
             log_level: errand.level_for(&peer).map(LogLevel::as_str),
             permit: permit.as_ref(),
+            whose: Some(&errand.slot.principal),
         };
         match connection.request(call).await {
             // Its gate closed under us: nothing was sent.

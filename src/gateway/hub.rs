@@ -252,6 +252,8 @@ impl Keeper {
             let params = self.params();
             let call = Call::new("resources/unsubscribe", LIMIT).params(params.as_deref());
             let _ = connection.background(call).await;
+            let (server, uri) = (&self.key.server, &self.key.uri);
+            self.fleet.follow_beside(server, uri, false).await;
         }
     }
 
@@ -303,6 +305,10 @@ impl Keeper {
                 let params = self.params();
                 let call = Call::new("resources/subscribe", LIMIT).params(params.as_deref());
                 connection.background(Call { permit, ..call }).await?;
+                if self.slot.is_none() {
+                    let (server, uri) = (&self.key.server, &self.key.uri);
+                    self.fleet.follow_beside(server, uri, true).await;
+                }
             }
             Era::Modern => {
                 let end = ended.clone().drop_guard();

@@ -39,13 +39,17 @@ struct Followed {
     there: String,
     here: String,
     following: Arc<Following>,
+    principal: Arc<str>,
 }
 
 impl Followed {
     /// How the client knows what changed: the resource itself, or a part.
     fn told(&self, view: &View, from: Speaker<'_>, uri: &str) -> Option<String> {
         let Speaker { server, whose } = from;
-        let theirs = self.server == *server && self.following.whose.as_ref() == whose;
+        // What the shared process says, what one's own does, and what any
+        // process of one's principal does, where those were one.
+        let own = self.following.whose.as_ref() == whose || whose == Some(&self.principal);
+        let theirs = self.server == *server && own;
         if !theirs || !updated::concerns(&self.there, uri) {
             return None;
         }
@@ -72,6 +76,7 @@ async fn follow(
     let (server, there) = place_of(who.scope, view, uri)?;
     Ok(Followed {
         following: hub.follow(who, &server, &there).await?,
+        principal: who.slot.principal.clone(),
         server,
         there,
         here: uri.to_owned(),

@@ -158,10 +158,7 @@ impl ModernCall {
             watch: std::mem::take(&mut self.job.watch),
             count: self.count,
         };
-        let Some(number) = self.parked.put(&self.job.principal, call) else {
-            let text = "too many calls of this client wait for answers already";
-            return self.job.error(code::INTERNAL, text);
-        };
+        let number = self.parked.put(&self.job.principal, call);
         let state = self
             .states
             .seal(&self.job.principal, &digest, Kept::Parked(number));

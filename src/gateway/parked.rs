@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use super::activity::Watch;
 use super::exchange::Exchange;
 use super::questions::Questions;
-use crate::upstream::ServerRequest;
 
 /// How long a person may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
@@ -44,54 +43,35 @@ impl Parked {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a call until it is taken or its time is over; `None` if there
-    /// are too many. Then, as when its time is over, the server is refused.
-    pub fn put(&self, principal: &Arc<str>, call: ParkedCall) -> Option<u128> {
+    /// Keeps a call until it is taken or its time is over. Where too many
+    /// wait, the oldest one of the same principal makes room, or of the one
+    /// who has most. Whatever goes unanswered is refused to its server.
+    pub fn put(&self, principal: &Arc<str>, call: ParkedCall) -> u128 {
         let number = uuid::Uuid::new_v4().as_u128();
         let until = Instant::now() + PATIENCE;
-        let asked = call.asked.values().next().map(ServerRequest::crowded);
-        {
+        let entry = Entry {
+            principal: principal.clone(),
+            until,
+            call,
+        };
+        let displaced = {
             let mut entries = self.lock();
-            let own = entries
-                .values()
-                .filter(|entry| entry.principal == *principal);
-            if entries.len() >= ALL || own.count() >= OF_ONE {
-                return None;
-            }
-            let principal = principal.clone();
-            entries.insert(
-                number,
-                Entry {
-                    principal,
-                    until,
-                    call,
-                },
-            );
-        }
+            let displaced = displaced(&entries, principal);
+            let displaced = displaced.and_then(|number| entries.remove(&number));
+            entries.insert(number, entry);
+            displaced
+        };
+        // Dropped outside the lock: that refuses and cancels.
+        drop(displaced);
         let parked = Arc::downgrade(&self.0);
         tokio::spawn(async move {
-            let crowded = async {
-                match asked {
-                    Some(crowded) => crowded.await,
-                    None => std::future::pending().await,
-                }
-            };
-            // One that serves its calls one at a time must not be kept from
-            // all others by a client that may never come back.
-            tokio::select! {
-                () = tokio::time::sleep_until(until) => {}
-                () = crowded => {}
-            }
+            tokio::time::sleep_until(until).await;
             if let Some(entries) = parked.upgrade() {
-                // Dropped outside the lock: that refuses and cancels.
-                let late = entries
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .remove(&number);
+                let late = Parked(entries).lock().remove(&number);
                 drop(late);
             }
         });
-        Some(number)
+        number
     }
 
     /// Takes a call back, once.
@@ -102,5 +82,80 @@ impl Parked {
             return None;
         }
         entries.remove(&number).map(|entry| entry.call)
+    }
+}
+
+/// The call that makes room for another of `principal`, if one must.
+fn displaced(entries: &HashMap<u128, Entry>, principal: &Arc<str>) -> Option<u128> {
+    let oldest = |whose: &Arc<str>| {
+        let own = entries
+            .iter()
+            .filter(|(_, entry)| entry.principal == *whose);
+        own.min_by_key(|(_, entry)| entry.until)
+            .map(|(number, _)| *number)
+    };
+    let mut counts: HashMap<&Arc<str>, usize> = HashMap::new();
+    for entry in entries.values() {
+        *counts.entry(&entry.principal).or_default() += 1;
+    }
+    if counts.get(principal).is_some_and(|count| *count >= OF_ONE) {
+        return oldest(principal);
+    }
+    if entries.len() < ALL {
+        return None;
+    }
+    let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    oldest(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> ParkedCall {
+        ParkedCall {
+            exchange: Exchange::nothing(),
+            asked: Questions::new(),
+            watch: Watch::default(),
+            count: 0,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_one_who_never_returns_costs_nobody_else_a_question() {
+        let parked = Parked::default();
+        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let kept = parked.put(&other, call());
+        let first = parked.put(&one, call());
+        for _ in 0..2 * OF_ONE {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            parked.put(&one, call());
+        }
+        assert_eq!(parked.lock().len(), OF_ONE + 1);
+        assert!(parked.take(&one, first).is_none());
+        assert!(parked.take(&one, kept).is_none(), "it is another's");
+        assert!(parked.take(&other, kept).is_some());
+        tokio::time::sleep(PATIENCE + Duration::from_secs(1)).await;
+        assert_eq!(parked.lock().len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_where_all_places_are_taken_the_one_with_most_makes_room() {
+        let parked = Parked::default();
+        let greedy: Arc<str> = "greedy".into();
+        for _ in 0..OF_ONE {
+            parked.put(&greedy, call());
+        }
+        let mut modest = Vec::new();
+        while parked.lock().len() < ALL {
+            let whose: Arc<str> = format!("modest {}", modest.len()).into();
+            modest.push((parked.put(&whose, call()), whose));
+        }
+        let late: Arc<str> = "late".into();
+        let number = parked.put(&late, call());
+        assert_eq!(parked.lock().len(), ALL);
+        assert!(parked.take(&late, number).is_some());
+        let kept = |(number, whose): &(u128, Arc<str>)| parked.take(whose, *number).is_some();
+        assert!(modest.iter().all(kept));
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::config::{self, Problem, TransportKind};
+use crate::config::{self, Isolation, Problem, TransportKind};
 use crate::fleet::{RunState, ServerView, Status};
 use crate::registry::Wanted;
 
@@ -44,6 +44,8 @@ pub struct ServerRecord {
     /// What its containment does not prevent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     containment_gaps: Vec<&'static str>,
+    /// Who shares a process or connection now; `config` has what was chosen.
+    isolation: Option<&'static str>,
     /// Restarts in a row since it last stayed up.
     restarts: u32,
     /// What a start, stop or restart could not do yet.
@@ -97,6 +99,7 @@ pub fn record(wanted: &Wanted, view: Option<&Arc<ServerView>>) -> ServerRecord {
         pid: process.map(|process| process.pid),
         containment: process.map(|process| process.containment.as_str()),
         containment_gaps: process.map(|process| process.gaps()).unwrap_or_default(),
+        isolation: view.and_then(|view| view.isolation).map(Isolation::as_str),
         restarts: view.map_or(0, |view| view.restarts),
         warnings: Vec::new(),
         retry_at: state.and_then(|state| state.retry_at()).map(millis),

@@ -229,6 +229,28 @@ impl Registry {
         let store = &*self.store;
         self.files.draft(source, &edits.loaded, store).await
     }
+
+    /// Remembers that a server asks its client things during calls, as long
+    /// as its definition has this fingerprint.
+    pub async fn remember_asking(
+        &self,
+        server: &str,
+        fingerprint: &str,
+    ) -> Result<(), RegistryError> {
+        let mut edits = self.open_edits().await?;
+        if let Some(record) = edits.records.get_mut(server)
+            && record.asks.as_deref() != Some(fingerprint)
+        {
+            let changed = ServerRecord {
+                asks: Some(fingerprint.to_owned()),
+                ..record.clone()
+            };
+            self.store.put_server(&changed).await?;
+            *record = changed;
+            self.publish(&edits, Occasion::Reload);
+        }
+        Ok(())
+    }
 }
 
 fn busy(source: &Source) -> RegistryError {

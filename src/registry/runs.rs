@@ -78,6 +78,7 @@ impl Registry {
             run: run && before.spec.is_ok(),
             spec: before.spec.clone(),
             generation: runs.generation + 1,
+            asks: before.asks,
             restarts: runs.restarts[&before.name],
             source: before.source.clone(),
             shadows: before.shadows.clone(),

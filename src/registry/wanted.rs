@@ -20,6 +20,8 @@ pub struct Wanted {
     pub run: bool,
     /// Higher than that of every earlier wish.
     pub generation: u64,
+    /// This definition was seen to ask its client something during a call.
+    pub asks: bool,
     /// How often somebody asked for a restart.
     pub restarts: u64,
     pub source: Source,
@@ -110,6 +112,7 @@ impl Wanted {
     pub(super) fn same(&self, other: &Wanted) -> bool {
         self.id == other.id
             && self.run == other.run
+            && self.asks == other.asks
             && self.restarts == other.restarts
             && self.spec == other.spec
             && self.source == other.source
@@ -135,6 +138,10 @@ impl Edits {
                 .map_or_else(|| Arc::new(spec.clone()), Arc::clone)),
             Err(problems) => Err(Arc::new(problems.clone())),
         };
+        let asks = record.and_then(|record| record.asks.as_deref());
+        let asks = spec
+            .as_ref()
+            .is_ok_and(|spec| asks.is_some_and(|asks| asks == spec.fingerprint()));
         let enabled = spec.as_ref().is_ok_and(|spec| spec.enabled);
         Wanted {
             id: record.map_or_else(|| id_of_unnamable(name), |record| record.id),
@@ -142,6 +149,7 @@ impl Edits {
             run: runs.run_of(name, record).unwrap_or(enabled) && spec.is_ok(),
             spec,
             generation: 0,
+            asks,
             restarts: runs.restarts.get(name).copied().unwrap_or_default(),
             source: effective.source.clone(),
             shadows: effective.shadows.clone(),

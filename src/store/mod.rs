@@ -76,6 +76,10 @@ pub struct ServerRecord {
     /// none, its definition's `enabled` decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<bool>,
+    /// The fingerprint of the definition that was seen to ask its client
+    /// something during a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
     pub created_at: Timestamp,
 }
 
@@ -85,6 +89,7 @@ impl ServerRecord {
             id: Uuid::new_v4(),
             name,
             run: None,
+            asks: None,
             created_at: Timestamp::now(),
         }
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use super::pending::Pause;
+use super::heartbeat::Pause;
 use super::permit::Line;
+use super::turn::Turn;
 use super::{EventSender, Outbox, Permit};
 use crate::wire::{self, RpcError};
 
@@ -31,6 +32,8 @@ pub struct Call<'a> {
     pub log_level: Option<&'a str>,
     /// Looked at when the request is written.
     pub permit: Option<&'a Arc<dyn Permit>>,
+    /// The client it is made for: nobody else may be asked because of it.
+    pub whose: Option<&'a Arc<str>>,
 }
 
 impl<'a> Call<'a> {
@@ -45,6 +48,7 @@ impl<'a> Call<'a> {
             capabilities: None,
             log_level: None,
             permit: None,
+            whose: None,
         }
     }
 
@@ -110,8 +114,9 @@ pub struct ServerRequest {
     outbox: Option<Outbox>,
     /// Holds the time of the call it belongs to.
     pause: Option<Pause>,
-    /// Moves when others wait for the call to end.
-    crowded: Option<watch::Receiver<u64>>,
+    turn: Option<Arc<Turn>>,
+    /// Says that the question is open, as long as it exists.
+    _open: Option<watch::Receiver<()>>,
 }
 
 impl ServerRequest {
@@ -127,30 +132,19 @@ impl ServerRequest {
             id: id.to_owned(),
             outbox: Some(outbox),
             pause: None,
-            crowded: None,
+            turn: None,
+            _open: None,
         }
     }
 
-    pub(crate) fn crowd(&mut self, crowded: watch::Receiver<u64>) {
-        self.crowded = Some(crowded);
+    pub(crate) fn open(mut self, open: watch::Receiver<()>) -> ServerRequest {
+        self._open = Some(open);
+        self
     }
 
-    /// Resolves when others have waited long for the call it belongs to.
-    pub fn crowded(&self) -> impl Future<Output = ()> + Send + use<> {
-        let crowded = self.crowded.clone();
-        async move {
-            let waited = match crowded {
-                Some(mut crowded) => crowded.changed().await.is_ok(),
-                None => false,
-            };
-            if !waited {
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-
-    pub(crate) fn hold(&mut self, pause: Pause) {
+    pub(crate) fn hold(&mut self, pause: Pause, turn: Option<Arc<Turn>>) {
         self.pause = Some(pause);
+        self.turn = turn;
     }
 
     /// Its server's own.
@@ -164,7 +158,10 @@ impl ServerRequest {
     }
 
     pub fn answer(mut self, answer: Result<Box<RawValue>, RpcError>) {
-        self.send(answer);
+        match self.turn.take() {
+            Some(turn) => turn.in_turn(move || self.send(answer)),
+            None => self.send(answer),
+        }
     }
 
     fn send(&mut self, answer: Result<Box<RawValue>, RpcError>) {

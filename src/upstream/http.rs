@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::{Endpoint, Headers};
 use super::peer::{Peer, Spelling};
-use super::pending::Answer;
+use super::pending::{Answer, Pending};
 use super::permit::{Line, Permit};
 use super::pipe::{CancelOnDrop, Pipe, Receiver};
 use super::reply::{Failure, Reply};
@@ -170,6 +170,10 @@ impl Http {
             Ok(outcome) => Ok(outcome?),
             Err(_) => Err(UpstreamError::Timeout { limit: POST_LIMIT }),
         }
+    }
+
+    pub fn pending(&self) -> &Pending {
+        &self.0.receiver.pending
     }
 
     /// Why a tool cannot be called over HTTP, if so.

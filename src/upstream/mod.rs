@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -20,6 +20,8 @@ use crate::config::{Containment, EraChoice, Launch, LaunchTarget, Privileges, Re
 use crate::wire::meta::LogLevel;
 use crate::wire::{self, Era};
 
+mod asking;
+mod attribution;
 mod call;
 mod client;
 pub mod containment;
@@ -27,6 +29,7 @@ mod error;
 mod events;
 mod gate;
 mod handshake;
+mod heartbeat;
 mod http;
 mod leftovers;
 mod legacy_sse;
@@ -42,8 +45,10 @@ mod queue;
 mod reply;
 pub mod shim;
 mod stdio;
+mod turn;
 mod unread;
 
+pub use asking::Asking;
 pub use call::{Call, CallEvent, Inbound, Notification, ServerRequest};
 pub use error::UpstreamError;
 pub use gate::Hold;
@@ -60,7 +65,7 @@ pub(crate) use reply::Failure as ExchangeFailure;
 
 use gate::Gate;
 use peer::Spelling;
-use pending::Answer;
+use pending::{Answer, Pending};
 use permit::Line;
 use pipe::Pipe;
 
@@ -140,9 +145,8 @@ pub struct Options {
     pub capabilities: Arc<RawValue>,
     /// Takes known secrets out of what a server prints.
     pub redactor: Arc<Redactor>,
-    /// Whether the server, on any connection, was seen to ask its client
-    /// something during a call.
-    pub asks: Arc<AtomicBool>,
+    /// What all connections to the server know of its questions.
+    pub asking: Arc<Asking>,
 }
 
 /// The transports, as requests see them.
@@ -156,6 +160,13 @@ impl Transport {
         match self {
             Transport::Pipe(pipe) => pipe.request(spelling, call).await,
             Transport::Http(http) => http.request(spelling, call).await,
+        }
+    }
+
+    fn pending(&self) -> &Pending {
+        match self {
+            Transport::Pipe(pipe) => pipe.pending(),
+            Transport::Http(http) => http.pending(),
         }
     }
 
@@ -180,6 +191,9 @@ pub struct Connection {
 /// More than every level: nothing was asked for yet.
 const NO_LEVEL: u8 = u8::MAX;
 const LEVEL_LIMIT: Duration = Duration::from_secs(5);
+/// How long a connection that is to end waits for answers of people.
+const LAST_QUESTIONS: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(500);
 
 impl Connection {
     fn new(transport: Arc<Transport>, peer: Peer) -> Connection {
@@ -277,9 +291,24 @@ impl Connection {
         self.gate.is_held()
     }
 
-    /// Resolves when no call is in flight.
-    pub async fn drained(&self) {
-        self.gate.empty().await;
+    /// Resolves when no call is in flight but those whose clients have been
+    /// asked something and do not answer.
+    pub async fn finished(&self) {
+        tokio::select! {
+            () = self.gate.empty() => {}
+            () = self.only_unanswered() => {}
+        }
+    }
+
+    async fn only_unanswered(&self) {
+        let mut patience = LAST_QUESTIONS;
+        while !patience.is_zero() {
+            tokio::time::sleep(LOOK).await;
+            patience = match self.transport.pending().only_questions() {
+                true => patience.saturating_sub(LOOK),
+                false => LAST_QUESTIONS,
+            };
+        }
     }
 
     pub fn in_flight(&self) -> usize {

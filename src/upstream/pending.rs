@@ -1,7 +1,7 @@
 //! Requests that wait for their answer.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,6 +9,9 @@ use serde_json::value::RawValue;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
+use super::attribution::Candidates;
+use super::heartbeat::{Heartbeat, within};
+use super::turn::{TOGETHER, Turn};
 use super::{Call, CallEvent, EventSender, UpstreamError};
 
 pub(crate) type Answer = Result<Box<RawValue>, UpstreamError>;
@@ -27,7 +30,7 @@ pub(crate) struct Pending {
 struct Waiters {
     by_id: HashMap<u64, Waiter>,
     /// Calls that were given up but may still be running over there.
-    given_up: HashMap<u64, Instant>,
+    given_up: HashMap<u64, GivenUp>,
     /// Set once when the connection is gone: later requests fail at once.
     gone: Option<UpstreamError>,
 }
@@ -41,11 +44,35 @@ struct Waiter {
     listen: bool,
     /// The server may be asking something because of it.
     may_ask: bool,
+    /// Its client can be asked something.
+    can_be_asked: bool,
+    /// The client it is made for.
+    whose: Option<Arc<str>>,
+    /// On a connection to a server that asks.
+    turn: Option<Arc<Turn>>,
+    /// When it was last asked something.
+    asked: Option<Instant>,
     beat: Arc<Heartbeat>,
 }
 
-/// So long a call that was given up may still make its server ask something.
-const LINGERS: Duration = Duration::from_millis(200);
+impl Waiter {
+    /// It waits for the answer to a question, and has asked all it asks with
+    /// it: what the server asks now is another call's.
+    fn is_waiting(&self) -> bool {
+        let together = |asked: Instant| asked.elapsed() < TOGETHER;
+        self.beat.is_paused() && !self.asked.is_some_and(together)
+    }
+}
+
+struct GivenUp {
+    since: Instant,
+    whose: Option<Arc<str>>,
+}
+
+/// So long a call that was given up may still make its server say something.
+pub(super) const LINGERS: Duration = Duration::from_millis(200);
+/// So long it may make it ask something that another client must not see.
+const FOREIGN: Duration = Duration::from_secs(600);
 const LINGERING: usize = 1024;
 
 impl Pending {
@@ -67,6 +94,15 @@ impl Pending {
 
     /// Registers request `id`. The ticket forgets it when dropped.
     pub fn expect(self: &Arc<Self>, id: u64, call: &Call<'_>) -> Result<Ticket, UpstreamError> {
+        self.expect_in_turn(id, call, None)
+    }
+
+    pub fn expect_in_turn(
+        self: &Arc<Self>,
+        id: u64,
+        call: &Call<'_>,
+        turn: Option<Arc<Turn>>,
+    ) -> Result<Ticket, UpstreamError> {
         let (answer, receiver) = oneshot::channel();
         let beat = Arc::new(Heartbeat::new());
         let mut waiters = self.lock();
@@ -81,6 +117,10 @@ impl Pending {
                 call: call.is_somebodys(),
                 listen: call.is_listen(),
                 may_ask: call.may_ask(),
+                can_be_asked: call.capabilities.is_some_and(|all| all.get() != "{}"),
+                whose: call.whose.cloned(),
+                turn,
+                asked: None,
                 beat: beat.clone(),
             },
         );
@@ -107,8 +147,8 @@ impl Pending {
     /// the request's limit. A full queue drops it: the reader must not wait
     /// for one slow caller.
     pub fn event(&self, id: u64, mut event: CallEvent) -> bool {
-        let waiters = self.lock();
-        let Some(waiter) = waiters.by_id.get(&id) else {
+        let mut waiters = self.lock();
+        let Some(waiter) = waiters.by_id.get_mut(&id) else {
             return false;
         };
         waiter.beat.touch();
@@ -118,7 +158,11 @@ impl Pending {
         match &mut event {
             CallEvent::Request(request) => {
                 // While somebody is asked, the call's own time stands still.
-                request.hold(waiter.beat.pause());
+                request.hold(waiter.beat.pause(), waiter.turn.clone());
+                waiter.asked = Some(Instant::now());
+                if let Some(turn) = &waiter.turn {
+                    turn.was_asked(&waiter.beat);
+                }
                 events.offer(event);
             }
             // However much it reports, there is room for a question.
@@ -151,58 +195,111 @@ impl Pending {
         }
     }
 
-    /// The one call that can have caused what the server says now; none if
-    /// there are several, or one that was given up may still be running. It
-    /// may be one for which nobody can be asked.
+    /// The calls that can have caused what the server says now. Of one
+    /// client's calls, those that wait for an answer already count only where
+    /// there is no other. Among calls of several clients all of them count.
+    pub fn candidates(&self) -> Candidates {
+        self.candidates_within(FOREIGN)
+    }
+
+    /// The one call that a line of the server's log can belong to.
     pub fn sole_call(&self) -> Option<u64> {
+        self.candidates_within(LINGERS).sole()
+    }
+
+    /// `foreign`: how long the calls count that other clients have given up.
+    fn candidates_within(&self, foreign: Duration) -> Candidates {
         let mut waiters = self.lock();
         waiters
             .given_up
-            .retain(|_, since| since.elapsed() < LINGERS);
-        if !waiters.given_up.is_empty() {
-            return None;
+            .retain(|_, call| call.since.elapsed() < FOREIGN);
+        let running = waiters.by_id.iter().filter(|(_, waiter)| waiter.may_ask);
+        let running: Vec<(u64, &Waiter)> = running.map(|(id, waiter)| (*id, waiter)).collect();
+        // A call that was given up has nobody to be asked.
+        if running.is_empty() {
+            return Candidates::default();
         }
-        let mut calls = waiters.by_id.iter().filter(|(_, waiter)| waiter.may_ask);
-        match (calls.next(), calls.next()) {
-            (Some((id, _)), None) => Some(*id),
-            _ => None,
+        let first = &running[0].1.whose;
+        let anothers = |whose: &Option<Arc<str>>| whose.is_none() || whose != first;
+        let lingers = |call: &GivenUp| {
+            let anothers = call.whose.is_some() && call.whose != *first;
+            call.since.elapsed() < if anothers { foreign } else { LINGERS }
+        };
+        let given_up = waiters.given_up.iter().filter(|(_, call)| lingers(call));
+        let given_up: Vec<(u64, &GivenUp)> = given_up.map(|(id, call)| (*id, call)).collect();
+        let others = running[1..].iter().map(|(_, waiter)| &waiter.whose);
+        let mut others = others.chain(given_up.iter().map(|(_, call)| &call.whose));
+        let mixed = others.any(anothers);
+        let free = |(_, waiter): &&(u64, &Waiter)| mixed || !waiter.is_waiting();
+        let mut calls: Vec<u64> = running.iter().filter(free).map(|(id, _)| *id).collect();
+        if calls.is_empty() {
+            calls = running.iter().map(|(id, _)| *id).collect();
         }
+        calls.extend(given_up.iter().map(|(id, _)| *id));
+        Candidates { calls, mixed }
     }
 
-    /// Resolves when no call is in flight, nor may still be running.
-    pub async fn quiet(&self) {
-        loop {
-            let left = self.left.notified();
-            tokio::pin!(left);
-            left.as_mut().enable();
-            let lingering = {
-                let mut waiters = self.lock();
-                waiters
-                    .given_up
-                    .retain(|_, since| since.elapsed() < LINGERS);
-                let busy = waiters.by_id.values().any(|waiter| waiter.call);
-                if !busy && waiters.given_up.is_empty() {
-                    return;
-                }
-                !waiters.given_up.is_empty()
-            };
-            tokio::select! {
-                () = left => {}
-                () = tokio::time::sleep(LINGERS), if lingering => {}
-            }
-        }
-    }
-
-    /// Whether any call is in flight, or may be.
-    pub fn any_call(&self) -> bool {
+    /// Takes out the calls that have ended since.
+    pub fn keep_running(&self, candidates: &mut Candidates) {
         let waiters = self.lock();
-        !waiters.given_up.is_empty() || waiters.by_id.values().any(|waiter| waiter.call)
+        let limit = if candidates.mixed { FOREIGN } else { LINGERS };
+        let lingers = |id: &u64| {
+            let call = waiters.given_up.get(id);
+            call.is_some_and(|call| call.since.elapsed() < limit)
+        };
+        let runs = |id: &u64| waiters.by_id.contains_key(id) || lingers(id);
+        candidates.calls.retain(runs);
+    }
+
+    /// The candidates that wait for no answer, each with what it calls.
+    pub fn subjects(&self, candidates: &Candidates) -> Vec<(u64, Arc<Turn>)> {
+        let waiters = self.lock();
+        let calls = candidates.calls.iter().filter_map(|id| {
+            let waiter = waiters.by_id.get(id)?;
+            let turn = waiter.turn.clone()?;
+            (!waiter.beat.is_paused()).then_some((*id, turn))
+        });
+        calls.collect()
+    }
+
+    /// Whether it matters to clients which of them the server asks: one that
+    /// can be asked nothing is as well served by a process that all share.
+    pub fn concerns_clients(&self, candidates: &Candidates) -> bool {
+        let waiters = self.lock();
+        let running = candidates
+            .calls
+            .iter()
+            .filter_map(|id| waiters.by_id.get(id));
+        let running: Vec<&Waiter> = running.collect();
+        running.len() > 1 || running.iter().any(|waiter| waiter.can_be_asked)
+    }
+
+    /// What a call is about, on a connection to a server that asks.
+    pub fn turn(&self, id: u64) -> Option<Arc<Turn>> {
+        self.lock().by_id.get(&id)?.turn.clone()
+    }
+
+    /// Resolves when a request is no longer waited for.
+    pub fn left(&self) -> tokio::sync::futures::Notified<'_> {
+        self.left.notified()
+    }
+
+    /// Whether every call in flight waits for the answer to a question.
+    pub fn only_questions(&self) -> bool {
+        let waiters = self.lock();
+        let mut calls = waiters.by_id.values().filter(|waiter| waiter.call);
+        calls.all(|waiter| waiter.beat.is_paused())
     }
 
     pub fn give_up(&self, id: u64) {
         let mut waiters = self.lock();
-        if waiters.given_up.len() < LINGERING {
-            waiters.given_up.insert(id, Instant::now());
+        let known = waiters.by_id.get(&id).filter(|waiter| waiter.may_ask);
+        let whose = known.map(|waiter| waiter.whose.clone());
+        if let Some(whose) = whose
+            && waiters.given_up.len() < LINGERING
+        {
+            let since = Instant::now();
+            waiters.given_up.insert(id, GivenUp { since, whose });
         }
     }
 
@@ -216,6 +313,7 @@ impl Pending {
         for waiter in waiters.into_values() {
             let _ = waiter.answer.send(Err(error.clone()));
         }
+        self.left.notify_waiters();
     }
 }
 
@@ -246,119 +344,5 @@ impl Drop for Ticket {
     }
 }
 
-/// When something was last heard of a request, and whether its time counts.
-pub(crate) struct Heartbeat {
-    start: Instant,
-    last_ms: AtomicU64,
-    paused: AtomicUsize,
-}
-
-/// Stops the time of a request while it exists.
-pub(crate) struct Pause(Arc<Heartbeat>);
-
-impl Drop for Pause {
-    fn drop(&mut self) {
-        self.0.touch();
-        self.0.paused.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-impl Heartbeat {
-    pub fn new() -> Heartbeat {
-        Heartbeat {
-            start: Instant::now(),
-            last_ms: AtomicU64::new(0),
-            paused: AtomicUsize::new(0),
-        }
-    }
-
-    pub fn touch(&self) {
-        let ms = self.start.elapsed().as_millis() as u64;
-        self.last_ms.store(ms, Ordering::Relaxed);
-    }
-
-    pub fn pause(self: &Arc<Self>) -> Pause {
-        self.paused.fetch_add(1, Ordering::AcqRel);
-        Pause(self.clone())
-    }
-
-    fn last(&self) -> Instant {
-        if self.paused.load(Ordering::Acquire) > 0 {
-            return Instant::now();
-        }
-        self.start + Duration::from_millis(self.last_ms.load(Ordering::Relaxed))
-    }
-}
-
-/// Runs `work` until `limit` has passed since the last heartbeat.
-pub(crate) async fn within(
-    limit: Option<Duration>,
-    beat: &Heartbeat,
-    work: impl Future<Output = Answer>,
-) -> Answer {
-    let Some(limit) = limit else {
-        return work.await;
-    };
-    tokio::pin!(work);
-    loop {
-        let deadline = beat.last() + limit;
-        tokio::select! {
-            biased;
-            answer = &mut work => return answer,
-            () = tokio::time::sleep_until(deadline) => {
-                if beat.last() + limit <= Instant::now() {
-                    return Err(UpstreamError::Timeout { limit });
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::upstream::{Notification, ServerRequest, event_queue};
-
-    #[test]
-    fn c7_what_is_asked_while_somebody_subscribes_is_nobodys() {
-        let pending = Pending::new();
-        let limit = Duration::from_secs(1);
-        let call = Call {
-            events: Some(event_queue(1).0),
-            ..Call::new("tools/call", limit)
-        };
-        let _call = pending.expect(1, &call).unwrap();
-        let ping = pending.expect(2, &Call::new("ping", limit)).unwrap();
-        assert_eq!(pending.sole_call(), Some(1));
-        let subscribe = Call::new("resources/subscribe", limit);
-        let subscribe = pending.expect(3, &subscribe).unwrap();
-        assert_eq!(pending.sole_call(), None);
-        drop((subscribe, ping));
-        assert_eq!(pending.sole_call(), Some(1));
-    }
-
-    #[tokio::test]
-    async fn i2_a_question_is_not_lost_among_reports() {
-        let pending = Pending::new();
-        let (events, mut queue) = event_queue(8);
-        let call = Call {
-            events: Some(events),
-            ..Call::new("tools/call", Duration::from_secs(1))
-        };
-        let _call = pending.expect(1, &call).unwrap();
-        for _ in 0..20 {
-            let note = Notification {
-                method: "notifications/progress".into(),
-                params: None,
-            };
-            pending.event(1, CallEvent::Notification(note));
-        }
-        let id = RawValue::from_string("1".into()).unwrap();
-        let (outbox, _answers) = tokio::sync::mpsc::channel(1);
-        let request = ServerRequest::new(&id, "roots/list", None, outbox);
-        pending.event(1, CallEvent::Request(request));
-        let all = std::iter::from_fn(|| queue.try_recv());
-        let asked = all.filter(|event| matches!(event, CallEvent::Request(_)));
-        assert_eq!(asked.count(), 1);
-    }
-}
+mod tests;

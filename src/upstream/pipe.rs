@@ -2,15 +2,19 @@
 //! are matched by id, progress by token (which is the id).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc, watch};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 
+use super::asking::Asking;
+use super::attribution::Attribution;
 use super::peer::{Spelling, empty_object};
 use super::pending::{Answer, Pending, Ticket};
 use super::permit::Line;
+use super::turn::{Turn, Turns};
 use super::{
     Call, CallEvent, Inbound, LogSink, LogStream, Notification, Options, Outbox, ServerRequest,
     UpstreamError,
@@ -32,19 +36,9 @@ pub(super) const CANCELLED: &str = "notifications/cancelled";
 pub(crate) struct Pipe {
     outbox: Outbox,
     pending: Arc<Pending>,
-    asks: Arc<Asks>,
-}
-
-/// Whether the server has been seen to ask its client something during a
-/// call. Nothing on a pipe says which call it asks for, so from then on calls
-/// go one at a time.
-struct Asks {
-    seen: Arc<AtomicBool>,
-    turn: Semaphore,
-    /// Told whenever something is asked.
-    asked: Notify,
-    /// Counts the calls that have waited long for theirs.
-    crowded: watch::Sender<u64>,
+    asking: Arc<Asking>,
+    questions: Arc<Attribution>,
+    turns: Arc<Turns>,
 }
 
 /// The receiving half: takes each message as it arrives.
@@ -54,7 +48,7 @@ pub(crate) struct Receiver {
     pub inbound: mpsc::Sender<Inbound>,
     pub log: LogSink,
     noise: AtomicU64,
-    asks: Arc<Asks>,
+    questions: Arc<Attribution>,
 }
 
 impl Pipe {
@@ -64,24 +58,21 @@ impl Pipe {
         options: &Options,
     ) -> (Pipe, Receiver) {
         let pending = Pending::new();
-        let asks = Arc::new(Asks {
-            seen: options.asks.clone(),
-            turn: Semaphore::new(1),
-            asked: Notify::new(),
-            crowded: watch::Sender::new(0),
-        });
+        let questions = Attribution::new(&pending, &options.asking, &options.log);
         let receiver = Receiver {
             outbox: outbox.clone(),
             pending: pending.clone(),
             inbound,
             log: options.log.clone(),
             noise: AtomicU64::new(0),
-            asks: asks.clone(),
+            questions: questions.clone(),
         };
         let pipe = Pipe {
             outbox,
             pending,
-            asks,
+            asking: options.asking.clone(),
+            questions,
+            turns: Arc::default(),
         };
         (pipe, receiver)
     }
@@ -90,15 +81,9 @@ impl Pipe {
         &self.pending
     }
 
-    /// Resolves once no question of the server's is open.
-    pub async fn answered(&self) {
-        // Each of them holds a receiver until it has its answer.
-        self.asks.crowded.closed().await;
-    }
-
-    /// Resolves when the server asks something.
-    pub async fn asked(&self) {
-        self.asks.asked.notified().await;
+    /// The server's questions.
+    pub fn questions(&self) -> &Attribution {
+        &self.questions
     }
 
     pub async fn send(&self, message: Line) -> Result<(), UpstreamError> {
@@ -109,13 +94,40 @@ impl Pipe {
     }
 
     pub async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
-        let _turn = match call.is_somebodys() && self.asks.seen.load(Ordering::Relaxed) {
-            true => Some(self.turn(call.limit).await?),
-            false => None,
+        if call.is_somebodys() && self.asking.seen() {
+            return Box::pin(self.request_in_turn(spelling, call)).await;
+        }
+        self.request_now(spelling, call, None).await
+    }
+
+    /// A request to a server that asks its client things.
+    async fn request_in_turn(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+        let start = Instant::now();
+        let turn = Arc::new(self.turns.turn(&call, &self.asking));
+        turn.take(&self.asking).await;
+        let _ended = turn.end_with_call();
+        let call = Call {
+            limit: call
+                .limit
+                .map(|limit| limit.saturating_sub(start.elapsed())),
+            ..call
         };
+        let answer = self.request_now(spelling, call, Some(&turn)).await;
+        if answer.is_ok() && turn.unasked() {
+            self.asking.learn(&turn.subject, false);
+        }
+        answer
+    }
+
+    async fn request_now(
+        &self,
+        spelling: &Spelling,
+        call: Call<'_>,
+        turn: Option<&Arc<Turn>>,
+    ) -> Answer {
         let id = self.pending.next_id();
         let message = spelling.request(&call, id)?;
-        let mut ticket = self.pending.expect(id, &call)?;
+        let mut ticket = self.pending.expect_in_turn(id, &call, turn.cloned())?;
         let mut cancel = CancelOnDrop {
             outbox: &self.outbox,
             pending: &self.pending,
@@ -129,29 +141,6 @@ impl Pipe {
         // Only a caller that gave up cancels; an answer of any kind ends it.
         cancel.armed &= matches!(answer, Err(UpstreamError::Timeout { .. }));
         answer
-    }
-
-    /// Waits until no other call is in flight. Half way to its limit it says
-    /// that somebody is waiting: a call that only waits for its client to come
-    /// back makes room then.
-    async fn turn(&self, limit: Option<Duration>) -> Result<SemaphorePermit<'_>, UpstreamError> {
-        let turn = async {
-            let turn = self.asks.turn.acquire().await;
-            self.pending.quiet().await;
-            turn.map_err(|_| UpstreamError::Lost("the connection ended".into()))
-        };
-        let Some(limit) = limit else {
-            return turn.await;
-        };
-        tokio::pin!(turn);
-        if let Ok(turn) = tokio::time::timeout(limit / 2, &mut turn).await {
-            return turn;
-        }
-        self.asks.crowded.send_modify(|count| *count += 1);
-        match tokio::time::timeout(limit / 2, turn).await {
-            Ok(turn) => turn,
-            Err(_) => Err(UpstreamError::Timeout { limit }),
-        }
     }
 
     async fn exchange(
@@ -334,6 +323,9 @@ impl Receiver {
     pub fn cancelled(&self, params: Option<&RawValue>) {
         let Some(params) = params else { return };
         let id = object::member(params, "requestId");
+        if let Some(id) = id {
+            self.questions.withdrawn(id);
+        }
         let error = RpcError::new(wire::code::INTERNAL, "ended by the server");
         let ended = id
             .and_then(|id| id.get().parse().ok())
@@ -355,20 +347,10 @@ impl Receiver {
                 .try_send(Line::answer(wire::response(id, empty_object())));
             return;
         }
-        self.asks.asked.notify_waiters();
-        let mut request = ServerRequest::new(id, method, params, self.outbox.clone());
-        request.crowd(self.asks.crowded.subscribe());
-        if self.pending.any_call() {
-            self.asks.seen.store(true, Ordering::Relaxed);
-        }
+        let request = ServerRequest::new(id, method, params, self.outbox.clone());
         // Full, or nobody's: dropping it refuses it.
-        match self.pending.sole_call() {
-            Some(id) => {
-                self.pending.event(id, CallEvent::Request(request));
-            }
-            None => {
-                let _ = self.inbound.try_send(Inbound::Request(request));
-            }
+        if let Some(request) = self.questions.take(request) {
+            let _ = self.inbound.try_send(Inbound::Request(request));
         }
     }
 }

@@ -259,7 +259,7 @@ impl Keeper {
         self.pipe.pending().fail_all(&reason);
         self.gone.send_replace(Some(reason));
         if asked {
-            let _ = tokio::time::timeout(LAST_ANSWERS, self.pipe.answered()).await;
+            let _ = tokio::time::timeout(LAST_ANSWERS, self.pipe.questions().answered()).await;
         }
         // The writer holds stdin; as long as it lives the server sees no end.
         self.writer_stop.cancel();
@@ -284,7 +284,7 @@ impl Keeper {
     async fn eof(&mut self) -> Duration {
         let start = Instant::now();
         let asked = async {
-            self.pipe.asked().await;
+            self.pipe.questions().asked().await;
             tokio::time::sleep(IN_VAIN).await;
         };
         tokio::select! {

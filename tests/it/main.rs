@@ -28,6 +28,7 @@ mod b_plan;
 mod b_reload;
 mod c_connections;
 mod c_isolation;
+mod c_questions;
 #[path = "../../src/store/tests/cluster.rs"]
 #[allow(dead_code, reason = "the tests of the store use the rest")]
 mod cluster;

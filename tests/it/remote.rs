@@ -95,7 +95,7 @@ async fn connect_as(target: Target, era: EraChoice) -> Result<(Link, Connection)
         log: Arc::new(|_, line| println!("log: {line}")),
         capabilities: upstream::no_capabilities(),
         redactor: Arc::new(Redactor::default()),
-        asks: Arc::default(),
+        asking: Arc::default(),
     };
     let stop = CancellationToken::new();
     let connecting = upstream::connect(&launch, &options, &stop);

@@ -151,5 +151,6 @@ fn surroundings(dir: &TempDir) -> Surroundings {
         limits: Limits::default(),
         health_interval: Duration::from_secs(30),
         capabilities: upstream::no_capabilities(),
+        asked: tokio::sync::mpsc::channel(1).0,
     }
 }

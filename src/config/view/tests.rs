@@ -17,7 +17,7 @@ fn g1_the_view_says_every_field() {
         json!({
             "type": "stdio", "transport": "stdio", "command": "npx", "args": ["x"],
             "env": {"A": "***", "B": "${C}"}, "enabled": true, "timeout": 30000,
-            "era": "auto", "containment": "auto", "privileges": "drop", "isolation": "shared",
+            "era": "auto", "containment": "auto", "privileges": "drop", "isolation": "auto",
         })
     );
     let definition = r#"{"type": "sse", "url": "http://h", "headers": {"A": "b"}, "timeout": 5,

@@ -56,6 +56,10 @@ pub fn server(config: &Value, problem: &Value) -> Value {
             ("instructions", &maybe_text),
             ("pid", &json!({"type": ["integer", "null"]})),
             ("containment", &maybe_text),
+            (
+                "isolation",
+                &json!({"enum": ["shared", "principal", "session", null]}),
+            ),
             ("restarts", &count),
             (
                 "retryAt",
@@ -89,7 +93,7 @@ pub fn config() -> Value {
             ("era", &json!({"enum": ["auto", "legacy", "modern"]})),
             (
                 "isolation",
-                &json!({"enum": ["shared", "principal", "session"]}),
+                &json!({"enum": ["auto", "shared", "principal", "session"]}),
             ),
         ],
         &[

@@ -29,6 +29,7 @@ impl Servers {
             spec: Err(Arc::default()),
             run: true,
             generation: 1,
+            asks: false,
             restarts: 0,
             source: Source {
                 kind: SourceKind::Mcp,
@@ -46,6 +47,7 @@ impl Servers {
             catalog: Arc::default(),
             offer,
             process: None,
+            isolation: None,
             restarts: 0,
             history: Arc::default(),
             log: Arc::default(),

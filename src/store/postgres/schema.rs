@@ -35,6 +35,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "portway filters",
         include_str!("../../../supabase/migrations/20261116000200_portway_filters.sql"),
     ),
+    (
+        20_261_116_000_300,
+        "portway asking",
+        include_str!("../../../supabase/migrations/20261116000300_portway_asking.sql"),
+    ),
 ];
 
 /// What is read and written must be there, whoever made it.
@@ -62,7 +67,7 @@ const SHAPE: &[(&str, &str)] = &[
     ),
     (
         "mcp_server",
-        "select id, seq, name, run, created_at from mcp_server limit 0",
+        "select id, seq, name, run, asks, created_at from mcp_server limit 0",
     ),
     (
         "mcp_server_definition",

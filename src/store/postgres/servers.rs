@@ -13,7 +13,7 @@ use crate::config::ServerName;
 
 pub(super) async fn list(connection: &mut PgConnection) -> Result<Vec<ServerRecord>, Fault> {
     let rows = sqlx::query(concat!(
-        "select id, name, run, ",
+        "select id, name, run, asks, ",
         millis!("created_at"),
         " from mcp_server order by seq"
     ))
@@ -30,6 +30,7 @@ fn record(row: &PgRow) -> Result<ServerRecord, Fault> {
         id: row.try_get("id")?,
         name,
         run: row.try_get("run")?,
+        asks: row.try_get("asks")?,
         created_at: rows::at(row, "created_at")?,
     })
 }
@@ -44,21 +45,26 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Resu
     let ids: Vec<Uuid> = wanted.keys().copied().collect();
     let names: Vec<&str> = wanted.values().map(|record| record.name.as_str()).collect();
     let runs: Vec<Option<bool>> = wanted.values().map(|record| record.run).collect();
+    let asks: Vec<Option<&str>> = wanted
+        .values()
+        .map(|record| record.asks.as_deref())
+        .collect();
     let made: Vec<i64> = wanted
         .values()
         .map(|record| moment(record.created_at))
         .collect();
     sqlx::query(
-        "insert into mcp_server (id, name, run, created_at) \
-         select n.id, n.name, n.run, to_timestamp(n.made / 1000.0) \
-         from unnest($1::uuid[], $2::text[], $3::boolean[], $4::bigint[]) \
-         with ordinality as n(id, name, run, made, place) order by n.place \
+        "insert into mcp_server (id, name, run, asks, created_at) \
+         select n.id, n.name, n.run, n.asks, to_timestamp(n.made / 1000.0) \
+         from unnest($1::uuid[], $2::text[], $3::boolean[], $4::text[], $5::bigint[]) \
+         with ordinality as n(id, name, run, asks, made, place) order by n.place \
          on conflict (id) do update set name = excluded.name, run = excluded.run, \
-         created_at = excluded.created_at",
+         asks = excluded.asks, created_at = excluded.created_at",
     )
     .bind(ids)
     .bind(names)
     .bind(runs)
+    .bind(asks)
     .bind(made)
     .execute(tx)
     .await?;

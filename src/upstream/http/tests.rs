@@ -47,7 +47,7 @@ fn options() -> (Options, Lines) {
         log: Arc::new(move |_, line| sink.lock().unwrap().push(line.to_owned())),
         capabilities: no_capabilities(),
         redactor: Arc::new(Redactor::default()),
-        asks: Arc::default(),
+        asking: Arc::default(),
     };
     (options, lines)
 }

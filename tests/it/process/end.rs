@@ -143,7 +143,7 @@ async fn a3_a_stop_answers_what_the_server_has_asked() {
         log: Arc::new(|_, _| {}),
         capabilities: upstream::no_capabilities(),
         redactor: Arc::default(),
-        asks: Arc::default(),
+        asking: Arc::default(),
     };
     let stop = CancellationToken::new();
     let (link, _connection) = upstream::connect(&launch, &options, &stop).await.unwrap();

@@ -128,7 +128,7 @@ export type Definition = {
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
   privileges?: "drop" | "keep" | null;
-  isolation?: "shared" | "principal" | "session" | null;
+  isolation?: "auto" | "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name?: string | null;
 } | {
@@ -147,7 +147,7 @@ export type Definition = {
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
   privileges?: "drop" | "keep" | null;
-  isolation?: "shared" | "principal" | "session" | null;
+  isolation?: "auto" | "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name?: string | null;
 } | {
@@ -166,7 +166,7 @@ export type Definition = {
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
   privileges?: "drop" | "keep" | null;
-  isolation?: "shared" | "principal" | "session" | null;
+  isolation?: "auto" | "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name?: string | null;
 };
@@ -187,7 +187,7 @@ export type DefinitionChange = {
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
   privileges?: "drop" | "keep" | null;
-  isolation?: "shared" | "principal" | "session" | null;
+  isolation?: "auto" | "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name?: string | null;
 };
@@ -422,7 +422,7 @@ export type NewServer = {
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
   privileges?: "drop" | "keep" | null;
-  isolation?: "shared" | "principal" | "session" | null;
+  isolation?: "auto" | "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name: string;
 } | {
@@ -441,7 +441,7 @@ export type NewServer = {
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
   privileges?: "drop" | "keep" | null;
-  isolation?: "shared" | "principal" | "session" | null;
+  isolation?: "auto" | "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name: string;
 } | {
@@ -460,7 +460,7 @@ export type NewServer = {
   era?: "auto" | "legacy" | "modern" | null;
   containment?: "auto" | "namespace" | "cgroup" | "subreaper" | "group" | null;
   privileges?: "drop" | "keep" | null;
-  isolation?: "shared" | "principal" | "session" | null;
+  isolation?: "auto" | "shared" | "principal" | "session" | null;
   autoStart?: boolean | null;
   name: string;
 };
@@ -612,6 +612,7 @@ export type Server = {
   instructions: string | null;
   pid: number | null;
   containment: string | null;
+  isolation: "shared" | "principal" | "session" | null;
   restarts: number;
   retryAt: number | null;
   shadows?: (string)[];
@@ -626,7 +627,7 @@ export type ServerConfig = {
   enabled: boolean;
   timeout: number;
   era: "auto" | "legacy" | "modern";
-  isolation: "shared" | "principal" | "session";
+  isolation: "auto" | "shared" | "principal" | "session";
   command?: string;
   args?: (string)[];
   env?: { [name: string]: string };

@@ -64,7 +64,7 @@ export function draftOf(name: string, config: ServerConfig): Draft {
     cwd: config.cwd ?? '',
     timeout: String(config.timeout ?? 30_000),
     era: config.era ?? 'auto',
-    isolation: config.isolation ?? 'shared',
+    isolation: config.isolation ?? 'auto',
     enabled: config.enabled ?? true,
     startNow: true,
     rest: Object.fromEntries(Object.entries(config).filter(([field]) => !SHOWN.has(field))),

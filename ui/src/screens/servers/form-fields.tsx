@@ -144,7 +144,7 @@ function Advanced({ draft, change, wrong }: AdvancedProps) {
           {(wired) => <Choice wired={wired} value={draft.era} options={['auto', 'legacy', 'modern']} onChange={(era) => change({ era })} />}
         </Field>
         <Field label={t.form.isolation} error={wrong('isolation')}>
-          {(wired) => <Choice wired={wired} value={draft.isolation} options={['shared', 'principal', 'session']} onChange={(isolation) => change({ isolation })} />}
+          {(wired) => <Choice wired={wired} value={draft.isolation} options={['auto', 'shared', 'principal', 'session']} onChange={(isolation) => change({ isolation })} />}
         </Field>
         <div className="sm:col-span-2">
           <SwitchRow label={t.form.enabled} checked={draft.enabled} onChange={(enabled) => change({ enabled })} />

@@ -49,6 +49,7 @@ function Facts({ server }: { server: ServerRecord }) {
     [t.detail.serverInfo, info ? `${info.title ?? info.name ?? ''} ${info.version ?? ''}` : null],
     [t.detail.pid, server.pid],
     [t.detail.containment, server.containment],
+    [t.form.isolation, server.isolation],
     [t.detail.restarts, server.restarts || null],
     [t.detail.source, server.source],
     [t.detail.shadows, server.shadows?.join(', ')],
