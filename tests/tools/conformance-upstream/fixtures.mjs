@@ -229,15 +229,9 @@ export const TOOLS = [
         };
         return Object.keys(inputRequests).length > 0 ? inputRequired({ inputRequests }) : text('the client can answer nothing');
     }],
-    ['test_missing_capability', 'Cannot work without sampling', {}, async (_args, ctx) => {
-        const needed = ask.model('Say pong', 16);
-        if (!ctx.mcpReq.envelope) {
-            // As 2025 servers do: ask, whatever the client has declared.
-            const { content } = await ctx.mcpReq.requestSampling(needed.params, { relatedRequestId: ctx.mcpReq.id });
-            return text(`got: ${content.text}`);
-        }
+    ['test_missing_capability', 'Cannot work without sampling', {}, (_args, ctx) => {
         const reply = answered(ctx, 'needed');
-        return reply ? text(`got: ${spoken(reply)}`) : inputRequired({ inputRequests: { needed } });
+        return reply ? text(`got: ${spoken(reply)}`) : inputRequired({ inputRequests: { needed: ask.model('Say pong', 16) } });
     }],
     ['test_streaming_elicitation', 'Reports progress if asked, and ends; never sends a request of its own', {}, async (_args, ctx) => {
         const progressToken = ctx.mcpReq._meta?.progressToken;

@@ -35,7 +35,7 @@ const expected = parse(readFileSync(here('expected-failures.yaml'), 'utf8')) ?? 
 
 async function atServer({ suites, era, through }) {
     const upstream = through === 'stdio' ? undefined : await startUpstream({ era });
-    const up = through === 'stdio' ? { ...stdioUpstream({ era }), timeout: 4000 } : { type: 'http', url: upstream.url };
+    const up = through === 'stdio' ? stdioUpstream({ era }) : { type: 'http', url: upstream.url };
     const portway = through && await startPortway(options.portway, { up });
     const results = [];
     for (const suite of suites) results.push([suite, await serverLeg(portway ? `${portway.url}/servers/up/mcp` : upstream.url, suite)]);

@@ -16,9 +16,6 @@ async function answering(one, answers, use) {
 const asked = (peer, name, args = {}, answers = {}, one = peer.one) =>
     answering(one, answers, async () => ({ result: await peer.call(name, args, {}, one), asked: [...one.asked] }));
 
-const toldOnce = ({ upstream, transport }) => upstream === '2025' && transport === 'stdio'
-    && 'one process serves all clients, and was told at its start what any of them could be asked';
-
 const ask = (name, args) => [name, peer => asked(peer, name, args)];
 const elicit = content => ({ elicit: () => ({ action: 'accept', content }) });
 const any = list => [...list].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
@@ -52,13 +49,17 @@ export const ASKING = [
         const { one } = peer;
         return answering(one, elicit({ context: 'rainy' }), async () => ({ result: await peer.prompt('test_input_required_result_prompt'), asked: [...one.asked] }));
     }],
-    ['only what it can be asked', peer => peer.with({ sampling: {} }, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one)), { unless: toldOnce }],
-    ['nothing it can be asked', peer => peer.with({}, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one)), { unless: toldOnce }],
+    ['only what it can be asked', peer => peer.with({ sampling: {} }, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one))],
+    ['nothing it can be asked', peer => peer.with({}, one => asked(peer, 'test_input_required_result_capabilities', {}, {}, one))],
     // A legacy client is told in the tool's result, whose words are each hop's own.
     ['a question it cannot be asked', peer => peer.with({ roots: {} }, async one => {
         const { result, asked: questions } = await asked(peer, 'test_missing_capability', {}, {}, one);
         return { isError: result.isError, questions };
-    }), { codeOnly: true }],
+    }), {
+        codeOnly: true,
+        unless: ({ client, upstream }) => client === 'modern' && upstream === '2025'
+            && 'a 2025 server that is told of no sampling refuses in its result, and only it knows why'
+    }],
     ['two clients asked at once', async peer => {
         const as = name => peer.with({ elicitation: { form: {} } }, async one => {
             one.answers.elicit = async ({ message }) => {
@@ -82,5 +83,5 @@ export const ASKING = [
         const beside = await peer.read('test://static-text', one);
         release();
         return { beside, result: await waiting };
-    }), { unless: ({ serial }) => serial && 'a stdio server of 2025 that was seen to ask gets its calls one at a time' }]
+    })]
 ];

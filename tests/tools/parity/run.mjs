@@ -108,7 +108,7 @@ function reference(era, questions) {
 function parse(name) {
     const [client, upstream, transport, shared] = name.split('-');
     if (client === 'direct') return { name, direct: true, client: upstream, upstream: 'both', transport: 'http' };
-    return { name, client, upstream, transport, shared: shared === 'shared', serial: transport !== 'http' && upstream === '2025' };
+    return { name, client, upstream, transport, shared: shared === 'shared' };
 }
 
 async function compare(cell) {
