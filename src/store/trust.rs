@@ -25,6 +25,7 @@ const OWN: &[&str] = &[
     "address",
     "admin_token",
     "clients",
+    "console_sessions.json",
     "gateway.log",
     "gateway.log.1",
     "instance_id",

@@ -131,3 +131,22 @@ async fn t_a_server_cannot_read_the_data_directory() {
         .await;
     }
 }
+
+#[tokio::test]
+async fn t_git_sees_nothing_of_a_running_portway_beside_a_projects_own_files() {
+    let start = setup().without("PORTWAY_ADMIN_TOKEN");
+    fs::create_dir(start.path().join("data")).unwrap();
+    fs::write(start.path().join("data/figures.csv"), "1,2").unwrap();
+    let app = start.start().await;
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let git = git.args(args).current_dir(app.path(""));
+        let done = git.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    git(&["add", "data"]);
+    assert_eq!(git(&["ls-files"]), "data/.gitignore\ndata/figures.csv\n");
+    assert!(app.path("data/admin_token").exists());
+}
