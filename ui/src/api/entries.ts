@@ -28,7 +28,14 @@ export const createToolRecord = (record: { name: string; description?: string; s
 
 export const createEntry = (name: string, bindings: Binding[]) =>
   post<NewEntry>(`${ENTRIES}/with_bindings`, { name, bindings });
-export const changeEntry = (id: number, change: { name?: string; status?: boolean }) =>
+export interface EntryChange {
+  name?: string;
+  status?: boolean;
+  expires_at?: string | null;
+  filter?: { allow: string[]; deny: string[] } | null;
+  exposes?: { resources: string[]; prompts: string[] };
+}
+export const changeEntry = (id: number, change: EntryChange) =>
   patch<Entry>(`${ENTRIES}/${id}`, change);
 export const deleteEntry = (id: number) => remove(`${ENTRIES}/${id}`);
 export const rotateKey = (id: number) => post<NewEntry>(`${ENTRIES}/${id}/rotate_key`);

@@ -121,6 +121,8 @@ export interface Entry {
   user_id: number | string;
   status: boolean;
   exposes?: { resources: string[]; prompts: string[] };
+  /** Tools by pattern, beside the bindings. */
+  filter?: { allow: string[]; deny: string[] } | null;
   key?: { hint?: string | null; created_at?: string | null; expires_at?: string | null; last_used_at?: string | null };
   created_at: string;
   updated_at?: string | null;

@@ -56,6 +56,7 @@ const en = {
     startNow: 'Start now', startNowHint: 'Connect as soon as it is saved.', enabled: 'Start with Portway', advanced: 'Advanced',
     submitAdd: 'Add', submitEdit: 'Save', needName: 'A name is needed.', needCommand: 'A command is needed.', needUrl: 'A URL is needed.',
     paste: 'Paste JSON', pasteHint: 'A server from any client’s configuration file.', pasteBad: 'That is not a server definition in JSON.', pasteUse: 'Fill in the form',
+    needPairName: (n: number) => `Row ${n} has a value and no name.`, twice: (name: string) => `${name} is given twice.`,
     addSeveral: (n: number) => `Add ${count(n, 'server', 'servers')}`, loses: 'What you typed will be lost.',
     repairHint: 'The rest of the definition stays as it is.', repairFile: 'Fix it in the file; it is read again as soon as you save it.',
     restartNote: 'A running server is restarted with the new settings; calls in flight finish first.',
@@ -88,6 +89,8 @@ const en = {
     logs: 'Log of this call', stopped: 'The server is not running.', rounds: 'The server kept asking; the call was given up.', jsonArgument: 'JSON',
   },
   entries: {
+    allow: 'Tools by pattern', deny: 'Never these tools', resources: 'Resources of', prompts: 'Prompts of',
+    allowHint: 'One pattern per line over server:tool, with * and ?. Every tool that matches is given, also those that come later.', exposesHint: 'One server per line.',
     keyLost: 'The key has not been copied. It cannot be shown again.',
     title: 'Entries', add: 'New entry', intro: 'An entry is an MCP endpoint with its own key and exactly the tools you bind to it.',
     emptyTitle: 'Hand out your first entry', emptyText: 'Pick the tools, get a URL and a key, paste the ready-made settings into Claude Code, VS Code, Cursor or another client.',

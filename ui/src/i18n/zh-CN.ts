@@ -59,6 +59,7 @@ const zhCN: Dictionary = {
     startNow: '立即启动', startNowHint: '保存后马上连接。', enabled: '随 Portway 启动', advanced: '高级',
     submitAdd: '添加', submitEdit: '保存', needName: '请填写名称。', needCommand: '请填写启动命令。', needUrl: '请填写 URL。',
     paste: '粘贴 JSON', pasteHint: '任意客户端配置文件中的服务定义。', pasteBad: '这不是 JSON 格式的服务定义。', pasteUse: '填入表单',
+    needPairName: (n) => `第 ${n} 行有值但没有名称。`, twice: (name) => `${name} 重复。`,
     addSeveral: (n) => `添加 ${n} 个服务`, loses: '你输入的内容将会丢失。',
     repairHint: '定义的其余部分保持不变。', repairFile: '请在文件中修正，保存后会立即重新读取。',
     restartNote: '运行中的服务会以新设置重启；进行中的调用会先完成。',
@@ -91,6 +92,8 @@ const zhCN: Dictionary = {
     logs: '本次调用的日志', stopped: '服务未运行。', rounds: '服务不断追问，调用已放弃。', jsonArgument: 'JSON',
   },
   entries: {
+    allow: '按模式提供的工具', deny: '始终排除的工具', resources: '资源来自', prompts: '提示词来自',
+    allowHint: '每行一个“服务:工具”模式，可用 * 和 ?。匹配的工具都会提供，以后新增的也包括在内。', exposesHint: '每行一个服务。',
     keyLost: '密钥还没有复制，之后无法再次显示。',
     title: '入口', add: '新建入口', intro: '入口是一个 MCP 端点，有自己的密钥，并且只包含你绑定的工具。',
     emptyTitle: '分发你的第一个入口', emptyText: '选好工具，得到 URL 与密钥，把现成的设置粘贴到 Claude Code、VS Code、Cursor 或其他客户端。',

@@ -59,6 +59,7 @@ const zhTW: Dictionary = {
     startNow: '立即啟動', startNowHint: '儲存後馬上連線。', enabled: '隨 Portway 啟動', advanced: '進階',
     submitAdd: '新增', submitEdit: '儲存', needName: '請填寫名稱。', needCommand: '請填寫啟動指令。', needUrl: '請填寫 URL。',
     paste: '貼上 JSON', pasteHint: '任何用戶端設定檔中的服務定義。', pasteBad: '這不是 JSON 格式的服務定義。', pasteUse: '填入表單',
+    needPairName: (n) => `第 ${n} 列有值但沒有名稱。`, twice: (name) => `${name} 重複。`,
     addSeveral: (n) => `新增 ${n} 個服務`, loses: '你輸入的內容將會遺失。',
     repairHint: '定義的其餘部分保持不變。', repairFile: '請在檔案中修正，儲存後會立即重新讀取。',
     restartNote: '執行中的服務會以新設定重啟；進行中的呼叫會先完成。',
@@ -91,6 +92,8 @@ const zhTW: Dictionary = {
     logs: '本次呼叫的日誌', stopped: '服務未執行。', rounds: '服務不斷追問，呼叫已放棄。', jsonArgument: 'JSON',
   },
   entries: {
+    allow: '依模式提供的工具', deny: '一律排除的工具', resources: '資源來自', prompts: '提示詞來自',
+    allowHint: '每行一個「服務:工具」模式，可用 * 和 ?。符合的工具都會提供，之後新增的也包括在內。', exposesHint: '每行一個服務。',
     keyLost: '金鑰還沒有複製，之後無法再次顯示。',
     title: '入口', add: '新增入口', intro: '入口是一個 MCP 端點，有自己的金鑰，並且只包含你綁定的工具。',
     emptyTitle: '分發你的第一個入口', emptyText: '選好工具，取得 URL 與金鑰，把現成的設定貼到 Claude Code、VS Code、Cursor 或其他用戶端。',

@@ -25,7 +25,7 @@ export function part<P extends object>(load: () => Promise<{ default: ComponentT
     const [Inside, setInside] = useState(() => loaded);
     const attempt = useCell(round);
     useEffect(() => {
-      if (loaded) {
+      if (Inside) {
         return undefined;
       }
       let wanted = true;
@@ -41,7 +41,7 @@ export function part<P extends object>(load: () => Promise<{ default: ComponentT
       return () => {
         wanted = false;
       };
-    }, [attempt]);
+    }, [attempt, Inside]);
     if (Inside) {
       return <Inside {...props} />;
     }

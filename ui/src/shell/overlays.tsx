@@ -13,6 +13,7 @@ const palette = () => import('./palette');
 const ServerForm = part(form);
 const Palette = part(palette);
 const Confirm = part(() => import('../parts/confirm'));
+const EditEntry = part(() => import('../screens/entries/edit'));
 const Connect = part(() => import('../screens/entries/connect'));
 
 /** What a key opens shall be there before the next key is pressed. */
@@ -33,6 +34,8 @@ export function Overlays() {
       return <ServerForm onClose={closeOverlay} />;
     case 'edit':
       return <ServerForm key={open.server.id} server={open.server} onClose={closeOverlay} />;
+    case 'entry':
+      return <EditEntry key={open.entry.id} entry={open.entry} onClose={closeOverlay} />;
     case 'connect':
       return <Connect entry={open.entry} onClose={closeOverlay} />;
     case 'delete': {

@@ -15,6 +15,8 @@ export const loaded = new Cell(false);
 /** Goes up when entries, tool records or bindings changed somewhere. */
 export const entriesRevision = new Cell(0);
 
+export const touchEntries = () => entriesRevision.set(entriesRevision.get() + 1);
+
 const POLL = 5_000;
 
 export async function refresh(): Promise<void> {
@@ -45,8 +47,6 @@ export function goLive(): () => void {
       poll = window.setTimeout(look, POLL);
     }
   };
-
-  const touchEntries = () => entriesRevision.set(entriesRevision.get() + 1);
 
   const stop = follow({
     opened: () => {

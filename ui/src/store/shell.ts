@@ -9,6 +9,7 @@ export type Overlay =
   | { kind: 'add' }
   | { kind: 'edit'; server: ServerRecord }
   | { kind: 'delete'; server: ServerRecord }
+  | { kind: 'entry'; entry: Entry }
   | { kind: 'connect'; entry: Entry | NewEntry }
   | { kind: 'palette' };
 

@@ -1,4 +1,6 @@
 // SPEC H8: nothing a person typed or started is lost.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { holds, same, until } from '../check.mjs';
 
 const tool = (name) => ({ path: `#/tools/alpha/${name}` });
@@ -125,16 +127,25 @@ export const paths = {
     const { page, done } = await open();
     await page.getByRole('button', { name: 'Edit: worded' }).click();
     const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Argument 7', { exact: true }).waitFor();
     same(await rows(dialog), args, 'the rows');
     // Looking at the command does not take it apart.
     await dialog.getByLabel('Command', { exact: true }).last().focus();
     await dialog.getByRole('button', { name: 'Add variable' }).click();
     await dialog.getByLabel('Variable 1').fill('A');
+    await dialog.getByLabel('Value 1').fill('first\nsecond');
+    await dialog.getByRole('button', { name: 'Add variable' }).click();
+    await dialog.getByLabel('Variable 2').fill('A');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('A is given twice.').waitFor();
+    await dialog.getByRole('button', { name: 'Remove A' }).last().click();
     await dialog.getByRole('button', { name: 'Add argument' }).click();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.waitFor({ state: 'detached' });
     const { config } = await portway.api('GET', '/api/mcp/servers/worded');
     same([config.command, config.args], ['my tool', args], 'what is saved');
+    const file = JSON.parse(readFileSync(join(portway.folder, '.mcp.json'), 'utf8'));
+    same(file.mcpServers.worded.env, { A: 'first\nsecond' }, 'a value of two lines');
     await portway.api('DELETE', '/api/mcp/servers/worded');
 
     await page.keyboard.press('n');
@@ -152,7 +163,7 @@ export const paths = {
       if ((await command.inputValue()) === '' || words.length === 0) {
         await command.fill(line);
       }
-      same(await command.inputValue(), name, `the command of ${line}`);
+      await until(`the command of ${line}`, async () => (await command.inputValue()) === name);
       same(await rows(dialog), words, `the arguments of ${line}`);
       const found = await dialog.getByLabel(/^(Variable|Value) 1$/).evaluateAll((nodes) => nodes.map((node) => node.value));
       same(found, variables, `the variables of ${line}`);
@@ -189,6 +200,7 @@ export const paths = {
     await dialog.getByRole('button', { name: 'Paste JSON' }).click();
     await dialog.getByLabel('Paste JSON').fill('"files": { "command": "npx", "args": ["-y"] },');
     await dialog.getByRole('button', { name: 'Fill in the form' }).click();
+    await dialog.getByLabel('Argument 1', { exact: true }).waitFor();
     same([await dialog.getByLabel('Name').inputValue(), await rows(dialog)], ['files', ['-y']], 'one fills the form');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Discard' }).click();

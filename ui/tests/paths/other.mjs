@@ -159,6 +159,33 @@ export const paths = {
     await done();
   },
 
+  async h6_an_entry_is_edited_its_patterns_and_what_it_exposes_too({ open, portway }) {
+    const made = await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name: 'plain', bindings: [] });
+    const { page, done } = await open({ path: '#/entries' });
+    await page.getByRole('button', { name: 'More actions for plain' }).click();
+    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('patterned');
+    await dialog.getByLabel('Tools by pattern').fill('not a pattern');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.locator('textarea[aria-invalid=true]').waitFor();
+    await dialog.getByLabel('Tools by pattern').fill('alpha:e*\nbeta:add');
+    await dialog.getByLabel('Never these tools').fill('*:elicit*');
+    await dialog.getByLabel('Resources of').fill('alpha');
+    await dialog.getByLabel('Expires').fill('2099-01-02T03:04:05');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const card = page.locator('[data-entry=patterned]');
+    await card.getByText('alpha:e*, beta:add').waitFor();
+    const entry = await portway.api('GET', `/api/v1/mcp_v2/${made.id}`);
+    same([entry.filter, entry.exposes], [{ allow: ['alpha:e*', 'beta:add'], deny: ['*:elicit*'] }, { resources: ['alpha'], prompts: [] }], 'the entry');
+    holds(entry.key.expires_at?.startsWith('2099-01-0'), `it expires: ${entry.key.expires_at}`);
+    const names = (await listed(portway, made.api_key)).map(({ name }) => name);
+    holds(names.some((name) => name.includes('echo')) && !names.some((name) => name.includes('elicit')), `what its key gives: ${names}`);
+    await portway.api('DELETE', `/api/v1/mcp_v2/${made.id}`);
+    await done();
+  },
+
   async 'activity shows a call while it runs and after (zh-CN)'({ open }) {
     const { page, done } = await open({ path: '#/tools/alpha/echo', language: 'zh-CN' });
     await page.getByRole('heading', { name: 'echo' }).waitFor();

@@ -1,15 +1,16 @@
-import { Ellipsis, Plug, RotateCw, Trash2 } from 'lucide-react';
+import { Ellipsis, Pencil, Plug, RotateCw, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { changeEntry, deleteEntry, rotateKey } from '../../api/entries';
 import type { Binding, Entry, NewEntry } from '../../api/types';
-import { explained, useText } from '../../i18n';
+import { explained, useLanguage, useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import Confirm from '../../parts/confirm';
 import { Light } from '../../parts/light';
 import { Menu, MenuItem, MenuLine } from '../../parts/menu';
-import { ago, useNow } from '../../parts/time';
+import { ago, moment, useNow } from '../../parts/time';
 import { toast } from '../../parts/toast';
 import { Toggle } from '../../parts/toggle';
+import { overlay } from '../../store/shell';
 
 interface Props {
   entry: Entry;
@@ -20,10 +21,19 @@ interface Props {
 
 export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
   const t = useText();
+  const language = useLanguage();
   const now = useNow(30_000);
   const [asking, setAsking] = useState<'delete' | 'rotate'>();
   const active = bindings.filter((binding) => binding.status).length;
   const used = entry.key?.last_used_at;
+  const expires = entry.key?.expires_at;
+  const facts: [string, string][] = [
+    [t.entries.expires, expires ? moment(expires, language) : ''],
+    [t.entries.allow, entry.filter?.allow.join(', ') ?? ''],
+    [t.entries.deny, entry.filter?.deny.join(', ') ?? ''],
+    [t.entries.resources, entry.exposes?.resources.join(', ') ?? ''],
+    [t.entries.prompts, entry.exposes?.prompts.join(', ') ?? ''],
+  ];
   const setStatus = async (status: boolean) => {
     try {
       await changeEntry(entry.id, { status });
@@ -51,6 +61,12 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
         <dd className="truncate font-mono text-xs leading-5">{entry.key?.hint ? `…${entry.key.hint.replace(/^…|^\.\.\./, '')}` : '–'}</dd>
         <dt className="text-ink-3">{t.entries.lastUsed}</dt>
         <dd>{used ? ago(new Date(used).getTime(), now, t) : t.entries.never}</dd>
+        {facts.filter(([, value]) => value !== '').map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-ink-3">{name}</dt>
+            <dd className="min-w-0 break-words">{value}</dd>
+          </div>
+        ))}
       </dl>
       <div className="mt-auto flex gap-2">
         <Button small onClick={() => onConnect(entry)}>
@@ -65,6 +81,7 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
             </button>
           }
         >
+          <MenuItem icon={<Pencil size={14} />} onSelect={() => overlay.set({ kind: 'entry', entry })}>{t.common.edit}</MenuItem>
           <MenuItem icon={<RotateCw size={14} />} onSelect={() => setAsking('rotate')}>{t.entries.rotate}</MenuItem>
           <MenuLine />
           <MenuItem icon={<Trash2 size={14} />} danger onSelect={() => setAsking('delete')}>{t.common.delete}</MenuItem>

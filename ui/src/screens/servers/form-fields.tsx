@@ -61,7 +61,7 @@ export function FormFields({ draft, base, change, problems, isNew }: Props) {
             )}
           </Field>
           <Arguments args={draft.args} onChange={(args) => change({ args })} error={wrong('args')} />
-          <Pairs label={t.form.env} nameLabel={t.form.variable} addLabel={t.form.addVariable} pairs={draft.env} onChange={(env) => change({ env })} error={wrong('env')} />
+          <Pairs label={t.form.env} nameLabel={t.form.variable} addLabel={t.form.addVariable} pairs={draft.env} onChange={(env) => change({ env })} error={wrong('env')} lines />
         </>
       ) : (
         <>

@@ -12,7 +12,7 @@ import { toast } from '../../parts/toast';
 import { go } from '../../shell/route';
 import { forget, useKept } from '../../store/kept';
 import { asking, drop } from '../../store/servers';
-import { definition, draftOfServer, emptyDraft, registration, spread, type Draft } from './draft';
+import { definition, draftOfServer, emptyDraft, registration, spread, type Draft, type Pair } from './draft';
 import { FormFields } from './form-fields';
 import { Paste } from './paste';
 import { Repair } from './repair';
@@ -200,7 +200,18 @@ function missingFields(draft: Draft, t: Dictionary): FieldProblem[] {
     ...(draft.name.trim() ? [] : [{ field: 'name', message: t.form.needName }]),
     ...(stdio && !draft.command.trim() ? [{ field: 'command', message: t.form.needCommand }] : []),
     ...(!stdio && !draft.url.trim() ? [{ field: 'url', message: t.form.needUrl }] : []),
+    ...(stdio ? wrongPairs('env', draft.env, t) : wrongPairs('headers', draft.headers, t)),
   ];
+}
+
+/** Rows that would be left out without a word: a value without a name, a name given twice. */
+function wrongPairs(field: string, pairs: Pair[], t: Dictionary): FieldProblem[] {
+  const names = pairs.map(({ name }) => name.trim());
+  return pairs.flatMap(({ value }, at) => {
+    const name = names[at] ?? '';
+    const message = name === '' && value !== '' ? t.form.needPairName(at + 1) : name !== '' && names.indexOf(name) < at ? t.form.twice(name) : undefined;
+    return message === undefined ? [] : [{ field, message }];
+  });
 }
 
 /** What belongs beside a field goes there; the rest stands below. */

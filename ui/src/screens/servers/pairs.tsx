@@ -11,12 +11,16 @@ interface Props {
   pairs: Pair[];
   onChange: (pairs: Pair[]) => void;
   error: string | undefined;
+  /** Values may have many lines. */
+  lines?: boolean;
 }
 
 /** Names and values, one row each. */
-export function Pairs({ label, nameLabel, addLabel, pairs, onChange, error }: Props) {
+export function Pairs({ label, nameLabel, addLabel, pairs, onChange, error, lines = false }: Props) {
   const t = useText();
   const set = (id: number, part: Partial<Pair>) => onChange(pairs.map((one) => (one.id === id ? { ...one, ...part } : one)));
+  // An input would take the line breaks out of what is pasted into it.
+  const Value = lines ? 'textarea' : 'input';
   return (
     <fieldset>
       <legend className="mb-1.5 text-sm font-medium">
@@ -34,14 +38,15 @@ export function Pairs({ label, nameLabel, addLabel, pairs, onChange, error }: Pr
               onChange={(event) => set(one.id, { name: event.target.value })}
               className="field h-9 w-2/5 font-mono text-sm"
             />
-            <input
+            <Value
               aria-label={`${t.form.value} ${at + 1}`}
               placeholder="${VAR}"
               spellCheck={false}
               autoComplete="off"
               value={one.value}
               onChange={(event) => set(one.id, { value: event.target.value })}
-              className="field h-9 flex-1 font-mono text-sm"
+              {...(lines ? { rows: 1 } : {})}
+              className="field max-h-48 min-h-9 flex-1 resize-none py-1.5 font-mono text-sm [field-sizing:content]"
             />
             <IconButton label={`${t.common.remove} ${one.name}`} hint={t.common.remove} onClick={() => onChange(pairs.filter((other) => other.id !== one.id))} className="mt-0.5">
               <X size={14} aria-hidden />

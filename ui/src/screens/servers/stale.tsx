@@ -2,6 +2,7 @@ import type { ServerConfig, ServerRecord } from '../../api/types';
 import { useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
+import { quoted } from './words';
 
 interface Props {
   theirs: ServerRecord;
@@ -16,7 +17,7 @@ export function Stale({ theirs, mine, onClose, onOverwrite, onTakeTheirs }: Prop
   const t = useText();
   const saved = theirs.config ?? {};
   const fields = [...new Set([...Object.keys(saved), ...Object.keys(mine)])].filter((field) => field !== 'type') as (keyof ServerConfig)[];
-  const different = fields.filter((field) => text(saved[field]) !== text(mine[field]));
+  const different = fields.filter((field) => JSON.stringify(saved[field] ?? null) !== JSON.stringify(mine[field] ?? null) && text(saved[field]) + text(mine[field]) !== '––');
   return (
     <Dialog
       wide
@@ -60,7 +61,7 @@ function text(value: unknown): string {
     return '–';
   }
   if (Array.isArray(value)) {
-    return value.join('\n');
+    return value.map((word) => quoted(String(word))).join('\n');
   }
   if (typeof value === 'object' && value !== null) {
     const lines = Object.entries(value).map(([name, inner]) => `${name}=${String(inner)}`);
