@@ -166,7 +166,7 @@ async fn g3_what_is_not_there_is_404_on_every_route() {
         "/api",
         "/api/mcp",
         "/api/mcp/serverss",
-        "/api/mcp/servers/",
+        "/api/mcp/servers//",
         "/x",
     ] {
         is_error(&app.get(path).await, 404, "NOT_FOUND");
