@@ -105,12 +105,12 @@ impl App {
             fleet: fleet.clone(),
         };
         let control = settings.self_control.then(|| Control::new(servers));
-        let users = UserServers::new(&settings.user_servers, registry.filters());
+        let users = UserServers::new(settings.user_servers.as_deref(), registry.filters());
         let logins = settings.supabase_url.is_some() || settings.supabase_jwt_secret.is_some();
-        if logins && users.is_empty() {
+        if logins && users.is_unlisted() {
             tracing::warn!(
-                "users can log in, but no server is open to them: list some in \
-                 SUPABASE_USER_SERVERS or in userServers of .portway.json"
+                "every user may bind the tools of every server: list those that are open to \
+                 users in SUPABASE_USER_SERVERS or in userServers of .portway.json"
             );
         }
         let gateway = Gateway::new(

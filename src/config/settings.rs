@@ -125,7 +125,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("SUPABASE_JWT_SECRET", "verifies users' tokens"),
     (
         "SUPABASE_USER_SERVERS",
-        "servers whose tools users may bind, with commas between and * for any characters (none)",
+        "servers whose tools users may bind, with commas between and * for any characters (all)",
     ),
     (
         "MCP_SERVICE_URL",
@@ -167,7 +167,7 @@ pub struct Settings {
     pub supabase_url: Option<Url>,
     pub supabase_jwt_secret: Option<Secret>,
     /// The servers that users may bind: globs over their names.
-    pub user_servers: Vec<String>,
+    pub user_servers: Option<Vec<String>>,
     pub mcp_service_url: Option<Url>,
     pub allowed_hosts: Vec<Authority>,
     pub allowed_origins: Vec<Origin>,
@@ -246,9 +246,7 @@ impl Settings {
                 .unwrap_or_default(),
             supabase_url: from.read("SUPABASE_URL", values::web_url),
             supabase_jwt_secret: from.read("SUPABASE_JWT_SECRET", |text| values::secret(text, 16)),
-            user_servers: from
-                .read("SUPABASE_USER_SERVERS", values::server_globs)
-                .unwrap_or_default(),
+            user_servers: from.read("SUPABASE_USER_SERVERS", values::server_globs),
             mcp_service_url: from.read("MCP_SERVICE_URL", values::web_url),
             allowed_hosts: from
                 .read("PORTWAY_ALLOWED_HOSTS", values::hosts)

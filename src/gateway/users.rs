@@ -1,6 +1,6 @@
 //! Which servers users may bind (SPEC E2): those that `userServers` of
-//! `.portway.json` lists, or else the setting `SUPABASE_USER_SERVERS`; none
-//! where neither says so. The admin may use all.
+//! `.portway.json` lists, or else the setting `SUPABASE_USER_SERVERS`; all where
+//! neither is given, as before there was a list. The admin may use all.
 //!
 //! The list is looked at when something is bound and at every request of an
 //! entry, so a server that is taken off it stops serving users' entries at
@@ -17,14 +17,14 @@ use crate::store::ADMIN;
 
 #[derive(Clone)]
 pub struct UserServers {
-    setting: Arc<[String]>,
+    setting: Option<Arc<[String]>>,
     filters: watch::Receiver<Arc<Filters>>,
 }
 
 impl UserServers {
-    pub fn new(setting: &[String], filters: watch::Receiver<Arc<Filters>>) -> UserServers {
+    pub fn new(setting: Option<&[String]>, filters: watch::Receiver<Arc<Filters>>) -> UserServers {
         UserServers {
-            setting: setting.into(),
+            setting: setting.map(Into::into),
             filters,
         }
     }
@@ -45,16 +45,18 @@ impl UserServers {
         (narrowed || owner != ADMIN).then(|| self.filters.borrow().clone())
     }
 
-    /// Whether no server at all is open to users.
-    pub fn is_empty(&self) -> bool {
-        let filters = self.filters.borrow();
-        let listed = filters.user_servers.as_deref();
-        filters.unreadable.is_some() || listed.unwrap_or(&self.setting).is_empty()
+    /// Whether nothing lists the servers that are open to users.
+    pub fn is_unlisted(&self) -> bool {
+        self.setting.is_none() && self.filters.borrow().user_servers.is_none()
     }
 
     fn opens(&self, filters: &Filters, server: &str) -> bool {
-        let listed = filters.user_servers.as_deref();
-        filters.unreadable.is_none() && globs::any(listed.unwrap_or(&self.setting), server)
+        // A file that cannot be read may have listed less.
+        if filters.unreadable.is_some() {
+            return false;
+        }
+        let listed = filters.user_servers.as_deref().or(self.setting.as_deref());
+        listed.is_none_or(|listed| globs::any(listed, server))
     }
 }
 
@@ -64,12 +66,15 @@ mod tests {
     use crate::config::problem::Problem;
 
     #[test]
-    fn e2_no_server_is_open_to_users_unless_it_is_listed() {
+    fn e2_a_list_confines_users_to_its_servers() {
         let (file, filters) = watch::channel(Arc::new(Filters::default()));
-        let closed = UserServers::new(&[], filters.clone());
-        assert!(closed.is_empty() && !closed.may_use("ann", "fs"));
+        let unlisted = UserServers::new(None, filters.clone());
+        assert!(unlisted.is_unlisted() && unlisted.may_use("ann", "fs"));
+        let closed = UserServers::new(Some(&[]), filters.clone());
+        assert!(!closed.is_unlisted() && !closed.may_use("ann", "fs"));
         assert!(closed.may_use(ADMIN, "fs"));
-        let users = UserServers::new(&["fs".into(), "gh-*".into()], filters);
+        let listed = ["fs".to_owned(), "gh-*".to_owned()];
+        let users = UserServers::new(Some(&listed), filters);
         for (server, open) in [("fs", true), ("gh-x", true), ("fsx", false), ("db", false)] {
             assert_eq!(users.may_use("ann", server), open, "{server}");
         }
@@ -82,10 +87,10 @@ mod tests {
         file.send_replace(Arc::new(listed(Some(vec!["db".into()]), None)));
         assert!(users.may_use("ann", "db") && !users.may_use("ann", "fs"));
         file.send_replace(Arc::new(listed(Some(Vec::new()), None)));
-        assert!(users.is_empty() && !users.may_use("ann", "db"));
+        assert!(!users.may_use("ann", "db"));
         let problem = Problem::new("", "cannot be read");
         file.send_replace(Arc::new(listed(None, Some(problem))));
-        assert!(users.is_empty() && !users.may_use("ann", "fs"));
+        assert!(!users.may_use("ann", "fs") && !unlisted.may_use("ann", "fs"));
         assert!(users.may_use(ADMIN, "fs"));
     }
 }

@@ -159,7 +159,7 @@ impl Views {
 impl Views {
     pub fn filtered(filters: watch::Receiver<Arc<Filters>>) -> Views {
         let secret = crate::config::Secret::new("a secret of thirty-two characters");
-        let users = UserServers::new(&["*".into()], filters);
+        let users = UserServers::new(None, filters);
         Views::new(users, Arc::new(Seal::new(&secret)), None)
     }
 }

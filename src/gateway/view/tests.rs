@@ -23,7 +23,7 @@ const LEGACY: Reader<'_> = Reader {
 
 /// Users may use all.
 fn open_servers() -> UserServers {
-    UserServers::new(&["*".into()], tokio::sync::watch::channel(Arc::default()).1)
+    UserServers::new(None, tokio::sync::watch::channel(Arc::default()).1)
 }
 
 fn everything() -> Scope {

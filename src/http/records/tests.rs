@@ -30,7 +30,10 @@ fn desk() -> Desk {
     let gateway = Gateway::new(
         Publisher::new().1,
         store.clone(),
-        UserServers::new(&["s".into(), "fs".into()], watch::channel(Arc::default()).1),
+        UserServers::new(
+            Some(&["s".into(), "fs".into()]),
+            watch::channel(Arc::default()).1,
+        ),
         None,
         Sessions::new(seal.clone()),
         seal,

@@ -46,7 +46,7 @@ impl House {
         let gateway = Gateway::new(
             rooms.fleet.clone(),
             rooms.store.clone(),
-            UserServers::new(&["*".into()], rooms.registry.filters()),
+            UserServers::new(None, rooms.registry.filters()),
             None,
             Sessions::new(seal.clone()),
             seal,
