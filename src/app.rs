@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
@@ -20,12 +21,16 @@ use crate::gateway::servers::Servers;
 use crate::gateway::{self, Gateway, Seal, Sessions, UserServers};
 use crate::http::records::{Keys, Records};
 use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, SessionLimits, Users};
+use crate::memory::{Budget, default_budget, release_freed};
 use crate::registry::{self, Files, Registry, RegistryError};
 use crate::store::{self, Store};
 use crate::upstream::{self, containment, process};
 
 /// Servers seen to ask whose record is not yet written.
 const SEEN: usize = 64;
+
+/// How often memory is looked at that could be given back.
+const RELEASE: Duration = Duration::from_secs(10);
 
 /// The rooms, plugged together and running.
 pub struct App {
@@ -34,6 +39,7 @@ pub struct App {
     pub fleet: Fleet,
     pub admin_token: Secret,
     gateway: Arc<Gateway>,
+    budget: Arc<Budget>,
     /// What clients listen to ends with it.
     closing: CancellationToken,
     keys: Arc<Keys>,
@@ -122,12 +128,15 @@ impl App {
             seal,
             closing.clone(),
         );
+        let budget = Budget::new(settings.limits.memory.unwrap_or_else(default_budget));
+        let gateway = gateway.with_budget(budget.clone());
         Ok(App {
             registry,
             store,
             fleet,
             admin_token,
             gateway: Arc::new(gateway),
+            budget,
             closing,
             keys: Arc::new(Keys::new(&secret)),
             session_secret: secret,
@@ -151,8 +160,10 @@ impl App {
         });
         let sessions = gateway.sessions.clone();
         let tended = tokio::spawn(async move { sessions.tend().await });
+        let released = tokio::spawn(release());
         http::serve(listener, site, limits, stop).await;
         tended.abort();
+        released.abort();
         self.end().await
     }
 
@@ -210,7 +221,8 @@ impl App {
             settings.allowed_hosts.clone(),
             settings.allowed_origins.clone(),
         );
-        let guard = Guard::new(access, hosts, settings.limits.max_body);
+        let guard =
+            Guard::new(access, hosts, settings.limits.max_body).with_budget(self.budget.clone());
         let guard = Arc::new(guard.with_keys(self.store.clone()).with_users(users));
         let servers = http::servers::router(http::servers::Servers {
             managing: self.servers(),
@@ -273,6 +285,17 @@ impl App {
         };
         let router = http::router(guard.clone(), vitals, http::Console::built_in(), api);
         Ok(http::Site::new(router, guard, front))
+    }
+}
+
+/// Gives memory that a burst has left free back to the system.
+async fn release() {
+    loop {
+        tokio::time::sleep(RELEASE).await;
+        // It looks through the heap, which others need to go on.
+        if let Ok(true) = tokio::task::spawn_blocking(release_freed).await {
+            tracing::debug!("free memory was given back to the system");
+        }
     }
 }
 

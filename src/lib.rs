@@ -4,6 +4,7 @@
 //! (`tests/it/tidy.rs` holds it):
 //!
 //! - [`wire`]: how MCP is spelled, in both eras. Pure.
+//! - [`memory`]: how much may be held for clients.
 //! - [`config`]: what the files say.
 //! - [`store`]: what is remembered.
 //! - [`registry`]: what should run.
@@ -28,6 +29,7 @@ pub mod fleet;
 pub mod gateway;
 pub mod http;
 mod library;
+pub mod memory;
 pub mod registry;
 pub mod store;
 pub mod upstream;

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::authority::{Authority, Origin};
 use super::{DatabaseSchema, Secret};
-pub use limits::Limits;
+pub use limits::{Limits, UserLimits};
 use reader::Reader;
 pub(crate) use values::duration;
 
@@ -81,6 +81,27 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (
         "PORTWAY_MAX_RESPONSE",
         "largest response from a server (16MiB)",
+    ),
+    (
+        "PORTWAY_MEMORY_BUDGET",
+        "memory for requests, answers and streams in flight (a quarter of the control group's \
+         limit or of the machine's memory, 32MiB to 512MiB)",
+    ),
+    (
+        "PORTWAY_USER_RECORDS",
+        "tool records and old records that one user may have (2000)",
+    ),
+    (
+        "PORTWAY_USER_ENTRIES",
+        "entries that one user may have (200)",
+    ),
+    (
+        "PORTWAY_USER_BINDINGS",
+        "bindings that one user's entries may have together (20000)",
+    ),
+    (
+        "PORTWAY_USER_BYTES",
+        "text that one user's records and entries may have together (8MiB)",
     ),
     ("PORTWAY_MAX_CONNECTIONS", "open client connections (10000)"),
     (

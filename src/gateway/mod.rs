@@ -11,10 +11,11 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet::Fleet;
+use crate::memory::{Account, Budget, default_budget};
 use crate::store::Store;
 use crate::wire::meta::LogLevel;
 use crate::wire::object::{self, member};
-use crate::wire::{self, Era, RpcError, code};
+use crate::wire::{Era, RpcError, code};
 
 mod ability;
 pub mod activity;
@@ -38,6 +39,7 @@ mod parked;
 mod questions;
 pub mod record;
 mod renames;
+mod reply;
 mod resolve;
 mod right;
 mod said;
@@ -59,6 +61,7 @@ pub use ability::{everything, kept, nothing};
 pub use ask::Unanswered;
 pub use finish::to_the_end;
 pub use renames::Renames;
+pub use reply::Reply;
 pub use scope::{Caller, EntryScope, Scope};
 pub use seal::Seal;
 pub use session::{
@@ -106,48 +109,6 @@ pub struct Incoming<'a> {
     pub params: Option<&'a RawValue>,
 }
 
-/// A whole JSON-RPC response, spelled for its client.
-#[derive(Debug)]
-pub struct Reply {
-    pub body: Text,
-    /// The code where it is an error: some have an HTTP status of their own.
-    pub error: Option<i64>,
-    /// The error is a server's own, passed on.
-    pub relayed: bool,
-    /// It tells of a call that took too long.
-    pub late: bool,
-}
-
-impl Reply {
-    pub fn result(id: &RawValue, result: &RawValue) -> Reply {
-        Reply {
-            body: wire::response(id, result).into(),
-            error: None,
-            relayed: false,
-            late: false,
-        }
-    }
-
-    /// `result` is on one line already; it is not copied.
-    fn prepared(id: &RawValue, result: Ending) -> Reply {
-        Reply {
-            body: Text::around(wire::response_start(id), result),
-            error: None,
-            relayed: false,
-            late: false,
-        }
-    }
-
-    pub fn error(id: &RawValue, error: &RpcError) -> Reply {
-        Reply {
-            body: wire::error(Some(id), error).into(),
-            error: Some(error.code),
-            relayed: false,
-            late: false,
-        }
-    }
-}
-
 /// What comes of a request.
 pub enum Flow {
     Reply(Reply),
@@ -187,6 +148,7 @@ pub struct Gateway {
     parked: Parked,
     states: RequestState,
     closing: CancellationToken,
+    budget: Arc<Budget>,
 }
 
 impl Gateway {
@@ -217,6 +179,23 @@ impl Gateway {
             parked: Parked::default(),
             states: RequestState(seal),
             closing,
+            budget: Budget::new(default_budget()),
+        }
+    }
+
+    /// With another budget than the default one.
+    pub fn with_budget(mut self, budget: Arc<Budget>) -> Gateway {
+        self.views.set_room(budget.limit() / 4);
+        self.sessions.set_room(budget.limit() / 8);
+        self.budget = budget;
+        self
+    }
+
+    /// What a caller's requests and answers count against.
+    pub fn account<'a>(&'a self, caller: &'a Caller) -> &'a Arc<Account> {
+        match caller.scope.grant() {
+            Some(grant) => grant.account(&self.budget),
+            None => self.budget.admin(),
         }
     }
 

@@ -2,14 +2,19 @@
 //! bytes that were prepared once and that all who ask for it share.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
+
+use crate::memory::Charge;
 
 #[derive(Clone, Debug)]
 pub struct Text {
     start: Bytes,
     end: Option<Ending>,
+    /// It counts against its client's share of memory.
+    charge: Option<Arc<Charge>>,
 }
 
 /// A value that was prepared once, and the end of the object that it is the
@@ -37,6 +42,7 @@ impl Text {
         Text {
             start: start.into(),
             end: Some(end),
+            charge: None,
         }
     }
 
@@ -48,7 +54,36 @@ impl Text {
     pub fn pieces(self) -> impl ExactSizeIterator<Item = Bytes> {
         let count = if self.end.is_some() { 2 } else { 1 };
         let end = self.end.map(|end| end.0).unwrap_or_default();
-        [self.start, end].into_iter().take(count)
+        let mut pieces = [self.start, end];
+        if let Some(charge) = self.charge {
+            // The last one is the last to go.
+            let last = &mut pieces[count - 1];
+            *last = charge.bind(std::mem::take(last));
+        }
+        pieces.into_iter().take(count)
+    }
+
+    /// Counts against a share of memory until the last of its bytes is gone.
+    pub fn charged(mut self, charge: Charge) -> Text {
+        self.charge = Some(Arc::new(charge));
+        self
+    }
+
+    pub fn is_charged(&self) -> bool {
+        self.charge.is_some()
+    }
+
+    /// From here on another bound holds for it.
+    pub(super) fn uncharge(&mut self) {
+        self.charge = None;
+    }
+
+    /// Bytes made of this message, which count in its place.
+    pub fn bind(&self, made: Bytes) -> Bytes {
+        match &self.charge {
+            Some(charge) => charge.clone().bind(made),
+            None => made,
+        }
     }
 
     /// In one piece; copied where it is not.
@@ -60,10 +95,11 @@ impl Text {
     }
 
     pub fn into_bytes(self) -> Bytes {
-        match self.end {
-            None => self.start,
+        let whole = match self.end {
+            None => self.start.clone(),
             Some(_) => self.whole().into_owned().into(),
-        }
+        };
+        self.bind(whole)
     }
 }
 
@@ -72,6 +108,7 @@ impl<T: Into<Bytes>> From<T> for Text {
         Text {
             start: whole.into(),
             end: None,
+            charge: None,
         }
     }
 }

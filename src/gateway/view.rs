@@ -16,6 +16,7 @@ mod list;
 mod shelf;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -138,13 +139,19 @@ impl View {
         self.fault.is_some()
     }
 
-    /// What it takes up in memory, about, once all its lists were asked for.
+    /// What it takes up in memory, about, before any list was asked for.
     fn weight(&self) -> usize {
         let lists: usize = self.lists.iter().map(List::weight).sum();
         let names = self.tools.len() + self.prompts.len() + self.verbatim.len();
         let said = self.hello.instructions.as_ref();
         let said = said.map_or(0, |text| text.get().len());
         4096 + lists + names * 256 + 2 * said
+    }
+
+    /// What the lists made so far take up beside it.
+    fn grown(&self) -> usize {
+        let pages: usize = self.lists.iter().map(List::paged).sum();
+        pages + self.formatted()
     }
 
     /// The server of a resource, and its URI there.

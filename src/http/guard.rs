@@ -17,12 +17,12 @@ use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use http_body_util::Limited;
 use hyper::body::Body as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, error};
 
 use super::auth::{self, Access};
 use super::connections::Connection;
 use super::console::is_page;
+use super::counted::Shares;
 use super::door::Door;
 use super::edge::Peer;
 use super::error::{ApiError, Cause, Code, nothing_there};
@@ -33,12 +33,8 @@ use super::mcp;
 use super::principal::{Principal, takes_key};
 use super::records::BY_KEY;
 use super::users::Users;
+use crate::memory::{Budget, Charge, default_budget};
 use crate::store::Store;
-
-/// What all request bodies together may take; beyond it new ones are told to
-/// come back.
-const BODY_BUDGET: usize = 256 * 1024 * 1024;
-const BUDGET_UNIT: usize = 1024;
 
 /// Blobs are what the console itself makes of a tool's pictures and sounds.
 const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
@@ -48,12 +44,11 @@ pub struct Guard {
     door: Door,
     hosts: HostPolicy,
     max_body: usize,
-    budget: Arc<Semaphore>,
+    shares: Shares,
 }
 
 impl Guard {
     pub fn new(access: Access, hosts: HostPolicy, max_body: usize) -> Guard {
-        let budget = BODY_BUDGET.max(max_body) / BUDGET_UNIT + 1;
         Guard {
             door: Door {
                 access,
@@ -63,8 +58,14 @@ impl Guard {
             },
             hosts,
             max_body,
-            budget: Arc::new(Semaphore::new(budget)),
+            shares: Shares::new(Budget::new(default_budget())),
         }
+    }
+
+    /// With another budget than the default one.
+    pub fn with_budget(mut self, budget: Arc<Budget>) -> Guard {
+        self.shares = Shares::new(budget);
+        self
     }
 
     /// Takes the keys of the entries in `store`, too.
@@ -103,11 +104,12 @@ impl Guard {
         if let Some(connection) = knock.connection {
             connection.admit(principal.as_ref())?;
         }
+        let room = self.make_room(principal.as_ref(), knock.length)?;
         Ok(Passed {
             principal,
             // What a key in the path opens is for its holder alone.
             public: public && knock.matched != Some(BY_KEY),
-            _room: self.make_room(knock.length)?,
+            _room: room,
         })
     }
 
@@ -148,19 +150,19 @@ impl Guard {
         Limited::new(body, self.max_body)
     }
 
-    fn make_room(&self, length: Length) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+    fn make_room(
+        &self,
+        principal: Option<&Principal>,
+        length: Length,
+    ) -> Result<Option<Charge>, ApiError> {
         let bytes = match length {
-            Length::None => return Ok(None),
+            // The health of the process can be asked for at any time.
+            Length::None if principal.is_none() => return Ok(None),
+            Length::None => 0,
             Length::Known(bytes) => usize::try_from(bytes).unwrap_or(self.max_body),
             Length::Unknown => self.max_body,
         };
-        let units = u32::try_from(bytes.div_ceil(BUDGET_UNIT)).unwrap_or(u32::MAX);
-        match self.budget.clone().try_acquire_many_owned(units) {
-            Ok(room) => Ok(Some(room)),
-            Err(_) => Err(ApiError::unavailable(
-                "too many requests at once; try again",
-            )),
-        }
+        self.shares.admit(principal, bytes)
     }
 }
 
@@ -186,7 +188,7 @@ pub(super) struct Passed {
     /// The answer is for anybody, and may be kept.
     pub public: bool,
     /// Freed when the request has been handled.
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Option<Charge>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -247,6 +249,9 @@ pub(super) async fn guard(
     }
     let work = pin!(next.run(request));
     let mut response = seen.handled(passed.public, work).await;
+    if !passed.public {
+        response = guard.shares.count(passed.principal.as_ref(), response);
+    }
     if let Some(cookie) = cookie {
         let headers = response.headers_mut();
         headers.entry(header::SET_COOKIE).or_insert(cookie);
@@ -427,22 +432,5 @@ mod tests {
         ] {
             assert!(!is_json(&HeaderValue::from_str(kind).unwrap()), "{kind}");
         }
-    }
-
-    #[test]
-    fn f1_all_bodies_together_have_a_budget() {
-        let bound = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-        let hosts = HostPolicy::new(bound, Vec::new(), Vec::new());
-        let guard = Guard::new(Access::Open, hosts, 4 << 20);
-        let mut rooms: Vec<_> = (0..64).map(|_| guard.make_room(Length::Unknown)).collect();
-        assert!(rooms.iter().all(Result::is_ok));
-        let refused = guard.make_room(Length::Known(4096));
-        assert_eq!(
-            refused.err().map(|error| error.code()),
-            Some(Code::Unavailable)
-        );
-        assert!(guard.make_room(Length::None).is_ok());
-        rooms.pop();
-        assert!(guard.make_room(Length::Known(4096)).is_ok());
     }
 }

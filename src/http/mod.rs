@@ -9,6 +9,7 @@ pub mod catalog;
 mod coding;
 mod connections;
 mod console;
+mod counted;
 mod door;
 pub mod edge;
 pub mod error;

@@ -326,6 +326,10 @@ impl From<StoreError> for ApiError {
             StoreErrorKind::Conflict { .. } | StoreErrorKind::Refused { clash: true, .. } => {
                 ApiError::conflict(error.to_string())
             }
+            StoreErrorKind::Quota { what, limit } => {
+                let details = serde_json::json!({"quota": what, "limit": limit});
+                ApiError::new(Code::QuotaExceeded, error.to_string()).with_details(details)
+            }
             StoreErrorKind::NoSuchTool(id) => {
                 ApiError::not_found(error.to_string()).with_details(json!({"tool_id": id}))
             }

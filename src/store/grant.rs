@@ -3,14 +3,15 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{Bound, Entry, EntryId, Exposes, KeyDigest, StoreErrorKind, Timestamp};
+use super::{ADMIN, Entry, EntryId, Exposes, KeyDigest, StoreErrorKind, Timestamp, ToolRecord};
 use crate::config::filters::Filter;
+use crate::memory::{Account, Budget};
 
 /// An enabled entry and all that it gives.
 #[derive(Debug)]
@@ -22,8 +23,9 @@ pub struct Grant {
     pub name: Arc<str>,
     pub digest: KeyDigest,
     pub expires_at: Option<Timestamp>,
-    /// The enabled bindings, by name.
-    pub tools: Vec<GrantedTool>,
+    /// The enabled bindings, by name. The records are those of the store:
+    /// their text is in memory once, however many entries they are bound to.
+    pub tools: Vec<Arc<ToolRecord>>,
     pub exposes: Exposes,
     /// What it gives beside its bindings, without the tools of those that are
     /// switched off.
@@ -31,46 +33,29 @@ pub struct Grant {
     pub gate: Gate,
     /// Milliseconds since 1970; zero for never.
     used: AtomicU64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GrantedTool {
-    pub name: String,
-    pub description: Option<String>,
-    pub server: String,
-    pub tool: String,
+    account: OnceLock<Arc<Account>>,
 }
 
 impl Grant {
+    /// An entry with the tools bound to it and whether each binding is enabled;
     /// `None` for an entry that is switched off.
-    pub fn new(entry: &Entry, bound: &[Bound]) -> Option<Grant> {
-        let enabled = bound.iter().filter(|bound| bound.binding.enabled);
-        let tools = enabled.map(|Bound { tool, .. }| GrantedTool {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            server: tool.server.clone(),
-            tool: tool.tool.clone(),
-        });
-        let disabled = bound.iter().filter(|bound| !bound.binding.enabled);
-        let off = disabled.map(|Bound { tool, .. }| format!("{}:{}", tool.server, tool.tool));
-        Grant::with_tools(entry, tools.collect(), off.collect())
-    }
-
-    /// The same, from the enabled bindings and the keys (`server:tool`) of the
-    /// disabled ones.
-    pub(super) fn with_tools(
+    pub fn new(
         entry: &Entry,
-        mut tools: Vec<GrantedTool>,
-        off: Vec<String>,
+        bound: impl IntoIterator<Item = (Arc<ToolRecord>, bool)>,
     ) -> Option<Grant> {
         if !entry.enabled {
             return None;
+        }
+        let (mut tools, mut off) = (Vec::new(), Vec::new());
+        for (tool, enabled) in bound {
+            if enabled { &mut tools } else { &mut off }.push(tool);
         }
         let mut filter = entry.filter.clone();
         if let Some(filter) = &mut filter {
             tools.retain(|tool| !filter.denies(&tool.server, &tool.tool));
             // A binding that is switched off takes its tool away.
-            filter.deny.extend(off);
+            let key = |tool: &Arc<ToolRecord>| format!("{}:{}", tool.server, tool.tool);
+            filter.deny.extend(off.iter().map(key));
         }
         tools.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let used = entry.key.last_used_at.map_or(0, Timestamp::as_millis);
@@ -86,6 +71,7 @@ impl Grant {
             filter,
             gate: Gate::default(),
             used: AtomicU64::new(used),
+            account: OnceLock::new(),
         })
     }
 
@@ -100,7 +86,7 @@ impl Grant {
             && self.filter == other.filter
     }
 
-    pub fn tool(&self, name: &str) -> Option<&GrantedTool> {
+    pub fn tool(&self, name: &str) -> Option<&Arc<ToolRecord>> {
         let found = self
             .tools
             .binary_search_by(|tool| tool.name.as_str().cmp(name));
@@ -121,6 +107,24 @@ impl Grant {
 
     pub fn touch(&self, now: Timestamp) {
         self.used.fetch_max(now.as_millis(), Ordering::Relaxed);
+    }
+
+    /// What the holders of its key have in memory. The account outlives a
+    /// change of the entry.
+    pub fn account(&self, budget: &Budget) -> &Arc<Account> {
+        self.account
+            .get_or_init(|| budget.key((*self.owner != *ADMIN).then_some(&self.owner)))
+    }
+
+    /// Takes over what the grant before it has noted.
+    fn inherit(&self, before: &Grant) {
+        if let Some(account) = before.account.get() {
+            // Nobody has asked for this one's yet.
+            let _ = self.account.set(account.clone());
+        }
+        if let Some(used) = before.last_used().filter(|_| self.digest == before.digest) {
+            self.touch(used);
+        }
     }
 
     pub fn last_used(&self) -> Option<Timestamp> {
@@ -244,9 +248,8 @@ impl Directory {
             if let Some(before) = inner.by_entry.remove(&entry) {
                 inner.by_key.remove(&before.digest);
                 before.gate.close();
-                let same = grant.as_ref().filter(|grant| grant.digest == before.digest);
-                if let (Some(used), Some(grant)) = (before.last_used(), same) {
-                    grant.touch(used);
+                if let Some(grant) = &grant {
+                    grant.inherit(&before);
                 }
                 old.push(before);
             }

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, oneshot};
 
 use super::lock::{DirectoryLock, make_directory};
-use super::records::{Entry, EntryId};
+use super::records::{ADMIN, Entry, EntryId};
 use super::rules::Ruling;
 use super::state::{State, Step};
-use super::{Directory, Grant, StoreChange, StoreError, StoreErrorKind};
+use super::{Directory, Grant, StoreChange, StoreError, StoreErrorKind, UserLimits};
 
 pub(super) use disk::{Disk, Sizes};
 pub(super) use location::locate;
@@ -58,6 +58,7 @@ pub struct JsonStore {
     jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
     directory: PathBuf,
+    limits: Option<UserLimits>,
     /// Last, so that it is released when the writer has ended.
     _lock: DirectoryLock,
 }
@@ -115,10 +116,17 @@ impl JsonStore {
                 jobs: Some(jobs),
                 writer: Some(writer),
                 directory: directory.to_owned(),
+                limits: None,
                 _lock: lock,
             },
             warnings,
         })
+    }
+
+    /// With limits on what one user may have.
+    pub fn limiting(mut self, limits: UserLimits) -> JsonStore {
+        self.limits = Some(limits);
+        self
     }
 
     /// Where it lives; the admin token and the instance id live beside it.
@@ -137,6 +145,27 @@ impl JsonStore {
 
     fn state(&self) -> State {
         lock(&self.state).clone()
+    }
+
+    /// What one who acts, or makes something, may have; the admin has no limits.
+    fn limits_of(&self, owner: Option<&str>) -> Option<UserLimits> {
+        self.limits
+            .filter(|_| owner.is_some_and(|owner| owner != ADMIN))
+    }
+
+    /// Runs a change that must leave a user's records within the limits.
+    async fn write_limited<T: Send + 'static>(
+        &self,
+        limits: Option<UserLimits>,
+        operation: &'static str,
+        rule: impl FnOnce(&State) -> Ruling<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write(operation, move |state| {
+            let (value, steps) = rule(state)?;
+            limits.map_or(Ok(()), |limits| limits.admit_steps(state, &steps))?;
+            Ok((value, steps))
+        })
+        .await
     }
 
     /// Runs a change. When it is answered, nothing passes any more on the

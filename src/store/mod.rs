@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::config::ServerName;
+pub use crate::config::settings::UserLimits;
 
 mod behind;
 mod contract;
@@ -29,6 +30,7 @@ mod own;
 mod passing;
 mod postgres;
 mod presence;
+mod quota;
 mod records;
 mod replace;
 mod rules;
@@ -48,7 +50,7 @@ pub use examine::{
     files as examine_files,
 };
 pub use foreign::{ForeignRecord, foreign_file, foreign_table};
-pub use grant::{Directory, Gate, Grant, GrantedTool};
+pub use grant::{Directory, Gate, Grant};
 pub use json::{JsonStore, Opened};
 pub use key::{admin_token, instance_id, known_admin_token, replace_admin_token, session_secret};
 pub use lock::{Holder, holder, make_directory};
@@ -128,6 +130,12 @@ pub enum StoreErrorKind {
     /// Two tools of one entry.
     #[error("two bound tools are called {0:?}")]
     SameName(String),
+    /// One user may not have more of it.
+    #[error(
+        "a user may have {limit} {what} (PORTWAY_USER_{}); delete some first",
+        what.to_ascii_uppercase()
+    )]
+    Quota { what: &'static str, limit: usize },
     /// Too long, empty, or not to be kept as text.
     #[error("{0} does not fit")]
     Unfit(&'static str),

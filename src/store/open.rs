@@ -18,7 +18,7 @@ pub async fn open(settings: &Settings) -> Result<OpenStore, StoreError> {
     if settings.storage == Storage::Json {
         let opened = JsonStore::open(&settings.data_dir)?;
         return Ok(OpenStore {
-            store: Arc::new(opened.store),
+            store: Arc::new(opened.store.limiting(settings.limits.users)),
             warnings: opened.warnings,
         });
     }
@@ -30,7 +30,7 @@ pub async fn open(settings: &Settings) -> Result<OpenStore, StoreError> {
         StoreErrorKind::Setup("SUPABASE_DB_URL is not set".into()).during("open the database")
     })?;
     let store = PostgresStore::open(url, &settings.supabase_db_schema).await?;
-    let store = store.holding(lock);
+    let store = store.limiting(settings.limits.users).holding(lock);
     Ok(OpenStore {
         store: Arc::new(store),
         warnings: Vec::new(),

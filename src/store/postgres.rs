@@ -18,6 +18,7 @@ mod mirror;
 mod moved;
 mod namespace;
 mod once;
+mod quota;
 mod schema;
 mod servers;
 mod standing;
@@ -34,12 +35,13 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::examine::{Contents, Database};
 use super::lock::DirectoryLock;
 use super::records::{Entry, EntryId};
-use super::{StoreError, StoreErrorKind};
+use super::{StoreError, StoreErrorKind, UserLimits};
 use crate::config::{DatabaseSchema, Secret};
 use fault::Fault;
 use link::{Doing, LIMIT, LONG, Link};
 use listen::Keeper;
 use mirror::Mirror;
+use quota::Quota;
 use standing::Memory;
 
 /// For a write as a whole, until it is in force.
@@ -50,6 +52,7 @@ pub struct PostgresStore {
     mirror: Arc<Mirror>,
     tasks: Vec<JoinHandle<()>>,
     lock: Option<DirectoryLock>,
+    limits: Option<UserLimits>,
 }
 
 /// What a write has changed, for memory.
@@ -78,6 +81,7 @@ impl PostgresStore {
             mirror: mirror.clone(),
             tasks: vec![reader],
             lock: None,
+            limits: None,
         };
         mirror.reload(true).await?;
         let keeper = Keeper { link, mirror };
@@ -129,6 +133,16 @@ impl PostgresStore {
         };
         let read = timeout(LONG, read).await.unwrap_or(Err(Fault::Late));
         read.map_err(|fault| fault.kind().during("read the table"))
+    }
+
+    /// With limits on what one user may have.
+    pub fn limiting(mut self, limits: UserLimits) -> PostgresStore {
+        self.limits = Some(limits);
+        self
+    }
+
+    fn quota(&self, owner: Option<&str>) -> Quota {
+        quota::of(owner, self.limits)
     }
 
     /// Keeps the data directory until the store is dropped.

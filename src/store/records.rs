@@ -128,7 +128,8 @@ pub struct Binding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     pub binding: Binding,
-    pub tool: ToolRecord,
+    /// Shared by every entry it is bound to.
+    pub tool: Arc<ToolRecord>,
 }
 
 /// A record of the API before entries. What it says beyond these fields is

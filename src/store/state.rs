@@ -175,7 +175,7 @@ impl State {
             let tool = self.tools.get(&binding.tool)?;
             Some(Bound {
                 binding: binding.clone(),
-                tool: ToolRecord::clone(tool),
+                tool: tool.clone(),
             })
         };
         held.bindings.iter().filter_map(bound).collect()
@@ -183,6 +183,10 @@ impl State {
 
     pub fn grant(&self, id: EntryId) -> Option<Grant> {
         let held = self.entries.get(&id)?;
-        Grant::new(&held.entry, &self.bound(held))
+        let bound = held.bindings.iter().filter_map(|binding| {
+            let tool = self.tools.get(&binding.tool)?;
+            Some((tool.clone(), binding.enabled))
+        });
+        Grant::new(&held.entry, bound)
     }
 }

@@ -62,6 +62,7 @@ mod k_doctor;
 mod k_lab;
 mod k_program;
 mod mcp_front;
+mod memory;
 mod mix_ups;
 #[path = "../needs.rs"]
 mod needs;

@@ -8,18 +8,23 @@ use std::path::{Path, PathBuf};
 /// only rooms above it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("wire", &[]),
+    ("memory", &[]),
     ("config", &[]),
-    ("store", &["config"]),
+    ("store", &["memory", "config"]),
     ("registry", &["config", "store"]),
     ("upstream", &["wire", "config"]),
     ("fleet", &["wire", "config", "registry", "upstream"]),
     (
         "gateway",
-        &["wire", "config", "store", "registry", "fleet", "upstream"],
+        &[
+            "wire", "memory", "config", "store", "registry", "fleet", "upstream",
+        ],
     ),
     (
         "http",
-        &["wire", "config", "store", "registry", "fleet", "gateway"],
+        &[
+            "wire", "memory", "config", "store", "registry", "fleet", "gateway",
+        ],
     ),
     ("library", &["config"]),
     ("copilot", &["wire", "gateway", "http"]),

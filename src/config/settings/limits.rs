@@ -15,6 +15,9 @@ pub struct Limits {
     pub max_body: usize,
     pub max_line: usize,
     pub max_response: usize,
+    /// `None`: what the system lets us have decides.
+    pub memory: Option<usize>,
+    pub users: UserLimits,
     pub max_connections: usize,
     pub max_connections_per_ip: usize,
     pub first_byte: Duration,
@@ -65,10 +68,43 @@ impl Limits {
             max_body: bytes("PORTWAY_MAX_BODY", 4),
             max_line: bytes("PORTWAY_MAX_LINE", 8),
             max_response: bytes("PORTWAY_MAX_RESPONSE", 16),
+            memory: memory(from),
+            users: UserLimits::read(from),
             max_connections: places(from, "PORTWAY_MAX_CONNECTIONS", 10_000),
             max_connections_per_ip: places(from, "PORTWAY_MAX_CONNECTIONS_PER_IP", 1_000),
         }
     }
+}
+
+/// What the records of one user may come to. The admin's have no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserLimits {
+    /// Tool records, and old records beside them.
+    pub records: usize,
+    pub entries: usize,
+    pub bindings: usize,
+    /// The text of all of them.
+    pub bytes: usize,
+}
+
+impl UserLimits {
+    fn read(from: &mut Reader<'_>) -> UserLimits {
+        let bytes = from.bounded("PORTWAY_USER_BYTES", 8 << 20, 1_024..=1 << 30, values::size);
+        UserLimits {
+            records: places(from, "PORTWAY_USER_RECORDS", 2_000),
+            entries: places(from, "PORTWAY_USER_ENTRIES", 200),
+            bindings: places(from, "PORTWAY_USER_BINDINGS", 20_000),
+            bytes,
+        }
+    }
+}
+
+fn memory(from: &mut Reader<'_>) -> Option<usize> {
+    const LEAST: usize = 16 << 20;
+    const MOST: usize = 1 << 40;
+    let name = "PORTWAY_MEMORY_BUDGET";
+    from.text(name)?;
+    Some(from.bounded(name, LEAST, LEAST..=MOST, values::size))
 }
 
 fn places(from: &mut Reader<'_>, name: &str, default: usize) -> usize {

@@ -61,6 +61,11 @@ impl Sessions {
         }
     }
 
+    /// How many bytes all streams may keep together.
+    pub fn set_room(&self, bytes: usize) {
+        self.shelf.set_room(bytes);
+    }
+
     #[cfg(test)]
     pub(super) fn seal(&self) -> &Seal {
         &self.seal

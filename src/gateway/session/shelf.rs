@@ -10,13 +10,14 @@ use tokio::time::Instant;
 
 use super::Session;
 
+/// Where nothing else is set.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_RETIRED: usize = 4096;
 const KEEP: Duration = Duration::from_secs(120);
 
-#[derive(Default)]
 pub(super) struct Shelf {
     bytes: AtomicUsize,
+    room: AtomicUsize,
     /// Finished streams, oldest first.
     retired: Mutex<VecDeque<Retired>>,
 }
@@ -27,7 +28,21 @@ struct Retired {
     stream: u64,
 }
 
+impl Default for Shelf {
+    fn default() -> Shelf {
+        Shelf {
+            bytes: AtomicUsize::new(0),
+            room: AtomicUsize::new(MAX_BYTES),
+            retired: Mutex::default(),
+        }
+    }
+}
+
 impl Shelf {
+    pub(super) fn set_room(&self, bytes: usize) {
+        self.room.store(bytes, Ordering::Relaxed);
+    }
+
     pub(super) fn take(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -37,7 +52,7 @@ impl Shelf {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.bytes() > MAX_BYTES
+        self.bytes() > self.room.load(Ordering::Relaxed)
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -264,7 +264,10 @@ impl StreamReader {
                     return None;
                 }
                 let at = state.position(state.taken);
-                if let Some(event) = state.kept.get(at).cloned() {
+                if let Some(kept) = state.kept.get_mut(at) {
+                    let event = kept.clone();
+                    // What is kept after this is bounded by the shelf.
+                    kept.message.uncharge();
                     state.taken = event.number;
                     if !stream.resumable {
                         stream.shelf.give(state.drop_at(at));

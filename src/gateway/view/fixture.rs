@@ -10,9 +10,7 @@ use crate::config::layers::{Source, SourceKind};
 use crate::fleet::catalog::{Catalog, Facts, Item, Kind};
 use crate::fleet::{Offer, ServerView, Snapshot, State};
 use crate::registry::Wanted;
-use crate::store::{
-    ApiKey, Binding, Bound, Entry, EntryId, Exposes, Grant, Key, Timestamp, ToolId, ToolRecord,
-};
+use crate::store::{ApiKey, Entry, EntryId, Exposes, Grant, Key, Timestamp, ToolId, ToolRecord};
 use crate::upstream::Peer;
 use crate::wire::Era;
 use crate::wire::result::Freshness;
@@ -126,38 +124,36 @@ impl Listed {
 
 /// A grant of an entry with these tools: name, server, tool.
 pub(crate) fn grant(entry: i64, tools: &[(&str, &str, &str)], exposes: Exposes) -> Arc<Grant> {
-    grant_of(entry, &bound(tools), exposes)
+    grant_of(entry, records(tools), exposes)
 }
 
-pub(crate) fn bound(tools: &[(&str, &str, &str)]) -> Vec<Bound> {
+pub(crate) fn records(tools: &[(&str, &str, &str)]) -> Vec<Arc<ToolRecord>> {
     let now = Timestamp::now();
-    let bound = tools.iter().enumerate().map(|(number, tool)| Bound {
-        binding: Binding {
-            tool: ToolId(number as i64),
-            enabled: true,
-            created_at: now,
-        },
-        tool: ToolRecord {
-            id: ToolId(number as i64),
-            owner: "ann".into(),
-            name: tool.0.into(),
-            description: None,
-            server: tool.1.into(),
-            tool: tool.2.into(),
-            created_at: now,
-            updated_at: now,
-        },
-    });
-    bound.collect()
+    let record = |(number, tool): (usize, &(&str, &str, &str))| ToolRecord {
+        id: ToolId(number as i64),
+        owner: "ann".into(),
+        name: tool.0.into(),
+        description: None,
+        server: tool.1.into(),
+        tool: tool.2.into(),
+        created_at: now,
+        updated_at: now,
+    };
+    let records = tools.iter().enumerate().map(record);
+    records.map(Arc::new).collect()
 }
 
-pub(crate) fn grant_of(entry: i64, bound: &[Bound], exposes: Exposes) -> Arc<Grant> {
-    grant_with(entry, bound, exposes, None)
+pub(crate) fn grant_of(entry: i64, tools: Vec<Arc<ToolRecord>>, exposes: Exposes) -> Arc<Grant> {
+    grant_with(entry, enabled(tools), exposes, None)
+}
+
+pub(crate) fn enabled(tools: Vec<Arc<ToolRecord>>) -> Vec<(Arc<ToolRecord>, bool)> {
+    tools.into_iter().map(|tool| (tool, true)).collect()
 }
 
 pub(crate) fn grant_with(
     entry: i64,
-    bound: &[Bound],
+    bound: Vec<(Arc<ToolRecord>, bool)>,
     exposes: Exposes,
     filter: Option<Filter>,
 ) -> Arc<Grant> {

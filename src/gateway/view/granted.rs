@@ -8,10 +8,11 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::build::{self, Offered};
-use super::entry;
+use super::entry::{self, Prepared};
 use super::hello::Hello;
 use super::instructions;
 use super::links::{Links, Matched};
+use super::texts::Texts;
 use super::{Target, View};
 use crate::config::filters::Filter;
 use crate::fleet::Snapshot;
@@ -19,9 +20,7 @@ use crate::fleet::catalog::{Item, Kind};
 use crate::gateway::control::{self, Control};
 use crate::gateway::naming;
 use crate::gateway::seal::Seal;
-use crate::store::{Grant, GrantedTool};
-use crate::wire::invisible::without_tags;
-use crate::wire::object::set_member;
+use crate::store::{Grant, ToolRecord};
 use crate::wire::result::Freshness;
 
 /// What an entry is made of beside its grant.
@@ -33,6 +32,7 @@ pub(super) struct Surroundings<'a> {
     pub open: &'a dyn Fn(&str) -> bool,
     /// A named filter that narrows it.
     pub narrowing: Option<&'a Filter>,
+    pub texts: &'a Texts,
 }
 
 impl Surroundings<'_> {
@@ -142,8 +142,8 @@ fn bound_tools(view: &mut View, links: &mut Links, around: &Surroundings<'_>) ->
         if let Some(uri) = build::app_of(item) {
             links.pages.entry(uri).or_insert(number);
         }
-        let raw = described(entry::renamed(item, &granted.name), granted);
-        add(view, granted.name.clone(), raw, (offered, item), false);
+        let prepared = around.texts.get(granted, item, offered.offer);
+        add(view, granted.name.clone(), prepared, (offered, item), false);
     }
     freshness
 }
@@ -176,7 +176,7 @@ fn matched_tools(
             control: Some(control),
         });
     }
-    let key = |tool: &GrantedTool| (tool.server.clone(), tool.tool.clone());
+    let key = |tool: &Arc<ToolRecord>| (tool.server.clone(), tool.tool.clone());
     let bound: HashSet<(String, String)> = grant.tools.iter().map(key).collect();
     for (name, offered, item) in build::named(&offers, Kind::Tools) {
         let server = offered.server;
@@ -194,8 +194,9 @@ fn matched_tools(
             server: server.clone(),
             tool: item.key.clone(),
         });
-        let raw = entry::renamed(item, &name);
-        add(view, name, raw, (offered, item), true);
+        let (raw, offer) = (entry::renamed(item, &name), offered.offer);
+        let prepared = entry::tool(raw, offer.peer.era, offer.stale);
+        add(view, name, prepared, (offered, item), true);
     }
     (!links.matched.is_empty()).then_some(freshness)
 }
@@ -203,12 +204,10 @@ fn matched_tools(
 fn add(
     view: &mut View,
     name: String,
-    raw: Arc<RawValue>,
+    mut prepared: Prepared,
     (offered, item): (Offered<'_>, &Item),
     named_by_key: bool,
 ) {
-    let offer = offered.offer;
-    let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
     let list = &mut view.lists[Kind::Tools as usize];
     let target = Target {
         server: offered.server.clone(),
@@ -225,7 +224,7 @@ fn add(
 }
 
 fn find<'a>(
-    granted: &GrantedTool,
+    granted: &ToolRecord,
     snapshot: &'a Snapshot,
     control: Option<&'a Arc<Control>>,
 ) -> Option<(Offered<'a>, &'a Item)> {
@@ -243,15 +242,4 @@ fn find<'a>(
         control,
     };
     Some((offered, item))
-}
-
-fn described(raw: Arc<RawValue>, granted: &GrantedTool) -> Arc<RawValue> {
-    let Some(description) = &granted.description else {
-        return raw;
-    };
-    let quoted = serde_json::Value::from(description.as_str()).to_string();
-    match RawValue::from_string(without_tags(&quoted).into_owned()) {
-        Ok(description) => Arc::from(set_member(&raw, "description", &description)),
-        Err(_) => raw,
-    }
 }

@@ -89,6 +89,11 @@ impl Views {
         }
     }
 
+    /// How many bytes the views of entries may take together.
+    pub fn set_room(&self, bytes: usize) {
+        self.entries.set_room(bytes);
+    }
+
     /// Whether Portway's own tools can be shown at all.
     pub fn has_control(&self) -> bool {
         self.control.is_some()

@@ -2,6 +2,7 @@
 //! that only ever fit the list they were made for.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
@@ -36,8 +37,11 @@ pub(super) struct List {
     pub info: Arc<RawValue>,
     /// Nobody has such a list.
     pub missing: bool,
-    pub modern: OnceLock<Vec<Ending>>,
-    pub legacy: OnceLock<Vec<Ending>>,
+    /// Each page is made when it is first asked for.
+    modern: OnceLock<Vec<OnceLock<Ending>>>,
+    legacy: OnceLock<Vec<OnceLock<Ending>>>,
+    /// What the pages made so far take up, in bytes.
+    paged: AtomicUsize,
     pub tag: OnceLock<[u8; TAG]>,
 }
 
@@ -52,18 +56,25 @@ impl List {
             missing: false,
             modern: OnceLock::new(),
             legacy: OnceLock::new(),
+            paged: AtomicUsize::new(0),
             tag: OnceLock::new(),
         }
     }
 
-    /// Its entries, and its pages in both spellings.
+    /// Its entries, pages aside. Text that other lists share is counted all
+    /// the same: nobody knows which list has it last.
     pub fn weight(&self) -> usize {
         let size = |entry: &Entry| {
             let (modern, legacy) = (entry.modern.get().len(), entry.legacy.get().len());
             let shared = Arc::ptr_eq(&entry.modern, &entry.legacy);
-            128 + modern + legacy + if shared { modern } else { modern + legacy }
+            128 + if shared { modern } else { modern + legacy }
         };
         self.entries.iter().map(size).sum()
+    }
+
+    /// The pages made so far, in bytes.
+    pub fn paged(&self) -> usize {
+        self.paged.load(Ordering::Relaxed)
     }
 
     pub fn page(&self, era: Era, params: Option<&RawValue>) -> Result<Ending, RpcError> {
@@ -71,31 +82,30 @@ impl List {
             Era::Modern => &self.modern,
             Era::Legacy => &self.legacy,
         };
-        let pages = cell.get_or_init(|| self.pages(era));
+        let pages = cell.get_or_init(|| self.chunks().iter().map(|_| OnceLock::new()).collect());
         let cursor = params.and_then(|params| member(params, "cursor"));
         let number = match cursor.filter(|cursor| !is_null(cursor)) {
             None => 0,
             Some(cursor) => self.number_of(cursor).ok_or_else(bad_cursor)?,
         };
-        pages.get(number).cloned().ok_or_else(bad_cursor)
+        let page = pages.get(number).ok_or_else(bad_cursor)?;
+        Ok(page.get_or_init(|| self.make_page(era, number)).clone())
     }
 
-    fn pages(&self, era: Era) -> Vec<Ending> {
+    fn make_page(&self, era: Era, number: usize) -> Ending {
         let chunks = self.chunks();
-        let last = chunks.len() - 1;
-        let page = |(number, entries)| {
-            let page = Page {
-                list: self,
-                era,
-                entries,
-                next: (number < last).then(|| self.cursor(number + 1)),
-            };
-            let raw = serde_json::value::to_raw_value(&page);
-            let raw = raw.expect("raw values serialise into memory");
-            // Once and for all who read it.
-            Ending::new(&compact(&raw))
+        let page = Page {
+            list: self,
+            era,
+            entries: chunks[number],
+            next: (number + 1 < chunks.len()).then(|| self.cursor(number + 1)),
         };
-        chunks.into_iter().enumerate().map(page).collect()
+        let raw = serde_json::value::to_raw_value(&page);
+        let raw = raw.expect("raw values serialise into memory");
+        // Once and for all who read it.
+        let page = Ending::new(&compact(&raw));
+        self.paged.fetch_add(page.value().len(), Ordering::Relaxed);
+        page
     }
 
     /// The entries page by page; at least one page. The same for both eras,

@@ -2,10 +2,12 @@
 //! that were asked for last are kept, as far as there is room.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::View;
 use super::granted::Surroundings;
+use super::texts::Texts;
 use crate::config::filters::Filters;
 use crate::fleet::{Offer, Snapshot};
 use crate::gateway::control::{self, Control};
@@ -14,15 +16,16 @@ use crate::gateway::seal::Seal;
 use crate::gateway::users::UserServers;
 use crate::store::{EntryId, Grant};
 
-/// Most bytes of all views together, about.
+/// Most bytes of all views together, about, where nothing else is set.
 pub(super) const ROOM: usize = 128 << 20;
 
 /// A std mutex: held for a lookup, never while a view is made.
 pub(super) struct Shelf {
-    room: usize,
+    room: AtomicUsize,
     control: Option<Arc<Control>>,
     users: UserServers,
     kept: Mutex<KeptViews>,
+    texts: Texts,
 }
 
 #[derive(Default)]
@@ -46,8 +49,9 @@ struct Kept {
     made_of: Vec<(Arc<str>, Option<Arc<Offer>>)>,
     view: Arc<View>,
     weight: usize,
-    /// What of it are lists in other formats, which come later if at all.
-    formatted: usize,
+    /// What of it are pages and lists in other formats, which come later if
+    /// at all.
+    grown: usize,
     used: u64,
 }
 
@@ -61,11 +65,16 @@ type Basis<'a> = (
 impl Shelf {
     pub fn new(room: usize, control: Option<Arc<Control>>, users: UserServers) -> Shelf {
         Shelf {
-            room,
+            room: AtomicUsize::new(room),
             control,
             users,
             kept: Mutex::default(),
+            texts: Texts::default(),
         }
+    }
+
+    pub fn set_room(&self, bytes: usize) {
+        self.room.store(bytes, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, KeptViews> {
@@ -75,10 +84,11 @@ impl Shelf {
     pub fn get(&self, entry: &EntryScope, seal: &Arc<Seal>, snapshot: &Snapshot) -> Arc<View> {
         let grant = entry.grant();
         let control = self.control.as_ref();
+        let room = self.room.load(Ordering::Relaxed);
         let narrowed = entry.filter().is_some();
         let filters = self.users.basis(&grant.owner, narrowed);
         let basis = (snapshot, control, filters.as_ref());
-        if let Some(view) = self.lock().find(entry, basis, self.room) {
+        if let Some(view) = self.lock().find(entry, basis, room) {
             return view;
         }
         let narrowing = match (entry.filter(), &filters) {
@@ -97,21 +107,24 @@ impl Shelf {
                 control,
                 open: &|server| self.users.may_use(&grant.owner, server),
                 narrowing,
+                texts: &self.texts,
             },
         ));
-        // What came to an end while it waited is nobody's to keep.
-        if !grant.gate.is_closed() {
+        // What came to an end while it waited is nobody's to keep; and one
+        // entry must not push out all others.
+        let weight = view.weight();
+        if !grant.gate.is_closed() && weight <= room / 4 {
             let kept = Kept {
                 entry: entry.clone(),
                 filters,
                 offers: snapshot.offers,
                 made_of: made_of(grant, snapshot, control),
-                weight: view.weight(),
+                weight,
                 view: view.clone(),
-                formatted: 0,
+                grown: 0,
                 used: 0,
             };
-            self.lock().put(kept, self.room);
+            self.lock().put(kept, room);
         }
         view
     }
@@ -147,8 +160,8 @@ impl KeptViews {
             kept.offers = snapshot.offers;
         }
         kept.used = self.now;
-        let grown = kept.view.formatted() - kept.formatted;
-        kept.formatted += grown;
+        let grown = kept.view.grown() - kept.grown;
+        kept.grown += grown;
         kept.weight += grown;
         let view = kept.view.clone();
         self.weight += grown;

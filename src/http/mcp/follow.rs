@@ -100,7 +100,7 @@ impl Follow {
 
     fn spell(&self, event: &Event) -> Bytes {
         let id = event_id(self.kind, self.reader.stream().id(), event.number);
-        reply::message(id.as_deref(), &event.message.whole())
+        reply::message(id.as_deref(), &event.message)
     }
 
     async fn next(&mut self) -> Option<Bytes> {

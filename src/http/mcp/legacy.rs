@@ -95,10 +95,7 @@ async fn initialize(post: Post<'_>, incoming: Incoming<'_>) -> Response {
     let opened = reply.error.is_none();
     let mut response = match post.accept.json {
         true => json(StatusCode::OK, reply.body),
-        false => events(futures_util::stream::iter([message(
-            None,
-            &reply.body.whole(),
-        )])),
+        false => events(futures_util::stream::iter([message(None, &reply.body)])),
     };
     if opened {
         let session = gateway.sessions.open(caller, version, &capabilities);

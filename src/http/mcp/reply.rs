@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use hyper::body::{Frame, SizeHint};
 use serde_json::value::RawValue;
 
 use crate::gateway::Text;
+use crate::http::counted::Counted;
 use crate::wire::{self, RpcError, sse};
 
 /// A quiet stream says so often that it is alive: well within what proxies
@@ -25,7 +27,10 @@ const RETRY: u64 = 1000;
 
 pub(super) fn json(status: StatusCode, text: impl Into<Text>) -> Response {
     let kind = HeaderValue::from_static("application/json");
-    (status, [(header::CONTENT_TYPE, kind)], body(text.into())).into_response()
+    let text = text.into();
+    let counted = text.is_charged().then_some(Extension(Counted));
+    let headers = [(header::CONTENT_TYPE, kind)];
+    (status, headers, counted, body(text)).into_response()
 }
 
 /// One write takes all pieces of it, and none is copied.
@@ -95,10 +100,10 @@ where
     (headers, body).into_response()
 }
 
-pub(super) fn message(id: Option<&str>, message: &[u8]) -> Bytes {
+pub(super) fn message(id: Option<&str>, message: &Text) -> Bytes {
     let mut out = Vec::new();
-    sse::encode(Some("message"), id, None, message, &mut out);
-    out.into()
+    sse::encode(Some("message"), id, None, &message.whole(), &mut out);
+    message.bind(out.into())
 }
 
 /// Tells a client where a stream begins, before there is anything on it.

@@ -148,6 +148,10 @@ fn whole(mut answers: Vec<Event>, batch: bool) -> Response {
         body.extend_from_slice(&answer.message.whole());
     }
     body.push(b']');
+    // Each of them counts until all are gone.
+    let body = answers
+        .iter()
+        .fold(body.into(), |body, answer| answer.message.bind(body));
     json(StatusCode::OK, body)
 }
 
@@ -323,7 +327,7 @@ mod tests {
             armed: true,
         };
         let running = session.begin(&id).unwrap();
-        let exchange = Exchange::Streaming(Box::new(Panics(false)));
+        let exchange = Exchange::streaming(Box::new(Panics(false)));
         let task = tokio::spawn(pump(exchange, running, unanswered));
         assert!(task.await.unwrap_err().is_panic());
         assert!(!reader.next().await.unwrap().answer);

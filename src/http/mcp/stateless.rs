@@ -2,10 +2,11 @@
 //! legacy ones without a session. The connection is all that such a client
 //! has, so hanging up cancels the request.
 
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use http::StatusCode;
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::Accept;
@@ -20,7 +21,13 @@ pub(super) async fn answer(
     mut exchange: Exchange,
     status: fn(&Reply) -> StatusCode,
 ) -> Response {
-    let whole = |reply: Reply| json(status(&reply), reply.body);
+    let whole = |reply: Reply| match reply.shed {
+        false => json(status(&reply), reply.body),
+        true => {
+            let later = [(RETRY_AFTER, HeaderValue::from_static("1"))];
+            (later, json(StatusCode::SERVICE_UNAVAILABLE, reply.body)).into_response()
+        }
+    };
     if !accept.events {
         loop {
             if let Item::Last(reply) = exchange.next().await {
@@ -71,10 +78,16 @@ impl Flowing {
             }
         };
         Some(match item {
-            Item::Message(message) => reply::message(None, &message),
+            Item::Message(message) => {
+                let event = reply::message(None, &message.into());
+                match &self.exchange {
+                    Some(exchange) => exchange.count(event),
+                    None => event,
+                }
+            }
             Item::Last(reply) => {
                 self.exchange = None;
-                reply::message(None, &reply.body.whole())
+                reply::message(None, &reply.body)
             }
         })
     }

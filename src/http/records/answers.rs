@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::ENDPOINT;
@@ -72,31 +72,47 @@ impl ToolAnswer {
     }
 }
 
-/// One tool of an entry.
-#[derive(Serialize)]
+/// One tool of an entry. Its text is not copied: an entry may have a thousand.
 pub(super) struct BoundAnswer {
-    tool_id: i64,
-    status: bool,
-    name: String,
-    description: Option<String>,
-    server: String,
-    tool: String,
+    bound: Bound,
     missing: Option<Missing>,
-    created_at: Timestamp,
 }
 
 impl BoundAnswer {
-    pub fn new(Bound { binding, tool }: Bound, targets: &mut Targets) -> BoundAnswer {
+    pub fn new(bound: Bound, targets: &mut Targets) -> BoundAnswer {
+        let tool = &bound.tool;
         BoundAnswer {
             missing: targets.missing(&tool.owner, &tool.server, &tool.tool),
+            bound,
+        }
+    }
+}
+
+impl Serialize for BoundAnswer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a> {
+            tool_id: i64,
+            status: bool,
+            name: &'a str,
+            description: Option<&'a str>,
+            server: &'a str,
+            tool: &'a str,
+            missing: Option<&'a Missing>,
+            created_at: Timestamp,
+        }
+        let Bound { binding, tool } = &self.bound;
+        Fields {
+            missing: self.missing.as_ref(),
             tool_id: tool.id.0,
             status: binding.enabled,
-            name: tool.name,
-            description: tool.description,
-            server: tool.server,
-            tool: tool.tool,
+            name: &tool.name,
+            description: tool.description.as_deref(),
+            server: &tool.server,
+            tool: &tool.tool,
             created_at: binding.created_at,
         }
+        .serialize(serializer)
     }
 }
 

@@ -220,6 +220,14 @@ async fn f5_what_the_store_refuses_has_its_status() {
         (StoreErrorKind::SameName("twin".into()), 422, "\"twin\""),
         (StoreErrorKind::OnceReused, 422, "Idempotency-Key"),
         (
+            StoreErrorKind::Quota {
+                what: "entries",
+                limit: 200,
+            },
+            409,
+            "200 entries (PORTWAY_USER_ENTRIES)",
+        ),
+        (
             StoreErrorKind::Conflict {
                 constraint: "the key",
             },

@@ -57,7 +57,8 @@ impl Store for JsonStore {
         new: NewTool,
         once: Option<Once>,
     ) -> Result<Created<ToolRecord>, StoreError> {
-        self.write("create the tool", move |state| {
+        let limits = self.limits_of(Some(&new.owner));
+        self.write_limited(limits, "create the tool", move |state| {
             rules::create_tool(state, new, once)
         })
         .await
@@ -98,7 +99,8 @@ impl Store for JsonStore {
         change: ToolChange,
     ) -> Result<Option<ToolRecord>, StoreError> {
         let whose = whose.clone();
-        self.write("change the tool", move |state| {
+        let limits = self.limits_of(whose.owner());
+        self.write_limited(limits, "change the tool", move |state| {
             rules::update_tool(state, &whose, id, change)
         })
         .await
@@ -117,7 +119,8 @@ impl Store for JsonStore {
         new: NewEntry,
         once: Option<Once>,
     ) -> Result<Created<Entry>, StoreError> {
-        self.write("create MCP instance", move |state| {
+        let limits = self.limits_of(Some(&new.owner));
+        self.write_limited(limits, "create MCP instance", move |state| {
             rules::create_entry(state, new, once)
         })
         .await
@@ -145,7 +148,8 @@ impl Store for JsonStore {
     ) -> Result<Option<Entry>, StoreError> {
         let whose = whose.clone();
         let used = self.grants.of_entry(id).and_then(|grant| grant.last_used());
-        self.write("change MCP instance", move |state| {
+        let limits = self.limits_of(whose.owner());
+        self.write_limited(limits, "change MCP instance", move |state| {
             rules::update_entry(state, &whose, id, change, used)
         })
         .await
@@ -188,7 +192,8 @@ impl Store for JsonStore {
         bindings: &[NewBinding],
     ) -> Result<Option<Vec<Bound>>, StoreError> {
         let (whose, bindings) = (whose.clone(), bindings.to_vec());
-        self.write("bind the tools", move |state| {
+        let limits = self.limits_of(whose.owner());
+        self.write_limited(limits, "bind the tools", move |state| {
             rules::bind(state, &whose, entry, &bindings)
         })
         .await
@@ -225,7 +230,8 @@ impl Store for JsonStore {
         new: NewInstance,
         once: Option<Once>,
     ) -> Result<Created<Instance>, StoreError> {
-        self.write("create MCP instance", move |state| {
+        let limits = self.limits_of(Some(&new.owner));
+        self.write_limited(limits, "create MCP instance", move |state| {
             rules::create_instance(state, new, once)
         })
         .await
@@ -260,7 +266,8 @@ impl Store for JsonStore {
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError> {
         let (whose, named) = (whose.clone(), *named);
-        self.write("change MCP instance", move |state| {
+        let limits = self.limits_of(whose.owner());
+        self.write_limited(limits, "change MCP instance", move |state| {
             rules::update_instance(state, &whose, &named, change)
         })
         .await

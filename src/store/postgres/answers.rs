@@ -15,7 +15,7 @@ use super::super::{
 use super::link::{Doing, LIMIT, LONG};
 use super::mirror::Failed;
 use super::standing::{FROM_MEMORY, Memory};
-use super::{PostgresStore, adopt, bindings, entries, instances, moved, servers, tools};
+use super::{PostgresStore, adopt, bindings, entries, instances, moved, quota, servers, tools};
 use crate::config::ServerName;
 
 /// Work on a connection. What it is given is cloned: it may be run again.
@@ -24,6 +24,18 @@ macro_rules! work {
         on_a_connection(move |$connection| {
             $(let $given = $given.clone();)*
             Box::pin(async move { $body })
+        })
+    };
+}
+
+/// The same, counted for a user.
+macro_rules! counted {
+    ($quota:ident, |$connection:ident| [$($given:ident),*] $body:expr) => {
+        work!(|$connection| [$quota, $($given),*] {
+            let before = quota::before($connection, &$quota).await?;
+            let done = $body;
+            quota::check($connection, &$quota, before).await?;
+            Ok(done)
         })
     };
 }
@@ -71,10 +83,10 @@ impl Store for PostgresStore {
         new: NewTool,
         once: Option<Once>,
     ) -> Result<Created<ToolRecord>, StoreError> {
-        let create = work!(|c| [new] Ok((
-            tools::create(c, &new, once.as_ref()).await?,
-            Vec::new(),
-        )));
+        let quota = self.quota(Some(&new.owner));
+        let create = counted!(quota, |c| [new] {
+            (tools::create(c, &new, once.as_ref()).await?, Vec::new())
+        });
         self.write("create the tool", LIMIT, create).await
     }
 
@@ -107,7 +119,10 @@ impl Store for PostgresStore {
         change: ToolChange,
     ) -> Result<Option<ToolRecord>, StoreError> {
         let whose = whose.clone();
-        let update = work!(|c| [whose, change] tools::update(c, &whose, id, &change).await);
+        let quota = self.quota(whose.owner());
+        let update = counted!(quota, |c| [whose, change] {
+            tools::update(c, &whose, id, &change).await?
+        });
         self.write("change the tool", LIMIT, update).await
     }
 
@@ -122,13 +137,14 @@ impl Store for PostgresStore {
         new: NewEntry,
         once: Option<Once>,
     ) -> Result<Created<Entry>, StoreError> {
-        let create = work!(|c| [new] {
+        let quota = self.quota(Some(&new.owner));
+        let create = counted!(quota, |c| [new] {
             let created = entries::create(c, &new, once.as_ref()).await?;
             let touched = match &created {
                 Created::New(entry) => vec![entry.id],
                 Created::Earlier(_) => Vec::new(),
             };
-            Ok((created, touched))
+            (created, touched)
         });
         let created = self.write("create MCP instance", LIMIT, create).await?;
         Ok(match created {
@@ -164,10 +180,11 @@ impl Store for PostgresStore {
         let whose = whose.clone();
         let grant = self.mirror.grants.of_entry(id);
         let used = grant.and_then(|grant| grant.last_used());
-        let update = work!(|c| [whose, change] {
+        let quota = self.quota(whose.owner());
+        let update = counted!(quota, |c| [whose, change] {
             let found = entries::update(c, &whose, id, &change, used).await?;
             let touched = if found.is_some() { vec![id] } else { Vec::new() };
-            Ok((found, touched))
+            (found, touched)
         });
         self.write("change MCP instance", LIMIT, update).await
     }
@@ -214,10 +231,11 @@ impl Store for PostgresStore {
         new: &[NewBinding],
     ) -> Result<Option<Vec<Bound>>, StoreError> {
         let (whose, new): (_, Arc<[NewBinding]>) = (whose.clone(), new.into());
-        let bind = work!(|c| [whose, new] {
+        let quota = self.quota(whose.owner());
+        let bind = counted!(quota, |c| [whose, new] {
             let found = bindings::bind(c, &whose, entry, &new).await?;
             let touched = if found.is_some() { vec![entry] } else { Vec::new() };
-            Ok((found, touched))
+            (found, touched)
         });
         self.write("bind the tools", LIMIT, bind).await
     }
@@ -257,10 +275,10 @@ impl Store for PostgresStore {
         new: NewInstance,
         once: Option<Once>,
     ) -> Result<Created<Instance>, StoreError> {
-        let create = work!(|c| [new] Ok((
-            instances::create(c, &new, once.as_ref()).await?,
-            Vec::new(),
-        )));
+        let quota = self.quota(Some(&new.owner));
+        let create = counted!(quota, |c| [new] {
+            (instances::create(c, &new, once.as_ref()).await?, Vec::new())
+        });
         self.write("create MCP instance", LIMIT, create).await
     }
 
@@ -287,10 +305,10 @@ impl Store for PostgresStore {
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError> {
         let (whose, named) = (whose.clone(), *named);
-        let update = work!(|c| [whose, change] Ok((
-            instances::update(c, &whose, &named, &change).await?,
-            Vec::new(),
-        )));
+        let quota = self.quota(whose.owner());
+        let update = counted!(quota, |c| [whose, change] {
+            (instances::update(c, &whose, &named, &change).await?, Vec::new())
+        });
         self.write("change MCP instance", LIMIT, update).await
     }
 

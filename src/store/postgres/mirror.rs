@@ -3,15 +3,15 @@
 //! waits meanwhile shares the next.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{Connection, Executor, Row};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use super::super::records::{Entry, EntryId};
-use super::super::{Directory, Grant, GrantedTool, KeyDigest, StoreChange, StoreErrorKind};
+use super::super::records::{Entry, EntryId, ToolId, ToolRecord};
+use super::super::{Directory, Grant, KeyDigest, StoreChange, StoreErrorKind};
 use super::fault::Fault;
 use super::link::{LONG, Link};
 use super::rows;
@@ -80,6 +80,7 @@ impl Mirror {
             link,
             mirror: mirror.clone(),
             leaving: Vec::new(),
+            tools: SharedTools::default(),
         };
         (mirror, reader.run(queue))
     }
@@ -164,6 +165,7 @@ struct Reader {
     link: Arc<Link>,
     mirror: Arc<Mirror>,
     leaving: Leaving,
+    tools: SharedTools,
 }
 
 impl Reader {
@@ -219,6 +221,7 @@ impl Reader {
         if wanted.everything {
             entries.extend(self.mirror.grants.all().iter().map(|grant| grant.entry));
         }
+        let found = self.tools.grants(found);
         self.publish(entries, found);
         for id in &wanted.entries {
             self.mirror.tell(StoreChange::Entry(*id));
@@ -279,18 +282,13 @@ impl Wanted {
     }
 }
 
-/// An entry's enabled tools beside it, so that one statement sees them at
-/// one moment.
 macro_rules! select_grants {
     ($which:literal) => {
         concat!(
             "select ",
             entry_columns!(),
-            ", (select json_agg(json_build_array(t.name, t.description, t.server, t.tool)) ",
-            "from mcp_binding b join tool t on t.id = b.tool_id ",
-            "where b.mcp_id = e.id and b.status)::text as tools, ",
-            "array(select t.server || ':' || t.tool from mcp_binding b ",
-            "join tool t on t.id = b.tool_id where b.mcp_id = e.id and not b.status ",
+            ", array(select b.tool_id from mcp_binding b where b.mcp_id = e.id and b.status) as tools, ",
+            "array(select b.tool_id from mcp_binding b where b.mcp_id = e.id and not b.status ",
             "and (e.filter_allow is not null or e.filter_deny is not null)) as off ",
             "from mcp_v2 e ",
             $which
@@ -300,56 +298,129 @@ macro_rules! select_grants {
 
 type Few = Option<(Vec<EntryId>, Vec<KeyDigest>)>;
 
-async fn load(link: &Arc<Link>, few: Few) -> Result<Vec<(EntryId, Option<Grant>)>, Fault> {
+/// Entries with the numbers of their tools and whether each is enabled, and
+/// each of those tools once, however many entries have it.
+struct Loaded {
+    entries: Vec<(Entry, Vec<(ToolId, bool)>)>,
+    tools: Vec<ToolRecord>,
+}
+
+async fn load(link: &Arc<Link>, few: Few) -> Result<Loaded, Fault> {
     let limit = if few.is_some() { READ } else { LONG };
     link.try_read(limit, move |connection| {
         let few = few.clone();
-        Box::pin(async move { rows::all(&select(connection, few).await?, granted) })
+        Box::pin(select(connection, few))
     })
     .await
 }
 
-async fn select(connection: &mut PgConnection, few: Few) -> Result<Vec<PgRow>, Fault> {
+async fn select(connection: &mut PgConnection, few: Few) -> Result<Loaded, Fault> {
     let Some((ids, keys)) = few else {
         // In a transaction, so that the longer limit ends with it.
         let mut whole = connection.begin().await?;
         whole.execute("set local statement_timeout = '60s'").await?;
-        let rows = sqlx::query(select_grants!("where e.status"))
-            .fetch_all(&mut *whole)
-            .await?;
+        let all = sqlx::query(select_grants!("where e.status"));
+        let rows = all.fetch_all(&mut *whole).await?;
+        let loaded = with_their_tools(&mut whole, &rows).await?;
         whole.commit().await?;
-        return Ok(rows);
+        return Ok(loaded);
     };
     let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
     let keys: Vec<&[u8]> = keys.iter().map(|key| &key.as_bytes()[..]).collect();
-    let rows = sqlx::query(select_grants!(
-        "where e.id = any($1) or e.key_digest = any($2)"
-    ))
-    .bind(ids)
-    .bind(keys)
-    .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    let few = select_grants!("where e.id = any($1) or e.key_digest = any($2)");
+    let few = sqlx::query(few).bind(ids).bind(keys);
+    let rows = few.fetch_all(&mut *connection).await?;
+    with_their_tools(connection, &rows).await
 }
 
-fn granted(row: &PgRow) -> Result<(EntryId, Option<Grant>), Fault> {
-    type Told = (String, Option<String>, String, String);
-    let entry: Entry = rows::entry(row)?;
-    let tools: Option<&str> = row.try_get("tools")?;
-    let tools: Vec<Told> = match tools {
-        Some(text) => serde_json::from_str(text)
-            .map_err(|error| Fault::Sql(sqlx::Error::Decode(Box::new(error))))?,
-        None => Vec::new(),
+/// The tools are read after the entries, and may be newer. Whoever changed one
+/// meanwhile has its entries read again.
+async fn with_their_tools(connection: &mut PgConnection, rows: &[PgRow]) -> Result<Loaded, Fault> {
+    let entries = rows::all(rows, with_tools)?;
+    let wanted: BTreeSet<i64> = entries
+        .iter()
+        .flat_map(|(_, tools)| tools.iter().map(|(id, _)| id.0))
+        .collect();
+    let tools = match wanted.is_empty() {
+        true => Vec::new(),
+        false => {
+            let few = concat!("select ", tool_columns!(), " from tool where id = any($1)");
+            let few = sqlx::query(few).bind(Vec::from_iter(wanted));
+            rows::all(&few.fetch_all(connection).await?, rows::tool)?
+        }
     };
-    let tools = tools
-        .into_iter()
-        .map(|(name, description, server, tool)| GrantedTool {
-            name,
-            description,
-            server,
-            tool,
-        });
-    let off: Vec<String> = row.try_get("off")?;
-    let grant = Grant::with_tools(&entry, tools.collect(), off);
-    Ok((entry.id, grant))
+    Ok(Loaded { entries, tools })
+}
+
+fn with_tools(row: &PgRow) -> Result<(Entry, Vec<(ToolId, bool)>), Fault> {
+    let tools: Vec<i64> = row.try_get("tools")?;
+    let off: Vec<i64> = row.try_get("off")?;
+    let tools = tools.into_iter().map(|id| (ToolId(id), true));
+    let off = off.into_iter().map(|id| (ToolId(id), false));
+    Ok((rows::entry(row)?, tools.chain(off).collect()))
+}
+
+/// The tool records in use, so that those that are read again are kept once.
+#[derive(Default)]
+struct SharedTools(HashMap<ToolId, Weak<ToolRecord>>);
+
+impl SharedTools {
+    fn grants(&mut self, loaded: Loaded) -> Vec<(EntryId, Option<Grant>)> {
+        let tools = loaded.tools.into_iter();
+        let tools: HashMap<ToolId, Arc<ToolRecord>> =
+            tools.map(|tool| (tool.id, self.share(tool))).collect();
+        self.0.retain(|_, known| known.strong_count() > 0);
+        let grant = |(entry, ids): (Entry, Vec<(ToolId, bool)>)| {
+            let its = ids.iter();
+            let its = its.filter_map(|(id, enabled)| Some((tools.get(id)?.clone(), *enabled)));
+            (entry.id, Grant::new(&entry, its))
+        };
+        loaded.entries.into_iter().map(grant).collect()
+    }
+
+    fn share(&mut self, tool: ToolRecord) -> Arc<ToolRecord> {
+        let known = self.0.get(&tool.id).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| **known == tool) {
+            return known;
+        }
+        let tool = Arc::new(tool);
+        self.0.insert(tool.id, Arc::downgrade(&tool));
+        tool
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Timestamp;
+
+    fn tool(id: i64, description: &str) -> ToolRecord {
+        ToolRecord {
+            id: ToolId(id),
+            owner: "ann".into(),
+            name: format!("tool {id}"),
+            description: Some(description.into()),
+            server: "s".into(),
+            tool: "t".into(),
+            created_at: Timestamp::from_millis(1),
+            updated_at: Timestamp::from_millis(1),
+        }
+    }
+
+    #[test]
+    fn t_a_tool_that_is_read_again_is_kept_once() {
+        let mut shared = SharedTools::default();
+        let first = shared.share(tool(1, "long"));
+        assert!(Arc::ptr_eq(&first, &shared.share(tool(1, "long"))));
+        let changed = shared.share(tool(1, "other"));
+        assert!(!Arc::ptr_eq(&first, &changed));
+        assert!(Arc::ptr_eq(&changed, &shared.share(tool(1, "other"))));
+        drop((first, changed));
+        let nothing = Loaded {
+            entries: Vec::new(),
+            tools: Vec::new(),
+        };
+        shared.grants(nothing);
+        assert!(shared.0.is_empty(), "what nobody has is forgotten");
+    }
 }

@@ -178,7 +178,7 @@ pub(super) fn bound(row: &PgRow) -> Read<Bound> {
             enabled: row.try_get("bound_status")?,
             created_at: from_millis(row.try_get("bound_at")?),
         },
-        tool,
+        tool: Arc::new(tool),
     })
 }
 

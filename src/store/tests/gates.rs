@@ -27,7 +27,7 @@ fn grant(id: i64, key: &ApiKey) -> (EntryId, Option<Grant>) {
         created_at: now,
         updated_at: now,
     };
-    (entry.id, Grant::new(&entry, &[]))
+    (entry.id, Grant::new(&entry, Vec::new()))
 }
 
 #[tokio::test]

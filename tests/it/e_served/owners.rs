@@ -11,6 +11,7 @@ on_each_store!(
     e2_what_is_anothers_is_404,
     e5_a_tool_of_anothers_cannot_be_bound,
     e2_lists_show_what_is_ones_own,
+    t_a_user_has_a_quota_of_everything_and_the_admin_has_none,
 );
 
 pub const SECRET: &str = "the-legacy-secret-of-a-project-0123";
@@ -180,4 +181,78 @@ async fn e2_lists_show_what_is_ones_own(storage: Storage) {
     assert_ne!(hers["id"], his["id"]);
     assert_ne!(hers["api_key"], his["api_key"]);
     assert_eq!(once(&ann).await["api_key"], hers["api_key"]);
+}
+
+async fn t_a_user_has_a_quota_of_everything_and_the_admin_has_none(storage: Storage) {
+    let settings = [
+        ("SUPABASE_JWT_SECRET", SECRET),
+        ("SUPABASE_USER_SERVERS", "x"),
+        ("PORTWAY_USER_RECORDS", "3"),
+        ("PORTWAY_USER_ENTRIES", "2"),
+        ("PORTWAY_USER_BINDINGS", "3"),
+        ("PORTWAY_USER_BYTES", "1KiB"),
+    ];
+    let setup = settings
+        .iter()
+        .fold(storage.setup(), |s, (name, value)| s.env(name, value));
+    let app = setup.start().await;
+    let [ann, bob] = users(&app);
+    let refused = |answer: Answer, quota: &str, limit: u64| {
+        let error = &answer.expect(409)["error"];
+        assert_eq!(error["code"], "QUOTA_EXCEEDED");
+        assert_eq!(error["details"], json!({"quota": quota, "limit": limit}));
+        let message = text(&error["message"]);
+        let setting = format!("PORTWAY_USER_{}", quota.to_uppercase());
+        assert!(message.contains(&setting), "{message}");
+        assert!(message.contains(&limit.to_string()), "{message}");
+    };
+    let tool =
+        |name: &str| json!({"name": name, "server": "x", "tool": "echo", "allow_missing": true});
+    let ids = [ann.tool("a").await, ann.tool("b").await];
+    let old = ann.made(OLD, json!({"name": "old"})).await;
+    let post = async |who: &User<'_>, path: &str, body| who.send("POST", path, Some(body)).await;
+    refused(post(&ann, TOOLS, tool("c")).await, "records", 3);
+    refused(
+        post(&ann, OLD, json!({"name": "older"})).await,
+        "records",
+        3,
+    );
+    let both = json!([{"tool_id": ids[0]}, {"tool_id": ids[1], "status": 0}]);
+    let full = json!({"name": "one", "bindings": both});
+    ann.made(BOUND, full.clone()).await;
+    refused(post(&ann, BOUND, full).await, "bindings", 3);
+    let two = ann
+        .made(BOUND, json!({"name": "two", "bindings": []}))
+        .await;
+    refused(
+        post(&ann, ENTRIES, json!({"name": "three"})).await,
+        "entries",
+        2,
+    );
+    let place = format!("{ENTRIES}/{}/bindings", two["id"]);
+    refused(
+        post(&ann, &place, json!({"bindings": both})).await,
+        "bindings",
+        3,
+    );
+    let record = format!("{TOOLS}/{}", ids[0]);
+    let long = || Some(json!({"description": "x".repeat(1024)}));
+    refused(ann.send("PATCH", &record, long()).await, "bytes", 1024);
+    // Nothing of it was kept, and what shrinks is let through.
+    let listed = ann.send("GET", ENTRIES, None).await.expect(200);
+    assert_eq!(listed["total"], 2);
+    let short = Some(json!({"description": "short"}));
+    ann.send("PATCH", &record, short).await.expect(200);
+    let instance = format!("{OLD}{}", text(&old["api_key"]));
+    ann.send("DELETE", &instance, None).await;
+    ann.made(TOOLS, tool("c")).await;
+
+    // Another user has a quota of their own; the admin has none.
+    bob.tool("a").await;
+    for name in ["a", "b", "c", "d"] {
+        app.post(TOOLS, tool(name)).await.expect(201);
+    }
+    app.send("PATCH", &record, long().map(|body| body.to_string()))
+        .await
+        .expect(200);
 }

@@ -1,6 +1,6 @@
 use tokio::sync::watch;
 
-use super::super::fixture::{bound, grant_with};
+use super::super::fixture::{enabled, grant_with, records};
 use super::*;
 use crate::config::filters::{Filter, Filters};
 use crate::gateway::EntryScope;
@@ -16,7 +16,7 @@ fn filter(allow: &[&str], deny: &[&str]) -> Filter {
 
 fn given(tools: &[(&str, &str, &str)], allow: &[&str], deny: &[&str]) -> Arc<Grant> {
     let filter = Some(filter(allow, deny));
-    grant_with(1, &bound(tools), Exposes::default(), filter)
+    grant_with(1, enabled(records(tools)), Exposes::default(), filter)
 }
 
 fn seen(views: &Views, grant: &Arc<Grant>, snapshot: &Arc<crate::fleet::Snapshot>) -> Vec<String> {
@@ -77,10 +77,10 @@ fn d7_a_binding_keeps_its_name_and_is_denied_like_the_rest() {
         assert_eq!(taken, (server == "fs").then_some("fs"));
     }
     // A binding that is switched off takes its tool away.
-    let mut off = bound(&[("mine", "fs", "read")]);
-    off[0].binding.enabled = false;
+    let mut off = enabled(records(&[("mine", "fs", "read")]));
+    off[0].1 = false;
     let all = Some(filter(&["fs:*"], &[]));
-    let grant = grant_with(1, &off, Exposes::default(), all);
+    let grant = grant_with(1, off, Exposes::default(), all);
     assert_eq!(seen(&views, &grant, &snapshot), ["mcp_fs_delete"]);
 }
 

@@ -1,7 +1,7 @@
-use super::super::fixture::{bound, grant, grant_of};
+use super::super::fixture::{grant, grant_of, records};
 use super::*;
 use crate::gateway::EntryScope;
-use crate::store::{Exposes, Grant};
+use crate::store::{Exposes, Grant, ToolRecord};
 
 fn of(grant: &Arc<Grant>) -> Scope {
     Scope::Entry(EntryScope::new(grant.clone()))
@@ -51,21 +51,21 @@ fn e2_a_record_replaces_name_and_description_and_nothing_else() {
     let offer = listed(Era::Modern).with(Kind::Tools, &[odd.clone(), hidden]);
     let snapshot = Servers::default().add("s", offer.offer()).snapshot();
     let given = [("mine", "s", "own"), ("plain", "s", "hid")];
-    let bound = bound(&given);
-    let mut described = bound.clone();
-    described[0].tool.description = Some("\"ours\"\u{e0041}".into());
-    let view = |bound| {
-        let grant = grant_of(1, bound, Exposes::default());
+    let plain = records(&given);
+    let mut described = plain.clone();
+    Arc::make_mut(&mut described[0]).description = Some("\"ours\"\u{e0041}".into());
+    let view = |tools| {
+        let grant = grant_of(1, tools, Exposes::default());
         Views::default().get(&of(&grant), &snapshot)
     };
     let mut expected = odd;
     expected["name"] = json!("mine");
-    let plain = view(&bound);
+    let plain = view(plain);
     let tools = list(&plain, Kind::Tools, MODERN);
     assert_eq!(tools["tools"][0], expected);
     assert_eq!(tools["tools"][1]["description"], "ab");
     expected["description"] = json!("\"ours\"");
-    let ours = view(&described);
+    let ours = view(described);
     assert_eq!(list(&ours, Kind::Tools, MODERN)["tools"][0], expected);
     let target = ours.tool("mine").unwrap();
     assert!(target.wrapped);
@@ -179,4 +179,60 @@ fn ten_thousand_entries_are_no_burden() {
         &shelf.get(&EntryScope::new(last.clone()), &seal, &snapshot)
     ));
     assert_eq!(shelf.load(), (count, weight));
+}
+
+#[test]
+fn t_views_share_the_text_of_their_tools_and_a_change_makes_one_anew() {
+    let offer = listed(Era::Legacy).tools(&["one", "two"]).offer();
+    let snapshot = Servers::default().add("s", offer).snapshot();
+    let tools = records(&[("a", "s", "one"), ("b", "s", "two")]);
+    let views = Views::default();
+    let view = |entry, tools: &[Arc<ToolRecord>]| {
+        let grant = grant_of(entry, tools.to_vec(), Exposes::default());
+        (views.get(&of(&grant), &snapshot), grant)
+    };
+    let text = |view: &View, at: usize| view.lists[Kind::Tools as usize].entries[at].modern.clone();
+    let (first, granted) = view(1, &tools);
+    let (second, _) = view(2, &tools);
+    for at in 0..2 {
+        assert!(Arc::ptr_eq(&text(&first, at), &text(&second, at)));
+    }
+    let mut changed = tools.clone();
+    Arc::make_mut(&mut changed[1]).description = Some("another".into());
+    let (third, _) = view(3, &changed);
+    assert!(Arc::ptr_eq(&text(&first, 0), &text(&third, 0)));
+    assert!(text(&third, 1).get().contains("another"));
+    assert!(Arc::ptr_eq(&first, &views.get(&of(&granted), &snapshot)));
+}
+
+#[test]
+fn t_a_view_that_would_push_out_the_others_is_not_kept() {
+    let large = json!({"name": "large", "description": "x".repeat(8 << 10)});
+    let offer = listed(Era::Modern).with(Kind::Tools, &[large]).offer();
+    let snapshot = Servers::default().add("s", offer).snapshot();
+    let seal = Arc::new(crate::gateway::Seal::new(&crate::config::Secret::new("s")));
+    let shelf = super::super::shelf::Shelf::new(32 << 10, None, open_servers());
+    let small = grant(1, &[], Exposes::default());
+    let large = grant(2, &[("large", "s", "large")], Exposes::default());
+    let get = |grant: &Arc<Grant>| shelf.get(&EntryScope::new(grant.clone()), &seal, &snapshot);
+    let kept = get(&small);
+    get(&large);
+    assert_eq!(shelf.load().0, 1);
+    assert!(Arc::ptr_eq(&kept, &get(&small)));
+}
+
+#[test]
+fn t_a_page_is_made_when_it_is_asked_for() {
+    let tool =
+        |number: usize| json!({"name": format!("t{number}"), "description": "x".repeat(1 << 20)});
+    let tools: Vec<Value> = (0..9).map(tool).collect();
+    let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
+    let snapshot = Servers::default().add("s", offer).snapshot();
+    let view = Views::default().get(&only("s"), &snapshot);
+    assert_eq!(view.grown(), 0);
+    view.list("tools/list", MODERN, None).unwrap();
+    let made = view.grown();
+    assert!((3 << 20..6 << 20).contains(&made), "{made}");
+    view.list("tools/list", MODERN, None).unwrap();
+    assert_eq!(view.grown(), made);
 }

@@ -357,3 +357,38 @@ pub(super) async fn e10_the_last_use_is_shown(place: &dyn Place) {
         assert_eq!(found.key.last_used_at, Some(now));
     }
 }
+
+pub(super) async fn t_a_tool_is_in_memory_once_and_a_change_touches_only_its_entries(
+    place: &dyn Place,
+) {
+    let store = place.open().await;
+    let ids = tools(&*store, &["a", "b", "c"]).await;
+    let (first, _) = entry(&*store, &ids).await;
+    let (second, _) = entry(&*store, &ids).await;
+    let (third, _) = entry(&*store, &ids[..2]).await;
+    let all = async || {
+        let of = async |key| granted(&*store, key).await.unwrap();
+        [of(&first).await, of(&second).await, of(&third).await]
+    };
+    let before = all().await;
+    let shares = |grants: &[Arc<Grant>; 3], name| {
+        let mut its = grants.iter().filter_map(|grant| grant.tool(name));
+        let one = its.next().unwrap();
+        its.all(|other| Arc::ptr_eq(one, other))
+    };
+    assert!(["a", "b", "c"].iter().all(|name| shares(&before, name)));
+
+    let change = ToolChange {
+        description: Some(Some("another".to_owned())),
+        ..ToolChange::default()
+    };
+    store.update_tool(&ALL, ids[2], change).await.unwrap();
+    let after = all().await;
+    assert!(["a", "b", "c"].iter().all(|name| shares(&after, name)));
+    let kept = |name| Arc::ptr_eq(before[0].tool(name).unwrap(), after[0].tool(name).unwrap());
+    assert!(kept("a") && kept("b") && !kept("c"));
+    let same: Vec<bool> = (0..3)
+        .map(|at| Arc::ptr_eq(&before[at], &after[at]))
+        .collect();
+    assert_eq!(same, [false, false, true]);
+}

@@ -73,6 +73,7 @@ macro_rules! contract {
                 e7_a_matrix_of_keys_and_tools_is_exact,
                 e7_changes_are_announced,
                 e10_an_expired_key_opens_nothing,
+                t_a_tool_is_in_memory_once_and_a_change_touches_only_its_entries,
                 e10_the_last_use_is_shown;
             instances:
                 e9_an_old_record_is_made_read_changed_and_deleted,

@@ -1,0 +1,199 @@
+//! How much memory may be held for clients: one budget for request bodies,
+//! answers on their way and what streams keep, with a share for each
+//! principal, and what is done to give freed memory back to the system.
+
+mod limit;
+mod release;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bytes::Bytes;
+
+pub use limit::default_budget;
+pub use release::{keep_small, release_freed};
+
+/// Smaller texts are not counted: a connection holds one at most, and costs
+/// more than that by itself.
+pub const UNCOUNTED: usize = 4 << 10;
+
+/// One share of the budget. Bytes taken from it are taken from all above it.
+#[derive(Debug)]
+pub struct Account {
+    used: AtomicUsize,
+    limit: usize,
+    above: Option<Arc<Account>>,
+    /// Nobody's own: that it is full is nobody's fault.
+    common: bool,
+}
+
+/// There is no room for so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Full {
+    #[error(
+        "this credential's answers and requests in flight take all the memory it may have \
+         ({} MiB); read or close open answers, then try again", limit >> 20
+    )]
+    Share { limit: usize },
+    #[error("Portway is at its memory limit for requests and answers in flight; try again")]
+    Everything,
+}
+
+impl Account {
+    fn new(limit: usize, above: Option<Arc<Account>>, common: bool) -> Arc<Account> {
+        Arc::new(Account {
+            used: AtomicUsize::new(0),
+            limit,
+            above,
+            common,
+        })
+    }
+
+    /// A part of this account with a limit of its own.
+    pub fn share(self: &Arc<Account>, limit: usize) -> Arc<Account> {
+        Account::new(limit.min(self.limit), Some(self.clone()), false)
+    }
+
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Why nothing new should be begun.
+    pub fn full(&self) -> Option<Full> {
+        let above = || self.above.as_ref().and_then(|above| above.full());
+        (self.used() >= self.limit)
+            .then(|| self.reason())
+            .or_else(above)
+    }
+
+    fn reason(&self) -> Full {
+        if self.common {
+            Full::Everything
+        } else {
+            Full::Share { limit: self.limit }
+        }
+    }
+
+    /// Counts bytes if there is room for them. A share that holds nothing
+    /// takes any one text that fits into the whole: a limit on memory must
+    /// not become one on the size of an answer.
+    pub fn take(self: &Arc<Account>, bytes: usize) -> Result<Charge, Full> {
+        let charge = self.charge(bytes);
+        let mut account = Some(self);
+        while let Some(one) = account {
+            let used = one.used();
+            if used > one.limit && (used > bytes || one.above.is_none()) {
+                return Err(one.reason());
+            }
+            account = one.above.as_ref();
+        }
+        Ok(charge)
+    }
+
+    /// Counts bytes that are there whether there is room or not.
+    pub fn charge(self: &Arc<Account>, bytes: usize) -> Charge {
+        let mut account = Some(self);
+        while let Some(one) = account {
+            one.used.fetch_add(bytes, Ordering::Relaxed);
+            account = one.above.as_ref();
+        }
+        Charge {
+            account: self.clone(),
+            bytes,
+        }
+    }
+}
+
+/// Bytes that are counted until this is dropped.
+#[derive(Debug)]
+pub struct Charge {
+    account: Arc<Account>,
+    bytes: usize,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let mut account = Some(&self.account);
+        while let Some(one) = account {
+            one.used.fetch_sub(self.bytes, Ordering::Relaxed);
+            account = one.above.as_ref();
+        }
+    }
+}
+
+impl Charge {
+    /// Bytes that are counted for as long as anybody has them: the HTTP
+    /// server keeps them until the client has taken the last one.
+    pub fn bind(self: Arc<Charge>, bytes: Bytes) -> Bytes {
+        struct Counted(
+            Bytes,
+            #[expect(dead_code, reason = "dropped with the bytes")] Arc<Charge>,
+        );
+        impl AsRef<[u8]> for Counted {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+        Bytes::from_owner(Counted(bytes, self))
+    }
+}
+
+/// All of it, and who has which share.
+#[derive(Debug)]
+pub struct Budget {
+    everything: Arc<Account>,
+    /// All principals but the admin: what is left is the admin's.
+    clients: Arc<Account>,
+    /// A std mutex: held for a lookup, and only where a key is first used.
+    users: Mutex<HashMap<Arc<str>, Weak<Account>>>,
+}
+
+impl Budget {
+    pub fn new(bytes: usize) -> Arc<Budget> {
+        let everything = Account::new(bytes, None, true);
+        let clients = bytes - bytes / 8;
+        Arc::new(Budget {
+            clients: Account::new(clients, Some(everything.clone()), true),
+            everything,
+            users: Mutex::default(),
+        })
+    }
+
+    pub fn limit(&self) -> usize {
+        self.everything.limit
+    }
+
+    pub fn admin(&self) -> &Arc<Account> {
+        &self.everything
+    }
+
+    /// Whoever shows no credential.
+    pub fn anybody(&self) -> &Arc<Account> {
+        &self.clients
+    }
+
+    /// The share of all that one user has: half of the budget.
+    pub fn user(&self, user: &Arc<str>) -> Arc<Account> {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = users.get(user).and_then(Weak::upgrade) {
+            return known;
+        }
+        users.retain(|_, account| account.strong_count() > 0);
+        let account = self.clients.share(self.limit() / 2);
+        users.insert(user.clone(), Arc::downgrade(&account));
+        account
+    }
+
+    /// The share of one key: a quarter of the budget, and what its user has
+    /// left. `None` for a key of the admin's.
+    pub fn key(&self, user: Option<&Arc<str>>) -> Arc<Account> {
+        let limit = self.limit() / 4;
+        match user {
+            Some(user) => self.user(user).share(limit),
+            None => self.clients.share(limit),
+        }
+    }
+}
