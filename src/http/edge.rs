@@ -52,6 +52,8 @@ pub struct EdgeLimits {
     pub body_grace: Duration,
     /// An answer that the client does not take.
     pub write_stall: Duration,
+    /// What it must take, in bytes a second, beyond one such pause.
+    pub write_rate: u64,
     /// A connection between two requests.
     pub idle: Duration,
     /// What requests in flight are given at shutdown.
@@ -74,6 +76,7 @@ impl Default for EdgeLimits {
             body_rate: 1024,
             body_grace: Duration::from_secs(10),
             write_stall: Duration::from_secs(30),
+            write_rate: 16 * 1024,
             idle: Duration::from_secs(120),
             drain: Duration::from_secs(10),
             connections: 10_000,

@@ -11,6 +11,7 @@ mod connections;
 mod console;
 mod counted;
 mod door;
+mod drain;
 pub mod edge;
 pub mod error;
 mod events;

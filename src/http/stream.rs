@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::drain::Drain;
 use super::edge::EdgeLimits;
 use super::framing::{Fault, Framing, Stop};
 
@@ -43,7 +44,7 @@ pub(super) struct ClientStream {
     refusal: Refusal,
     end: Option<End>,
     read_wait: Wait,
-    write_wait: Wait,
+    drain: Drain,
     linger: Option<usize>,
 }
 
@@ -76,7 +77,7 @@ impl ClientStream {
             refusal: refusal.clone(),
             end: None,
             read_wait: Wait::default(),
-            write_wait: Wait::default(),
+            drain: Drain::default(),
             linger: None,
         };
         (stream, refusal)
@@ -163,17 +164,18 @@ impl ClientStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Fails a write that the client has let wait for too long.
-    fn watch_write<T>(
+    /// Fails a write to a client that takes its answer too slowly.
+    fn watch_write(
         &mut self,
         cx: &mut Context<'_>,
-        outcome: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if outcome.is_ready() {
-            self.write_wait.end();
-            return outcome;
+        outcome: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(done) = outcome {
+            self.drain.took(done.as_ref().map_or(0, |bytes| *bytes));
+            return Poll::Ready(done);
         }
-        ready!(self.write_wait.poll(cx, (0, 0), self.limits.write_stall));
+        let (stall, rate) = (self.limits.write_stall, self.limits.write_rate);
+        ready!(self.drain.poll(cx, stall, rate));
         // The kernel would go on offering what is queued to a client that
         // does not take it.
         let _ = self.socket.set_zero_linger();
@@ -260,7 +262,10 @@ impl AsyncWrite for ClientStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+        let me = self.get_mut();
+        // hyper flushes when it has nothing left to write.
+        me.drain.over();
+        Pin::new(&mut me.socket).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -301,9 +306,5 @@ impl Wait {
             timer.as_mut().reset(deadline);
         }
         timer.as_mut().poll(cx)
-    }
-
-    fn end(&mut self) {
-        self.since = None;
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use portway::http::EdgeLimits;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -123,6 +124,31 @@ async fn f5_an_idle_connection_is_closed_but_never_a_working_one() {
         "an answer may take longer than silence"
     );
     assert_eq!(client.rest().await.text, "");
+}
+
+#[tokio::test]
+async fn t_a_client_that_reads_too_slowly_is_cut() {
+    let edge = TestEdge::with(EdgeLimits {
+        write_stall: SHORT,
+        // Nobody reads as fast as this.
+        write_rate: 1 << 40,
+        ..EdgeLimits::default()
+    })
+    .await;
+    let mut client = edge.connect().await;
+    client.send(get("/api/endless")).await;
+    let mut buffer = vec![0; 16 << 10];
+    let reading = async {
+        // It always takes something before the pause is over.
+        while matches!(client.socket.read(&mut buffer).await, Ok(1..)) {
+            tokio::time::sleep(SHORT / 30).await;
+        }
+    };
+    timeout(PATIENCE, reading).await.expect("it is cut");
+    until("the answer is given up", || {
+        edge.open.load(Ordering::SeqCst) == 0
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,0 +1,120 @@
+//! Whether a client takes its answer: it may pause for a while, but over all
+//! it must keep up a rate, or the answer would stay in memory for as long as
+//! the client likes.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// The clock starts at the first write that has to wait, so a client that
+/// keeps up costs no timer at all.
+#[derive(Default)]
+pub(super) struct Drain {
+    blocked: Option<Blocked>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+struct Blocked {
+    since: Instant,
+    /// When the client last took anything.
+    progress: Instant,
+    /// What it has taken since, in bytes.
+    taken: u64,
+}
+
+impl Drain {
+    /// The client has taken so many bytes.
+    pub(super) fn took(&mut self, bytes: usize) {
+        if let Some(blocked) = &mut self.blocked {
+            blocked.taken += bytes as u64;
+            blocked.progress = Instant::now();
+        }
+    }
+
+    /// All that was to be written has been.
+    pub(super) fn over(&mut self) {
+        self.blocked = None;
+    }
+
+    /// Ready when the client has taken nothing for longer than `stall`, or
+    /// less than `rate` bytes a second beyond that pause.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, stall: Duration, rate: u64) -> Poll<()> {
+        let blocked = self.blocked.get_or_insert_with(|| {
+            let now = Instant::now();
+            Blocked {
+                since: now,
+                progress: now,
+                taken: 0,
+            }
+        });
+        let earned = Duration::from_millis(blocked.taken.saturating_mul(1000) / rate.max(1));
+        let deadline = (blocked.progress + stall).min(blocked.since + stall + earned);
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
+        }
+        timer.as_mut().poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    const STALL: Duration = Duration::from_secs(30);
+    const RATE: u64 = 1024;
+
+    /// Seconds until a client is cut that takes so many bytes after each
+    /// pause; `None` if it is still there after an hour.
+    async fn cut_after(pause: Duration, bytes: usize) -> Option<u64> {
+        let mut drain = Drain::default();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(3600) {
+            let waiting = poll_fn(|cx| drain.poll(cx, STALL, RATE));
+            if tokio::time::timeout(pause, waiting).await.is_ok() {
+                return Some(start.elapsed().as_secs());
+            }
+            drain.took(bytes);
+        }
+        None
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn t_a_client_that_takes_a_byte_now_and_then_is_cut() {
+        let secs = Duration::from_secs;
+        assert_eq!(cut_after(secs(60), 0).await, Some(30), "nothing at all");
+        assert_eq!(cut_after(secs(9), 1).await, Some(30), "a byte every 9 s");
+        assert_eq!(
+            cut_after(secs(1), 100).await,
+            Some(33),
+            "100 bytes a second"
+        );
+        let half = cut_after(secs(1), 512).await;
+        assert!(matches!(half, Some(58..=60)), "half the rate: {half:?}");
+        assert_eq!(cut_after(secs(1), 1024).await, None, "the rate");
+        assert_eq!(cut_after(secs(20), 64 << 10).await, None, "in bursts");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn t_what_was_taken_fast_is_no_credit_for_a_pause() {
+        let mut drain = Drain::default();
+        let poll = async |drain: &mut Drain| {
+            poll_fn(|cx| Poll::Ready(drain.poll(cx, STALL, RATE).is_ready())).await
+        };
+        assert!(!poll(&mut drain).await);
+        drain.took(64 << 20);
+        advance(STALL + Duration::from_millis(1)).await;
+        assert!(poll(&mut drain).await);
+        // The next answer begins anew.
+        drain.over();
+        assert!(!poll(&mut drain).await);
+    }
+}
