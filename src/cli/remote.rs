@@ -61,7 +61,10 @@ pub struct AskArgs {
 #[derive(Clone)]
 pub struct Remote {
     base: Url,
+    /// To be sent there.
     token: Option<Secret>,
+    /// The token that the environment gives, wherever that Portway is.
+    given_token: Option<Secret>,
     http: Outward<Full<Bytes>>,
     /// The data directory that named the address, and at which start of it.
     home: Option<(PathBuf, Stamp)>,
@@ -97,6 +100,7 @@ impl Remote {
         let text = given.or(known.as_ref()).cloned();
         let text = text.unwrap_or_else(|| reached(settings.listen));
         let base = base(&text)?;
+        let given_token = settings.admin_token.clone();
         // No token is for whoever happens to have the usual port, and the one
         // of this machine is nothing to send elsewhere.
         let token = match settings.admin_token {
@@ -116,6 +120,7 @@ impl Remote {
         Ok(Remote {
             base,
             token,
+            given_token,
             http,
             home,
             absent,
@@ -130,6 +135,7 @@ impl Remote {
         Ok(Remote {
             base,
             token: None,
+            given_token: None,
             http,
             home: None,
             absent: None,
@@ -191,6 +197,11 @@ impl Remote {
 
     pub fn token(&self) -> Option<&Secret> {
         self.token.as_ref()
+    }
+
+    /// The token to write down for a client, which may be sent nowhere yet.
+    pub fn known_token(&self) -> Option<&Secret> {
+        self.token.as_ref().or(self.given_token.as_ref())
     }
 
     pub async fn get(&self, path: &str) -> Result<Value, Failure> {

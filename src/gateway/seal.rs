@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn threat_d4_purpose_and_principal_are_part_of_the_seal() {
+    fn t_d4_purpose_and_principal_are_part_of_the_seal() {
         let text = seal().seal(Purpose::Session, "admin", b"x");
         assert_eq!(seal().open(Purpose::RequestState, "admin", &text), None);
         assert_eq!(seal().open(Purpose::Session, "entry:1", &text), None);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn threat_d4_no_bit_can_be_changed() {
+    fn t_d4_no_bit_can_be_changed() {
         let seal = seal();
         let text = seal.seal(Purpose::RequestState, "admin", b"state");
         for at in 0..text.len() {

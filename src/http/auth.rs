@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn b2_the_cookie_changes_nothing_without_the_header() {
+    fn t_b2_the_cookie_changes_nothing_without_the_header() {
         let access = Access::Token(admin());
         let cookie = || ("cookie", format!("a=b; {}", session()));
         let site = |s: &str| ("sec-fetch-site", s.to_owned());

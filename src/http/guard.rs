@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn d6_a_key_in_a_path_is_not_logged() {
+    fn t_d6_a_key_in_a_path_is_not_logged() {
         let key = "pw_5f0c9a1e7b3d2c4a6e8f";
         assert_eq!(
             redact_path(&format!("/api/v1/mcp_v2/server/{key}")),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn b2_json_is_recognised_by_its_type_alone() {
+    fn t_b2_json_is_recognised_by_its_type_alone() {
         for kind in [
             "application/json",
             "Application/JSON; charset=utf-8",

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn d5_wrong_keys_have_a_pace_and_each_source_its_own() {
+    fn t_d5_wrong_keys_have_a_pace_and_each_source_its_own() {
         let guesses = Guesses::default();
         let start = Instant::now();
         let let_by = |from: &str, tries: u32, now: Instant| {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn d5_who_guesses_is_told_to_wait_and_a_right_key_never() {
+    async fn t_d5_who_guesses_is_told_to_wait_and_a_right_key_never() {
         let token = "pw_admin_0123456789abcdef";
         let bound = std::net::SocketAddr::from(([10, 0, 0, 9], 80));
         let hosts = HostPolicy::new(bound, Vec::new(), Vec::new());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn d5_however_many_come_from_wherever_the_count_is_bounded() {
+    fn t_d5_however_many_come_from_wherever_the_count_is_bounded() {
         let guesses = Guesses::default();
         let start = Instant::now();
         for n in 0..5_000u32 {

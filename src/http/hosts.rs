@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn b1_hosts() {
+    fn t_b1_hosts() {
         let table = [
             ("localhost", 200),
             ("LocalHost:1", 200),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn b1_origins() {
+    fn t_b1_origins() {
         let table = [
             ("http://localhost:3000", 200),
             ("http://127.0.0.1", 200),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn b2_fetch_metadata() {
+    fn t_b2_fetch_metadata() {
         for (site, status) in [("cross-site", 403), ("same-origin", 200), ("none", 200)] {
             assert_eq!(
                 verdict(&[("host", "localhost"), ("sec-fetch-site", site)]),

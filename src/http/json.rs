@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn f1_depth_is_bounded_before_parsing() {
+    fn t_f1_depth_is_bounded_before_parsing() {
         let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
         assert!(depth_within(nested(64).as_bytes(), 64));
         assert!(!depth_within(nested(65).as_bytes(), 64));

@@ -15,7 +15,7 @@ use tower::Service;
 use super::edge::Peer;
 use super::guard::{Guard, Knock, Length, Seen, SeenPath};
 use super::json::read_body;
-use super::mcp::{Front, Place};
+use super::mcp::{Front, Place, is_keyed};
 use crate::store::Store;
 
 /// Bytes of an answer that waits for no others.
@@ -72,7 +72,8 @@ impl Site {
 }
 
 /// The same address without the slash at its end. Everything behind this sees
-/// that one: a redirect would lose the body of a POST.
+/// that one: a redirect would lose the body of a POST. Where the slash stands
+/// before an empty key it stays: without it the address is another one.
 fn without_slash(uri: &Uri) -> Option<Uri> {
     let path = uri
         .path()
@@ -84,7 +85,8 @@ fn without_slash(uri: &Uri) -> Option<Uri> {
     };
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = Some(target.try_into().ok()?);
-    Uri::from_parts(parts).ok()
+    let without = Uri::from_parts(parts).ok()?;
+    (is_keyed(uri) == is_keyed(&without)).then_some(without)
 }
 
 impl ShortWay {
@@ -159,6 +161,7 @@ mod tests {
             ("/?a=/", None),
             ("/mcp", None),
             ("/mcp?a=/", None),
+            ("/api/v1/mcp_v2/server/", None),
         ] {
             let uri = without_slash(&given.parse().unwrap());
             assert_eq!(uri.map(|uri| uri.to_string()).as_deref(), meant, "{given}");

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn f1_a_full_queue_drops_and_keeps_places_for_what_counts() {
+    fn t_f1_a_full_queue_drops_and_keeps_places_for_what_counts() {
         let (sender, mut receiver) = event_queue(4);
         for number in 0..6 {
             sender.offer_note(note(&format!("log{number}")));

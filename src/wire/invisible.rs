@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threat_c1_tag_characters_are_taken_out() {
+    fn t_c1_tag_characters_are_taken_out() {
         for (json, wanted) in [
             ("plain \u{200b} zero width stays", None),
             ("a\u{E0041}b\u{E007F}c", Some("abc")),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn threat_c1_what_cannot_be_seen_is_noticed() {
+    fn t_c1_what_cannot_be_seen_is_noticed() {
         for (json, hidden) in [
             ("plain", false),
             (r"line\nbreak\ttab \u00e9", false),

@@ -27,7 +27,7 @@ async fn untouched(app: &App, before: &Value) {
 }
 
 #[tokio::test]
-async fn f3_a_gigabyte_line_costs_only_the_server_that_writes_it() {
+async fn t_f3_a_gigabyte_line_costs_only_the_server_that_writes_it() {
     for era in ["legacy", "modern"] {
         let args = &["--era", era, "--giant-line", "1073741824"];
         let app = setup()
@@ -46,7 +46,7 @@ async fn f3_a_gigabyte_line_costs_only_the_server_that_writes_it() {
 }
 
 #[tokio::test]
-async fn f3_an_endless_line_of_stderr_is_cut() {
+async fn t_f3_an_endless_line_of_stderr_is_cut() {
     let script = format!(
         "head -c 20000000 /dev/zero | tr '\\0' x >&2; exec '{}'",
         fixture()
@@ -65,7 +65,7 @@ async fn f3_an_endless_line_of_stderr_is_cut() {
 }
 
 #[tokio::test]
-async fn e6_a_flood_of_notifications_is_survived() {
+async fn t_e6_a_flood_of_notifications_is_survived() {
     for era in ["legacy", "modern"] {
         let args = &["--era", era, "--flood-notifications"];
         let app = setup()
@@ -94,7 +94,7 @@ async fn e6_a_flood_of_notifications_is_survived() {
 }
 
 #[tokio::test]
-async fn e6_a_changed_list_is_not_lost_in_a_flood() {
+async fn t_e6_a_changed_list_is_not_lost_in_a_flood() {
     for era in ["legacy", "modern"] {
         let args = &["--era", era, "--flood-notifications", "--toggle-on-usr1"];
         let app = setup().mcp(fixtures(&[("one", args)])).start().await;
@@ -110,7 +110,7 @@ async fn e6_a_changed_list_is_not_lost_in_a_flood() {
 }
 
 #[tokio::test]
-async fn e6_a_server_that_floods_but_answers_nothing_is_found() {
+async fn t_e6_a_server_that_floods_but_answers_nothing_is_found() {
     let args = &["--era", "legacy", "--flood-notifications", "--stall=health"];
     let app = setup()
         .mcp(fixtures(&[("one", args)]))
@@ -126,7 +126,7 @@ async fn e6_a_server_that_floods_but_answers_nothing_is_found() {
 }
 
 #[tokio::test]
-async fn e6_noise_between_messages_is_put_up_with() {
+async fn t_e6_noise_between_messages_is_put_up_with() {
     let app = setup()
         .mcp(fixtures(&[
             ("legacy", &["--noise", "--era", "legacy", "--page", "1"]),

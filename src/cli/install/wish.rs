@@ -85,7 +85,7 @@ fn key(args: &InstallArgs, given: Option<&Secret>, remote: &Remote) -> Result<Ke
     }
     let value = match given {
         Some(key) => Some(checked(key)?),
-        None => remote.token().cloned(),
+        None => remote.known_token().cloned(),
     };
     if !desktop && !args.with_key {
         return Ok(Key::Variable(variable.to_owned()));

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn threat_c4_odd_entries_are_left_out_and_told() {
+    fn t_c4_odd_entries_are_left_out_and_told() {
         let page = r#"{"tools":[{"name":"x","n":1},{"name":"x","n":2},{"name":""},{"n":1},7,{"name":"h\u200b"}]}"#;
         let (list, _) = gathered(Era::Modern, &[page]);
         assert_eq!(list.items.len(), 2);

@@ -44,7 +44,7 @@ fn live(sessions: &Sessions) -> Arc<Session> {
 }
 
 #[tokio::test]
-async fn threat_d2_a_session_is_its_owners_alone() {
+async fn t_d2_a_session_is_its_owners_alone() {
     let sessions = sessions();
     let filter = |name: &str| Scope::Everything {
         filter: Some(name.into()),
@@ -77,7 +77,7 @@ async fn threat_d2_a_session_is_its_owners_alone() {
 }
 
 #[tokio::test]
-async fn threat_d2_ids_cannot_be_made_up() {
+async fn t_d2_ids_cannot_be_made_up() {
     let sessions = sessions();
     let id = open(&sessions, &admin());
     assert!(id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)));
@@ -132,7 +132,7 @@ async fn an_ended_session_stays_ended() {
 }
 
 #[tokio::test]
-async fn threat_f6_opening_costs_nothing_and_using_is_bounded() {
+async fn t_f6_opening_costs_nothing_and_using_is_bounded() {
     let sessions = sessions();
     let ids: Vec<_> = (0..20_000).map(|_| open(&sessions, &admin())).collect();
     assert_eq!(sessions.load(), (0, 0));
@@ -148,7 +148,7 @@ async fn threat_f6_opening_costs_nothing_and_using_is_bounded() {
 }
 
 #[tokio::test]
-async fn threat_f6_busy_sessions_are_not_pushed_out() {
+async fn t_f6_busy_sessions_are_not_pushed_out() {
     let sessions = sessions();
     let mut running = Vec::new();
     loop {
@@ -167,7 +167,7 @@ async fn threat_f6_busy_sessions_are_not_pushed_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn threat_f6_idle_sessions_leave_memory() {
+async fn t_f6_idle_sessions_leave_memory() {
     let sessions = Arc::new(sessions());
     let tending = sessions.clone();
     let tending = tokio::spawn(async move { tending.tend().await });
@@ -186,7 +186,7 @@ async fn threat_f6_idle_sessions_leave_memory() {
 }
 
 #[tokio::test]
-async fn threat_d1_only_what_was_asked_can_be_answered() {
+async fn t_d1_only_what_was_asked_can_be_answered() {
     let sessions = sessions();
     let (one, other) = (live(&sessions), live(&sessions));
     let Asked {

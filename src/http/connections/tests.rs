@@ -140,7 +140,8 @@ fn t_one_address_cannot_take_all_places_nor_lock_the_admin_out() {
 fn t_without_descriptors_only_the_reserve_is_left() {
     let all = connections(9, 9, 1);
     let slot = all.take(ip("127.0.0.1"), true).unwrap();
-    assert_eq!((all.open().regular, all.open().reserved), (0, 1));
+    let counts = |open: MutexGuard<'_, Open>| (open.regular, open.reserved);
+    assert_eq!(counts(all.open()), (0, 1));
     drop(slot);
     assert!(!all.relieve(), "nobody is there to give way");
 }

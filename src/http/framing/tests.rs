@@ -35,7 +35,7 @@ fn fault(stream: &str) -> Option<Fault> {
 }
 
 #[test]
-fn e2_what_is_plain_passes() {
+fn t_e2_what_is_plain_passes() {
     let streams = [
         ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 1),
         ("GET / HTTP/1.0\r\n\r\n", 1),
@@ -71,7 +71,7 @@ fn e2_what_is_plain_passes() {
 }
 
 #[test]
-fn e2_what_can_be_read_in_two_ways_is_refused() {
+fn t_e2_what_can_be_read_in_two_ways_is_refused() {
     let post = |headers: &str| format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n\r\n");
     let table = [
         (
@@ -158,7 +158,7 @@ fn e2_what_can_be_read_in_two_ways_is_refused() {
 }
 
 #[test]
-fn e2_chunks_are_exact() {
+fn t_e2_chunks_are_exact() {
     let bodies = [
         "\r\n",
         "g\r\n",
@@ -180,7 +180,7 @@ fn e2_chunks_are_exact() {
 }
 
 #[test]
-fn e2_the_second_request_is_judged_like_the_first() {
+fn t_e2_the_second_request_is_judged_like_the_first() {
     let stream = "GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\nx: y\r\n\r\n";
     assert_eq!(
         feed([stream.as_bytes()]),
@@ -191,7 +191,7 @@ fn e2_the_second_request_is_judged_like_the_first() {
 proptest! {
     /// How a stream is cut into packets never changes what it means.
     #[test]
-    fn e2_packets_do_not_matter(
+    fn t_e2_packets_do_not_matter(
         parts in prop::collection::vec(prop::sample::select(vec![
             "GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\n", "Host: a\r\n", "\r\n", "\n", " ",
             "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "hello", "5\r\nhello\r\n",
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn e2_any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn t_e2_any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         feed([bytes.as_slice()].into_iter().filter(|p| !p.is_empty()));
     }
 }

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn threat_e1_a_header_given_twice_is_not_read() {
+    fn t_e1_a_header_given_twice_is_not_read() {
         let mut headers = HeaderMap::new();
         assert_eq!(single(&headers, "mcp-name"), Ok(None));
         headers.append("mcp-name", " a\t".parse().unwrap());

@@ -134,7 +134,7 @@ fn b7_no_save_of_an_editor_is_lost() {
 
 #[cfg(unix)]
 #[test]
-fn a5_a_file_others_may_write_is_refused_with_the_reason() {
+fn t_a5_a_file_others_may_write_is_refused_with_the_reason() {
     use std::os::unix::fs::{PermissionsExt, chown};
 
     let directory = tempfile::tempdir().unwrap();

@@ -59,7 +59,7 @@ fn headers_are_decoded_exactly() {
 }
 
 #[test]
-fn threat_e1_headers_match_bodies_by_value() {
+fn t_e1_headers_match_bodies_by_value() {
     let table = [
         ("crm_find", r#""crm_find""#, true),
         (" crm_find ", r#""crm_find""#, true),
@@ -299,7 +299,7 @@ fn arguments_are_mirrored_where_present() {
 }
 
 #[test]
-fn threat_e1_mirrored_arguments_are_held_against_the_body() {
+fn t_e1_mirrored_arguments_are_held_against_the_body() {
     let check = |sent: &[(&str, &'static str)], arguments: &str| {
         let sent = sent.to_vec();
         check_params(&headers(), Some(&json(arguments)), move |name| {

@@ -11,7 +11,7 @@ fn raw(json: &str) -> Box<RawValue> {
 }
 
 #[test]
-fn threat_e5_ids_are_strings_or_safe_integers() {
+fn t_e5_ids_are_strings_or_safe_integers() {
     let long = format!("\"{}\"", "x".repeat(254));
     let longer = format!("\"{}\"", "x".repeat(255));
     let table = [
@@ -60,7 +60,7 @@ fn threat_e5_ids_are_strings_or_safe_integers() {
 }
 
 #[test]
-fn threat_e5_batches_are_counted_before_they_are_read() {
+fn t_e5_batches_are_counted_before_they_are_read() {
     let of = |count: usize| format!("[{}]", vec!["{}"; count].join(","));
     assert!(is_batch(b" \n[{}]") && !is_batch(b"{}") && !is_batch(b""));
     assert_eq!(parse_batch(of(1).as_bytes()).unwrap().len(), 1);
@@ -96,7 +96,7 @@ fn nested(depth: usize) -> String {
 }
 
 #[test]
-fn threat_f1_depth_is_limited() {
+fn t_f1_depth_is_limited() {
     assert!(parse(nested(MAX_DEPTH).as_bytes()).is_ok());
     let deep = nested(MAX_DEPTH + 1);
     let fault = parse(deep.as_bytes()).unwrap_err();

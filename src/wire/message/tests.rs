@@ -96,7 +96,7 @@ fn both_readers_agree_on_proper_messages() {
 }
 
 #[test]
-fn threat_e4_both_readers_refuse_what_is_ambiguous() {
+fn t_e4_both_readers_refuse_what_is_ambiguous() {
     let table = [
         ("", "-32700 -: empty message"),
         (" \n", "-32700 -: empty message"),
@@ -198,7 +198,7 @@ fn threat_e4_both_readers_refuse_what_is_ambiguous() {
 }
 
 #[test]
-fn threat_e6_servers_may_write_odd_things_that_clients_may_not() {
+fn t_e6_servers_may_write_odd_things_that_clients_may_not() {
     let null_id = "-32600 -: `id` must be a string or an integer";
     let two = "-32600 1: more than one of `method`, `result`, `error`";
     let error = "-32600 1: `error` must have an integer `code` and a string `message`";

@@ -130,7 +130,7 @@ fn legacy_params_lose_what_only_modern_servers_know() {
 }
 
 #[test]
-fn threat_e4_params_with_a_member_twice_are_refused() {
+fn t_e4_params_with_a_member_twice_are_refused() {
     let wide = format!("{{{}}}", vec![r#""k":1"#; 2000].join(","));
     let table = [
         (

@@ -79,7 +79,7 @@ fn duplicates_are_seen_in_objects_of_any_width() {
 }
 
 #[test]
-fn threat_f1_objects_made_of_members_are_not_held_apart() {
+fn t_f1_objects_made_of_members_are_not_held_apart() {
     let of = |width: usize| json(&format!("{{{}}}", vec![r#""":0"#; width].join(",")));
     assert!(Object::read(&of(MAX_MEMBERS)).is_some());
     assert!(Object::read(&of(MAX_MEMBERS + 1)).is_none());

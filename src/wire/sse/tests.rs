@@ -115,7 +115,7 @@ fn events_are_handed_out_one_at_a_time() {
 }
 
 #[test]
-fn threat_f3_an_endless_event_is_an_error_and_never_held() {
+fn t_f3_an_endless_event_is_an_error_and_never_held() {
     let piece = vec![b'x'; 1000];
     let endless: [(&[u8], &[u8]); 4] = [
         (b"data: ", b""),     // one line without end

@@ -14,7 +14,7 @@ on_each_store!(
     k4_an_entry_has_the_old_transport,
     e7_what_opens_nothing_is_the_same_404,
     e6_host_origin_and_size_are_checked_there_too,
-    threat_d6_no_key_is_in_any_log,
+    t_d6_no_key_is_in_any_log,
 );
 
 async fn one(storage: Storage, bound: &[&str]) -> (App, Made) {
@@ -189,7 +189,7 @@ async fn e6_host_origin_and_size_are_checked_there_too(storage: Storage) {
     assert_eq!(form.send().await.status, 415);
 }
 
-async fn threat_d6_no_key_is_in_any_log(storage: Storage) {
+async fn t_d6_no_key_is_in_any_log(storage: Storage) {
     let setup = with_x(storage).env("RUST_LOG", "trace");
     let before = Before::of(&setup).await;
     let entry = before.entry("a", &["echo"]).await;

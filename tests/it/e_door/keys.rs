@@ -10,7 +10,7 @@ use crate::mcp_front::{Ask, ask, call, legacy, modern, post, said};
 on_each_store!(
     e8_a_key_gives_its_entry_and_the_token_everything,
     e8_a_key_is_for_its_endpoint_alone,
-    threat_d2_a_session_is_for_the_key_that_opened_it,
+    t_d2_a_session_is_for_the_key_that_opened_it,
     e8_without_auth_a_key_still_means_its_entry,
 );
 
@@ -87,7 +87,7 @@ async fn e8_a_key_is_for_its_endpoint_alone(storage: Storage) {
     assert_eq!(other.send().await.status, 403);
 }
 
-async fn threat_d2_a_session_is_for_the_key_that_opened_it(storage: Storage) {
+async fn t_d2_a_session_is_for_the_key_that_opened_it(storage: Storage) {
     let (app, first, second) = two(storage).await;
     let client = legacy(&app, &first.path(), "2025-11-25", json!({})).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});

@@ -152,7 +152,7 @@ async fn in_front_of(answer: &'static str) -> (App, Made, Arc<Mutex<Vec<String>>
 }
 
 #[tokio::test]
-async fn threat_g3_the_service_sees_our_credential_alone() {
+async fn t_g3_the_service_sees_our_credential_alone() {
     let good = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\
         set-cookie: a=b\r\nserver: other\r\nmcp-session-id: s\r\nconnection: close\r\n\r\n{}";
     let (app, entry, heard) = in_front_of(good).await;

@@ -59,7 +59,7 @@ async fn g3_every_answer_is_marked() {
 }
 
 #[tokio::test]
-async fn f1_bodies_are_bounded() {
+async fn t_f1_bodies_are_bounded() {
     let edge = TestEdge::start().await;
     let fits = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_BODY - 8));
     assert_eq!(fits.len(), MAX_BODY);
@@ -107,7 +107,7 @@ async fn f1_bodies_are_bounded() {
 }
 
 #[tokio::test]
-async fn fault_52_a_panic_costs_one_answer() {
+async fn t_fault_52_a_panic_costs_one_answer() {
     let edge = TestEdge::start().await;
     let mut client = edge.connect().await;
     let ask = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", bearer());
@@ -121,7 +121,7 @@ async fn fault_52_a_panic_costs_one_answer() {
 
 /// Fault 1: every body gets an answer.
 #[tokio::test]
-async fn fault_1_ten_thousand_mutated_bodies() {
+async fn t_fault_1_ten_thousand_mutated_bodies() {
     let edge = TestEdge::start().await;
     let seed = fastrand::u64(..);
     println!("seed {seed}");

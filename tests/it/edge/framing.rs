@@ -13,7 +13,7 @@ fn post(headers: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn e2_ambiguous_framing_is_refused_and_the_connection_closed() {
+async fn t_e2_ambiguous_framing_is_refused_and_the_connection_closed() {
     let edge = TestEdge::start().await;
     let smuggled = "0\r\n\r\nGET /admin HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let cases = [
@@ -122,7 +122,7 @@ async fn e2_ambiguous_framing_is_refused_and_the_connection_closed() {
 }
 
 #[tokio::test]
-async fn e2_broken_chunks_end_the_request_and_the_connection() {
+async fn t_e2_broken_chunks_end_the_request_and_the_connection() {
     let edge = TestEdge::start().await;
     let bodies = [
         "2\r\n{}0\r\n\r\n",
@@ -142,7 +142,7 @@ async fn e2_broken_chunks_end_the_request_and_the_connection() {
 }
 
 #[tokio::test]
-async fn e2_a_refusal_waits_for_the_answers_before_it() {
+async fn t_e2_a_refusal_waits_for_the_answers_before_it() {
     let edge = TestEdge::start().await;
     let good = format!(
         "GET /api/slow/200 HTTP/1.1\r\nHost: localhost\r\n{}\r\n",
@@ -154,7 +154,7 @@ async fn e2_a_refusal_waits_for_the_answers_before_it() {
 }
 
 #[tokio::test]
-async fn e2_packets_do_not_matter() {
+async fn t_e2_packets_do_not_matter() {
     let edge = TestEdge::start().await;
     let chunked = "Transfer-Encoding: chunked\r\n";
     let keep = post(chunked, "2\r\n{}\r\n0\r\n\r\n").replace("touch", "echo");
@@ -174,7 +174,7 @@ async fn e2_packets_do_not_matter() {
 }
 
 #[tokio::test]
-async fn e2_heads_are_bounded() {
+async fn t_e2_heads_are_bounded() {
     let head = HeadLimits {
         head_bytes: 2048,
         uri_bytes: 256,
@@ -205,7 +205,7 @@ async fn e2_heads_are_bounded() {
 }
 
 #[tokio::test]
-async fn e2_the_stand_in_for_refused_requests_is_no_door() {
+async fn t_e2_the_stand_in_for_refused_requests_is_no_door() {
     let edge = TestEdge::start().await;
     let reply = edge.talk(request("GET", "/.refused", "", "")).await;
     assert_eq!(reply.status(), 401);

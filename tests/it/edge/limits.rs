@@ -17,7 +17,7 @@ fn get(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn f5_a_silent_connection_is_closed() {
+async fn t_f5_a_silent_connection_is_closed() {
     let edge = TestEdge::with(EdgeLimits {
         first_byte: SHORT,
         ..EdgeLimits::default()
@@ -30,7 +30,7 @@ async fn f5_a_silent_connection_is_closed() {
 }
 
 #[tokio::test]
-async fn f5_a_head_in_drips_is_answered_408() {
+async fn t_f5_a_head_in_drips_is_answered_408() {
     let edge = TestEdge::with(EdgeLimits {
         header: SHORT,
         ..EdgeLimits::default()
@@ -62,7 +62,7 @@ async fn f5_a_head_in_drips_is_answered_408() {
 }
 
 #[tokio::test]
-async fn f5_a_body_in_drips_is_answered_408() {
+async fn t_f5_a_body_in_drips_is_answered_408() {
     let edge = TestEdge::with(EdgeLimits {
         body: SHORT,
         ..EdgeLimits::default()
@@ -80,7 +80,7 @@ async fn f5_a_body_in_drips_is_answered_408() {
 }
 
 #[tokio::test]
-async fn f5_a_body_must_keep_up_a_rate() {
+async fn t_f5_a_body_must_keep_up_a_rate() {
     let limits = EdgeLimits {
         body_grace: SHORT,
         body_rate: 1024,
@@ -104,7 +104,7 @@ async fn f5_a_body_must_keep_up_a_rate() {
 }
 
 #[tokio::test]
-async fn f5_an_idle_connection_is_closed_but_never_a_working_one() {
+async fn t_f5_an_idle_connection_is_closed_but_never_a_working_one() {
     let short = Duration::from_secs(1);
     let edge = TestEdge::with(EdgeLimits {
         first_byte: short,
@@ -152,7 +152,7 @@ async fn t_a_client_that_reads_too_slowly_is_cut() {
 }
 
 #[tokio::test]
-async fn f5_a_client_that_does_not_read_is_cut() {
+async fn t_f5_a_client_that_does_not_read_is_cut() {
     let edge = TestEdge::with(EdgeLimits {
         write_stall: SHORT,
         ..EdgeLimits::default()
@@ -172,7 +172,7 @@ async fn f5_a_client_that_does_not_read_is_cut() {
 }
 
 #[tokio::test]
-async fn fault_5_a_client_that_leaves_ends_its_request() {
+async fn t_fault_5_a_client_that_leaves_ends_its_request() {
     let edge = TestEdge::start().await;
     for path in ["/api/endless", "/api/never"] {
         let mut client = edge.connect().await;
@@ -190,7 +190,7 @@ async fn fault_5_a_client_that_leaves_ends_its_request() {
 }
 
 #[tokio::test]
-async fn f5_connections_are_counted() {
+async fn t_f5_connections_are_counted() {
     let edge = TestEdge::with(EdgeLimits {
         connections: 3,
         reserve: 0,
@@ -220,7 +220,7 @@ async fn f5_connections_are_counted() {
 
 /// Fault 3, with the counts of a test machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fault_3_half_open_connections_disturb_nobody() {
+async fn t_fault_3_half_open_connections_disturb_nobody() {
     let limits = EdgeLimits {
         first_byte: Duration::from_secs(2),
         header: Duration::from_secs(2),

@@ -14,7 +14,7 @@ const MARK: &str = "edge at ";
 
 /// Not a test: what the test below runs, with few descriptors.
 #[tokio::test]
-#[ignore = "started by fault_54_running_out_of_descriptors"]
+#[ignore = "started by t_fault_54_running_out_of_descriptors"]
 async fn scarce() {
     let edge = TestEdge::start().await;
     println!("\n{MARK}{}", edge.addr);
@@ -55,7 +55,7 @@ fn start_scarce() -> (Ended, SocketAddr) {
 }
 
 #[tokio::test]
-async fn fault_54_running_out_of_descriptors() {
+async fn t_fault_54_running_out_of_descriptors() {
     let (_child, addr) = tokio::task::spawn_blocking(start_scarce).await.unwrap();
     let ask = format!(
         "GET /api/touch HTTP/1.1\r\nHost: localhost\r\n{}\r\n",

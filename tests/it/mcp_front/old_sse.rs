@@ -127,7 +127,7 @@ async fn k4_all_servers_have_it_too() {
 }
 
 #[tokio::test]
-async fn threat_d2_the_message_url_is_one_clients_own() {
+async fn t_d2_the_message_url_is_one_clients_own() {
     let app = portway(&[]).await;
     let mut client = connect(&app, "/servers/x/sse").await;
     let (_, id) = client.place.split_once("sessionId=").unwrap();

@@ -29,7 +29,7 @@ async fn k4_initialize_agrees_on_a_legacy_revision() {
 }
 
 #[tokio::test]
-async fn threat_d2_a_session_is_good_at_its_own_endpoint_only() {
+async fn t_d2_a_session_is_good_at_its_own_endpoint_only() {
     let app = setup()
         .mcp(fixtures(&[("x", &[]), ("y", &[])]))
         .start()

@@ -217,7 +217,7 @@ async fn k4_quiet_streams_are_kept_alive_and_not_cut() {
 }
 
 #[tokio::test]
-async fn threat_f6_sessions_that_are_never_ended_cost_nothing() {
+async fn t_f6_sessions_that_are_never_ended_cost_nothing() {
     let app = setup().mcp(fixtures(&[("x", &[])])).start().await;
     let resident = || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", app.pid())).unwrap();

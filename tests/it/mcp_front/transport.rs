@@ -8,7 +8,7 @@ use super::{X, ask, call, legacy, modern, portway, post, said};
 const BAD_REQUEST: i64 = -32600;
 
 #[tokio::test]
-async fn threat_e4_what_is_not_a_message_is_400() {
+async fn t_e4_what_is_not_a_message_is_400() {
     let app = portway(&[]).await;
     let client = legacy(&app, X, "2025-11-25", json!({})).await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -47,7 +47,7 @@ async fn threat_e4_what_is_not_a_message_is_400() {
 }
 
 #[tokio::test]
-async fn threat_e5_ids_come_back_as_they_were_written() {
+async fn t_e5_ids_come_back_as_they_were_written() {
     let app = portway(&[]).await;
     let client = legacy(&app, X, "2025-11-25", json!({})).await;
     for id in [

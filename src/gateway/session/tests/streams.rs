@@ -195,7 +195,7 @@ async fn all_streams_together_are_bounded() {
 }
 
 #[tokio::test]
-async fn threat_f6_slow_readers_together_are_bounded_too() {
+async fn t_f6_slow_readers_together_are_bounded_too() {
     let sessions = sessions();
     let session = live(&sessions);
     let part = Bytes::from(vec![b'x'; 256 << 10]);

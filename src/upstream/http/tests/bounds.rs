@@ -10,7 +10,7 @@ use crate::config::RemoteKind;
 use crate::upstream::UpstreamError;
 
 #[tokio::test]
-async fn f3_bodies_and_events_have_a_limit_in_both_eras() {
+async fn t_f3_bodies_and_events_have_a_limit_in_both_eras() {
     for modern in [true, false] {
         let server = Server::start(move |asked| async move {
             match asked.method() {
@@ -69,7 +69,7 @@ async fn f3_bodies_and_events_have_a_limit_in_both_eras() {
 }
 
 #[tokio::test]
-async fn e6_messages_that_do_not_belong_are_left_alone_until_they_are_too_many() {
+async fn t_e6_messages_that_do_not_belong_are_left_alone_until_they_are_too_many() {
     let server = Server::start(|asked| async move {
         if asked.method() == "server/discover" {
             return Say::Json(200, asked.discovered());
@@ -110,7 +110,7 @@ async fn e6_messages_that_do_not_belong_are_left_alone_until_they_are_too_many()
 }
 
 #[tokio::test]
-async fn f4_compressed_answers_are_refused() {
+async fn t_f4_compressed_answers_are_refused() {
     let server = Server::start(|asked| async move {
         match asked.method() {
             "server/discover" => Say::Json(200, asked.discovered()),

@@ -223,7 +223,7 @@ async fn g3_trap24_messages_go_to_no_other_origin() {
 }
 
 #[tokio::test]
-async fn f3_events_of_http_sse_have_a_limit() {
+async fn t_f3_events_of_http_sse_have_a_limit() {
     let (server, stream) = old("/messages?sessionId=1", 404).await;
     let (mut options, _) = options();
     options.limits.message = 10_000;
