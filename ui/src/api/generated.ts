@@ -330,7 +330,9 @@ export type ListedServer = {
   instructions: string | null;
   pid: number | null;
   containment: string | null;
+  isolation: "shared" | "principal" | "session" | null;
   restarts: number;
+  retryAt: number | null;
   shadows?: (string)[];
   problems?: (Problem)[];
   warnings?: (string)[];
