@@ -62,7 +62,12 @@ pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<Exit
     if args.ask.json {
         out.json(&answer);
     } else {
-        out.line(&format!("{}: made, with {}", called(&answer), count(tools)));
+        let patterns = if filtered { " and its patterns" } else { "" };
+        let tools = count(tools);
+        out.line(&format!(
+            "{}: made, with {tools}{patterns}",
+            called(&answer)
+        ));
         given(&answer, &remote, &mut out);
     }
     if tools == 0 && args.allow.is_empty() {
