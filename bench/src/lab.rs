@@ -162,7 +162,7 @@ pub fn largest_asset() -> anyhow::Result<(String, usize)> {
     let mut largest = None;
     for entry in std::fs::read_dir(BUILT).context("no console was built: make console")? {
         let entry = entry?;
-        // What is compressed has no plain form, and ends with its plain size.
+        // A compressed asset has no plain form, and ends with its plain size.
         let name = entry.file_name().display().to_string();
         if let Some(plain) = name.strip_suffix(".gz") {
             let packed = std::fs::read(entry.path())?;

@@ -38,7 +38,7 @@ pub struct MigrateArgs {
     data_dir: Option<PathBuf>,
 }
 
-/// What to print, and whether every record was migrated.
+/// The text to print, and whether every record was migrated.
 struct Outcome {
     text: String,
     complete: bool,
@@ -198,7 +198,7 @@ fn rows(rows: &[Row]) -> String {
     text
 }
 
-/// What a migration of our own old records would come to.
+/// The result that a migration of our own old records would have.
 fn foreseen(contents: &Contents) -> Vec<Row> {
     let row = |instance: &Instance| Row {
         mcp_instance_id: instance.id.to_string(),

@@ -440,7 +440,7 @@ mod tests {
         std::os::unix::fs::symlink("../elsewhere", data.join("lock")).unwrap();
         let refused = Remote::new(&args(None, None), &environment).err().unwrap();
         assert!(matches!(refused, Failure::Untrusted(_)), "{refused}");
-        // What the user says goes, with the user's token and not the file's.
+        // The user's address wins, with the user's token and not the file's.
         let told = Remote::new(&args(Some(&url), None), &environment).unwrap();
         assert_eq!(told.token().unwrap().expose(), "t".repeat(40));
         let told = Remote::new(&args(Some(&url), None), &BTreeMap::new()).unwrap();

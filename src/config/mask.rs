@@ -34,7 +34,7 @@ pub(super) struct Hidden {
     pub(super) setting: bool,
 }
 
-/// What the value of a flag is.
+/// The kind of value that a flag takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Anything,

@@ -90,7 +90,7 @@ pub async fn change(args: &ChangeArgs, environment: &Environment) -> Result<Exit
     if args.no_filter {
         change["filter"] = Value::Null;
     } else if !args.allow.is_empty() || !args.deny.is_empty() {
-        // What is not given stays as it is.
+        // A list that is not given keeps its patterns.
         let patterns = |given: &[String], member: &str| match given.is_empty() {
             true => entry["filter"][member]
                 .as_array()

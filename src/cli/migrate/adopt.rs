@@ -56,7 +56,7 @@ impl Source {
     }
 }
 
-/// What became of all records, or would.
+/// The outcome for all records, or the one expected in a dry run.
 #[derive(Serialize)]
 struct Report<'a> {
     dry_run: bool,

@@ -8,8 +8,8 @@ use url::{Host, Url};
 use crate::cli::failure::Failure;
 use crate::store::{self, Behind};
 
-/// Whoever has the data directory must be the one at the address that it
-/// names: a credential goes there.
+/// The process that holds the data directory must listen at the address that
+/// the directory names: a credential goes there.
 pub(super) fn check_holder(directory: &Path, url: &str) -> Result<(), Failure> {
     let address = store::socket_address(url);
     let good = address.is_some_and(|address| match store::behind(directory, address) {
@@ -26,8 +26,8 @@ pub(super) fn check_holder(directory: &Path, url: &str) -> Result<(), Failure> {
     }
 }
 
-/// What stands in it is printed and written into files: no place for a
-/// password, which would not be sent either.
+/// The address is printed and written into files, so it holds no password;
+/// one would not be sent either.
 pub(super) fn base(text: &str) -> Result<Url, Failure> {
     let url = Url::parse(text)
         .ok()

@@ -8,7 +8,22 @@ on_each_store!(
     e9_the_old_api_keeps_working_beside_v2,
     e9_old_fields_come_back_as_they_came,
     e9_an_old_record_is_there_by_key_and_by_id,
+    f3_an_id_is_a_number_and_a_text_and_a_status_a_boolean_or_a_number,
 );
+
+async fn f3_an_id_is_a_number_and_a_text_and_a_status_a_boolean_or_a_number(storage: Storage) {
+    let app = storage.start().await;
+    for (given, switched_on) in [(json!(true), true), (json!(0), false)] {
+        let body = json!({"name": "one", "status": given});
+        let entry = app.post(ENTRIES, body.clone()).await.expect(201);
+        let id = number(&entry["id"]);
+        assert_eq!(entry["mcp_instance_id"], id.to_string());
+        assert_eq!(entry["status"], switched_on);
+        let old = app.post(OLD, body).await.expect(201);
+        assert!(old["mcp_instance_id"].is_string(), "{old}");
+        assert_eq!(old["status"], i64::from(switched_on));
+    }
+}
 
 async fn e9_an_old_record_is_there_by_key_and_by_id(storage: Storage) {
     let app = storage.start().await;
