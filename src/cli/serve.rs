@@ -92,6 +92,9 @@ fn settings(
         }
         false => log_to_stderr(&settings)?,
     }
+    for unknown in &settings.unknown {
+        tracing::warn!("{unknown}");
+    }
     Ok(settings)
 }
 

@@ -86,7 +86,7 @@ pub(super) fn check_unexpanded_url(text: &str) -> Result<(), String> {
 }
 
 /// The known word a mistyped one was meant to be.
-fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+pub(super) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     known
         .filter_map(|candidate| Some((mistyped(word, candidate)?, candidate)))
         .min_by_key(|(distance, _)| *distance)

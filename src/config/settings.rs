@@ -195,6 +195,8 @@ pub struct Settings {
     pub log_format: LogFormat,
     pub log_filter: String,
     pub limits: Limits,
+    /// Variables with our prefix that are no settings, to be warned of.
+    pub unknown: Vec<BadSetting>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +241,6 @@ impl Settings {
         cwd: PathBuf,
     ) -> Result<Settings, SettingsError> {
         let mut from = Reader::new(env);
-        from.refuse_unknown();
         let storage = from.storage()?;
         let listen = from.listen(options.listen.as_deref());
         let project = options
@@ -280,6 +281,7 @@ impl Settings {
                 .read("RUST_LOG", values::log_filter)
                 .unwrap_or_else(|| "info".to_owned()),
             limits: Limits::read(&mut from),
+            unknown: from.unknown(),
         };
         match from.bad() {
             bad if bad.is_empty() => Ok(settings),

@@ -88,7 +88,13 @@ fn settings(
     environment: &BTreeMap<String, String>,
 ) -> Result<(Settings, Vec<Finding>), Failure> {
     let error = match args.remote.settings(environment) {
-        Ok(settings) => return Ok((resolved(settings)?, Vec::new())),
+        Ok(settings) => {
+            let todo = "unset it, or correct its name";
+            let unknown = settings.unknown.iter();
+            let unknown = unknown.map(|said| Finding::warn("settings", said.to_string(), todo));
+            let findings = unknown.collect();
+            return Ok((resolved(settings)?, findings));
+        }
         Err(error) => error,
     };
     let todo = "`portway --help` lists every setting and what it takes";

@@ -5,6 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
+use crate::config::check::nearest;
+
 use super::{BadSetting, LogFormat, SettingsError, Storage, VARIABLES, values};
 
 pub(super) struct Reader<'a> {
@@ -31,18 +33,23 @@ impl<'a> Reader<'a> {
         });
     }
 
-    pub(super) fn refuse_unknown(&mut self) {
+    /// Variables with our prefix that are no settings of ours, each with what
+    /// it may have been meant to be. They stop nothing: Kubernetes puts
+    /// `PORTWAY_PORT` and its like into every pod beside a service of our name.
+    pub(super) fn unknown(&self) -> Vec<BadSetting> {
+        let known = |name: &str| VARIABLES.iter().any(|(known, _)| *known == name);
         // A server that is itself a Portway carries our mark of its parent.
         let ours = |name: &&String| name.starts_with("PORTWAY_") && *name != "PORTWAY_INSTANCE";
-        for name in self.env.keys().filter(ours) {
-            if !VARIABLES.iter().any(|(known, _)| known == name) {
-                let message = "is not a setting; `portway serve --help` lists them".to_owned();
-                self.bad.push(BadSetting {
-                    name: name.clone(),
-                    message,
-                });
-            }
-        }
+        let names = self.env.keys().filter(ours).filter(|name| !known(name));
+        let variables = || VARIABLES.iter().map(|(known, _)| *known);
+        let unknown = names.map(|name| BadSetting {
+            name: name.clone(),
+            message: match nearest(name, variables()) {
+                Some(near) => format!("is not a setting and is ignored; did you mean {near}?"),
+                None => "is not a setting and is ignored; `portway serve --help` lists them".into(),
+            },
+        });
+        unknown.collect()
     }
 
     /// An empty value counts as none: that is how compose files leave one out.

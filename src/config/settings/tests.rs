@@ -139,8 +139,6 @@ fn k1_a_bad_setting_is_named() {
         ("SUPABASE_DB_SCHEMA", "pg_catalog"),
         ("SUPABASE_JWT_SECRET", "tiny"),
         ("STORAGE_TYPE", "redis"),
-        ("PORTWAY_LISTENN", "127.0.0.1:1"),
-        ("PORTWAY_NO_AUTH", "1"),
     ];
     for (name, value) in table {
         let (names, text) = bad(Options::default(), &[(name, value)]);
@@ -190,17 +188,27 @@ fn k1_a_bad_option_is_named_as_it_was_given() {
 
 #[test]
 fn k1_all_that_is_wrong_is_told_at_once() {
-    let pairs = [
-        ("PORTWAY_DRAIN", "x"),
-        ("PORTWAY_TYPO", "1"),
-        ("PORTWAY_ADMIN_TOKEN", "short"),
-    ];
+    let pairs = [("PORTWAY_DRAIN", "x"), ("PORTWAY_ADMIN_TOKEN", "short")];
     let (names, text) = bad(Options::default(), &pairs);
-    assert_eq!(
-        names,
-        ["PORTWAY_TYPO", "PORTWAY_ADMIN_TOKEN", "PORTWAY_DRAIN"]
-    );
-    assert_eq!(text.lines().count(), 3);
+    assert_eq!(names, ["PORTWAY_ADMIN_TOKEN", "PORTWAY_DRAIN"]);
+    assert_eq!(text.lines().count(), 2);
+}
+
+#[test]
+fn k1_an_unknown_variable_is_a_warning_with_the_nearest_name() {
+    let pairs = [
+        ("PORTWAY_LISTENN", "127.0.0.1:1"),
+        ("PORTWAY_SERVICE_HOST", "10.0.0.1"),
+        ("PORTWAY_PORT_7420_TCP", "tcp://10.0.0.1:7420"),
+        ("PORTWAY_INSTANCE", "of a parent"),
+    ];
+    let settings = load(Options::default(), &pairs).unwrap();
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:7420");
+    let said: Vec<String> = settings.unknown.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].contains("did you mean PORTWAY_LISTEN?"), "{said:?}");
+    assert!(said[1].starts_with("PORTWAY_PORT_7420_TCP: "), "{said:?}");
+    assert!(said[2].contains("portway serve --help"), "{said:?}");
 }
 
 #[test]
