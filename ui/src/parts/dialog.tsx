@@ -72,13 +72,14 @@ export function Dialog({ onClose, title, description, wide = false, children, fo
             </IconButton>
           </header>
           <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-5">{children}</div>
+          {/* The keys keep "go back" from becoming the button that saves, within its own click. */}
           {typing !== undefined && loses !== undefined ? (
-            <Footer>
+            <Footer key="question">
               <p role="alert" className="mr-auto min-w-0 text-sm text-warn-ink">{loses}</p>
               <Button onClick={stay} autoFocus>{t.common.stay}</Button>
               <Button kind="danger" onClick={onClose}>{t.common.discard}</Button>
             </Footer>
-          ) : footer ? <Footer>{footer(close)}</Footer> : null}
+          ) : footer ? <Footer key="buttons">{footer(close)}</Footer> : null}
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>

@@ -263,4 +263,28 @@ export const paths = {
     same(await dialog.getByLabel('Name').inputValue(), 'an entry', 'the entry after another section');
     await done();
   },
+
+  async h8_going_back_to_a_form_saves_nothing({ open, portway }) {
+    const entry = await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name: 'unsaved', bindings: [] });
+    const { page, done } = await open({ path: '#/entries' });
+    const sent = [];
+    page.on('request', (request) => request.method() !== 'GET' && sent.push(`${request.method()} ${request.url()}`));
+    await page.getByRole('button', { name: 'More actions for unsaved' }).click();
+    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog');
+    for (const back of [() => dialog.getByRole('button', { name: 'Go back' }).click(), () => page.keyboard.press('Enter'), () => page.keyboard.press('Space')]) {
+      await dialog.getByLabel('Name').fill('half a na');
+      await page.keyboard.press('Escape');
+      await dialog.getByText('What you typed will be lost.').waitFor();
+      await back();
+      await dialog.getByRole('button', { name: 'Save' }).waitFor();
+    }
+    same(await dialog.getByLabel('Name').inputValue(), 'half a na', 'the name');
+    same((await portway.api('GET', `/api/v1/mcp_v2/${entry.id}`)).name, 'unsaved', 'what is saved');
+    same(sent, [], 'what was sent');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await portway.api('DELETE', `/api/v1/mcp_v2/${entry.id}`);
+    await done();
+  },
 };
