@@ -7,6 +7,7 @@ import { openBrowser, openPage } from './browser.mjs';
 import { openFront } from './front.mjs';
 import { paths as kept } from './paths/kept.mjs';
 import { paths as other } from './paths/other.mjs';
+import { paths as rest } from './paths/rest.mjs';
 import { paths as shown } from './paths/shown.mjs';
 import { paths as servers } from './paths/servers.mjs';
 import { paths as wide } from './paths/wide.mjs';
@@ -19,7 +20,7 @@ if (!program || !server) {
 }
 const [binary, fixture] = [resolve(program), resolve(server)];
 const LIMIT = 120_000;
-const chosen = Object.entries({ ...servers, ...other, ...kept, ...shown, ...wide }).filter(([name]) => words.every((word) => name.includes(word)));
+const chosen = Object.entries({ ...servers, ...other, ...kept, ...shown, ...rest, ...wide }).filter(([name]) => words.every((word) => name.includes(word)));
 const portway = await startPortway(binary, {
   alpha: { command: fixture, args: ['--era', 'modern'] },
   beta: { command: fixture, args: ['--era', 'legacy', '--name', 'beta'], env: { API_TOKEN: '${NOTHING:-hidden}' } },

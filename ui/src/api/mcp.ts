@@ -17,7 +17,19 @@ export interface Content {
   name?: string;
   title?: string;
   description?: string;
-  resource?: { uri: string; mimeType?: string; text?: string; blob?: string };
+  resource?: ResourceContent;
+}
+
+export interface ResourceContent {
+  uri: string;
+  mimeType?: string;
+  text?: string;
+  blob?: string;
+}
+
+export interface PromptMessage {
+  role: string;
+  content: Content;
 }
 
 export interface InputRequest {
@@ -32,9 +44,14 @@ export interface InputResponse {
 
 export interface CallResult {
   resultType?: string;
+  /** Of a tool. */
   content?: Content[];
   structuredContent?: unknown;
   isError?: boolean;
+  /** Of a resource. */
+  contents?: ResourceContent[];
+  /** Of a prompt. */
+  messages?: PromptMessage[];
   inputRequests?: Record<string, InputRequest>;
   requestState?: string;
 }
@@ -45,11 +62,15 @@ export interface Progress {
   message?: string;
 }
 
+export type McpRequest =
+  /** The schema says which arguments the headers repeat. */
+  | { method: 'tools/call'; params: { name: string; arguments: Record<string, unknown> }; schema: Schema | undefined }
+  | { method: 'prompts/get'; params: { name: string; arguments: Record<string, unknown> } }
+  | { method: 'resources/read'; params: { uri: string } };
+
 export interface CallOptions {
   server: string;
-  tool: string;
-  schema?: Schema | undefined;
-  arguments: Record<string, unknown>;
+  request: McpRequest;
   answers?: Record<string, InputResponse> | undefined;
   requestState?: string | undefined;
   signal: AbortSignal;
@@ -57,7 +78,7 @@ export interface CallOptions {
   onLog: (text: string) => void;
 }
 
-/** An error of the protocol, not of the tool. */
+/** An error of the protocol, not of a tool. */
 export class RpcFailure extends Error {
   readonly code: number;
   readonly data: unknown;
@@ -79,12 +100,12 @@ interface Message {
 
 let lastId = 0;
 
-export async function callTool(options: CallOptions): Promise<CallResult> {
+export async function call(options: CallOptions): Promise<CallResult> {
   lastId += 1;
   const id = `console-${lastId}`;
+  const { request } = options;
   const params = {
-    name: options.tool,
-    arguments: options.arguments,
+    ...request.params,
     ...(options.answers ? { inputResponses: options.answers } : {}),
     ...(options.requestState === undefined ? {} : { requestState: options.requestState }),
     _meta: {
@@ -102,11 +123,11 @@ export async function callTool(options: CallOptions): Promise<CallResult> {
       ...changeHeaders(),
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': VERSION,
-      'mcp-method': 'tools/call',
-      'mcp-name': headerValue(options.tool),
-      ...mirrored(options.schema, options.arguments),
+      'mcp-method': request.method,
+      'mcp-name': headerValue('uri' in request.params ? request.params.uri : request.params.name),
+      ...(request.method === 'tools/call' ? mirrored(request.schema, request.params.arguments) : {}),
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params }),
+    body: JSON.stringify({ jsonrpc: '2.0', id, method: request.method, params }),
   });
   const kind = response.headers.get('content-type') ?? '';
   if (kind.startsWith('text/event-stream')) {

@@ -69,7 +69,7 @@ const en = {
     protocol: 'Protocol', serverInfo: 'Reports itself as', instructions: 'Instructions', processes: 'Process tree', timeline: 'Timeline',
     noProcesses: 'No process of its own.', noHistory: 'Nothing has happened yet.', noResources: 'No resources.', noPrompts: 'No prompts.', noLog: 'Nothing has been written yet.',
     unavailable: 'This Portway cannot tell that yet.', follow: 'Follow', problems: 'Problems in the definition', errorTitle: 'Why it does not run', template: 'template',
-    logFilter: 'Filter log', arguments: 'Arguments', restarts: 'Restarts in a row', lines: (n: number) => count(n, 'line', 'lines'),
+    uri: 'URI', otherResource: 'Resource by URI', otherResourceHint: 'Any URI that this server answers, listed or not.', logFilter: 'Filter log', arguments: 'Arguments', restarts: 'Restarts in a row', lines: (n: number) => count(n, 'line', 'lines'),
   },
   tools: {
     title: 'Tools', search: 'Search all tools', total: (n: number) => count(n, 'tool', 'tools'), of: (n: number, all: number) => `${n.toLocaleString('en')} of ${all.toLocaleString('en')}`,
@@ -80,6 +80,7 @@ const en = {
   },
   tryIt: {
     wrong: (fields: string) => `Check these fields: ${fields}`, loses: 'Closing cancels the call.',
+    read: 'Read', get: 'Get', roles: { user: 'User', assistant: 'Assistant' } as Record<string, string>,
     open: 'Try it', title: 'Try it', run: 'Run', running: 'Running', cancel: 'Cancel', form: 'Form', json: 'JSON', noArgs: 'This tool takes no arguments.', badJson: 'Not valid JSON',
     mustObject: 'Arguments must be an object.', result: 'Result', structured: 'Structured content', toolError: 'The tool reports an error', rpcError: 'The call failed',
     cancelled: 'Cancelled.', took: (ms: number) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`), raw: 'Raw', pretty: 'Preview', empty: 'The result is empty.',

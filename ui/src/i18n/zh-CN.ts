@@ -72,7 +72,7 @@ const zhCN: Dictionary = {
     protocol: '协议', serverInfo: '自称', instructions: '使用说明', processes: '进程树', timeline: '时间线',
     noProcesses: '没有自己的进程。', noHistory: '还没有发生任何事。', noResources: '没有资源。', noPrompts: '没有提示词。', noLog: '还没有输出。',
     unavailable: '此版本的 Portway 暂不提供该信息。', follow: '跟随', problems: '定义中的问题', errorTitle: '无法运行的原因', template: '模板',
-    logFilter: '筛选日志', arguments: '参数', restarts: '连续重启次数', lines: (n) => `${n} 行`,
+    uri: 'URI', otherResource: '按 URI 读取资源', otherResourceHint: '该服务能应答的任意 URI，不限于列出的资源。', logFilter: '筛选日志', arguments: '参数', restarts: '连续重启次数', lines: (n) => `${n} 行`,
   },
   tools: {
     title: '工具', search: '搜索全部工具', total: (n) => `${n} 个工具`, of: (n, all) => `${n} / ${all}`,
@@ -83,6 +83,7 @@ const zhCN: Dictionary = {
   },
   tryIt: {
     wrong: (fields) => `请检查这些字段：${fields}`, loses: '关闭会取消此次调用。',
+    read: '读取', get: '获取', roles: { user: '用户', assistant: '助手' },
     open: '试用', title: '试用', run: '运行', running: '运行中', cancel: '取消', form: '表单', json: 'JSON', noArgs: '该工具不需要参数。', badJson: '不是有效的 JSON',
     mustObject: '参数必须是一个对象。', result: '结果', structured: '结构化内容', toolError: '工具报告了错误', rpcError: '调用失败',
     cancelled: '已取消。', took: (ms) => (ms < 1000 ? `${Math.round(ms)} 毫秒` : `${(ms / 1000).toFixed(1)} 秒`), raw: '原文', pretty: '预览', empty: '结果为空。',

@@ -72,7 +72,7 @@ const zhTW: Dictionary = {
     protocol: '協定', serverInfo: '自稱', instructions: '使用說明', processes: '程序樹', timeline: '時間軸',
     noProcesses: '沒有自己的程序。', noHistory: '還沒有發生任何事。', noResources: '沒有資源。', noPrompts: '沒有提示詞。', noLog: '還沒有輸出。',
     unavailable: '此版本的 Portway 尚未提供該資訊。', follow: '跟隨', problems: '定義中的問題', errorTitle: '無法執行的原因', template: '範本',
-    logFilter: '篩選日誌', arguments: '參數', restarts: '連續重啟次數', lines: (n) => `${n} 行`,
+    uri: 'URI', otherResource: '依 URI 讀取資源', otherResourceHint: '此服務能回應的任何 URI，不限於列出的資源。', logFilter: '篩選日誌', arguments: '參數', restarts: '連續重啟次數', lines: (n) => `${n} 行`,
   },
   tools: {
     title: '工具', search: '搜尋全部工具', total: (n) => `${n} 個工具`, of: (n, all) => `${n} / ${all}`,
@@ -83,6 +83,7 @@ const zhTW: Dictionary = {
   },
   tryIt: {
     wrong: (fields) => `請檢查這些欄位：${fields}`, loses: '關閉會取消此次呼叫。',
+    read: '讀取', get: '取得', roles: { user: '使用者', assistant: '助理' },
     open: '試用', title: '試用', run: '執行', running: '執行中', cancel: '取消', form: '表單', json: 'JSON', noArgs: '此工具不需要參數。', badJson: '不是有效的 JSON',
     mustObject: '參數必須是物件。', result: '結果', structured: '結構化內容', toolError: '工具回報錯誤', rpcError: '呼叫失敗',
     cancelled: '已取消。', took: (ms) => (ms < 1000 ? `${Math.round(ms)} 毫秒` : `${(ms / 1000).toFixed(1)} 秒`), raw: '原文', pretty: '預覽', empty: '結果為空。',

@@ -1,6 +1,6 @@
 import { CircleCheck, CircleX } from 'lucide-react';
 import { useState } from 'react';
-import type { CallResult } from '../api/mcp';
+import type { CallResult, Content } from '../api/mcp';
 import { useText } from '../i18n';
 import { Code } from '../parts/code';
 import { Segmented } from '../parts/segmented';
@@ -24,7 +24,8 @@ export function Outcome({ state }: { state: CallState }) {
 function Done({ result, took }: { result: CallResult; took: number }) {
   const t = useText();
   const [view, setView] = useState<'pretty' | 'raw'>('pretty');
-  const content = result.content ?? [];
+  const content: Content[] = [...(result.content ?? []), ...(result.contents ?? []).map((resource) => ({ type: 'resource', resource }))];
+  const messages = result.messages ?? [];
   const structured = result.structuredContent;
   return (
     <section aria-label={t.tryIt.result} data-result={result.isError ? 'error' : 'ok'}>
@@ -35,13 +36,19 @@ function Done({ result, took }: { result: CallResult; took: number }) {
       {view === 'raw' ? <Code text={JSON.stringify(result, null, 2)} className="max-h-128 overflow-auto" /> : (
         <div className="space-y-2">
           {content.map((block, at) => <ContentBlock key={at} block={block} />)}
+          {messages.map((message, at) => (
+            <div key={at}>
+              <p className="mt-3 mb-1.5 text-xs font-medium text-ink-2">{t.tryIt.roles[message.role] ?? message.role}</p>
+              <ContentBlock block={message.content} />
+            </div>
+          ))}
           {structured === undefined ? null : (
             <div>
               <p className="mt-3 mb-1.5 text-xs font-medium text-ink-2">{t.tryIt.structured}</p>
               <Code text={JSON.stringify(structured, null, 2)} className="max-h-96 overflow-auto" />
             </div>
           )}
-          {content.length === 0 && structured === undefined ? <p className="text-sm text-ink-3">{t.tryIt.empty}</p> : null}
+          {content.length + messages.length === 0 && structured === undefined ? <p className="text-sm text-ink-3">{t.tryIt.empty}</p> : null}
         </div>
       )}
     </section>

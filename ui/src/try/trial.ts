@@ -1,12 +1,12 @@
-// Trying a tool: the form, and the call it made. Both belong to the tool and
-// not to the panel that shows them, so that leaving the panel ends neither.
+// Trying a tool, a resource or a prompt: the form, and the call it made. Both
+// belong to the subject and not to the panel that shows them, so that leaving
+// the panel ends neither.
 
 import { isAbort } from '../api/http';
-import { callTool, RpcFailure, type CallResult, type InputRequest, type InputResponse, type Progress } from '../api/mcp';
-import type { Tool } from '../api/types';
+import { call, RpcFailure, type CallResult, type InputRequest, type InputResponse, type McpRequest, type Progress } from '../api/mcp';
 import { Cell } from '../store/cell';
 import { explained } from '../i18n';
-import type { Values } from './values';
+import { keyOf, type Subject } from './subject';
 
 export type CallState =
   | { kind: 'idle' }
@@ -21,7 +21,7 @@ export type CallState =
 const MOST_ROUNDS = 10;
 const PACE = 250;
 const MOST_LINES = 200;
-/** Results may be large: those of more tools are forgotten, the oldest first. */
+/** Results may be large: those of more subjects are forgotten, the oldest first. */
 const MOST_TRIALS = 30;
 
 export class Trial {
@@ -29,8 +29,7 @@ export class Trial {
   readonly state = new Cell<CallState>({ kind: 'idle' });
   readonly logs = new Cell<readonly string[]>([]);
   #going: AbortController | undefined;
-  #tool: Tool | undefined;
-  #values: Values = {};
+  #request: McpRequest | undefined;
   #rounds = 0;
   #began = 0;
 
@@ -43,19 +42,18 @@ export class Trial {
     return kind === 'running' || kind === 'asking';
   }
 
-  run(tool: Tool, values: Values): void {
-    this.#tool = tool;
-    this.#values = values;
+  run(request: McpRequest): void {
+    this.#request = request;
     this.#rounds = 0;
     this.#began = performance.now();
     this.logs.set([]);
-    void this.#send(tool);
+    void this.#send(request);
   }
 
   answer(answers: Record<string, InputResponse>): void {
     const now = this.state.get();
-    if (now.kind === 'asking' && this.#tool) {
-      void this.#send(this.#tool, answers, now.state);
+    if (now.kind === 'asking' && this.#request) {
+      void this.#send(this.#request, answers, now.state);
     }
   }
 
@@ -64,20 +62,20 @@ export class Trial {
     this.state.set({ kind: 'cancelled' });
   }
 
-  async #send(tool: Tool, answers?: Record<string, InputResponse>, requestState?: string): Promise<void> {
+  async #send(request: McpRequest, answers?: Record<string, InputResponse>, requestState?: string): Promise<void> {
     this.#going?.abort();
     const stop = new AbortController();
     this.#going = stop;
     this.state.set({ kind: 'running' });
     try {
-      const result = await callTool({
-        server: this.server, tool: tool.name, schema: tool.inputSchema, arguments: this.#values, answers, requestState,
+      const result = await call({
+        server: this.server, request, answers, requestState,
         signal: stop.signal,
         onProgress: (progress) => this.state.set({ kind: 'running', progress }),
         onLog: (line) => this.logs.set([...this.logs.get(), line].slice(-MOST_LINES)),
       });
       if (this.#going === stop && !stop.signal.aborted) {
-        await this.#take(tool, result);
+        await this.#take(request, result);
       }
     } catch (error) {
       if (this.#going === stop) {
@@ -86,7 +84,7 @@ export class Trial {
     }
   }
 
-  async #take(tool: Tool, result: CallResult): Promise<void> {
+  async #take(request: McpRequest, result: CallResult): Promise<void> {
     if (result.resultType !== 'input_required') {
       this.state.set({ kind: 'done', result, took: this.#took() });
       return;
@@ -97,7 +95,7 @@ export class Trial {
     } else if (Object.keys(result.inputRequests ?? {}).length === 0) {
       // It asks nothing but to be asked again.
       await new Promise((resolve) => window.setTimeout(resolve, PACE));
-      await this.#send(tool, undefined, result.requestState);
+      await this.#send(request, undefined, result.requestState);
     } else {
       this.state.set({ kind: 'asking', requests: result.inputRequests ?? {}, state: result.requestState });
     }
@@ -119,14 +117,9 @@ export class Trial {
 
 const trials = new Map<string, Trial>();
 
-/** The name under which a tool's form is kept. */
-export function keyOf(server: string, tool: string): string {
-  return `try ${JSON.stringify([server, tool])}`;
-}
-
-export function trialOf(server: string, tool: string): Trial {
-  const key = keyOf(server, tool);
-  const trial = trials.get(key) ?? new Trial(server);
+export function trialOf(subject: Subject): Trial {
+  const key = keyOf(subject);
+  const trial = trials.get(key) ?? new Trial(subject.server);
   // The one that was looked at last stands last.
   trials.delete(key);
   trials.set(key, trial);

@@ -6,12 +6,12 @@ import { Notice } from '../parts/notice';
 import { Segmented } from '../parts/segmented';
 import { useCell } from '../store/cell';
 import { useKept } from '../store/kept';
-import type { CatalogTool } from '../store/tools';
 import { Arguments, type Mode } from './arguments';
 import { Asking } from './asking';
 import { Outcome } from './outcome';
 import { ProgressBar } from './progress';
-import { keyOf, trialOf } from './trial';
+import { keyOf, type Subject } from './subject';
+import { trialOf } from './trial';
 import { check, initial, isValues, toText, type Values } from './values';
 
 interface Form {
@@ -20,14 +20,16 @@ interface Form {
   text: string;
 }
 
-/** Calls one tool, as any client would. */
-export function TryPanel({ tool }: { tool: CatalogTool }) {
+/** Calls one tool, reads one resource or gets one prompt, as any client would. */
+export function TryPanel({ subject }: { subject: Subject }) {
   const t = useText();
-  const schema = tool.inputSchema;
-  const key = keyOf(tool.server, tool.name);
+  const { kind, server, schema } = subject;
+  const key = keyOf(subject);
   const [form, setForm] = useKept<Form>(key, () => ({ mode: 'form', values: initial(schema), text: '' }));
   const [problems, setProblems] = useState<Record<string, string>>({});
-  const trial = useMemo(() => trialOf(tool.server, tool.name), [tool.server, tool.name]);
+  // The key alone decides which trial it is.
+  // eslint-disable-next-line react-hooks/exhaustive-deps
+  const trial = useMemo(() => trialOf(subject), [key]);
   const state = useCell(trial.state);
   const logs = useCell(trial.logs);
   const running = state.kind === 'running';
@@ -57,7 +59,7 @@ export function TryPanel({ tool }: { tool: CatalogTool }) {
     const found = mode === 'json' ? {} : check(schema, given, t);
     setProblems(found);
     if (Object.keys(found).length === 0) {
-      trial.run(tool, given);
+      trial.run(subject.request(given));
     }
   };
   const wrong = Object.keys(problems).filter(Boolean);
@@ -70,16 +72,22 @@ export function TryPanel({ tool }: { tool: CatalogTool }) {
         run();
       }}
     >
-      <div className="mb-3 flex items-center justify-between gap-3">
-        <h4 className="text-sm font-semibold">{t.detail.arguments}</h4>
-        <Segmented label={t.detail.arguments} value={mode} onChange={switchTo} options={[{ value: 'form', label: t.tryIt.form }, { value: 'json', label: t.tryIt.json }]} />
-      </div>
-      <Arguments mode={mode} schema={schema} values={values} onValues={(next) => setForm({ ...form, values: next })} text={text} onText={(next) => setForm({ ...form, text: next })} problems={problems} onRun={run} />
-      {wrong.length > 0 ? <Notice className="mt-4">{t.tryIt.wrong(wrong.join(', '))}</Notice> : null}
-      <div className="mt-4 flex items-center gap-2">
+      {kind === 'tool' ? (
+        <div className="mb-3 flex items-center justify-between gap-3">
+          <h4 className="text-sm font-semibold">{t.detail.arguments}</h4>
+          <Segmented label={t.detail.arguments} value={mode} onChange={switchTo} options={[{ value: 'form', label: t.tryIt.form }, { value: 'json', label: t.tryIt.json }]} />
+        </div>
+      ) : null}
+      {kind === 'tool' || schema ? (
+        <div className="mb-4">
+          <Arguments mode={mode} schema={schema} values={values} onValues={(next) => setForm({ ...form, values: next })} text={text} onText={(next) => setForm({ ...form, text: next })} problems={problems} onRun={run} />
+        </div>
+      ) : null}
+      {wrong.length > 0 ? <Notice className="mb-4">{t.tryIt.wrong(wrong.join(', '))}</Notice> : null}
+      <div className="flex items-center gap-2">
         <Button kind="solid" type="submit" disabled={running}>
           <Play size={14} aria-hidden />
-          {running ? t.tryIt.running : t.tryIt.run}
+          {running ? t.tryIt.running : { tool: t.tryIt.run, resource: t.tryIt.read, prompt: t.tryIt.get }[kind]}
         </Button>
         {running || state.kind === 'asking' ? (
           <Button onClick={() => trial.cancel()}>
@@ -101,7 +109,7 @@ export function TryPanel({ tool }: { tool: CatalogTool }) {
         ) : null}
       </div>
       {state.kind === 'asking' ? (
-        <Asking key={state.state ?? ''} place={`${key} asks`} server={tool.server} requests={state.requests} onAnswer={(answers) => trial.answer(answers)} onCancel={() => trial.cancel()} />
+        <Asking key={state.state ?? ''} place={`${key} asks`} server={server} requests={state.requests} onAnswer={(answers) => trial.answer(answers)} onCancel={() => trial.cancel()} />
       ) : null}
     </form>
   );

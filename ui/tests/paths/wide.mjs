@@ -5,7 +5,7 @@ import { holds, same, until } from '../check.mjs';
 import { typesOf } from '../types.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const SCREENS = ['#/servers', '#/servers/alpha', '#/servers/alpha/log', '#/tools', '#/tools/alpha/echo', '#/entries', '#/entries/new', '#/activity', '#/settings'];
+const SCREENS = ['#/servers', '#/servers/alpha', '#/servers/alpha/log', '#/servers/alpha/resources', '#/servers/alpha/prompts', '#/tools', '#/tools/alpha/echo', '#/entries', '#/entries/new', '#/activity', '#/settings'];
 
 async function serious(page) {
   await page.evaluate(AXE);

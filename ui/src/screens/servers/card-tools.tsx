@@ -6,7 +6,7 @@ import { Notice } from '../../parts/notice';
 import { useKept } from '../../store/kept';
 import { useTools, type CatalogTool } from '../../store/tools';
 import { ToolBadges } from '../tools/badges';
-import { keyOf } from '../../try/trial';
+import { keyOf, toolSubject } from '../../try/subject';
 import { TryPanel } from '../../try/try-panel';
 
 const STEP = 20;
@@ -41,7 +41,8 @@ export default function CardTools({ server }: { server: ServerRecord }) {
 
 function ToolRow({ tool }: { tool: CatalogTool }) {
   const t = useText();
-  const [trying, setTrying] = useKept(`${keyOf(tool.server, tool.name)} open`, () => false);
+  const subject = toolSubject(tool);
+  const [trying, setTrying] = useKept(`${keyOf(subject)} open`, () => false);
   return (
     <li className="px-3.5 py-2.5 pl-9" data-tool={tool.name}>
       <div className="flex items-start gap-3">
@@ -58,7 +59,7 @@ function ToolRow({ tool }: { tool: CatalogTool }) {
       </div>
       {trying ? (
         <div className="mt-3 rounded-lg border border-line bg-sunken p-3.5">
-          <TryPanel tool={tool} />
+          <TryPanel subject={subject} />
         </div>
       ) : null}
     </li>

@@ -3,6 +3,7 @@ import { useText } from '../../i18n';
 import { Badge } from '../../parts/badge';
 import { href } from '../../shell/route';
 import type { CatalogTool } from '../../store/tools';
+import { toolSubject } from '../../try/subject';
 import { TryPanel } from '../../try/try-panel';
 import { ToolBadges } from './badges';
 
@@ -23,7 +24,7 @@ export function ToolView({ tool }: { tool: CatalogTool }) {
         {tool.description ? <p className="mt-1.5 max-w-prose text-base whitespace-pre-wrap text-ink-2">{tool.description}</p> : null}
       </header>
       <div className="rounded-xl border border-line bg-panel p-4 shadow-card sm:p-5">
-        <TryPanel tool={tool} />
+        <TryPanel subject={toolSubject(tool)} />
       </div>
     </div>
   );

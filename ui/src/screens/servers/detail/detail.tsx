@@ -16,7 +16,7 @@ import { RetryIn } from '../retry-in';
 import { target, useAppearance } from '../status';
 import { ConfigView } from './config';
 import { LogView } from './log';
-import { Offers } from './offers';
+import { Prompts, Resources } from './offers';
 import { Overview } from './overview';
 
 interface Props {
@@ -83,8 +83,8 @@ function Inside({ cell, tab, onTab, onClose }: InsideProps) {
       <div className="min-h-0 flex-1 overflow-y-auto">
         <Tabs.Content value="overview" className="p-5 outline-none"><Overview server={server} /></Tabs.Content>
         <Tabs.Content value="tools" className="-mt-px outline-none"><CardTools server={server} /></Tabs.Content>
-        <Tabs.Content value="resources" className="p-5 outline-none"><Offers kind="resources" server={server} /></Tabs.Content>
-        <Tabs.Content value="prompts" className="p-5 outline-none"><Offers kind="prompts" server={server} /></Tabs.Content>
+        <Tabs.Content value="resources" className="p-5 outline-none"><Resources server={server} /></Tabs.Content>
+        <Tabs.Content value="prompts" className="p-5 outline-none"><Prompts server={server} /></Tabs.Content>
         <Tabs.Content value="log" className="h-full outline-none"><LogView server={server.name} /></Tabs.Content>
         <Tabs.Content value="config" className="p-5 outline-none"><ConfigView server={server} /></Tabs.Content>
       </div>
