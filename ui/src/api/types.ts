@@ -3,7 +3,7 @@
 
 import type { Call, Server } from './generated';
 
-export type { Activity, Call, Health, LogLine, Moment as HistoryItem, Process as ProcessInfo, Second } from './generated';
+export type { Activity, Call, EntryTool, Health, LogLine, Moment as HistoryItem, Process as ProcessInfo, Second } from './generated';
 export type Status = Server['status'];
 export type Transport = 'stdio' | 'http' | 'sse';
 
@@ -144,6 +144,8 @@ export interface ToolRecord {
   description?: string | null;
   server: string;
   tool: string;
+  /** Why the tool cannot be called now. */
+  missing?: 'server' | 'tool' | 'closed' | null;
   created_at: string;
 }
 

@@ -103,8 +103,16 @@ const en = {
     lastUsed: 'Last used', never: 'never', created: 'Created', expires: 'Expires', connect: 'Connect', connectTitle: (name: string) => `Connect to ${name}`, url: 'URL',
     urlWithKey: 'Endpoint', settings: 'Client settings', client: 'Client', file: 'Goes into', placeholderNote: 'Put the entry’s key in place of YOUR_KEY. It was shown when the entry was made; rotate it to get a new one.',
     bind: (tool: string, entry: string) => `${tool} in ${entry}`, enable: (name: string) => `Enable ${name}`, noTools: 'No running server offers tools to bind.', tool: 'Tool', unavailable: 'This Portway has no entries yet.',
+    showTools: 'Show its tools', toolsTitle: (name: string) => `Tools of ${name}`, toolsNone: 'Clients see no tools here.', byBinding: 'bound', byPattern: 'by pattern',
     stale: 'not offered now', clash: 'Two of the picked tools would have the same name; they get their server’s name in front.', test: 'Or try it right here', moreNamed: (name: string) => `More actions for ${name}`,
     matrixEmpty: 'No tools are bound or offered yet.', onlyBound: 'Only bound tools', deleted: (name: string) => `${name} deleted`,
+  },
+  records: {
+    title: 'Tool records', intro: 'What entries bind: a tool of a server, under the name and with the description that clients see.', add: 'New tool record', search: 'Search tool records',
+    empty: 'No tool records yet. Binding a tool to an entry makes one.', nothing: 'No tool record matches.', descriptionField: 'Description', descriptionHint: 'Without one, clients see the server’s own description.',
+    server: 'Server', tool: 'Tool of the server', allowMissing: 'Save it even if the server does not offer it now', inEntries: 'In entries', inNone: 'in no entry',
+    addTo: 'Add to entry', addNamed: (record: string) => `Add to entry: ${record}`, unbind: (record: string, entry: string) => `Remove ${record} from ${entry}`, unbound: (record: string, entry: string) => `${record} removed from ${entry}`,
+    deleteTitle: (name: string) => `Delete tool record ${name}?`, deleteText: (entries: string) => (entries ? `Clients of these entries lose the tool at once: ${entries}. The server keeps its tool.` : 'No entry has it. The server keeps its tool.'),
   },
   activity: {
     title: 'Activity', inFlight: 'In flight', history: 'History', perSecond: 'Calls per second', errors: 'Error rate', latency: 'Latency', emptyTitle: 'No calls yet',

@@ -106,8 +106,16 @@ const zhCN: Dictionary = {
     lastUsed: '最近使用', never: '从未', created: '创建于', expires: '过期时间', connect: '连接', connectTitle: (name) => `连接到 ${name}`, url: 'URL',
     urlWithKey: '端点', settings: '客户端设置', client: '客户端', file: '写入', placeholderNote: '请把 YOUR_KEY 换成该入口的密钥。密钥只在创建时显示，如已遗失请轮换。',
     bind: (tool, entry) => `${entry} 中的 ${tool}`, enable: (name) => `启用 ${name}`, noTools: '没有运行中的服务提供可绑定的工具。', tool: '工具', unavailable: '此版本的 Portway 暂无入口功能。',
+    showTools: '查看工具', toolsTitle: (name) => `${name} 的工具`, toolsNone: '客户端在这里看不到任何工具。', byBinding: '已绑定', byPattern: '按模式',
     stale: '当前未提供', clash: '所选工具中有重名，将在名称前加上服务名。', test: '或直接在这里试用', moreNamed: (name) => `${name} 的更多操作`,
     matrixEmpty: '还没有绑定或可用的工具。', onlyBound: '仅显示已绑定', deleted: (name) => `已删除 ${name}`,
+  },
+  records: {
+    title: '工具记录', intro: '入口绑定的对象：某个服务的一个工具，以及客户端看到的名称与描述。', add: '新建工具记录', search: '搜索工具记录',
+    empty: '还没有工具记录。把工具绑定到入口时会自动创建。', nothing: '没有匹配的工具记录。', descriptionField: '描述', descriptionHint: '留空时，客户端看到服务自己的描述。',
+    server: '服务', tool: '服务的工具', allowMissing: '即使服务当前未提供也保存', inEntries: '所在入口', inNone: '不在任何入口中',
+    addTo: '添加到入口', addNamed: (record) => `添加到入口：${record}`, unbind: (record, entry) => `从 ${entry} 移除 ${record}`, unbound: (record, entry) => `已从 ${entry} 移除 ${record}`,
+    deleteTitle: (name) => `删除工具记录 ${name}？`, deleteText: (entries) => (entries ? `这些入口的客户端会立即失去该工具：${entries}。服务本身的工具保留。` : '没有入口使用它。服务本身的工具保留。'),
   },
   activity: {
     title: '活动', inFlight: '进行中', history: '历史', perSecond: '每秒调用', errors: '错误率', latency: '延迟', emptyTitle: '还没有调用',

@@ -106,8 +106,16 @@ const zhTW: Dictionary = {
     lastUsed: '最近使用', never: '從未', created: '建立於', expires: '到期時間', connect: '連線', connectTitle: (name) => `連線到 ${name}`, url: 'URL',
     urlWithKey: '端點', settings: '用戶端設定', client: '用戶端', file: '寫入', placeholderNote: '請把 YOUR_KEY 換成該入口的金鑰。金鑰只在建立時顯示，如已遺失請輪換。',
     bind: (tool, entry) => `${entry} 中的 ${tool}`, enable: (name) => `啟用 ${name}`, noTools: '沒有執行中的服務提供可綁定的工具。', tool: '工具', unavailable: '此版本的 Portway 尚無入口功能。',
+    showTools: '檢視工具', toolsTitle: (name) => `${name} 的工具`, toolsNone: '用戶端在這裡看不到任何工具。', byBinding: '已綁定', byPattern: '依模式',
     stale: '目前未提供', clash: '所選工具中有重名，將在名稱前加上服務名。', test: '或直接在這裡試用', moreNamed: (name) => `${name} 的更多操作`,
     matrixEmpty: '還沒有綁定或可用的工具。', onlyBound: '只顯示已綁定', deleted: (name) => `已刪除 ${name}`,
+  },
+  records: {
+    title: '工具紀錄', intro: '入口綁定的對象：某個服務的一個工具，以及用戶端看到的名稱與描述。', add: '新增工具紀錄', search: '搜尋工具紀錄',
+    empty: '還沒有工具紀錄。把工具綁定到入口時會自動建立。', nothing: '沒有符合的工具紀錄。', descriptionField: '描述', descriptionHint: '留空時，用戶端看到服務自己的描述。',
+    server: '服務', tool: '服務的工具', allowMissing: '即使服務目前未提供也儲存', inEntries: '所在入口', inNone: '不在任何入口中',
+    addTo: '加入入口', addNamed: (record) => `加入入口：${record}`, unbind: (record, entry) => `從 ${entry} 移除 ${record}`, unbound: (record, entry) => `已從 ${entry} 移除 ${record}`,
+    deleteTitle: (name) => `刪除工具紀錄 ${name}？`, deleteText: (entries) => (entries ? `這些入口的用戶端會立即失去該工具：${entries}。服務本身的工具保留。` : '沒有入口使用它。服務本身的工具保留。'),
   },
   activity: {
     title: '活動', inFlight: '進行中', history: '歷史', perSecond: '每秒呼叫', errors: '錯誤率', latency: '延遲', emptyTitle: '還沒有呼叫',

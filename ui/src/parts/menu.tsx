@@ -11,7 +11,7 @@ export function Menu({ trigger, children }: { trigger: ReactElement; children: R
           align="end"
           sideOffset={6}
           collisionPadding={8}
-          className="z-60 min-w-44 animate-rise rounded-lg border border-line bg-raised p-1 shadow-pop"
+          className="z-60 max-h-(--radix-dropdown-menu-content-available-height) max-w-80 min-w-44 animate-rise overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-pop"
         >
           {children}
         </Radix.Content>

@@ -14,6 +14,7 @@ const ServerForm = part(form);
 const Palette = part(palette);
 const Confirm = part(() => import('../parts/confirm'));
 const EditEntry = part(() => import('../screens/entries/edit'));
+const RecordForm = part(() => import('../screens/entries/record-form'));
 const Connect = part(() => import('../screens/entries/connect'));
 
 /** What a key opens shall be there before the next key is pressed. */
@@ -36,6 +37,8 @@ export function Overlays() {
       return <ServerForm key={open.server.id} server={open.server} onClose={closeOverlay} />;
     case 'entry':
       return <EditEntry key={open.entry.id} entry={open.entry} onClose={closeOverlay} />;
+    case 'record':
+      return <RecordForm key={open.record?.id ?? 'new'} record={open.record} onClose={closeOverlay} />;
     case 'connect':
       return <Connect entry={open.entry} onClose={closeOverlay} />;
     case 'delete': {

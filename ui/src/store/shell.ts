@@ -1,6 +1,6 @@
 // What is open above the page, and who is signed in.
 
-import type { Entry, NewEntry, ServerRecord } from '../api/types';
+import type { Entry, NewEntry, ServerRecord, ToolRecord } from '../api/types';
 import { Cell } from './cell';
 import { kept } from './kept';
 
@@ -10,6 +10,8 @@ export type Overlay =
   | { kind: 'edit'; server: ServerRecord }
   | { kind: 'delete'; server: ServerRecord }
   | { kind: 'entry'; entry: Entry }
+  /** None: a new one. */
+  | { kind: 'record'; record?: ToolRecord }
   | { kind: 'connect'; entry: Entry | NewEntry }
   | { kind: 'palette' };
 

@@ -1,7 +1,23 @@
 // SPEC H9: all that REST can do with servers, tools, resources, prompts and entries.
-import { holds, same } from '../check.mjs';
+import { holds, same, until } from '../check.mjs';
 
 const offer = (page, name) => page.locator(`[data-offer="${name}"]`);
+const record = (page, name) => page.locator(`[data-record="${name}"]`);
+
+async function bindings(portway, entry) {
+  return (await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.map(({ name }) => name);
+}
+
+/** An entry without tools, and the page of the entries. */
+async function entryOf({ open, portway }, name) {
+  const entry = await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name, bindings: [] });
+  return { entry, ...(await open({ path: '#/entries' })) };
+}
+
+async function fromMenu(page, name, item) {
+  await page.getByRole('button', { name: `More actions for ${name}`, exact: true }).click();
+  await page.getByRole('menuitem', { name: item, exact: true }).click();
+}
 
 export const paths = {
   async h9_a_resource_is_read_where_it_stands_in_both_eras({ open }) {
@@ -117,6 +133,92 @@ export const paths = {
     same(await offer(page, 'compose').getByLabel('topic').inputValue(), 'half a thought', 'the argument');
     await page.getByRole('tab', { name: 'Resources' }).click();
     same(await offer(page, 'fixture://item/{id}').getByLabel('id').inputValue(), '4', 'the variable');
+    await done();
+  },
+
+  async h9_a_tool_record_is_made_edited_and_deleted({ open, portway }) {
+    const { entry, page, done } = await entryOf({ open, portway }, 'recorded');
+    await page.getByRole('button', { name: 'New tool record' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('shout');
+    await dialog.getByLabel('Server', { exact: true }).fill('alpha');
+    await dialog.getByLabel('Tool of the server').fill('ecko');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.locator('input[aria-invalid=true]').waitFor();
+    await dialog.getByLabel('Tool of the server').fill('echo');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await record(page, 'shout').getByText('alpha:echo').waitFor();
+
+    await record(page, 'shout').getByRole('button', { name: 'Add to entry: shout' }).click();
+    await page.getByRole('menuitem', { name: 'recorded' }).click();
+    await until('the binding', async () => (await bindings(portway, entry)).includes('shout'));
+    await fromMenu(page, 'shout', 'Edit');
+    await dialog.getByLabel('Name').fill('whisper');
+    await dialog.getByLabel('Description').fill('Says it again.');
+    await page.keyboard.press('Escape');
+    await dialog.getByText('What you typed will be lost.').waitFor();
+    await dialog.getByRole('button', { name: 'Go back' }).click();
+    same(await dialog.getByLabel('Description').inputValue(), 'Says it again.', 'what was typed');
+    await dialog.getByLabel('Tool of the server').fill('not_yet');
+    await dialog.getByLabel('Save it even if').check();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await record(page, 'whisper').getByText('not offered now').waitFor();
+    const [made] = (await portway.api('GET', '/api/v1/tools?limit=200')).items.filter(({ name }) => name === 'whisper');
+    same([made.description, made.server, made.tool, made.missing], ['Says it again.', 'alpha', 'not_yet', 'tool'], 'the record');
+
+    await fromMenu(page, 'whisper', 'Delete');
+    await dialog.getByText('lose the tool at once: recorded').waitFor();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await record(page, 'whisper').waitFor({ state: 'detached' });
+    same(await bindings(portway, entry), [], 'what is bound');
+    await portway.api('DELETE', `/api/v1/mcp_v2/${entry.id}`);
+    await done();
+  },
+
+  async h9_a_binding_is_removed_and_the_focus_stays_in_the_row({ open, portway }) {
+    const tool = await portway.api('POST', '/api/v1/tools', { name: 'sum', server: 'alpha', tool: 'add' });
+    const { entry, page, done } = await entryOf({ open, portway }, 'unbound');
+    await portway.api('POST', `/api/v1/mcp_v2/${entry.id}/bindings`, { tool_id: tool.id });
+    const button = page.getByRole('button', { name: 'Remove sum from unbound' });
+    await button.focus();
+    await page.keyboard.press('Enter');
+    await button.waitFor({ state: 'detached' });
+    same(await bindings(portway, entry), [], 'what is bound');
+    await record(page, 'sum').getByText('in no entry').waitFor();
+    holds(await record(page, 'sum').evaluate((row) => row.contains(document.activeElement)), 'the focus is in the row');
+    await portway.api('DELETE', `/api/v1/tools/${tool.id}`);
+    await portway.api('DELETE', `/api/v1/mcp_v2/${entry.id}`);
+    await done();
+  },
+
+  async h9_the_tools_that_clients_of_an_entry_see_are_shown({ open, portway }) {
+    const tool = await portway.api('POST', '/api/v1/tools', { name: 'sum', server: 'alpha', tool: 'add' });
+    const { entry, page, done } = await entryOf({ open, portway }, 'mixed');
+    await portway.api('POST', `/api/v1/mcp_v2/${entry.id}/bindings`, { tool_id: tool.id });
+    await portway.api('PATCH', `/api/v1/mcp_v2/${entry.id}`, { filter: { allow: ['beta:ech*'], deny: [] } });
+    await fromMenu(page, 'mixed', 'Show its tools');
+    const dialog = page.getByRole('dialog', { name: 'Tools of mixed' });
+    await dialog.getByRole('listitem').filter({ hasText: 'alpha:add' }).getByText('bound').waitFor();
+    await dialog.getByRole('listitem').filter({ hasText: 'beta:echo' }).getByText('by pattern').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await portway.api('DELETE', `/api/v1/tools/${tool.id}`);
+    await portway.api('DELETE', `/api/v1/mcp_v2/${entry.id}`);
+    await done();
+  },
+
+  async h9_an_entry_may_expose_a_server_that_is_not_there({ open, portway }) {
+    const { entry, page, done } = await entryOf({ open, portway }, 'ahead');
+    await fromMenu(page, 'ahead', 'Edit');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Resources of').fill('to-come');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.locator('textarea[aria-invalid=true]').waitFor();
+    await dialog.getByLabel('Save it even if').check();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    same((await portway.api('GET', `/api/v1/mcp_v2/${entry.id}`)).exposes.resources, ['to-come'], 'what is exposed');
+    await portway.api('DELETE', `/api/v1/mcp_v2/${entry.id}`);
     await done();
   },
 };

@@ -1,4 +1,4 @@
-import { Ellipsis, Pencil, Plug, RotateCw, Trash2 } from 'lucide-react';
+import { Ellipsis, Pencil, Plug, RotateCw, Trash2, Wrench } from 'lucide-react';
 import { useState } from 'react';
 import { changeEntry, deleteEntry, rotateKey } from '../../api/entries';
 import type { Binding, Entry, NewEntry } from '../../api/types';
@@ -11,6 +11,7 @@ import { ago, moment, useNow } from '../../parts/time';
 import { toast } from '../../parts/toast';
 import { Toggle } from '../../parts/toggle';
 import { overlay } from '../../store/shell';
+import { EntryTools } from './entry-tools';
 
 interface Props {
   entry: Entry;
@@ -23,7 +24,7 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
   const t = useText();
   const language = useLanguage();
   const now = useNow(30_000);
-  const [asking, setAsking] = useState<'delete' | 'rotate'>();
+  const [asking, setAsking] = useState<'delete' | 'rotate' | 'tools'>();
   const active = bindings.filter((binding) => binding.status).length;
   const used = entry.key?.last_used_at;
   const expires = entry.key?.expires_at;
@@ -82,11 +83,13 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
           }
         >
           <MenuItem icon={<Pencil size={14} />} onSelect={() => overlay.set({ kind: 'entry', entry })}>{t.common.edit}</MenuItem>
+          <MenuItem icon={<Wrench size={14} />} onSelect={() => setAsking('tools')}>{t.entries.showTools}</MenuItem>
           <MenuItem icon={<RotateCw size={14} />} onSelect={() => setAsking('rotate')}>{t.entries.rotate}</MenuItem>
           <MenuLine />
           <MenuItem icon={<Trash2 size={14} />} danger onSelect={() => setAsking('delete')}>{t.common.delete}</MenuItem>
         </Menu>
       </div>
+      {asking === 'tools' ? <EntryTools entry={entry} onClose={() => setAsking(undefined)} /> : null}
       {asking === 'delete' ? (
         <Confirm
           title={t.entries.deleteTitle(entry.name)}

@@ -10,6 +10,7 @@ import { Notice } from '../../parts/notice';
 import { toast } from '../../parts/toast';
 import { forget, useKept } from '../../store/kept';
 import { touchEntries } from '../../store/live';
+import { AllowMissing } from './allow-missing';
 
 /** Lists are one item per line: neither patterns nor names of servers have line breaks. */
 interface Work {
@@ -19,6 +20,7 @@ interface Work {
   deny: string;
   resources: string;
   prompts: string;
+  allowMissing?: boolean;
 }
 
 const LISTS = [['allow', 'filter.allow'], ['deny', 'filter.deny'], ['resources', 'exposes.resources'], ['prompts', 'exposes.prompts']] as const;
@@ -55,7 +57,7 @@ function changes(work: Work, entry: Entry): EntryChange {
     ...(differs('name') ? { name: work.name.trim() } : {}),
     ...(differs('expires') ? { expires_at: work.expires ? new Date(work.expires).toISOString() : null } : {}),
     ...(differs('allow', 'deny') ? { filter: allow.length + deny.length > 0 ? { allow, deny } : null } : {}),
-    ...(differs('resources', 'prompts') ? { exposes: { resources: lines(work.resources), prompts: lines(work.prompts) } } : {}),
+    ...(differs('resources', 'prompts') ? { exposes: { resources: lines(work.resources), prompts: lines(work.prompts) }, ...(work.allowMissing ? { allow_missing: true } : {}) } : {}),
   };
 }
 
@@ -122,6 +124,7 @@ export default function EditEntry({ entry, onClose }: { entry: Entry; onClose: (
             {(wired) => <textarea {...wired} rows={1} spellCheck={false} placeholder={name === 'deny' ? '*:delete*' : name === 'allow' ? 'files:*' : ''} value={work[name]} onChange={(event) => setWork({ ...work, [name]: event.target.value })} className="field max-h-48 min-h-9 py-1.5 font-mono text-sm [field-sizing:content]" />}
           </Field>
         ))}
+        <AllowMissing checked={work.allowMissing ?? false} onChange={(allowMissing) => setWork({ ...work, allowMissing })} />
         {error ? <Notice>{error}</Notice> : null}
       </form>
     </Dialog>

@@ -13,6 +13,7 @@ import { overlay } from '../../store/shell';
 import { EntryCard } from './card';
 import { CreateEntry } from './create';
 import { Matrix } from './matrix';
+import { Records } from './records';
 import type { EntryData } from './data';
 
 /** Beyond so many, asking each for its bindings would take too long. */
@@ -54,7 +55,7 @@ export default function Entries() {
       ) : null}
       {data && data.entries.length > 0 ? (
         <>
-          <ul aria-label={t.entries.list} className="mb-8 grid gap-3 md:grid-cols-2">
+          <ul aria-label={t.entries.list} className="mb-8 grid grid-cols-1 gap-3 md:grid-cols-2">
             {data.entries.map((entry) => (
               <li key={entry.id}>
                 <EntryCard entry={entry} bindings={data.bindings.get(entry.id) ?? []} onConnect={connect} onChange={reload} />
@@ -64,6 +65,7 @@ export default function Entries() {
           <Matrix data={data} onChange={reload} />
         </>
       ) : null}
+      {data ? <Records data={data} onChange={reload} /> : null}
       {creating ? (
         <CreateEntry
           records={data?.records ?? []}
