@@ -114,6 +114,11 @@ const en = {
     addTo: 'Add to entry', addNamed: (record: string) => `Add to entry: ${record}`, unbind: (record: string, entry: string) => `Remove ${record} from ${entry}`, unbound: (record: string, entry: string) => `${record} removed from ${entry}`,
     deleteTitle: (name: string) => `Delete tool record ${name}?`, deleteText: (entries: string) => (entries ? `Clients of these entries lose the tool at once: ${entries}. The server keeps its tool.` : 'No entry has it. The server keeps its tool.'),
   },
+  sessions: {
+    title: 'Signed-in browsers', intro: 'Sessions of this console. A browser that is signed out needs the admin token again.', current: 'this browser', unknown: 'Unknown browser',
+    signedIn: 'Signed in', end: 'Sign out', endNamed: (name: string) => `Sign out: ${name}`, endTitle: (name: string) => `Sign out ${name}?`, endText: 'Its session ends at once.',
+    endOthers: 'Sign out all others', endOthersTitle: 'Sign out all other browsers?', endOthersText: (n: number) => `${count(n, 'session ends', 'sessions end')} at once; this browser stays signed in.`, none: 'Nobody signs in here: Portway runs with --no-auth.',
+  },
   activity: {
     title: 'Activity', inFlight: 'In flight', history: 'History', perSecond: 'Calls per second', errors: 'Error rate', latency: 'Latency', emptyTitle: 'No calls yet',
     emptyText: 'Calls appear here the moment a client, or you, call a tool.', server: 'Server', tool: 'Tool', entry: 'Entry', at: 'Time', took: 'Took', outcome: 'Outcome', admin: 'admin',

@@ -117,6 +117,11 @@ const zhCN: Dictionary = {
     addTo: '添加到入口', addNamed: (record) => `添加到入口：${record}`, unbind: (record, entry) => `从 ${entry} 移除 ${record}`, unbound: (record, entry) => `已从 ${entry} 移除 ${record}`,
     deleteTitle: (name) => `删除工具记录 ${name}？`, deleteText: (entries) => (entries ? `这些入口的客户端会立即失去该工具：${entries}。服务本身的工具保留。` : '没有入口使用它。服务本身的工具保留。'),
   },
+  sessions: {
+    title: '已登录的浏览器', intro: '本控制台的会话。被退出的浏览器需要重新输入管理员令牌。', current: '当前浏览器', unknown: '未知浏览器',
+    signedIn: '登录时间', end: '退出登录', endNamed: (name) => `退出登录：${name}`, endTitle: (name) => `退出 ${name}？`, endText: '它的会话会立即结束。',
+    endOthers: '退出其他所有浏览器', endOthersTitle: '退出其他所有浏览器？', endOthersText: (n) => `${n} 个会话会立即结束，当前浏览器保持登录。`, none: '无需登录：Portway 以 --no-auth 运行。',
+  },
   activity: {
     title: '活动', inFlight: '进行中', history: '历史', perSecond: '每秒调用', errors: '错误率', latency: '延迟', emptyTitle: '还没有调用',
     emptyText: '客户端或你自己调用工具时，会立即显示在这里。', server: '服务', tool: '工具', entry: '入口', at: '时间', took: '耗时', outcome: '结果', admin: '管理员',

@@ -117,6 +117,11 @@ const zhTW: Dictionary = {
     addTo: '加入入口', addNamed: (record) => `加入入口：${record}`, unbind: (record, entry) => `從 ${entry} 移除 ${record}`, unbound: (record, entry) => `已從 ${entry} 移除 ${record}`,
     deleteTitle: (name) => `刪除工具紀錄 ${name}？`, deleteText: (entries) => (entries ? `這些入口的用戶端會立即失去該工具：${entries}。服務本身的工具保留。` : '沒有入口使用它。服務本身的工具保留。'),
   },
+  sessions: {
+    title: '已登入的瀏覽器', intro: '本主控台的工作階段。被登出的瀏覽器需要重新輸入管理員權杖。', current: '目前的瀏覽器', unknown: '未知的瀏覽器',
+    signedIn: '登入時間', end: '登出', endNamed: (name) => `登出：${name}`, endTitle: (name) => `登出 ${name}？`, endText: '它的工作階段會立即結束。',
+    endOthers: '登出其他所有瀏覽器', endOthersTitle: '登出其他所有瀏覽器？', endOthersText: (n) => `${n} 個工作階段會立即結束，目前的瀏覽器保持登入。`, none: '不需要登入：Portway 以 --no-auth 執行。',
+  },
   activity: {
     title: '活動', inFlight: '進行中', history: '歷史', perSecond: '每秒呼叫', errors: '錯誤率', latency: '延遲', emptyTitle: '還沒有呼叫',
     emptyText: '用戶端或你自己呼叫工具時，會立即顯示在這裡。', server: '服務', tool: '工具', entry: '入口', at: '時間', took: '耗時', outcome: '結果', admin: '管理員',

@@ -19,6 +19,12 @@ async function fromMenu(page, name, item) {
   await page.getByRole('menuitem', { name: item, exact: true }).click();
 }
 
+/** The id of the session of a page. */
+async function sessionOf(page) {
+  const sessions = await page.evaluate(async () => (await window.fetch('/api/console/sessions')).json());
+  return sessions.find(({ current }) => current).id;
+}
+
 export const paths = {
   async h9_a_resource_is_read_where_it_stands_in_both_eras({ open }) {
     for (const server of ['alpha', 'beta']) {
@@ -219,6 +225,70 @@ export const paths = {
     await dialog.waitFor({ state: 'detached' });
     same((await portway.api('GET', `/api/v1/mcp_v2/${entry.id}`)).exposes.resources, ['to-come'], 'what is exposed');
     await portway.api('DELETE', `/api/v1/mcp_v2/${entry.id}`);
+    await done();
+  },
+
+  async h9_browsers_are_listed_and_signed_out({ open, portway }) {
+    const other = await open({ path: '#/activity' });
+    const third = await open();
+    const { page, done } = await open({ path: '#/settings' });
+    const [own, theirs, thirds] = [await sessionOf(page), await sessionOf(other.page), await sessionOf(third.page)];
+    await page.locator(`[data-session="${own}"]`).getByText('this browser').waitFor();
+    const row = page.locator(`[data-session="${theirs}"]`);
+    await row.getByRole('button', { name: 'Sign out: Chrome, Linux' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const button = row.getByRole('button');
+    await until('the focus', () => button.evaluate((node) => node === document.activeElement));
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
+    await row.waitFor({ state: 'detached' });
+    await other.page.reload();
+    await other.page.getByLabel('Admin token').waitFor();
+    await page.locator(`[data-session="${thirds}"]`).waitFor();
+
+    await page.getByRole('button', { name: 'Sign out all others' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
+    await until('the only session', async () => (await portway.api('GET', '/api/console/sessions')).length === 1);
+    await page.locator('[data-session]').nth(1).waitFor({ state: 'detached' });
+    await third.page.reload();
+    await third.page.getByLabel('Admin token').waitFor();
+
+    // One's own is ended too: the token is asked for, and brings the page back.
+    await page.getByRole('button', { name: 'Sign out: Chrome, Linux' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Admin token').fill(portway.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('this browser').waitFor();
+    await done();
+  },
+
+  async h9_resources_and_records_speak_chinese_and_fit_320_px({ open, portway }) {
+    const tool = await portway.api('POST', '/api/v1/tools', { name: 'a_rather_long_name_of_a_record_that_has_to_wrap', server: 'alpha', tool: 'add' });
+    const made = await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name: 'an entry with a rather long name too', bindings: [{ tool_id: tool.id, status: true }] });
+    const { page, done } = await open({ width: 320, height: 640, language: 'zh-CN', path: '#/servers/alpha/prompts' });
+    const narrow = async (what) => {
+      const wide = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, ...Array.from(document.querySelectorAll('[role=dialog]'), (node) => node.scrollWidth)));
+      holds(wide <= 320, `${what} is ${wide} px wide`);
+    };
+    await page.getByRole('button', { name: '获取: compose' }).click();
+    await offer(page, 'compose').getByLabel('topic').fill('海');
+    await offer(page, 'compose').getByRole('button', { name: '获取', exact: true }).click();
+    await offer(page, 'compose').getByText('用户', { exact: true }).waitFor();
+    await narrow('a prompt');
+    await page.getByRole('tab', { name: '资源' }).click();
+    await page.getByRole('button', { name: '读取: A text' }).click();
+    await page.getByText('a fixed text').waitFor();
+    await page.getByRole('button', { name: '读取: 按 URI 读取资源' }).waitFor();
+    await narrow('a resource');
+    await page.evaluate(() => (window.location.hash = '#/entries'));
+    await page.getByRole('button', { name: `从 ${made.name} 移除 ${tool.name}` }).waitFor();
+    await narrow('a record');
+    await page.evaluate(() => (window.location.hash = '#/settings'));
+    await page.getByText('当前浏览器').first().waitFor();
+    await narrow('a session');
+    await portway.api('DELETE', `/api/v1/mcp_v2/${made.id}`);
+    await portway.api('DELETE', `/api/v1/tools/${tool.id}`);
     await done();
   },
 };

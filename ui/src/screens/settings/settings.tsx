@@ -6,6 +6,7 @@ import { Segmented } from '../../parts/segmented';
 import { useCell } from '../../store/cell';
 import { setTheme, theme } from '../../store/theme';
 import { PlanFile } from './plan';
+import { Sessions } from './sessions';
 import { Sources } from './sources';
 
 export default function Settings() {
@@ -16,6 +17,7 @@ export default function Settings() {
       <Appearance />
       <Sources />
       <PlanFile />
+      <Sessions />
       <Keyboard />
       <About />
     </div>
