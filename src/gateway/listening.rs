@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::value::RawValue;
@@ -29,8 +28,6 @@ const PROMPTS: &str = "notifications/prompts/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 /// Resources in one listen, or followed by one session.
 const FOLLOWED: usize = 1000;
-/// How often a feed looks whether its session is still there.
-const LOOK: Duration = Duration::from_secs(60);
 
 /// A resource somebody follows.
 struct Followed {
@@ -285,25 +282,28 @@ impl Feeds {
             feeds.insert(key, feed);
         }
         let (feeds, view) = (self.clone(), view.clone());
+        let ended = session.forgotten().clone();
         let session = Arc::downgrade(session);
         let (mut changes, mut audience) = hub.changes(&caller.scope);
         tokio::spawn(async move {
             loop {
-                let change = tokio::time::timeout(LOOK, changes.recv()).await;
+                let change = tokio::select! {
+                    change = changes.recv() => change,
+                    () = ended.cancelled() => break,
+                };
                 let Some(session) = session.upgrade() else {
                     break;
                 };
                 match change {
-                    Ok(Ok(change)) => match audience.hears(&change) {
+                    Ok(change) => match audience.hears(&change) {
                         News::Entry => feeds.entry_changed(key, &session, &audience),
                         news => feeds.tell(key, &session, &view, news),
                     },
-                    Ok(Err(RecvError::Lagged(_))) => {
+                    Err(RecvError::Lagged(_)) => {
                         audience.look();
                         feeds.entry_changed(key, &session, &audience);
                     }
-                    Ok(Err(RecvError::Closed)) => break,
-                    _ => {}
+                    Err(RecvError::Closed) => break,
                 }
             }
             feeds.lock().remove(&key);

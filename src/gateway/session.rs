@@ -12,7 +12,7 @@ mod tests;
 mod token;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -60,6 +60,9 @@ pub struct Session {
     shelf: Arc<Shelf>,
     /// Milliseconds of the registry's clock.
     used: AtomicU64,
+    /// Something was done that its id does not tell: it is more than a
+    /// greeting.
+    relied_on: AtomicBool,
     /// A std mutex: held for a map operation, never across an await.
     state: Mutex<State>,
 }
@@ -85,8 +88,15 @@ impl Session {
         self.key.clone()
     }
 
-    /// Cancelled when nothing can reach the client any more.
+    /// Cancelled when nothing can reach the client any more. Whoever asks for
+    /// it keeps something for the session elsewhere.
     pub fn ended(&self) -> &CancellationToken {
+        self.relied_on.store(true, Ordering::Relaxed);
+        &self.ended
+    }
+
+    /// Like [`Session::ended`], for what is made anew with the session.
+    pub(super) fn forgotten(&self) -> &CancellationToken {
         &self.ended
     }
 
@@ -136,6 +146,7 @@ impl Session {
     }
 
     pub fn set_level(&self, level: LogLevel) {
+        self.relied_on.store(true, Ordering::Relaxed);
         self.state().level = Some(level);
     }
 
@@ -215,6 +226,14 @@ impl Session {
         self.own.is_read() || !self.state().running.is_empty()
     }
 
+    /// Whether its id tells all there is to it: forgotten, it comes back with
+    /// the next request.
+    fn is_plain(&self) -> bool {
+        let state = self.state();
+        let empty = state.streams.is_empty() && state.asked.is_empty();
+        empty && !self.relied_on.load(Ordering::Relaxed) && !self.own.has_unread()
+    }
+
     /// Ends it: whatever runs for the client is given up.
     pub fn end(&self) {
         self.ended.cancel();
@@ -231,6 +250,12 @@ impl Session {
 
     fn touch(&self, now: u64) {
         self.used.store(now, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.ended.cancel();
     }
 }
 

@@ -21,7 +21,7 @@ use super::error::ApiError;
 use super::principal::Principal;
 use crate::store::{EntryId, KeyDigest};
 
-pub(super) use one::{Connection, Order};
+pub(super) use one::{Connection, Order, Told};
 pub(super) use spare::Spares;
 
 /// Idle connections of nobody that give way at a time: looking for the oldest

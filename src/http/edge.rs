@@ -6,23 +6,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::response::IntoResponse;
-use http::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
+use super::attend::attend;
 use super::connections::{Caps, Connection, Connections, Order, Slot, Spares};
 use super::error::{ApiError, Code};
 use super::framing::{Fault, HeadLimits};
 use super::revoked;
-use super::site::{Answer, Site};
-use super::stream::{ClientStream, REFUSED_PATH, Refusal};
+use super::site::Site;
+use super::stream::ClientStream;
 use crate::config::settings::Limits;
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(5);
@@ -31,8 +26,6 @@ const BACKOFF_LAST: Duration = Duration::from_millis(500);
 const SAY_AGAIN: Duration = Duration::from_secs(60);
 /// The least that is left for what is no client's connection.
 const OTHER_DESCRIPTORS: usize = 64;
-/// Above the largest head and well below hyper's 400 KiB per connection.
-const BUFFER: usize = 128 * 1024;
 
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: application/json\r\ncontent-length: 76\r\n\
@@ -56,6 +49,10 @@ pub struct EdgeLimits {
     pub write_rate: u64,
     /// A connection between two requests.
     pub idle: Duration,
+    /// After so much of it a connection gives back the memory it holds for
+    /// requests. It costs a little to come back, so a client that calls every
+    /// few seconds keeps it.
+    pub rest: Duration,
     /// What requests in flight are given at shutdown.
     pub drain: Duration,
     pub connections: usize,
@@ -78,6 +75,7 @@ impl Default for EdgeLimits {
             write_stall: Duration::from_secs(30),
             write_rate: 16 * 1024,
             idle: Duration::from_secs(120),
+            rest: Duration::from_secs(5),
             drain: Duration::from_secs(10),
             connections: 10_000,
             connections_per_ip: 1_000,
@@ -259,54 +257,16 @@ impl Edge {
     }
 
     fn spawn(&self, socket: TcpStream, peer: Peer, slot: Slot) {
-        let (stream, refusal) = ClientStream::new(socket, self.limits.clone());
-        let site = self.site.clone();
+        let stream = ClientStream::new(socket, self.limits.clone());
         let remote = peer.remote;
-        let service = service_fn(move |request| {
-            let connection = peer.connection.clone();
-            connection.begin();
-            let answer = answer(&site, request, peer.clone(), &refusal);
-            async move { answer.await.map(|response| connection.answered(response)) }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.idle)
-            .max_buf_size(BUFFER)
-            .serve_connection(TokioIo::new(stream), service);
-        // Boxed: what an async block is given and then pins, it holds twice.
-        let mut connection = Box::pin(connection);
+        let attended = attend(self.site.clone(), peer, stream, self.limits.clone());
         self.tasks.spawn(async move {
-            let mut obeyed = None;
-            let done = loop {
-                tokio::select! {
-                    biased;
-                    done = connection.as_mut() => break done,
-                    order = slot.connection.ordered(obeyed) => match order {
-                        Order::Finish => {
-                            connection.as_mut().graceful_shutdown();
-                            obeyed = Some(order);
-                        }
-                        Order::Cut => return,
-                    },
-                }
-            };
-            if let Err(error) = done {
+            if let Err(error) = attended.await {
                 debug!(%remote, %error, "connection ended early");
             }
+            drop(slot);
         });
     }
-}
-
-fn answer(site: &Site, request: Request<Incoming>, peer: Peer, refusal: &Refusal) -> Answer {
-    if let Some(fault) = refusal
-        .get()
-        .filter(|_| request.uri().path() == REFUSED_PATH)
-    {
-        debug!(remote = %peer.remote, %fault, "request refused");
-        let refused = ApiError::from(*fault).into_response();
-        return Box::pin(std::future::ready(Ok(refused)));
-    }
-    site.answer(request, peer)
 }
 
 fn lacks_descriptors(error: &io::Error) -> bool {

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::mcp::{KEEP_ALIVE, events};
+use super::mcp::{KEEP_ALIVE, events, quiet};
 use crate::fleet::Fleet;
 use crate::gateway::Renames;
 use crate::gateway::activity::CallNews;
@@ -101,10 +101,10 @@ impl Feed {
         if !known {
             reader.start_over(last.is_some());
         }
-        events(stream::unfold(reader, |mut reader| async {
+        quiet(events(stream::unfold(reader, |mut reader| async {
             let next = reader.next().await?;
             Some((next, reader))
-        }))
+        })))
     }
 
     fn id(&self, number: u64) -> String {

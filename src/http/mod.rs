@@ -4,7 +4,8 @@
 //! every path, the unknown ones included.
 
 pub mod admin;
-pub mod auth;
+pub mod attend;
+mod auth;
 pub mod catalog;
 mod coding;
 mod connections;

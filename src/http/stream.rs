@@ -6,6 +6,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use super::edge::EdgeLimits;
 use super::framing::{Fault, Framing, Stop};
 
 /// The path of the request that stands in for a refused one. Asking for it
-/// oneself is harmless: it means something only once [`Refusal`] is set.
+/// oneself is harmless: it means something only once a request was refused.
 pub(super) const REFUSED_PATH: &str = "/.refused";
 const REFUSED_HEAD: &[u8] =
     b"GET /.refused HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
@@ -31,8 +32,24 @@ const REFUSED_HEAD: &[u8] =
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why the connection's last request was refused, if it was.
-pub(super) type Refusal = Arc<OnceLock<Fault>>;
+/// What is known of the stream while hyper has it.
+#[derive(Default)]
+pub(super) struct Shared {
+    refusal: OnceLock<Fault>,
+    at_rest: AtomicBool,
+}
+
+impl Shared {
+    /// Why the connection's last request was refused, if it was.
+    pub(super) fn refusal(&self) -> Option<Fault> {
+        self.refusal.get().copied()
+    }
+
+    /// Between two requests, with all written that hyper had.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.at_rest.load(Ordering::Relaxed)
+    }
+}
 
 pub(super) struct ClientStream {
     socket: TcpStream,
@@ -41,7 +58,7 @@ pub(super) struct ClientStream {
     /// A head that has not come whole, or bytes cleared but not yet taken.
     held: BytesMut,
     cleared: usize,
-    refusal: Refusal,
+    shared: Arc<Shared>,
     end: Option<End>,
     read_wait: Wait,
     drain: Drain,
@@ -60,27 +77,58 @@ enum Phase {
     FirstByte,
     Head,
     Body,
-    /// Between requests; hyper's own timer watches this, because only hyper
-    /// knows whether an answer is still being made.
+    /// Between requests, or while an answer is being made: only the task of
+    /// the connection knows which, and watches it.
     Idle,
 }
 
 impl ClientStream {
-    pub(super) fn new(socket: TcpStream, limits: Arc<EdgeLimits>) -> (ClientStream, Refusal) {
-        let refusal = Refusal::default();
-        let stream = ClientStream {
+    pub(super) fn new(socket: TcpStream, limits: Arc<EdgeLimits>) -> ClientStream {
+        ClientStream {
             socket,
             framing: Framing::new(limits.head),
             limits,
             held: BytesMut::new(),
             cleared: 0,
-            refusal: refusal.clone(),
+            shared: Arc::default(),
             end: None,
             read_wait: Wait::default(),
             drain: Drain::default(),
             linger: None,
-        };
-        (stream, refusal)
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Takes back what was read and not used; it comes first in the next read.
+    pub(super) fn put_back(&mut self, bytes: &[u8]) {
+        debug_assert!(self.held.is_empty(), "only at rest");
+        self.held.extend_from_slice(bytes);
+        self.cleared = bytes.len();
+    }
+
+    /// Whether the client sends anything; false if it has gone.
+    pub(super) async fn more(&mut self) -> bool {
+        self.cleared > 0 || matches!(self.socket.peek(&mut [0]).await, Ok(1..))
+    }
+
+    /// Returns when the client has gone, or never if it has sent something:
+    /// then only a failing write can tell.
+    pub(super) async fn gone(&mut self) {
+        if self.more().await {
+            std::future::pending().await
+        }
+    }
+
+    fn set_at_rest(&self) {
+        let rests = self.phase() == Phase::Idle && self.end.is_none() && self.linger.is_none();
+        self.shared.at_rest.store(rests, Ordering::Relaxed);
+    }
+
+    fn set_active(&self) {
+        self.shared.at_rest.store(false, Ordering::Relaxed);
     }
 
     fn phase(&self) -> Phase {
@@ -141,7 +189,7 @@ impl ClientStream {
 
     fn refuse(&mut self, fault: Fault) {
         // Set once: the first refusal ends the reading.
-        let _ = self.refusal.set(fault);
+        let _ = self.shared.refusal.set(fault);
         self.held.truncate(self.cleared);
         self.held.extend_from_slice(REFUSED_HEAD);
         self.cleared = self.held.len();
@@ -228,6 +276,7 @@ impl AsyncRead for ClientStream {
             if buf.filled().len() == start {
                 return Poll::Ready(Ok(()));
             }
+            me.set_active();
             me.inspect(buf, start);
             if buf.filled().len() > start {
                 return Poll::Ready(Ok(()));
@@ -243,6 +292,7 @@ impl AsyncWrite for ClientStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let me = self.get_mut();
+        me.set_active();
         let outcome = Pin::new(&mut me.socket).poll_write(cx, bytes);
         me.watch_write(cx, outcome)
     }
@@ -253,6 +303,7 @@ impl AsyncWrite for ClientStream {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let me = self.get_mut();
+        me.set_active();
         let outcome = Pin::new(&mut me.socket).poll_write_vectored(cx, parts);
         me.watch_write(cx, outcome)
     }
@@ -265,11 +316,13 @@ impl AsyncWrite for ClientStream {
         let me = self.get_mut();
         // hyper flushes when it has nothing left to write.
         me.drain.over();
+        me.set_at_rest();
         Pin::new(&mut me.socket).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let me = self.get_mut();
+        me.set_active();
         if me.linger.is_none() {
             ready!(Pin::new(&mut me.socket).poll_shutdown(cx))?;
             let unread = me.end.is_some() || me.framing.in_body();

@@ -1,7 +1,7 @@
 //! Which sessions are in memory: those in use, within bounds.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ const MAX_LIVE: usize = 16_384;
 const MAX_PER_PRINCIPAL: usize = MAX_LIVE / 2;
 const MAX_ENDED: usize = 16_384;
 const IDLE: Duration = Duration::from_secs(30 * 60);
+/// For a session that nothing is lost of. Clients that left without a word
+/// are most of those that are idle.
+const PLAIN_IDLE: Duration = Duration::from_secs(20);
 const TEND: Duration = Duration::from_secs(15);
 
 pub struct Sessions {
@@ -144,6 +147,7 @@ impl Sessions {
             own,
             shelf: self.shelf.clone(),
             used: AtomicU64::new(self.now()),
+            relied_on: AtomicBool::new(false),
             state: Mutex::new(State::default()),
         })
     }
@@ -176,14 +180,24 @@ impl Sessions {
     }
 
     fn sweep(&self) {
-        let limit = u64::try_from(IDLE.as_millis()).unwrap_or(u64::MAX);
-        let old = self.now().saturating_sub(limit);
+        let now = self.now();
+        let since = |session: &Session| {
+            Duration::from_millis(now.saturating_sub(session.used.load(Ordering::Relaxed)))
+        };
         let mut live = self.live();
         let idle = live.sessions.iter().filter(|(_, session)| {
-            session.used.load(Ordering::Relaxed) < old && !session.is_busy()
+            if session.is_busy() {
+                session.touch(now);
+                return false;
+            }
+            let idle = since(session);
+            idle > IDLE || idle > PLAIN_IDLE && session.is_plain()
         });
         let idle: Vec<_> = idle.map(|(id, _)| id.clone()).collect();
         let gone: Vec<_> = idle.iter().filter_map(|id| live.remove(id)).collect();
+        if live.sessions.capacity() > 4 * live.sessions.len() {
+            live.sessions.shrink_to_fit();
+        }
         drop(live);
         for session in gone {
             session.end();

@@ -182,6 +182,11 @@ impl Stream {
         self.state().reader.is_some()
     }
 
+    pub fn has_unread(&self) -> bool {
+        let state = self.state();
+        state.position(state.taken) < state.kept.len()
+    }
+
     /// Reads what has not been read. None while another reads it.
     pub fn read(self: &Arc<Stream>) -> Option<StreamReader> {
         let mut state = self.state();

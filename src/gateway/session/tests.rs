@@ -173,6 +173,7 @@ async fn t_f6_idle_sessions_leave_memory() {
     let tending = tokio::spawn(async move { tending.tend().await });
     let id = open(&sessions, &admin());
     let session = sessions.find(&admin(), &id).unwrap();
+    session.set_level(LogLevel::Error);
     let busy = live(&sessions);
     let _running = busy.begin(&raw("1")).unwrap();
     tokio::time::sleep(Duration::from_secs(29 * 60)).await;
@@ -182,6 +183,34 @@ async fn t_f6_idle_sessions_leave_memory() {
     assert!(session.ended().is_cancelled());
     assert!(!busy.ended().is_cancelled());
     assert!(sessions.find(&admin(), &id).is_ok());
+    tending.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn t_f6_a_session_of_which_nothing_is_lost_leaves_memory_soon() {
+    let sessions = Arc::new(sessions());
+    let tending = sessions.clone();
+    let tending = tokio::spawn(async move { tending.tend().await });
+    let minute = || tokio::time::sleep(Duration::from_secs(60));
+    let id = open(&sessions, &admin());
+    let session = sessions.find(&admin(), &id).unwrap();
+    let reader = session.own().read();
+    minute().await;
+    assert_eq!(sessions.load().0, 1, "its stream is open");
+    drop(reader);
+    minute().await;
+    assert_eq!(sessions.load().0, 0);
+    assert!(session.ended().is_cancelled());
+    // What its id does not tell keeps it.
+    let asks = live(&sessions);
+    let _open = asks.ask("roots/list", None);
+    live(&sessions).set_level(LogLevel::Error);
+    live(&sessions).tell("unread".into());
+    let served = live(&sessions).ended().clone();
+    minute().await;
+    assert_eq!(sessions.load().0, 4);
+    assert!(!served.is_cancelled());
+    assert!(sessions.find(&admin(), &id).is_ok(), "it comes back");
     tending.abort();
 }
 

@@ -1,9 +1,10 @@
 //! One connection, as its own task and those who may end it see it.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
@@ -28,6 +29,13 @@ pub(in crate::http) enum Order {
     Cut = 2,
 }
 
+/// What comes to the task of a connection from elsewhere.
+pub(in crate::http) enum Told {
+    Order(Order),
+    /// This answer is its own to write.
+    Write(Box<Response>),
+}
+
 pub(in crate::http) struct Connection {
     pub(super) id: u64,
     home: Arc<Connections>,
@@ -43,6 +51,8 @@ pub(in crate::http) struct Connection {
     retiring: AtomicBool,
     /// The strongest [`Order`] so far.
     order: AtomicU8,
+    /// An answer that hyper is not to write.
+    handed: Mutex<Option<Box<Response>>>,
     wake: Notify,
 }
 
@@ -63,6 +73,7 @@ impl Connection {
             streaming: AtomicBool::new(false),
             retiring: AtomicBool::new(false),
             order: AtomicU8::new(0),
+            handed: Mutex::default(),
             wake: Notify::new(),
         }
     }
@@ -142,6 +153,18 @@ impl Connection {
         }
     }
 
+    /// How long nothing has been asked; `None` while something is answered.
+    pub(in crate::http) fn idle(&self) -> Option<Duration> {
+        let idle = self.home.now().saturating_sub(self.since());
+        (!self.is_busy()).then(|| Duration::from_millis(idle))
+    }
+
+    /// Gives the task an answer to write by itself.
+    pub(in crate::http) fn hand_over(&self, response: Response) {
+        *self.handed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(response));
+        self.wake.notify_one();
+    }
+
     pub(super) fn order(&self, order: Order) {
         self.order.fetch_max(order as u8, Ordering::AcqRel);
         self.wake.notify_one();
@@ -150,16 +173,38 @@ impl Connection {
     /// The next order that is stronger than `obeyed`.
     pub(in crate::http) async fn ordered(&self, obeyed: Option<Order>) -> Order {
         loop {
-            let order = match self.order.load(Ordering::Acquire) {
-                2.. => Some(Order::Cut),
-                1 => Some(Order::Finish),
-                0 => None,
-            };
-            if let Some(order) = order.filter(|_| order > obeyed) {
+            if let Some(order) = self.new_order(obeyed) {
                 return order;
             }
             self.wake.notified().await;
         }
+    }
+
+    /// The next thing its task is to do.
+    pub(in crate::http) async fn told(&self, obeyed: Option<Order>) -> Told {
+        loop {
+            if let Some(order) = self.new_order(obeyed) {
+                return Told::Order(order);
+            }
+            let handed = self
+                .handed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            if let Some(response) = handed {
+                return Told::Write(response);
+            }
+            self.wake.notified().await;
+        }
+    }
+
+    fn new_order(&self, obeyed: Option<Order>) -> Option<Order> {
+        let order = match self.order.load(Ordering::Acquire) {
+            2.. => Some(Order::Cut),
+            1 => Some(Order::Finish),
+            0 => None,
+        };
+        order.filter(|_| order > obeyed)
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
-use super::reply::{self, KEEP_ALIVE, comment, events, priming};
+use super::reply::{self, KEEP_ALIVE, comment, events, priming, quiet};
 use crate::gateway::{Event, StreamReader};
 use crate::wire::era;
 
@@ -124,10 +124,15 @@ impl Follow {
 
     /// The events, and `guard` for as long as the client takes them.
     pub(super) fn response<G: Send + 'static>(self, guard: G) -> Response {
-        events(stream::unfold((self, guard), |(mut follow, guard)| async {
+        let kind = self.kind;
+        let events = events(stream::unfold((self, guard), |(mut follow, guard)| async {
             let next = follow.next().await?;
             Some((next, (follow, guard)))
-        }))
+        }));
+        match kind {
+            Kind::Answer => events,
+            Kind::Own | Kind::Pipe => quiet(events),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ mod request;
 mod running;
 mod stateless;
 
-pub(super) use reply::{KEEP_ALIVE, events};
+pub(super) use reply::{KEEP_ALIVE, events, quiet};
 
 use std::sync::Arc;
 

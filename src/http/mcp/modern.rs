@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::accept::single;
 use super::exchange::Exchange;
 use super::post::{Post, Refusal, VERSION, not_acceptable};
+use super::reply::quiet;
 use super::stateless;
 use crate::gateway::{Client, Incoming, Reply, kept};
 use crate::wire::meta::{Inbound, member, text};
@@ -62,7 +63,11 @@ pub(super) async fn request(
         params,
     };
     let exchange = Exchange::new(&post.front.gateway, post.caller, client, incoming);
-    Ok(stateless::answer(post.accept, exchange, status).await)
+    let answer = stateless::answer(post.accept, exchange, status).await;
+    Ok(match method {
+        LISTEN => quiet(answer),
+        _ => answer,
+    })
 }
 
 fn version(post: Post<'_>, envelope: &Inbound<'_>) -> Result<(), Refusal> {

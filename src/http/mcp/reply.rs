@@ -14,6 +14,7 @@ use hyper::body::{Frame, SizeHint};
 use serde_json::value::RawValue;
 
 use crate::gateway::Text;
+use crate::http::attend::Quiet;
 use crate::http::counted::Counted;
 use crate::wire::{self, RpcError, sse};
 
@@ -98,6 +99,12 @@ where
         (NO_BUFFERING, fixed("no")),
     ];
     (headers, body).into_response()
+}
+
+/// The same, of a stream that is open for hours and has an event now and then.
+pub(in crate::http) fn quiet(mut events: Response) -> Response {
+    events.extensions_mut().insert(Quiet);
+    events
 }
 
 pub(super) fn message(id: Option<&str>, message: &Text) -> Bytes {

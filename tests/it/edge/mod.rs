@@ -10,6 +10,7 @@ mod bodies;
 mod doors;
 mod framing;
 mod limits;
+mod rest;
 mod scarcity;
 
 use std::net::SocketAddr;
