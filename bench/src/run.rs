@@ -218,7 +218,14 @@ fn speeds(options: &Options) -> anyhow::Result<Results> {
     let mut all = calls(&portway, &nginx, &modern, &legacy)?;
     all.push(keyed(&portway, &modern, &key));
     all.extend(working(&portway, &nginx, &busy, &oldbusy)?);
-    all.extend(lists(&portway, &file, size)?);
+    // The file must be one of the console that this Portway has inside.
+    if options
+        .only
+        .as_ref()
+        .is_none_or(|only| only.starts_with("list"))
+    {
+        all.extend(lists(&portway, &file, size)?);
+    }
     if let Some(only) = &options.only {
         all.retain(|series| series.name.starts_with(only.as_str()));
     }

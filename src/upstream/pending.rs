@@ -33,6 +33,8 @@ struct Waiters {
     given_up: HashMap<u64, GivenUp>,
     /// Set once when the connection is gone: later requests fail at once.
     gone: Option<UpstreamError>,
+    /// Somebody has waited for a request to leave, and may do so again.
+    watched: bool,
 }
 
 struct Waiter {
@@ -128,18 +130,23 @@ impl Pending {
             id,
             pending: self.clone(),
             answer: receiver,
+            answered: false,
             beat,
         })
     }
 
     /// Hands an answer to its waiter; false if nobody waits for that id.
     pub fn resolve(&self, id: u64, answer: Answer) -> bool {
-        let waiter = {
+        let (waiter, watched) = {
             let mut waiters = self.lock();
-            waiters.given_up.remove(&id);
-            waiters.by_id.remove(&id)
+            if !waiters.given_up.is_empty() {
+                waiters.given_up.remove(&id);
+            }
+            (waiters.by_id.remove(&id), waiters.watched)
         };
-        self.left.notify_waiters();
+        if watched {
+            self.left.notify_waiters();
+        }
         waiter.is_some_and(|waiter| waiter.answer.send(answer).is_ok())
     }
 
@@ -281,6 +288,7 @@ impl Pending {
 
     /// Resolves when a request is no longer waited for.
     pub fn left(&self) -> tokio::sync::futures::Notified<'_> {
+        self.lock().watched = true;
         self.left.notified()
     }
 
@@ -322,6 +330,8 @@ pub(crate) struct Ticket {
     pub id: u64,
     pending: Arc<Pending>,
     answer: oneshot::Receiver<Answer>,
+    /// It was answered, and so is not waited for any more.
+    answered: bool,
     beat: Arc<Heartbeat>,
 }
 
@@ -329,9 +339,9 @@ impl Ticket {
     /// Waits for the answer, at most `limit` since the last sign of life.
     pub async fn wait(&mut self, limit: Option<Duration>) -> Answer {
         let answer = async {
-            (&mut self.answer)
-                .await
-                .unwrap_or_else(|_| Err(UpstreamError::Lost("the connection ended".into())))
+            let answer = (&mut self.answer).await;
+            self.answered = answer.is_ok();
+            answer.unwrap_or_else(|_| Err(UpstreamError::Lost("the connection ended".into())))
         };
         within(limit, &self.beat, answer).await
     }
@@ -339,8 +349,16 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.pending.lock().by_id.remove(&self.id);
-        self.pending.left.notify_waiters();
+        if self.answered {
+            return;
+        }
+        let mut waiters = self.pending.lock();
+        let gone = waiters.by_id.remove(&self.id);
+        if waiters.watched {
+            self.pending.left.notify_waiters();
+        }
+        drop(waiters);
+        drop(gone);
     }
 }
 

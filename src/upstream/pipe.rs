@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
 
 use super::asking::Asking;
@@ -149,13 +150,16 @@ impl Pipe {
         ticket: &mut Ticket,
         limit: Option<Duration>,
     ) -> Answer {
-        // A server that does not read its stdin fills the queue: that wait
-        // counts against the limit too.
-        match limit {
-            Some(limit) => tokio::time::timeout(limit, self.send(message))
-                .await
-                .unwrap_or(Err(UpstreamError::Timeout { limit }))?,
-            None => self.send(message).await?,
+        match (self.outbox.try_send(message), limit) {
+            (Ok(()), _) => {}
+            // A server that does not read its stdin fills the queue: that wait
+            // counts against the limit too.
+            (Err(TrySendError::Full(message)), Some(limit)) => {
+                tokio::time::timeout(limit, self.send(message))
+                    .await
+                    .unwrap_or(Err(UpstreamError::Timeout { limit }))?;
+            }
+            (Err(error), _) => self.send(error.into_inner()).await?,
         }
         ticket.wait(limit).await
     }
