@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
-# Three Portways on one database behind one address, as plain processes on loopback.
+# Starts three replicas of Portway on one database behind nginx, on loopback.
 #
-#   deploy/replicas.sh [PORT]        default 7420; Ctrl-C ends everything
+#   deploy/replicas.sh [PORT]        default 7420; Ctrl-C stops everything
 #
-# Needs: a portway binary, nginx, and PostgreSQL. Settings, all optional:
-#   BIN                  the binary                       (target/release/portway)
-#   REPLICAS             how many                         (3)
-#   SUPABASE_DB_URL      the database                     (one of its own, thrown away at the end)
-#   PORTWAY_ADMIN_TOKEN  PORTWAY_SECRET                   (made up)
-#   PROJECT              where .mcp.json is               (an empty folder)
+# Requires a portway binary, nginx and PostgreSQL. Optional settings:
+#   BIN                  binary                           (target/release/portway)
+#   REPLICAS             number of replicas               (3)
+#   SUPABASE_DB_URL      database                         (a temporary one)
+#   PORTWAY_ADMIN_TOKEN  PORTWAY_SECRET                   (random)
+#   PROJECT              directory of .mcp.json           (an empty directory)
 #
-# What makes them one: the database (entries, bindings, servers), PORTWAY_SECRET (a session that
-# one has opened is good on all) and PORTWAY_ADMIN_TOKEN. What a client is being asked in the
-# middle of a call lives where the call runs, so the front keeps a session on its replica while
-# that one is up.
+# The replicas share the database (entries, bindings, servers), PORTWAY_SECRET (a session is valid
+# on every replica) and PORTWAY_ADMIN_TOKEN. A server's request to a client during a call lives on
+# the replica of the call, so nginx routes a session to the same replica while that replica is up.
 set -euo pipefail
 
 port=${1:-7420}
@@ -109,7 +108,7 @@ http {
     fastcgi_temp_path $work/fastcgi;
     uwsgi_temp_path $work/uwsgi;
     scgi_temp_path $work/scgi;
-    # Without a session any replica will do.
+    # A request without a session can go to any replica.
     map \$http_mcp_session_id \$home { "" \$request_id; default \$http_mcp_session_id; }
     upstream portway {
         hash \$home consistent;
@@ -123,11 +122,11 @@ $upstreams        keepalive 64;
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_set_header Host \$http_host;
-            # Streams pass as they come and may be silent for long.
+            # Streams are not buffered and can be idle for a long time.
             proxy_buffering off;
             proxy_request_buffering off;
             proxy_read_timeout 1h;
-            # A request that may have been carried out is never sent again.
+            # A request that may have been processed is never sent again.
             proxy_next_upstream error timeout;
         }
     }
@@ -140,7 +139,7 @@ wait_for 20 nginx curl -sf -o /dev/null "http://127.0.0.1:$port/healthz"
 echo "admin token  $PORTWAY_ADMIN_TOKEN"
 echo "$replicas replicas of Portway on http://127.0.0.1:$port"
 while :; do
-    # One that ends by itself is for nginx to go around, and for a person to know.
+    # nginx skips a replica that exits by itself; report it.
     wait -n || true
     for pid in "${pids[@]}"; do
         kill -0 "$pid" 2>/dev/null || { echo "process $pid has ended"; pids=("${pids[@]/$pid/}"); pids=(${pids[@]}); }
