@@ -53,6 +53,8 @@ async fn t_answers_that_nobody_reads_stay_within_a_share_of_the_budget() {
     let app = setup()
         .mcp(fixtures(&[("x", &[])]))
         .env("PORTWAY_MEMORY_BUDGET", "64MiB")
+        // On a slow machine the first answers would be given up before the last is asked for.
+        .env("PORTWAY_WRITE_TIMEOUT", "10m")
         .start()
         .await;
     app.until_status("x", "connected").await;
