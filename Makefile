@@ -26,14 +26,14 @@ test: tools console check ## everything that must hold before a merge
 	@if [ -s $(PORTWAY_TEST_SKIPPED) ]; then echo "skipped tests:"; cat $(PORTWAY_TEST_SKIPPED); fi
 
 test-copilot: tools ## the tools in GitHub's own Copilot runtime, from Rust and from TypeScript
-	$(CARGO) clippy --locked --features copilot --lib --test copilot --example copilot -- -D warnings
-	$(CARGO) build --locked --features copilot --bins --example copilot --example fixture
-	$(CARGO) test --locked --features copilot --test copilot
-	$(CARGO) test --locked --features copilot --doc copilot
+	$(CARGO) clippy --locked -p portway --features copilot --lib --test copilot --example copilot -- -D warnings
+	$(CARGO) build --locked -p portway --features copilot --bins --example copilot --example fixture
+	$(CARGO) test --locked -p portway --features copilot --test copilot
+	$(CARGO) test --locked -p portway --features copilot --doc copilot
 	cd adapters/copilot-ts && npm run --silent lint && npm test --silent -- $(CURDIR)/target/debug/portway $(CURDIR)/target/debug/examples/fixture
 
 browse: console ## walk through the console with a real browser
-	$(CARGO) build --locked --bins --example fixture
+	$(CARGO) build --locked -p portway --bins --example fixture
 	cd ui && npm run --silent lint && npm test --silent -- $(CURDIR)/target/debug/portway $(CURDIR)/target/debug/examples/fixture
 
 check: ## format, lints, and licences where cargo-deny is installed
@@ -42,9 +42,9 @@ check: ## format, lints, and licences where cargo-deny is installed
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
 
 soak: tools ## the long runs, optimised: process trees killed by the hundred
-	$(CARGO) build --profile soak --locked --bins --examples
-	PORTWAY_SOAK=1 $(CARGO) test --profile soak --locked --test it -- process:: npx:: soak b_edits:: mix_ups:: idle:: e_served::killed --nocapture --test-threads=1
-	PORTWAY_SOAK=1 $(CARGO) test --profile soak --locked --lib -- store:: --nocapture --test-threads=1
+	$(CARGO) build --profile soak --locked -p portway --bins --examples
+	PORTWAY_SOAK=1 $(CARGO) test --profile soak --locked -p portway --test it -- process:: npx:: soak b_edits:: mix_ups:: idle:: e_served::killed --nocapture --test-threads=1
+	PORTWAY_SOAK=1 $(CARGO) test --profile soak --locked -p portway-store --lib -- --nocapture --test-threads=1
 
 bench: build ## how fast it is: direct, through Portway and through nginx, side by side
 	$(CARGO) run --release --locked -p portway-bench -- run --write bench/FIGURES.md

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use config::settings::{Options, Settings};
 use github_copilot_sdk::Client;
 use github_copilot_sdk::types::{ProviderConfig, SessionConfig};
 use portway::app::{self, App};
-use portway::config::settings::{Options, Settings};
 use portway::copilot::{self, Embedded};
 use tokio::process::{Child, Command};
 
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 fn main() -> anyhow::Result<()> {
     // First of all: servers stand below a helper, which is this program again.
-    portway::upstream::shim::run_if_asked();
+    upstream::shim::run_if_asked();
     let mut args = std::env::args().skip(1);
     let (Some(runtime), Some(model), Some(prompt)) = (args.next(), args.next(), args.next()) else {
         anyhow::bail!("usage: copilot COPILOT_RUNTIME MODEL_URL PROMPT");

@@ -7,12 +7,12 @@
 
 use std::io::Write;
 
-use portway::config::{Containment, Privileges};
-use portway::upstream::process::{Command, own_binary, spawn};
+use config::{Containment, Privileges};
 use tokio::io::{AsyncBufReadExt, BufReader};
+use upstream::process::{Command, own_binary, spawn};
 
 fn main() {
-    portway::upstream::shim::run_if_asked();
+    upstream::shim::run_if_asked();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(run());
 }

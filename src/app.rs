@@ -13,18 +13,18 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Secret;
-use crate::config::settings::Settings;
-use crate::fleet::{self, AskingServer, Fleet, Publisher, Surroundings};
-use crate::gateway::control::Control;
-use crate::gateway::servers::Servers;
-use crate::gateway::{self, Gateway, Seal, Sessions, UserServers};
-use crate::http::records::{Keys, Records};
-use crate::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, SessionLimits, Users};
-use crate::memory::{Budget, default_budget, release_freed};
-use crate::registry::{self, Files, Registry, RegistryError};
-use crate::store::{self, Store};
-use crate::upstream::{self, containment, process};
+use config::Secret;
+use config::settings::Settings;
+use fleet::registry::{self, Files, Registry, RegistryError};
+use fleet::{AskingServer, Fleet, Publisher, Surroundings};
+use gateway::control::Control;
+use gateway::servers::Servers;
+use gateway::{Gateway, Seal, Sessions, UserServers};
+use portway_http::records::{Keys, Records};
+use portway_http::{Access, AdminToken, EdgeLimits, Guard, HostPolicy, SessionLimits, Users};
+use store::Store;
+use store::memory::{Budget, default_budget, release_freed};
+use upstream::{containment, process};
 
 /// Servers seen to ask whose record is not yet written.
 const SEEN: usize = 64;
@@ -161,7 +161,7 @@ impl App {
         let sessions = gateway.sessions.clone();
         let tended = tokio::spawn(async move { sessions.tend().await });
         let released = tokio::spawn(release());
-        http::serve(listener, site, limits, stop).await;
+        portway_http::serve(listener, site, limits, stop).await;
         tended.abort();
         released.abort();
         self.end().await
@@ -197,7 +197,7 @@ impl App {
         address: SocketAddr,
         gateway: &Arc<Gateway>,
         closing: &CancellationToken,
-    ) -> anyhow::Result<http::Site> {
+    ) -> anyhow::Result<portway_http::Site> {
         let settings = &self.settings;
         let users = Users::new(
             settings.supabase_url.as_ref(),
@@ -211,7 +211,8 @@ impl App {
                     idle: settings.limits.session_idle,
                     lifetime: settings.limits.session_lifetime,
                 };
-                let sessions = http::ConsoleSessions::open(settings.data_dir.clone(), limits)?;
+                let sessions =
+                    portway_http::ConsoleSessions::open(settings.data_dir.clone(), limits)?;
                 let token = AdminToken::new(self.admin_token.clone());
                 Access::Token(token.with_sessions(sessions))
             }
@@ -224,27 +225,28 @@ impl App {
         let guard =
             Guard::new(access, hosts, settings.limits.max_body).with_budget(self.budget.clone());
         let guard = Arc::new(guard.with_keys(self.store.clone()).with_users(users));
-        let servers = http::servers::router(http::servers::Servers {
+        let servers = portway_http::servers::router(portway_http::servers::Servers {
             managing: self.servers(),
-            tags: http::Tags::new(&self.session_secret),
+            tags: portway_http::Tags::new(&self.session_secret),
         });
-        let records = http::records::router(Records {
+        let records = portway_http::records::router(Records {
             store: self.store.clone(),
             keys: self.keys.clone(),
             desired: self.registry.watch(),
             gateway: gateway.clone(),
         });
         let relay = settings.mcp_service_url.as_ref().map(|service| {
-            http::Relay::new(service, settings.limits.max_response, closing.clone())
+            portway_http::Relay::new(service, settings.limits.max_response, closing.clone())
         });
         let relay = relay.transpose().context("MCP_SERVICE_URL")?;
-        let front = http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone())
-            .with_relay(relay);
-        let tools = http::tools::Tools {
+        let front =
+            portway_http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone())
+                .with_relay(relay);
+        let tools = portway_http::tools::Tools {
             front: front.clone(),
             store: self.store.clone(),
         };
-        let live = http::live::router(http::live::Live::start(
+        let live = portway_http::live::router(portway_http::live::Live::start(
             self.registry.clone(),
             self.fleet.clone(),
             gateway.activity.clone(),
@@ -254,18 +256,18 @@ impl App {
         ));
         let api = servers
             .merge(live)
-            .merge(http::openapi::router())
-            .merge(http::admin::router(http::Admin {
+            .merge(portway_http::openapi::router())
+            .merge(portway_http::admin::router(portway_http::Admin {
                 guard: guard.clone(),
                 data_dir: settings.data_dir.clone(),
                 token_is_set: settings.admin_token.is_some(),
                 rotating: Arc::default(),
             }))
-            .merge(http::files::router(self.registry.clone()))
+            .merge(portway_http::files::router(self.registry.clone()))
             .merge(records)
-            .merge(http::catalog::router(tools.clone()))
-            .merge(http::tools::router(tools))
-            .merge(http::mcp::router(front.clone()));
+            .merge(portway_http::catalog::router(tools.clone()))
+            .merge(portway_http::tools::router(tools))
+            .merge(portway_http::mcp::router(front.clone()));
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         // Ready once, ready for good: a server that is added later is no
         // reason to take all the others out of service.
@@ -279,12 +281,17 @@ impl App {
             left
         });
         let store = self.store.clone();
-        let vitals = http::Vitals {
+        let vitals = portway_http::Vitals {
             unsettled,
             trouble: Arc::new(move || store.trouble()),
         };
-        let router = http::router(guard.clone(), vitals, http::Console::built_in(), api);
-        Ok(http::Site::new(router, guard, front))
+        let router = portway_http::router(
+            guard.clone(),
+            vitals,
+            portway_http::Console::built_in(),
+            api,
+        );
+        Ok(portway_http::Site::new(router, guard, front))
     }
 }
 

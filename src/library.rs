@@ -29,7 +29,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::config::ServerName;
+use config::ServerName;
 
 /// How a server is reached.
 ///

@@ -7,8 +7,8 @@ use portway::cli::{self, Cli};
 
 fn main() -> ExitCode {
     // First of all: the helper that holds a process tree must stay small.
-    portway::upstream::shim::run_if_asked();
-    portway::memory::keep_small();
+    upstream::shim::run_if_asked();
+    store::memory::keep_small();
     let cli = match Cli::try_parse_args(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use portway::store::{
+use store::{
     ApiKey, Created, Exposes, JsonStore, NewBinding, NewEntry, NewTool, Page, Store, Whose,
 };
 use tokio::task::JoinSet;

@@ -14,9 +14,9 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::settings::Settings;
-use crate::store::{self, Attendance};
-use crate::upstream::process;
+use config::settings::Settings;
+use store::Attendance;
+use upstream::process;
 
 pub(super) const LOG: &str = "gateway.log";
 /// The log has one predecessor, as long as this.
@@ -27,27 +27,27 @@ pub(super) const DETACH: &str = "--detach";
 
 /// Our own program: by its name where that still stands, so that people
 /// recognise it.
-pub fn program() -> io::Result<PathBuf> {
+pub(super) fn program() -> io::Result<PathBuf> {
     let named = std::env::current_exe().ok().filter(|path| path.is_file());
     named.map_or_else(process::own_binary, Ok)
 }
 
 /// Starts this very command once more, as nobody's child, and is done.
-pub fn start_again() -> io::Result<()> {
+pub(super) fn start_again() -> io::Result<()> {
     let args = std::env::args_os().skip(1).filter(|arg| arg != DETACH);
     Command::new(program()?).args(args).spawn().map(drop)
 }
 
 /// Leaves the session of whoever started us: no signal to that one's group or
 /// terminal is for us.
-pub fn detach() {
+pub(super) fn detach() {
     // It fails for the leader of a group, who is on its own already.
     let _ = nix::unistd::setsid();
 }
 
 /// The address of the settings; any other of loopback if it is taken and
 /// nobody has asked for that very one.
-pub async fn listen(settings: &Settings, asked_for: bool) -> io::Result<TcpListener> {
+pub(super) async fn listen(settings: &Settings, asked_for: bool) -> io::Result<TcpListener> {
     match TcpListener::bind(settings.listen).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && !asked_for => {
             TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await
@@ -57,7 +57,7 @@ pub async fn listen(settings: &Settings, asked_for: bool) -> io::Result<TcpListe
 }
 
 /// Cancels `stop` once nobody has been there for `limit`.
-pub async fn until_unused(directory: &Path, limit: Duration, stop: CancellationToken) {
+pub(super) async fn until_unused(directory: &Path, limit: Duration, stop: CancellationToken) {
     let attendance = match Attendance::open(directory) {
         Ok(attendance) => attendance,
         Err(error) => {

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::failure::{self, Failure};
 use super::out::{Out, is_attended, note};
 use super::remote::{AskArgs, Remote};
-use crate::config::settings::duration;
+use config::settings::duration;
 use exchange::{Answers, Exchange};
 use progress::Progress;
 
@@ -51,7 +51,7 @@ pub struct CallArgs {
     ask: AskArgs,
 }
 
-pub fn main(args: &CallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &CallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         // Our end closes the connection, and that ends the call.
         tokio::select! {
@@ -87,7 +87,7 @@ async fn call(
     let mut out = Out::new(environment);
     let failed = shown::is_error(&result);
     if args.ask.json {
-        out.json_line(crate::wire::compact(&result).get());
+        out.json_line(wire::compact(&result).get());
         shown::save(&result, args.output.as_deref())?;
     } else {
         shown::print(&result, args.output.as_deref(), &mut out)?;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::config::import::Client;
+use config::import::Client;
 
 /// For whom a client's file counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Scope {
+pub(super) enum Scope {
     User,
     Project,
 }
@@ -22,14 +22,14 @@ enum System {
 }
 
 /// Home, project and the variables that move files.
-pub struct Places<'e> {
+pub(super) struct Places<'e> {
     environment: &'e BTreeMap<String, String>,
     project: PathBuf,
     system: System,
 }
 
 /// A client by its name, for the command line.
-pub fn parser() -> impl TypedValueParser<Value = Client> {
+pub(super) fn parser() -> impl TypedValueParser<Value = Client> {
     PossibleValuesParser::new(Client::ALL.map(Client::name)).map(|name| {
         let named = Client::ALL.into_iter().find(|client| client.name() == name);
         named.unwrap_or(Client::ClaudeCode)
@@ -38,7 +38,7 @@ pub fn parser() -> impl TypedValueParser<Value = Client> {
 
 impl<'e> Places<'e> {
     /// `project` is absolute.
-    pub fn new(environment: &'e BTreeMap<String, String>, project: &Path) -> Places<'e> {
+    pub(super) fn new(environment: &'e BTreeMap<String, String>, project: &Path) -> Places<'e> {
         let system = match std::env::consts::OS {
             "macos" => System::Mac,
             "windows" => System::Windows,
@@ -51,7 +51,7 @@ impl<'e> Places<'e> {
         }
     }
 
-    pub fn home(&self) -> Option<PathBuf> {
+    pub(super) fn home(&self) -> Option<PathBuf> {
         let name = match self.system {
             System::Windows => "USERPROFILE",
             _ => "HOME",
@@ -82,7 +82,7 @@ impl<'e> Places<'e> {
     }
 
     /// All files a client may have, the later ones winning.
-    pub fn of(&self, client: Client) -> Vec<PathBuf> {
+    pub(super) fn of(&self, client: Client) -> Vec<PathBuf> {
         let mut files = self.of_all_users(client);
         files.extend(self.of_user(client));
         files.extend(self.of_project(client));
@@ -167,7 +167,7 @@ impl<'e> Places<'e> {
 
     /// The file that Portway is written into; `None` where there is none of
     /// that scope.
-    pub fn to_write(&self, client: Client, scope: Scope) -> Option<PathBuf> {
+    pub(super) fn to_write(&self, client: Client, scope: Scope) -> Option<PathBuf> {
         let files = match (client, scope) {
             // What Claude Code calls local stands in the user's file too.
             (Client::ClaudeCode, _) | (_, Scope::User) => self.of_user(client),

@@ -29,7 +29,7 @@ pub struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub fn main(args: &CompletionsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &CompletionsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let mut script = Vec::new();
         clap_complete::generate(args.shell, &mut whole_command(), "portway", &mut script);
@@ -39,7 +39,7 @@ pub fn main(args: &CompletionsArgs, environment: &BTreeMap<String, String>) -> E
     })
 }
 
-pub fn man(args: &ManArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn man(args: &ManArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let mut out = Out::new(environment);
         let Some(dir) = &args.dir else {

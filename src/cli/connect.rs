@@ -13,8 +13,8 @@ use clap::Args;
 
 use super::failure::{self, DENIED, Failure};
 use super::remote::RemoteArgs;
-use crate::config::Secret;
-use crate::store::Presence;
+use config::Secret;
+use store::Presence;
 
 mod bridge;
 mod ending;
@@ -65,7 +65,7 @@ fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(text))
 }
 
-pub fn main(args: &ConnectArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &ConnectArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(run(args, environment))
 }
 

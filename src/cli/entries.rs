@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use super::failure;
 use super::remote::AskArgs;
 use super::when;
-use crate::store::Timestamp;
+use store::Timestamp;
 
 #[derive(Debug, Args)]
 pub struct EntriesArgs {
@@ -168,7 +168,7 @@ struct RmArgs {
     ask: AskArgs,
 }
 
-pub fn main(args: &EntriesArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &EntriesArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         match &args.command {
             EntriesCommand::Ls(args) => show::ls(args, environment).await,

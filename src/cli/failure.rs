@@ -9,15 +9,15 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::BAD_USE;
-use crate::upstream::printable;
+use upstream::printable;
 
 /// The exit code when no Portway answers.
-pub const NOT_RUNNING: u8 = 3;
+pub(super) const NOT_RUNNING: u8 = 3;
 /// The exit code for a missing or a wrong token.
-pub const DENIED: u8 = 4;
+pub(super) const DENIED: u8 = 4;
 
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub(super) enum Failure {
     /// A wrong argument or setting.
     #[error("{0}")]
     Usage(String),
@@ -80,15 +80,15 @@ fn denied(url: &str, given: bool) -> String {
 }
 
 impl Failure {
-    pub fn usage(text: impl Display) -> Failure {
+    pub(super) fn usage(text: impl Display) -> Failure {
         Failure::Usage(text.to_string())
     }
 
-    pub fn other(text: impl Display) -> Failure {
+    pub(super) fn other(text: impl Display) -> Failure {
         Failure::Other(text.to_string())
     }
 
-    pub fn unreachable(url: &str, reason: impl Display) -> Failure {
+    pub(super) fn unreachable(url: &str, reason: impl Display) -> Failure {
         Failure::Unreachable {
             url: url.to_owned(),
             reason: reason.to_string(),
@@ -96,7 +96,7 @@ impl Failure {
     }
 
     /// From the body of an answer that is an error.
-    pub fn refused(status: StatusCode, body: &Value) -> Failure {
+    pub(super) fn refused(status: StatusCode, body: &Value) -> Failure {
         let error = &body["error"];
         let text = |name: &str| error[name].as_str().map(str::to_owned);
         let mut message = text("message").unwrap_or_else(|| status.to_string());
@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    pub fn exit_code(&self) -> u8 {
+    pub(super) fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => BAD_USE,
             // What was typed, judged by Portway.
@@ -133,7 +133,7 @@ impl Failure {
 }
 
 /// From a command's work to its exit code; failures go to stderr.
-pub fn run(work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
+pub(super) fn run(work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

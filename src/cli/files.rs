@@ -12,9 +12,9 @@ use clap::Args;
 use super::BAD_USE;
 use super::finding::counted;
 use super::out::safe;
-use crate::config::Problem;
-use crate::registry::{Files, Loaded, Plan};
-use crate::upstream::printable;
+use config::Problem;
+use fleet::registry::{Files, Loaded, Plan};
+use upstream::printable;
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
@@ -41,13 +41,13 @@ pub struct PlanArgs {
 }
 
 /// Exits with 1 when something is wrong with a file.
-pub fn check(args: &CheckArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn check(args: &CheckArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     finish(run_check(args, environment))
 }
 
 /// Exits with 1 when the candidate itself has problems; those of other files
 /// are only told.
-pub fn plan(args: &PlanArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn plan(args: &PlanArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     finish(run_plan(args, environment))
 }
 

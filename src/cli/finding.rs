@@ -6,14 +6,14 @@ use std::io::IsTerminal;
 
 use serde::Serialize;
 
-use crate::upstream::printable;
+use upstream::printable;
 
 /// The names in a report stand in a column of this width.
 const COLUMN: usize = 22;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mark {
+pub(super) enum Mark {
     /// Neither good nor bad.
     Note,
     Ok,
@@ -42,7 +42,7 @@ impl Mark {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Finding {
+pub(super) struct Finding {
     /// For scripts: stable, unlike the words.
     pub id: String,
     pub mark: Mark,
@@ -52,7 +52,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub fn new(mark: Mark, id: impl Into<String>, found: impl Into<String>) -> Finding {
+    pub(super) fn new(mark: Mark, id: impl Into<String>, found: impl Into<String>) -> Finding {
         Finding {
             id: id.into(),
             mark,
@@ -61,15 +61,15 @@ impl Finding {
         }
     }
 
-    pub fn ok(id: impl Into<String>, found: impl Into<String>) -> Finding {
+    pub(super) fn ok(id: impl Into<String>, found: impl Into<String>) -> Finding {
         Finding::new(Mark::Ok, id, found)
     }
 
-    pub fn note(id: impl Into<String>, found: impl Into<String>) -> Finding {
+    pub(super) fn note(id: impl Into<String>, found: impl Into<String>) -> Finding {
         Finding::new(Mark::Note, id, found)
     }
 
-    pub fn warn(
+    pub(super) fn warn(
         id: impl Into<String>,
         found: impl Into<String>,
         todo: impl Into<String>,
@@ -77,7 +77,7 @@ impl Finding {
         Finding::new(Mark::Warn, id, found).with(todo)
     }
 
-    pub fn bad(
+    pub(super) fn bad(
         id: impl Into<String>,
         found: impl Into<String>,
         todo: impl Into<String>,
@@ -85,7 +85,7 @@ impl Finding {
         Finding::new(Mark::Bad, id, found).with(todo)
     }
 
-    pub fn with(mut self, todo: impl Into<String>) -> Finding {
+    pub(super) fn with(mut self, todo: impl Into<String>) -> Finding {
         self.todo = Some(todo.into());
         self
     }
@@ -93,13 +93,13 @@ impl Finding {
 
 /// How findings look on the output there is.
 #[derive(Clone, Copy)]
-pub struct Style {
+pub(super) struct Style {
     colours: bool,
 }
 
 impl Style {
     /// Colours for a person at a terminal who has not asked for none.
-    pub fn of_stdout(no_color: Option<&String>) -> Style {
+    pub(super) fn of_stdout(no_color: Option<&String>) -> Style {
         let wanted = no_color.is_none_or(String::is_empty);
         Style {
             colours: wanted && std::io::stdout().is_terminal(),
@@ -107,15 +107,15 @@ impl Style {
     }
 
     #[cfg(test)]
-    pub fn plain() -> Style {
+    pub(super) fn plain() -> Style {
         Style { colours: false }
     }
 
-    pub fn heading(self, text: &str) -> String {
+    pub(super) fn heading(self, text: &str) -> String {
         format!("\n{}\n", self.painted("1", &printable(text)))
     }
 
-    pub fn line(self, finding: &Finding) -> String {
+    pub(super) fn line(self, finding: &Finding) -> String {
         let sign = self.painted(finding.mark.colour(), finding.mark.sign());
         let mut lines = finding.found.lines();
         let first = printable(lines.next().unwrap_or_default());
@@ -141,7 +141,7 @@ impl Style {
 }
 
 /// `1 server`, `2 servers`.
-pub fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
@@ -149,7 +149,7 @@ pub fn counted(count: usize, what: &str) -> String {
 }
 
 /// No longer than a line of a report should be.
-pub fn short(text: &str, limit: usize) -> Cow<'_, str> {
+pub(super) fn short(text: &str, limit: usize) -> Cow<'_, str> {
     match text.char_indices().nth(limit) {
         Some((at, _)) => format!("{}…", &text[..at]).into(),
         None => text.into(),

@@ -12,7 +12,7 @@ use super::out::{Out, Tint, note, safe};
 use super::remote::{AskArgs, Remote};
 use super::servers::{path_of, text};
 use super::when;
-use crate::store::Timestamp;
+use store::Timestamp;
 
 /// As many as Portway keeps of a server.
 const ALL: u64 = 1000;
@@ -38,7 +38,7 @@ pub struct LogsArgs {
     ask: AskArgs,
 }
 
-pub fn main(args: &LogsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &LogsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
         let mut out = Out::new(environment);

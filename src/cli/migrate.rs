@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use super::BAD_USE;
 use crate::app;
-use crate::config::settings::{Options, Settings, Storage};
-use crate::store::{self, Contents, Instance, Migrated, StoreError, StoreErrorKind, ToolRecord};
-use crate::upstream::printable;
+use config::settings::{Options, Settings, Storage};
+use store::{Contents, Instance, Migrated, StoreError, StoreErrorKind, ToolRecord};
+use upstream::printable;
 
 #[derive(Debug, Args)]
 pub struct MigrateArgs {
@@ -46,7 +46,7 @@ struct Outcome {
 
 /// Exits with 1 when nothing could be done, and nothing has been then; also
 /// when some records were refused.
-pub fn main(args: &MigrateArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &MigrateArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     let complain = |error: anyhow::Error| {
         let _ = writeln!(std::io::stderr(), "portway: {error:#}");
     };

@@ -1,6 +1,6 @@
 //! The command line. It only says what was typed; [`Settings`] judges it.
 //!
-//! [`Settings`]: crate::config::settings::Settings
+//! [`Settings`]: config::settings::Settings
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::settings::{Options, VARIABLES, duration};
+use config::settings::{Options, VARIABLES, duration};
 
 mod background;
 mod call;

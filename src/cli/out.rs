@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use super::failure::Failure;
-use crate::upstream::printable;
+use upstream::printable;
 
 /// What a colour is to say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tint {
+pub(super) enum Tint {
     #[default]
     Plain,
     Strong,
@@ -36,7 +36,7 @@ impl Tint {
     }
 
     /// Of a server's status.
-    pub fn of_status(status: &str) -> Tint {
+    pub(super) fn of_status(status: &str) -> Tint {
         match status {
             "connected" => Tint::Good,
             "connecting" => Tint::Busy,
@@ -48,7 +48,7 @@ impl Tint {
 
 /// Stdout. A reader who has left (`| head`) is no failure: from then on
 /// nothing is written, and what the command does goes on.
-pub struct Out {
+pub(super) struct Out {
     terminal: bool,
     coloured: bool,
     columns: usize,
@@ -57,7 +57,7 @@ pub struct Out {
 }
 
 impl Out {
-    pub fn new(environment: &BTreeMap<String, String>) -> Out {
+    pub(super) fn new(environment: &BTreeMap<String, String>) -> Out {
         let terminal = std::io::stdout().is_terminal();
         Out {
             terminal,
@@ -68,19 +68,19 @@ impl Out {
         }
     }
 
-    pub fn is_terminal(&self) -> bool {
+    pub(super) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
     /// The columns a line may have; none where nobody looks at it.
-    pub fn width(&self) -> Option<usize> {
+    pub(super) fn width(&self) -> Option<usize> {
         let size = terminal_size::terminal_size_of(std::io::stdout());
         let size = size.map(|(width, _)| usize::from(width.0));
         let known = size.filter(|width| *width > 0);
         self.terminal.then(|| known.unwrap_or(self.columns))
     }
 
-    pub fn paint(&self, tint: Tint, text: &str) -> String {
+    pub(super) fn paint(&self, tint: Tint, text: &str) -> String {
         match tint {
             Tint::Plain => text.to_owned(),
             _ if !self.coloured || text.is_empty() => text.to_owned(),
@@ -89,20 +89,20 @@ impl Out {
     }
 
     /// One line, of text that is safe to show.
-    pub fn line(&mut self, text: &str) {
+    pub(super) fn line(&mut self, text: &str) {
         self.write(format!("{text}\n").as_bytes());
     }
 
-    pub fn json(&mut self, value: &Value) {
+    pub(super) fn json(&mut self, value: &Value) {
         self.line(&safe(&format!("{value:#}")));
     }
 
     /// JSON that may be one line among many.
-    pub fn json_line(&mut self, json: &str) {
+    pub(super) fn json_line(&mut self, json: &str) {
         self.line(&printable(json));
     }
 
-    pub fn write(&mut self, bytes: &[u8]) {
+    pub(super) fn write(&mut self, bytes: &[u8]) {
         if self.closed || self.fault.is_some() {
             return;
         }
@@ -116,11 +116,11 @@ impl Out {
 
     /// Whether anybody may still be reading. One who waits for more to write
     /// would not notice otherwise.
-    pub fn is_read(&self) -> bool {
+    pub(super) fn is_read(&self) -> bool {
         !self.closed && self.fault.is_none() && !hung_up()
     }
 
-    pub fn done(self, code: ExitCode) -> Result<ExitCode, Failure> {
+    pub(super) fn done(self, code: ExitCode) -> Result<ExitCode, Failure> {
         match self.fault {
             Some(error) => Err(Failure::other(format!("cannot write to stdout: {error}"))),
             None => Ok(code),
@@ -159,25 +159,25 @@ fn wants_colour(environment: &BTreeMap<String, String>) -> bool {
 
 /// Text of any number of lines, none of which steers a terminal. Of JSON it
 /// leaves JSON: what is escaped stands in strings, and is escaped as there.
-pub fn safe(text: &str) -> String {
+pub(super) fn safe(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     lines.join("\n")
 }
 
 /// A remark beside what is printed.
-pub fn note(text: &str) {
+pub(super) fn note(text: &str) {
     for line in text.lines() {
         let _ = writeln!(std::io::stderr(), "portway: {}", printable(line));
     }
 }
 
 /// Whether there is somebody to ask.
-pub fn is_attended() -> bool {
+pub(super) fn is_attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Asks before something is lost. Who cannot be asked has to say `--yes`.
-pub fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
+pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
     if yes {
         return Ok(true);
     }

@@ -15,12 +15,12 @@ use serde_json::Value;
 use url::Url;
 
 use self::address::{base, check_holder, is_local};
-pub use self::address::{reached, segment};
+pub(super) use self::address::{reached, segment};
 use super::failure::Failure;
-use crate::config::Secret;
-use crate::config::settings::{Options, Settings};
-use crate::http::Outward;
-use crate::store::{self, Holder};
+use config::Secret;
+use config::settings::{Options, Settings};
+use portway_http::Outward;
+use store::Holder;
 
 /// From the request to the last byte of the answer, where nothing else is
 /// said.
@@ -30,11 +30,11 @@ const GLANCE: Duration = Duration::from_secs(2);
 const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Where `portway connect`, and clients, find an entry's key.
-pub const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
+pub(super) const ENTRY_KEY: &str = "PORTWAY_ENTRY_KEY";
 
 /// Which Portway is meant, and where its token is.
 #[derive(Clone, Debug, Default, Args)]
-pub struct RemoteArgs {
+pub(super) struct RemoteArgs {
     /// Address of the running Portway [default: that of the project's]
     /// [env: PORTWAY_URL]
     #[arg(long, value_name = "URL")]
@@ -49,7 +49,7 @@ pub struct RemoteArgs {
 
 /// Of every command that asks the running Portway something.
 #[derive(Clone, Debug, Default, Args)]
-pub struct AskArgs {
+pub(super) struct AskArgs {
     /// Print the answer as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
@@ -59,7 +59,7 @@ pub struct AskArgs {
 
 /// Where a Portway should be, whether one runs there or not.
 #[derive(Clone)]
-pub struct Remote {
+pub(super) struct Remote {
     base: Url,
     /// To be sent there.
     token: Option<Secret>,
@@ -78,7 +78,7 @@ pub struct Remote {
 type Stamp = Option<(u64, SystemTime)>;
 
 impl Remote {
-    pub fn new(
+    pub(super) fn new(
         args: &RemoteArgs,
         environment: &BTreeMap<String, String>,
     ) -> Result<Remote, Failure> {
@@ -129,7 +129,7 @@ impl Remote {
     }
 
     /// Whoever is at an address, to be looked at without a credential.
-    pub fn at(url: &str) -> Result<Remote, Failure> {
+    pub(super) fn at(url: &str) -> Result<Remote, Failure> {
         let base = base(url)?;
         let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
         Ok(Remote {
@@ -144,17 +144,17 @@ impl Remote {
     }
 
     /// Whether the data directory says where it is.
-    pub fn is_at_home(&self) -> bool {
+    pub(super) fn is_at_home(&self) -> bool {
         self.home.is_some()
     }
 
     /// Whether this project has none, and no other was named.
-    pub fn is_absent(&self) -> bool {
+    pub(super) fn is_absent(&self) -> bool {
         self.absent.is_some()
     }
 
     /// The same, as a command says it.
-    pub async fn not_here(&self) -> Option<Failure> {
+    pub(super) async fn not_here(&self) -> Option<Failure> {
         let directory = self.absent.clone()?;
         let other = self.health().await.is_ok();
         let other = other.then(|| self.url().to_owned());
@@ -162,7 +162,7 @@ impl Remote {
     }
 
     /// How whoever is there says it is. Shows no credential.
-    pub async fn health(&self) -> Result<Value, Failure> {
+    pub(super) async fn health(&self) -> Result<Value, Failure> {
         let request = Request::get(format!("{}/healthz", self.url()))
             .body(Full::default())
             .map_err(Failure::other)?;
@@ -191,29 +191,29 @@ impl Remote {
     }
 
     /// Without a slash at its end.
-    pub fn url(&self) -> &str {
+    pub(super) fn url(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
     }
 
-    pub fn token(&self) -> Option<&Secret> {
+    pub(super) fn token(&self) -> Option<&Secret> {
         self.token.as_ref()
     }
 
     /// The token to write down for a client, which may be sent nowhere yet.
-    pub fn known_token(&self) -> Option<&Secret> {
+    pub(super) fn known_token(&self) -> Option<&Secret> {
         self.token.as_ref().or(self.given_token.as_ref())
     }
 
-    pub async fn get(&self, path: &str) -> Result<Value, Failure> {
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
         self.ask(Method::GET, path, None).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.ask(Method::POST, path, Some(body)).await
     }
 
     /// One request and its JSON; null where there is none.
-    pub async fn ask(
+    pub(super) async fn ask(
         &self,
         method: Method,
         path: &str,
@@ -223,7 +223,7 @@ impl Remote {
     }
 
     /// The same, where the answer takes its time.
-    pub async fn ask_within(
+    pub(super) async fn ask_within(
         &self,
         limit: Duration,
         method: Method,
@@ -242,7 +242,7 @@ impl Remote {
 
     /// One request; the answer may be a stream. Waits for its head as long
     /// as it takes.
-    pub async fn open(
+    pub(super) async fn open(
         &self,
         method: Method,
         path: &str,
@@ -261,7 +261,7 @@ impl Remote {
     }
 
     /// The start of a request to it, with its credential.
-    pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
+    pub(super) fn request(&self, method: Method, path: &str) -> http::request::Builder {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url()))
@@ -276,7 +276,7 @@ impl Remote {
     }
 
     /// Any answer but one that refuses the credential.
-    pub async fn send(
+    pub(super) async fn send(
         &self,
         request: http::request::Builder,
         body: impl Into<Bytes>,
@@ -305,7 +305,7 @@ impl Remote {
         }
     }
 
-    pub async fn read(&self, response: Response<Incoming>) -> Result<Value, Failure> {
+    pub(super) async fn read(&self, response: Response<Incoming>) -> Result<Value, Failure> {
         let bytes = self.bytes(response).await?;
         match bytes.is_empty() {
             true => Ok(Value::Null),
@@ -314,7 +314,7 @@ impl Remote {
     }
 
     /// The body of an answer as it came.
-    pub async fn bytes(&self, response: Response<Incoming>) -> Result<Bytes, Failure> {
+    pub(super) async fn bytes(&self, response: Response<Incoming>) -> Result<Bytes, Failure> {
         let body = Limited::new(response.into_body(), LARGEST).collect();
         match body.await {
             Ok(whole) => Ok(whole.to_bytes()),
@@ -322,7 +322,7 @@ impl Remote {
         }
     }
 
-    pub fn stranger(&self) -> Failure {
+    pub(super) fn stranger(&self) -> Failure {
         let what = "something answers there, but it is no Portway";
         Failure::unreachable(self.url(), what)
     }
@@ -352,7 +352,10 @@ impl Remote {
 
 impl RemoteArgs {
     /// The settings that the program would run with here.
-    pub fn settings(&self, environment: &BTreeMap<String, String>) -> Result<Settings, Failure> {
+    pub(super) fn settings(
+        &self,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Settings, Failure> {
         let options = Options {
             project: self.project.clone(),
             data_dir: self.data_dir.clone(),

@@ -17,11 +17,11 @@ use super::background::{self, LogFile};
 use super::remote::{Remote, reached};
 use super::{BAD_USE, ServeArgs};
 use crate::app::{self, App};
-use crate::config::settings::{LogFormat, Options, Settings};
-use crate::fleet::{Fleet, ServerView, Status};
-use crate::registry::Registry;
-use crate::store::{self, Holder, StoreErrorKind};
-use crate::upstream::{printable, process};
+use config::settings::{LogFormat, Options, Settings};
+use fleet::registry::Registry;
+use fleet::{Fleet, ServerView, Status};
+use store::{Holder, StoreErrorKind};
+use upstream::{printable, process};
 
 /// The table waits so long for slow servers.
 const TABLE_WAIT: Duration = Duration::from_secs(20);
@@ -33,7 +33,7 @@ const TABLE_PAUSE: Duration = Duration::from_millis(50);
 const ROW_DETAIL: usize = 200;
 
 /// From arguments to exit code.
-pub fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> ExitCode {
     if args.detach {
         return match background::start_again() {
             Ok(()) => ExitCode::SUCCESS,

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::failure::Failure;
 use super::remote::{Remote, segment};
 
-pub use act::{ActArgs, RmArgs, restart, rm, start, stop};
-pub use add::{AddArgs, add, bare_command, header};
-pub use ls::{LsArgs, ls};
+pub(super) use act::{ActArgs, RmArgs, restart, rm, start, stop};
+pub(super) use add::{AddArgs, add, bare_command, header};
+pub(super) use ls::{LsArgs, ls};
 
 /// Where a server is in the API.
 pub(super) fn path_of(name: &str) -> String {

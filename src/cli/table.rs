@@ -1,13 +1,13 @@
 //! Tables for people: aligned by what a terminal shows, cut to its width.
 
 use super::out::{Out, Tint};
-use crate::upstream::printable;
+use upstream::printable;
 
 const GAP: usize = 2;
 /// A column is not cut below this, whatever the terminal's width.
 const NARROWEST: usize = 8;
 
-pub struct Cell {
+pub(super) struct Cell {
     text: String,
     tint: Tint,
     cut: fn(&str, usize) -> String,
@@ -15,7 +15,7 @@ pub struct Cell {
 
 impl Cell {
     /// Whatever text: it becomes one line that is safe to show.
-    pub fn new(text: &str, tint: Tint) -> Cell {
+    pub(super) fn new(text: &str, tint: Tint) -> Cell {
         Cell {
             text: in_one_line(text),
             tint,
@@ -24,7 +24,7 @@ impl Cell {
     }
 
     /// One whose end says as much as its start.
-    pub fn with_end(text: &str) -> Cell {
+    pub(super) fn with_end(text: &str) -> Cell {
         Cell {
             cut: clip_inside,
             ..Cell::from(text)
@@ -44,24 +44,24 @@ impl From<String> for Cell {
     }
 }
 
-pub struct Table<const N: usize> {
+pub(super) struct Table<const N: usize> {
     heads: [&'static str; N],
     rows: Vec<[Cell; N]>,
 }
 
 impl<const N: usize> Table<N> {
-    pub fn new(heads: [&'static str; N]) -> Table<N> {
+    pub(super) fn new(heads: [&'static str; N]) -> Table<N> {
         Table {
             heads,
             rows: Vec::new(),
         }
     }
 
-    pub fn row(&mut self, cells: [Cell; N]) {
+    pub(super) fn row(&mut self, cells: [Cell; N]) {
         self.rows.push(cells);
     }
 
-    pub fn print(&self, out: &mut Out) {
+    pub(super) fn print(&self, out: &mut Out) {
         let widths = self.widths(out.width());
         let heads = self.heads.map(|head| Cell::new(head, Tint::Strong));
         let mut text = line(&heads, &widths, out);
@@ -120,7 +120,7 @@ fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N], out: &Out) -> St
 }
 
 /// Text of several lines, as one that is safe to show.
-pub fn in_one_line(text: &str) -> String {
+pub(super) fn in_one_line(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)
@@ -130,7 +130,7 @@ pub fn in_one_line(text: &str) -> String {
 }
 
 /// At most so many columns; what is cut off leaves a mark.
-pub fn clip(text: &str, room: usize) -> String {
+pub(super) fn clip(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
@@ -162,7 +162,7 @@ fn clip_inside(text: &str, room: usize) -> String {
 }
 
 /// Columns of a terminal.
-pub fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 

@@ -62,7 +62,7 @@ struct EndArgs {
     ask: AskArgs,
 }
 
-pub fn token(args: &TokenArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn token(args: &TokenArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     let TokenCommand::Rotate(args) = &args.command;
     failure::run(rotate(args, environment))
 }
@@ -88,7 +88,7 @@ async fn rotate(
     out.done(ExitCode::SUCCESS)
 }
 
-pub fn sessions(args: &SessionsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn sessions(args: &SessionsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     match &args.command {
         SessionsCommand::Ls(ask) => failure::run(list(ask, environment)),
         SessionsCommand::End(args) => failure::run(end(args, environment)),

@@ -49,7 +49,7 @@ impl Format {
     }
 }
 
-pub fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
         let mut out = Out::new(environment);

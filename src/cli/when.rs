@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::config::settings::duration;
-use crate::store::Timestamp;
+use config::settings::duration;
+use store::Timestamp;
 
 /// How long ago a moment in milliseconds was: `12s`, `5m`, `3h`, `2d`.
-pub fn ago(millis: &Value) -> String {
+pub(super) fn ago(millis: &Value) -> String {
     let Some(millis) = millis.as_u64() else {
         return String::new();
     };
@@ -22,19 +22,19 @@ fn span(seconds: u64) -> String {
     }
 }
 
-pub fn moment(millis: &Value) -> String {
+pub(super) fn moment(millis: &Value) -> String {
     let moment = millis.as_u64().map(Timestamp::from_millis);
     moment.map_or_else(String::new, |moment| moment.to_string())
 }
 
 /// `5m` before now, or a moment of its own.
-pub fn past(text: &str) -> Result<Timestamp, String> {
+pub(super) fn past(text: &str) -> Result<Timestamp, String> {
     let back = |millis| Timestamp::now().as_millis().saturating_sub(millis);
     parse(text, back, "5m")
 }
 
 /// `30d` from now, or a moment of its own.
-pub fn future(text: &str) -> Result<Timestamp, String> {
+pub(super) fn future(text: &str) -> Result<Timestamp, String> {
     let ahead = |millis| Timestamp::now().as_millis().saturating_add(millis);
     parse(text, ahead, "30d")
 }

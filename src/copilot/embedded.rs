@@ -12,8 +12,8 @@ use serde_json::value::to_raw_value;
 use tokio::sync::Notify;
 
 use super::{Catalog, Listed, Source, SourceError};
-use crate::gateway::format::{self, Format};
-use crate::gateway::{Caller, Gateway, Scope, View};
+use gateway::format::{self, Format};
+use gateway::{Caller, Gateway, Scope, View};
 
 /// Not all that changes a list is seen in the fleet: filters are edited.
 const LOOK: Duration = Duration::from_secs(5);

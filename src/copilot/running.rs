@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 use url::Url;
 
 use super::{Catalog, Listed, Source, SourceError};
-use crate::http::Outward;
-use crate::wire::sse::Decoder;
+use portway_http::Outward;
+use wire::sse::Decoder;
 
 /// The longest answer that is taken.
 const LARGEST: usize = 64 * 1024 * 1024;

@@ -15,11 +15,11 @@ fn memory(pid: i32, file: &str, line: &str) -> Option<u64> {
     value.split_ascii_whitespace().next()?.parse().ok()
 }
 
-pub fn rss(app: &App) -> u64 {
+pub(crate) fn rss(app: &App) -> u64 {
     memory(app.pid(), "status", "VmRSS:").expect("it runs")
 }
 
-pub async fn ready(app: &App) {
+pub(crate) async fn ready(app: &App) {
     let start = Instant::now();
     while app.get("/readyz").await.status != 200 {
         assert!(start.elapsed() < PATIENCE, "not ready; {}", app.log());

@@ -18,17 +18,17 @@ use tokio::time::Instant;
 use crate::process::forest::{carrying, marked};
 
 /// The machine may be busy: a condition that comes at all comes by then.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub const TOKEN: &str = "test-admin-token-0123456789";
+pub(crate) const TOKEN: &str = "test-admin-token-0123456789";
 
 /// The test MCP server.
-pub fn fixture() -> String {
+pub(crate) fn fixture() -> String {
     example("fixture")
 }
 
 /// A program of `examples/`, built by `cargo test` beside the tests.
-pub fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_portway"));
     let path = binary.with_file_name("examples").join(name);
     assert!(path.exists(), "run `cargo build --examples` first");
@@ -36,7 +36,7 @@ pub fn example(name: &str) -> String {
 }
 
 /// An `.mcp.json` of fixtures: names and arguments.
-pub fn fixtures(servers: &[(&str, &[&str])]) -> Value {
+pub(crate) fn fixtures(servers: &[(&str, &[&str])]) -> Value {
     let entry = |(name, args): &(&str, &[&str])| {
         let server = serde_json::json!({"command": fixture(), "args": args});
         ((*name).to_owned(), server)
@@ -45,7 +45,7 @@ pub fn fixtures(servers: &[(&str, &[&str])]) -> Value {
     serde_json::json!({ "mcpServers": servers })
 }
 
-pub struct Setup {
+pub(crate) struct Setup {
     dir: TempDir,
     args: Vec<String>,
     env: Vec<(String, String)>,
@@ -55,7 +55,7 @@ pub struct Setup {
 }
 
 /// A directory to start Portway in.
-pub fn setup() -> Setup {
+pub(crate) fn setup() -> Setup {
     Setup {
         dir: tempfile::tempdir().unwrap(),
         args: vec!["--listen".into(), "127.0.0.1:0".into()],
@@ -66,32 +66,32 @@ pub fn setup() -> Setup {
 }
 
 impl Setup {
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    pub fn file(self, name: &str, content: impl AsRef<[u8]>) -> Setup {
+    pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Setup {
         std::fs::write(self.path().join(name), content).unwrap();
         self
     }
 
-    pub fn mcp(self, content: Value) -> Setup {
+    pub(crate) fn mcp(self, content: Value) -> Setup {
         self.file(".mcp.json", serde_json::to_vec_pretty(&content).unwrap())
     }
 
-    pub fn arg(mut self, arg: &str) -> Setup {
+    pub(crate) fn arg(mut self, arg: &str) -> Setup {
         self.args.push(arg.to_owned());
         self
     }
 
-    pub fn env(mut self, name: &str, value: &str) -> Setup {
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Setup {
         self.env.retain(|(known, _)| known != name);
         self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Starts it without root's rights, in a directory of its own.
-    pub fn for_nobody(mut self) -> Setup {
+    pub(crate) fn for_nobody(mut self) -> Setup {
         self.nobody = nix::unistd::geteuid().is_root();
         if self.nobody {
             let give = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534));
@@ -104,17 +104,17 @@ impl Setup {
     }
 
     /// Without the arguments that every test has.
-    pub fn quietly(mut self) -> Setup {
+    pub(crate) fn quietly(mut self) -> Setup {
         self.args.clear();
         self
     }
 
-    pub fn without(mut self, name: &str) -> Setup {
+    pub(crate) fn without(mut self, name: &str) -> Setup {
         self.env.retain(|(known, _)| known != name);
         self
     }
 
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let binary = env!("CARGO_BIN_EXE_portway").to_owned();
         let words: Vec<String> = self.before.iter().cloned().chain([binary]).collect();
         let mut command = Command::new(&words[0]);
@@ -136,13 +136,13 @@ impl Setup {
     }
 
     /// Starts without waiting for anything.
-    pub fn spawn(&self) -> Child {
+    pub(crate) fn spawn(&self) -> Child {
         self.command().spawn().unwrap()
     }
 
     /// Every live process that came from here: Portway and servers have this
     /// home, helpers and inits the instance's marker.
-    pub fn processes(&self) -> Vec<i32> {
+    pub(crate) fn processes(&self) -> Vec<i32> {
         let mut pids = carrying(&format!("HOME={}", self.path().display()));
         let id = std::fs::read_to_string(self.path().join("data/instance_id"));
         if let Ok(id) = id {
@@ -154,14 +154,14 @@ impl Setup {
     }
 
     /// Starts and expects the start to fail: exit code and stderr.
-    pub async fn refused(&self) -> (Option<i32>, String) {
+    pub(crate) async fn refused(&self) -> (Option<i32>, String) {
         let output = tokio::time::timeout(PATIENCE, self.command().output());
         let output = output.await.expect("it refuses in time").unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.code(), text)
     }
 
-    pub async fn start(self) -> App {
+    pub(crate) async fn start(self) -> App {
         let mut child = self.spawn();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut stderr = child.stderr.take().unwrap();
@@ -201,7 +201,7 @@ impl Setup {
     }
 }
 
-pub struct App {
+pub(crate) struct App {
     pub setup: Setup,
     pub child: Child,
     pub url: String,
@@ -212,7 +212,7 @@ pub struct App {
 
 /// An answer: status, headers, body.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub headers: http::HeaderMap,
     pub body: Value,
@@ -221,7 +221,7 @@ pub struct Answer {
 
 impl Answer {
     #[track_caller]
-    pub fn expect(self, status: u16) -> Value {
+    pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
         self.body
     }
@@ -229,7 +229,7 @@ impl Answer {
 
 impl App {
     /// One whose output somebody else reads.
-    pub fn at(setup: Setup, child: Child, url: &str) -> App {
+    pub(crate) fn at(setup: Setup, child: Child, url: &str) -> App {
         App {
             setup,
             child,
@@ -240,33 +240,33 @@ impl App {
         }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.setup.path().join(name)
     }
 
-    pub fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.child.id().expect("it runs") as i32
     }
 
     /// What it has written to stderr so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
     /// What it has written to stdout so far.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, None).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         self.send("POST", path, Some(body.to_string())).await
     }
 
-    pub async fn send(&self, method: &str, path: &str, body: Option<String>) -> Answer {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<String>) -> Answer {
         self.request(
             method,
             path,
@@ -276,7 +276,7 @@ impl App {
         .await
     }
 
-    pub async fn request(
+    pub(crate) async fn request(
         &self,
         method: &str,
         path: &str,
@@ -288,7 +288,7 @@ impl App {
     }
 
     /// None where the connection did not last until the answer.
-    pub async fn try_request(
+    pub(crate) async fn try_request(
         &self,
         method: &str,
         path: &str,
@@ -321,22 +321,22 @@ impl App {
     }
 
     /// POST without a body: start, stop, restart.
-    pub async fn act(&self, name: &str, verb: &str) -> Value {
+    pub(crate) async fn act(&self, name: &str, verb: &str) -> Value {
         let path = format!("/api/mcp/servers/{name}/{verb}");
         self.send("POST", &path, None).await.expect(200)
     }
 
-    pub async fn patch(&self, name: &str, body: Value) -> Answer {
+    pub(crate) async fn patch(&self, name: &str, body: Value) -> Answer {
         let path = format!("/api/mcp/servers/{name}");
         self.send("PATCH", &path, Some(body.to_string())).await
     }
 
-    pub async fn delete(&self, name: &str) -> Answer {
+    pub(crate) async fn delete(&self, name: &str) -> Answer {
         let path = format!("/api/mcp/servers/{name}");
         self.send("DELETE", &path, None).await
     }
 
-    pub async fn list(&self) -> Vec<Value> {
+    pub(crate) async fn list(&self) -> Vec<Value> {
         match self.get("/api/mcp/servers").await.expect(200) {
             Value::Array(servers) => servers,
             other => panic!("{other:#}"),
@@ -344,7 +344,7 @@ impl App {
     }
 
     /// The text of a server's log lines.
-    pub async fn lines(&self, name: &str) -> Vec<String> {
+    pub(crate) async fn lines(&self, name: &str) -> Vec<String> {
         let path = format!("/api/mcp/servers/{name}/logs?limit=1000");
         let lines = self.get(&path).await.expect(200);
         let text = |line: &Value| line["text"].as_str().unwrap().to_owned();
@@ -352,7 +352,7 @@ impl App {
     }
 
     /// The names of a server's tools.
-    pub async fn tools(&self, name: &str) -> Vec<String> {
+    pub(crate) async fn tools(&self, name: &str) -> Vec<String> {
         let path = format!("/api/mcp/servers/{name}/tools");
         let tools = self.get(&path).await.expect(200);
         let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
@@ -360,7 +360,7 @@ impl App {
     }
 
     /// Everything Portway has started and not ended.
-    pub fn children(&self) -> Vec<i32> {
+    pub(crate) fn children(&self) -> Vec<i32> {
         let own = self.pid();
         self.setup
             .processes()
@@ -369,14 +369,14 @@ impl App {
             .collect()
     }
 
-    pub async fn server(&self, name: &str) -> Value {
+    pub(crate) async fn server(&self, name: &str) -> Value {
         self.get(&format!("/api/mcp/servers/{name}"))
             .await
             .expect(200)
     }
 
     /// Polls a server until it is there, and as `fits` says.
-    pub async fn until(&self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
             let answer = self.get(&format!("/api/mcp/servers/{name}")).await;
@@ -393,29 +393,29 @@ impl App {
         }
     }
 
-    pub async fn until_status(&self, name: &str, status: &str) -> Value {
+    pub(crate) async fn until_status(&self, name: &str, status: &str) -> Value {
         self.until(name, |record| record["status"] == status).await
     }
 
-    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+    pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid()), signal).unwrap();
     }
 
     /// Ends it with SIGTERM; the exit code.
-    pub async fn stop(mut self) -> Option<i32> {
+    pub(crate) async fn stop(mut self) -> Option<i32> {
         self.signal(nix::sys::signal::Signal::SIGTERM);
         self.ended().await
     }
 
     /// Ends it in order and starts it again in the same directory.
-    pub async fn again(mut self) -> App {
+    pub(crate) async fn again(mut self) -> App {
         self.signal(nix::sys::signal::Signal::SIGTERM);
         assert_eq!(self.ended().await, Some(0));
         self.setup.start().await
     }
 
     /// Waits for its end; the exit code.
-    pub async fn ended(&mut self) -> Option<i32> {
+    pub(crate) async fn ended(&mut self) -> Option<i32> {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let log = self.log();
         let status = status.unwrap_or_else(|_| panic!("it does not end; log: {log}"));
@@ -425,13 +425,13 @@ impl App {
 
 /// The process behind a record.
 #[track_caller]
-pub fn pid(record: &Value) -> i64 {
+pub(crate) fn pid(record: &Value) -> i64 {
     let pid = record["pid"].as_i64();
     pid.unwrap_or_else(|| panic!("no process: {record:#}"))
 }
 
 /// Waits for a condition that needs no request.
-pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "never: {what}");
@@ -440,7 +440,7 @@ pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Whether a process is there and not a zombie.
-pub fn alive(pid: i64) -> bool {
+pub(crate) fn alive(pid: i64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
         .rsplit(')')

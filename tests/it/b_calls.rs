@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use portway::config::Target;
-use portway::fleet::{ServerView, Status};
+use config::Target;
+use fleet::{ServerView, Status};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

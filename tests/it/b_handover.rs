@@ -1,9 +1,9 @@
 //! SPEC A8, B6: what becomes of calls in flight when their server changes,
 //! goes, or is stopped.
 
-use portway::fleet::{CallError, Request, Status};
-use portway::upstream::{UpstreamError, event_queue};
+use fleet::{CallError, Request, Status};
 use serde_json::json;
+use upstream::{UpstreamError, event_queue};
 
 use crate::app::{PATIENCE, eventually};
 use crate::remote;
@@ -55,7 +55,7 @@ async fn b6_calls_in_flight_finish_when_their_server_is_switched_off_or_broken()
         };
         let (answer, ()) = tokio::join!(slow(&rooms), change);
         assert_eq!(answer.unwrap(), format!("slept {SLOW} ms"), "{edit}");
-        let down = |view: &portway::fleet::ServerView| view.settled && !view.wanted.run;
+        let down = |view: &fleet::ServerView| view.settled && !view.wanted.run;
         let view = rooms.fleet.wait("one", down, PATIENCE).await.unwrap();
         assert_ne!(view.state.status(), Status::Connected);
         rooms.close().await;
@@ -108,9 +108,8 @@ async fn a8_a_person_who_stops_or_restarts_waits_for_no_call() {
                 false => rooms.registry.set_run("one", false),
             };
             let generation = wish.unwrap().generation;
-            let settled = |view: &portway::fleet::ServerView| {
-                view.settled && view.wanted.generation >= generation
-            };
+            let settled =
+                |view: &fleet::ServerView| view.settled && view.wanted.generation >= generation;
             let view = rooms.fleet.wait("one", settled, PATIENCE).await.unwrap();
             let connected = view.state.status() == Status::Connected;
             assert_eq!((view.settled, connected), (true, restart));

@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use crate::app::{App, PATIENCE, TOKEN, fixture, fixtures, setup};
 
 #[derive(Debug)]
-pub struct Event {
+pub(crate) struct Event {
     pub name: String,
     id: String,
     pub data: Value,
 }
 
-pub struct Events {
+pub(crate) struct Events {
     body: hyper::body::Incoming,
     text: String,
 }
 
 impl Events {
-    pub async fn open(app: &App, last: Option<&str>) -> Events {
+    pub(crate) async fn open(app: &App, last: Option<&str>) -> Events {
         let mut request = http::Request::get(format!("{}/api/mcp/events", app.url))
             .header("authorization", format!("Bearer {TOKEN}"));
         if let Some(last) = last {
@@ -62,7 +62,7 @@ impl Events {
         }
     }
 
-    pub async fn until(&mut self, fits: impl Fn(&Event) -> bool) -> Event {
+    pub(crate) async fn until(&mut self, fits: impl Fn(&Event) -> bool) -> Event {
         loop {
             let event = self.next().await.expect("the stream goes on");
             if fits(&event) {

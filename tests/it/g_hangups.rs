@@ -5,12 +5,12 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use portway::config::ServerName;
-use portway::config::body::merge_patch;
-use portway::gateway::servers::Servers;
-use portway::registry::Basis;
-use portway::store::{ApiKey, Created, EntryId, NewBinding, NewEntry, NewTool};
+use config::ServerName;
+use config::body::merge_patch;
+use fleet::registry::Basis;
+use gateway::servers::Servers;
 use serde_json::{Value, json};
+use store::{ApiKey, Created, EntryId, NewBinding, NewEntry, NewTool};
 use tokio::time::Instant;
 
 use crate::app::PATIENCE;

@@ -34,7 +34,7 @@ fn read(dir: &Path, text: &mut String) {
 fn routed() -> BTreeSet<String> {
     let mut text = String::new();
     read(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http"),
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/http/src"),
         &mut text,
     );
     let constants: BTreeMap<&str, &str> = text

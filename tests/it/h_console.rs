@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use portway::config::Secret;
-use portway::http::{self, Access, AdminToken, Console, EdgeLimits, Guard, HostPolicy, Vitals};
+use config::Secret;
+use portway_http::{self, Access, AdminToken, Console, EdgeLimits, Guard, HostPolicy, Vitals};
 use rust_embed::RustEmbed;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -34,9 +34,9 @@ async fn serve() -> Served {
     let hosts = HostPolicy::new(address, Vec::new(), Vec::new());
     let guard = Arc::new(Guard::new(access, hosts, 1 << 20));
     let console = Console::of::<Fake>();
-    let router = http::router(guard, Vitals::default(), console, axum::Router::new());
+    let router = portway_http::router(guard, Vitals::default(), console, axum::Router::new());
     let stop = CancellationToken::new();
-    tokio::spawn(http::serve(
+    tokio::spawn(portway_http::serve(
         listener,
         router,
         EdgeLimits::default(),

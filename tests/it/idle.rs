@@ -151,7 +151,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 }
 
 /// The memory that Portway has, in bytes.
-pub fn resident(app: &App) -> u64 {
+pub(crate) fn resident(app: &App) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", app.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.unwrap().trim().trim_end_matches(" kB").parse::<u64>();

@@ -18,13 +18,13 @@ use crate::process::forest::{carrying, marked};
 /// Runs that load the machine at a time.
 const AT_ONCE: usize = 3;
 
-pub struct Lab {
+pub(crate) struct Lab {
     pub dir: TempDir,
     args: Vec<String>,
 }
 
 /// What a run came to.
-pub struct Told {
+pub(crate) struct Told {
     pub code: i32,
     pub json: Value,
     pub text: String,
@@ -32,7 +32,7 @@ pub struct Told {
 }
 
 impl Lab {
-    pub fn new(args: &[&str]) -> Lab {
+    pub(crate) fn new(args: &[&str]) -> Lab {
         Lab {
             dir: tempfile::tempdir().unwrap(),
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
@@ -40,7 +40,7 @@ impl Lab {
     }
 
     /// `portway lab --json … -- fixture …`.
-    pub fn of_fixture(lab: &[&str], fixture_args: &[&str]) -> Lab {
+    pub(crate) fn of_fixture(lab: &[&str], fixture_args: &[&str]) -> Lab {
         let program = fixture();
         let mut args = vec!["--json"];
         args.extend(lab);
@@ -49,7 +49,7 @@ impl Lab {
         Lab::new(&args)
     }
 
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_portway"));
         command
             .arg("lab")
@@ -66,7 +66,7 @@ impl Lab {
     }
 
     /// Runs it to its end, and sees that nothing is left.
-    pub async fn run(&self) -> Told {
+    pub(crate) async fn run(&self) -> Told {
         let child = self.command().spawn().unwrap();
         let pid = child.id().unwrap();
         let output = tokio::time::timeout(PATIENCE * 2, child.wait_with_output());
@@ -83,7 +83,7 @@ impl Lab {
     }
 
     /// Whatever runs of it: servers have its home, helpers its mark.
-    pub fn left(&self, pid: u32) -> Vec<i32> {
+    pub(crate) fn left(&self, pid: u32) -> Vec<i32> {
         let mut pids = carrying(&format!("HOME={}", self.dir.path().display()));
         pids.extend(marked(&format!("lab-{pid}")));
         pids
@@ -91,13 +91,13 @@ impl Lab {
 }
 
 impl Told {
-    pub fn find(&self, id: &str) -> Option<&Value> {
+    pub(crate) fn find(&self, id: &str) -> Option<&Value> {
         let findings = self.json["findings"].as_array()?;
         findings.iter().find(|finding| finding["id"] == id)
     }
 
     #[track_caller]
-    pub fn expect(&self, id: &str, mark: &str) -> &str {
+    pub(crate) fn expect(&self, id: &str, mark: &str) -> &str {
         let all = self.json["findings"].as_array();
         let of_id = all.into_iter().flatten().filter(|one| one["id"] == id);
         let mut of_mark = of_id.filter(|one| one["mark"] == mark);
@@ -110,7 +110,7 @@ impl Told {
         found["found"].as_str().unwrap()
     }
 
-    pub fn setting(&self, name: &str) -> &Value {
+    pub(crate) fn setting(&self, name: &str) -> &Value {
         let servers = self.json["settings"]["mcpServers"].as_object().unwrap();
         &servers.values().next().unwrap()[name]
     }

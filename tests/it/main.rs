@@ -29,7 +29,7 @@ mod b_reload;
 mod c_connections;
 mod c_isolation;
 mod c_questions;
-#[path = "../../src/store/tests/cluster.rs"]
+#[path = "../../crates/store/src/tests/cluster.rs"]
 #[allow(dead_code, reason = "the tests of the store use the rest")]
 mod cluster;
 mod conformance;
@@ -64,7 +64,6 @@ mod k_program;
 mod mcp_front;
 mod memory;
 mod mix_ups;
-#[path = "../needs.rs"]
 mod needs;
 mod oracle;
 mod parity;

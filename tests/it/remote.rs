@@ -9,18 +9,18 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::{Containment, EraChoice, Redactor, ServerSpec, Target, expand};
 use indexmap::IndexMap;
-use portway::config::{Containment, EraChoice, Redactor, ServerSpec, Target, expand};
-use portway::upstream::{self, Call, Connection, Limits, Link, Options, UpstreamError};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
+use upstream::{Call, Connection, Limits, Link, Options, UpstreamError};
 
 use crate::app::{PATIENCE, example};
 
 /// A server program and where it listens.
-pub struct Remote {
+pub(crate) struct Remote {
     pub url: String,
     _child: Child,
 }
@@ -48,7 +48,7 @@ async fn start(program: &str, args: &[&str]) -> Remote {
     }
 }
 
-pub async fn fixture(args: &[&str]) -> Remote {
+pub(crate) async fn fixture(args: &[&str]) -> Remote {
     start("fixture", args).await
 }
 
@@ -85,7 +85,7 @@ async fn connect_as(target: Target, era: EraChoice) -> Result<(Link, Connection)
         era,
         remembered: None,
         containment: Containment::Auto,
-        privileges: portway::config::Privileges::Drop,
+        privileges: config::Privileges::Drop,
         hidden: Vec::new(),
         project: PathBuf::new(),
         base_env: Arc::default(),

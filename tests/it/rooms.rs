@@ -4,20 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use portway::config::body::{merge_patch, parse_body};
-use portway::fleet::{self, CallError, Fleet, Publisher, Request, Surroundings};
-use portway::registry::{self, Basis, Files, Registry};
-use portway::store::{JsonStore, Store};
-use portway::upstream::{self, Limits};
+use config::body::{merge_patch, parse_body};
+use fleet::registry::{self, Basis, Files, Registry};
+use fleet::{CallError, Fleet, Publisher, Request, Surroundings};
 use serde_json::{Value, json};
+use store::{JsonStore, Store};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use upstream::Limits;
 
 use crate::app::{PATIENCE, eventually, fixture, fixtures};
 use crate::process::forest::shim;
 
-pub struct Rooms {
+pub(crate) struct Rooms {
     pub registry: Arc<Registry>,
     pub fleet: Fleet,
     pub store: Arc<dyn Store>,
@@ -28,12 +28,12 @@ pub struct Rooms {
 
 impl Rooms {
     /// Fixtures by name and arguments; connected when this returns.
-    pub async fn open(servers: &[(&str, &[&str])]) -> Rooms {
+    pub(crate) async fn open(servers: &[(&str, &[&str])]) -> Rooms {
         Rooms::of(fixtures(servers)).await
     }
 
     /// The servers of an `.mcp.json`; connected when this returns.
-    pub async fn of(file: Value) -> Rooms {
+    pub(crate) async fn of(file: Value) -> Rooms {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(".mcp.json"), file.to_string()).unwrap();
         let store = JsonStore::open(&dir.path().join("data")).unwrap().store;
@@ -64,16 +64,16 @@ impl Rooms {
     }
 
     /// Takes over what is saved from now on.
-    pub fn follow(&self) {
+    pub(crate) fn follow(&self) {
         let follower = registry::follow(self.registry.clone(), self.stop.clone());
         tokio::spawn(follower);
     }
 
-    pub fn path(&self, name: &str) -> std::path::PathBuf {
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
         self.dir.path().join(name)
     }
 
-    pub async fn connected(&self, name: &str) {
+    pub(crate) async fn connected(&self, name: &str) {
         let up = |view: &fleet::ServerView| view.state.status() == fleet::Status::Connected;
         let view = self.fleet.wait(name, up, PATIENCE).await;
         assert!(
@@ -83,7 +83,7 @@ impl Rooms {
     }
 
     /// Waits until the server has a call in flight.
-    pub async fn busy(&self, server: &str) {
+    pub(crate) async fn busy(&self, server: &str) {
         eventually("the call is in flight", || {
             let snapshot = self.fleet.snapshot();
             let connection = snapshot.servers[server].state.connection().cloned();
@@ -93,7 +93,12 @@ impl Rooms {
     }
 
     /// Calls a tool; the text of its answer.
-    pub async fn call(&self, server: &str, tool: &str, args: Value) -> Result<String, CallError> {
+    pub(crate) async fn call(
+        &self,
+        server: &str,
+        tool: &str,
+        args: Value,
+    ) -> Result<String, CallError> {
         let params = json!({"name": tool, "arguments": args});
         let params = serde_json::value::to_raw_value(&params).unwrap();
         let request = Request {
@@ -112,7 +117,7 @@ impl Rooms {
     }
 
     /// Registers a fixture as POST does.
-    pub async fn create(&self, name: &str, args: &[&str]) {
+    pub(crate) async fn create(&self, name: &str, args: &[&str]) {
         let body = json!({"name": name, "command": fixture(), "args": args});
         let body = parse_body(body.to_string().as_bytes()).unwrap();
         let created = self.registry.create(body.name, body.spec, true).await;
@@ -120,10 +125,9 @@ impl Rooms {
     }
 
     /// Changes a definition as PATCH does; in force when this returns.
-    pub async fn patch(&self, server: &str, patch: Value) {
-        let read = |current: &portway::config::ServerSpec| {
-            merge_patch(current, patch.to_string().as_bytes())
-        };
+    pub(crate) async fn patch(&self, server: &str, patch: Value) {
+        let read =
+            |current: &config::ServerSpec| merge_patch(current, patch.to_string().as_bytes());
         let wanted = self.registry.update(server, Basis::Newest, read).await;
         let wanted = wanted.unwrap();
         let seen = |view: &fleet::ServerView| view.wanted.generation >= wanted.generation;
@@ -131,7 +135,7 @@ impl Rooms {
     }
 
     /// Ends every server in order.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         self.registry.close().await;
         self.stop.cancel();
         let ended = tokio::time::timeout(PATIENCE, self.task).await;

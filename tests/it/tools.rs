@@ -13,28 +13,28 @@ use tokio::sync::Semaphore;
 /// Judges load the machine, and each of them starts many processes: this many at a time.
 static SEATS: Semaphore = Semaphore::const_new(2);
 
-pub struct Ran {
+pub(crate) struct Ran {
     pub ok: bool,
     pub stdout: String,
     pub stderr: String,
 }
 
 /// A path below `tests`.
-pub fn tests(path: &str) -> PathBuf {
+pub(crate) fn tests(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests")
         .join(path)
 }
 
 /// Runs a script of `tests/tools` with the Node the official suite needs.
-pub async fn node(script: &str, args: &[&str], limit: Duration) -> Ran {
+pub(crate) async fn node(script: &str, args: &[&str], limit: Duration) -> Ran {
     let mut command = Command::new(installed("node/node-22"));
     command.arg(tests("tools").join(script)).args(args);
     judge(command, limit).await
 }
 
 /// A program that `make tools` has installed.
-pub fn installed(path: &str) -> PathBuf {
+pub(crate) fn installed(path: &str) -> PathBuf {
     let path = tests(".tools").join(path);
     assert!(path.exists(), "run `make tools` first: no {path:?}");
     path
@@ -49,7 +49,7 @@ impl Drop for Group {
     }
 }
 
-pub async fn judge(mut command: Command, limit: Duration) -> Ran {
+pub(crate) async fn judge(mut command: Command, limit: Duration) -> Ran {
     let _seat = SEATS.acquire().await.unwrap();
     let mut child = command
         .stdin(Stdio::null())

@@ -10,13 +10,13 @@ use crate::cli::failure::Failure;
 /// More is nothing a Portway would take.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-pub enum Typed {
+pub(super) enum Typed {
     /// An object, as it was written.
     Whole(Box<RawValue>),
     Pairs(Vec<(String, String)>),
 }
 
-pub fn read(given: &[String]) -> Result<Typed, Failure> {
+pub(super) fn read(given: &[String]) -> Result<Typed, Failure> {
     match given {
         [only] if only == "-" => whole("stdin", &text_of("stdin", std::io::stdin().lock())?),
         [only] if only.starts_with('@') => {
@@ -53,7 +53,7 @@ fn text_of(place: &str, from: impl Read) -> Result<String, Failure> {
 fn whole(place: &str, text: &str) -> Result<Typed, Failure> {
     let raw: Box<RawValue> = serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("{place}: not JSON: {error}")))?;
-    match crate::wire::object::is_object(&raw) {
+    match wire::object::is_object(&raw) {
         true => Ok(Typed::Whole(raw)),
         false => Err(Failure::usage(format!(
             "{place}: must be a JSON object, {{\"name\": value}}"
@@ -62,7 +62,7 @@ fn whole(place: &str, text: &str) -> Result<Typed, Failure> {
 }
 
 impl Typed {
-    pub fn for_schema(self, schema: &Value) -> Result<Box<RawValue>, Failure> {
+    pub(super) fn for_schema(self, schema: &Value) -> Result<Box<RawValue>, Failure> {
         let object = match self {
             Typed::Whole(raw) => return Ok(raw),
             Typed::Pairs(pairs) => typed(&pairs, schema).map_err(Failure::usage)?,

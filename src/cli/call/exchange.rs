@@ -15,8 +15,8 @@ use super::progress::Progress;
 use super::target::Target;
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
-use crate::wire::header::{encode_value, param_headers, param_values};
-use crate::wire::{MODERN, object, sse};
+use wire::header::{encode_value, param_headers, param_values};
+use wire::{MODERN, object, sse};
 
 /// Portway says every quarter of a minute that it lives.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ const LARGEST: usize = 64 * 1024 * 1024;
 const METHOD: &str = "tools/call";
 const TOKEN: &str = "portway-call";
 
-pub struct Exchange<'a> {
+pub(super) struct Exchange<'a> {
     pub remote: &'a Remote,
     pub target: &'a Target,
     pub arguments: &'a RawValue,
@@ -36,13 +36,13 @@ pub struct Exchange<'a> {
 
 /// What the server wanted to know last time.
 #[derive(Default)]
-pub struct Answers {
+pub(super) struct Answers {
     pub responses: Option<Map<String, Value>>,
     pub state: Option<Box<RawValue>>,
 }
 
 /// What the server wants to know before it goes on.
-pub struct Asked {
+pub(super) struct Asked {
     pub requests: Map<String, Value>,
     pub state: Option<Box<RawValue>>,
 }
@@ -77,7 +77,7 @@ struct Message {
 }
 
 impl Exchange<'_> {
-    pub async fn round(&mut self, answers: &Answers) -> Result<Box<RawValue>, Failure> {
+    pub(super) async fn round(&mut self, answers: &Answers) -> Result<Box<RawValue>, Failure> {
         let limit = self.limit;
         let server = self.target.server.clone();
         let work = async {
@@ -228,7 +228,7 @@ fn meta(verbose: u8) -> Value {
 }
 
 /// What a result asks for, if it is not the last word.
-pub fn asked(result: &RawValue) -> Result<Option<Asked>, Failure> {
+pub(super) fn asked(result: &RawValue) -> Result<Option<Asked>, Failure> {
     let kind = object::member(result, "resultType").and_then(object::text);
     match kind.as_deref() {
         None | Some("complete") => return Ok(None),

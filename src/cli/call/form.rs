@@ -14,7 +14,7 @@ use crate::cli::servers::text;
 const TRIES: usize = 5;
 
 /// What a server hears where nobody can be asked.
-pub fn declined(server: &str, params: &Value) -> Value {
+pub(super) fn declined(server: &str, params: &Value) -> Value {
     note(&format!(
         "the server {server} asks: {}\ndeclined, for there is no terminal to ask on",
         text(params, "message")
@@ -22,7 +22,7 @@ pub fn declined(server: &str, params: &Value) -> Value {
     json!({"action": "decline"})
 }
 
-pub async fn ask(server: &str, params: &Value) -> Result<Value, Failure> {
+pub(super) async fn ask(server: &str, params: &Value) -> Result<Value, Failure> {
     // Indented, so that no line of it passes for one of ours.
     let message = text(params, "message").replace('\n', "\n  ");
     say(&format!("The server {server} asks: {message}"));

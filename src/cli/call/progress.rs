@@ -12,20 +12,20 @@ use crate::cli::table::{clip, in_one_line};
 const PAUSE: Duration = Duration::from_millis(50);
 const USUAL_WIDTH: usize = 80;
 
-pub struct Progress {
+pub(super) struct Progress {
     terminal: bool,
     drawn: Option<Instant>,
 }
 
 impl Progress {
-    pub fn new() -> Progress {
+    pub(super) fn new() -> Progress {
         Progress {
             terminal: std::io::stderr().is_terminal(),
             drawn: None,
         }
     }
 
-    pub fn show(&mut self, params: &Value) {
+    pub(super) fn show(&mut self, params: &Value) {
         let soon = self.drawn.is_some_and(|drawn| drawn.elapsed() < PAUSE);
         if !self.terminal || soon {
             return;
@@ -38,7 +38,7 @@ impl Progress {
         self.drawn = Some(Instant::now());
     }
 
-    pub fn log(&mut self, params: &Value) {
+    pub(super) fn log(&mut self, params: &Value) {
         self.clear();
         let level = params["level"].as_str().unwrap_or("info");
         let logger = match params["logger"].as_str() {
@@ -49,7 +49,7 @@ impl Progress {
         note(&format!("[{level}{logger}] {data}"));
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         if self.drawn.take().is_some() {
             wipe();
         }
@@ -57,7 +57,7 @@ impl Progress {
 }
 
 /// Makes room for another line where one of ours may be.
-pub fn wipe() {
+pub(super) fn wipe() {
     if std::io::stderr().is_terminal() {
         let _ = write!(std::io::stderr(), "\r\u{1b}[K");
     }

@@ -12,16 +12,16 @@ use crate::cli::failure::Failure;
 use crate::cli::out::{Out, note, safe};
 use crate::cli::servers::text;
 use crate::cli::table::in_one_line;
-use crate::wire::object;
+use wire::object;
 
 /// Numbers tried for the name of one file.
 const NAMES: u32 = 10_000;
 
-pub fn is_error(result: &RawValue) -> bool {
+pub(super) fn is_error(result: &RawValue) -> bool {
     object::member(result, "isError").is_some_and(|raw| raw.get() == "true")
 }
 
-pub fn print(result: &RawValue, dir: Option<&Path>, out: &mut Out) -> Result<(), Failure> {
+pub(super) fn print(result: &RawValue, dir: Option<&Path>, out: &mut Out) -> Result<(), Failure> {
     let failed = is_error(result);
     let result: Value = serde_json::from_str(result.get())
         .map_err(|error| Failure::other(format!("the result cannot be read: {error}")))?;
@@ -60,7 +60,7 @@ fn say(text: &str, failed: bool, out: &mut Out) {
 }
 
 /// Writes files without a word about them.
-pub fn save(result: &RawValue, dir: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn save(result: &RawValue, dir: Option<&Path>) -> Result<(), Failure> {
     if dir.is_none() {
         return Ok(());
     }

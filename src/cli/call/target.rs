@@ -10,7 +10,7 @@ use crate::cli::tools;
 /// Names told to somebody who looks for one.
 const TOLD: usize = 10;
 
-pub struct Target {
+pub(super) struct Target {
     /// Who has it, in words.
     pub server: String,
     /// Where it is called, and as what.
@@ -19,7 +19,7 @@ pub struct Target {
     pub schema: Value,
 }
 
-pub async fn find(remote: &Remote, typed: &str) -> Result<Target, Failure> {
+pub(super) async fn find(remote: &Remote, typed: &str) -> Result<Target, Failure> {
     match typed.split_once(':') {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
             of_server(remote, server, tool).await

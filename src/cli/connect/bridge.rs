@@ -22,9 +22,9 @@ use super::reply::{self, Reply};
 use super::running::{Call, Cancelled, Running};
 use super::stdin::Line;
 use super::trouble::Trouble;
-use crate::upstream::{Headers, printable};
-use crate::wire::meta::{self, member};
-use crate::wire::{self, Era, Message, Outcome, RpcError, code, message};
+use upstream::{Headers, printable};
+use wire::meta::{self, member};
+use wire::{Era, Message, Outcome, RpcError, code, message};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -48,7 +48,7 @@ pub(super) struct Bridge {
 }
 
 impl Bridge {
-    pub fn new(gate: Gate, out: Out) -> Bridge {
+    pub(super) fn new(gate: Gate, out: Out) -> Bridge {
         Bridge {
             gate,
             out,
@@ -62,7 +62,7 @@ impl Bridge {
     }
 
     /// Takes one line of the client. Waits for nothing.
-    pub fn take(self: &Arc<Self>, line: Line) {
+    pub(super) fn take(self: &Arc<Self>, line: Line) {
         let line = match line {
             Line::Whole(line) => line,
             Line::TooLong => {
@@ -179,13 +179,13 @@ impl Bridge {
     }
 
     /// Something of our own to the client.
-    pub fn say(&self, message: Vec<u8>) {
+    pub(super) fn say(&self, message: Vec<u8>) {
         let out = self.out.clone();
         tokio::spawn(async move { out.message(message.into()).await });
     }
 
     /// Posts a message; the headers are what it needs besides the usual.
-    pub async fn post(
+    pub(super) async fn post(
         &self,
         mut headers: Headers,
         body: &Bytes,
@@ -207,7 +207,7 @@ impl Bridge {
     }
 
     /// Passes one message on; notes the answers in it.
-    pub async fn pass(&self, call: &mut Call, message: Bytes) {
+    pub(super) async fn pass(&self, call: &mut Call, message: Bytes) {
         if message::is_batch(&message) {
             let elements = message::parse_batch(&message).unwrap_or_default();
             for element in elements {
@@ -223,7 +223,7 @@ impl Bridge {
     }
 
     /// Tells the client what it will not be answered, and why.
-    pub async fn give_up(&self, call: &Call, trouble: &Trouble) {
+    pub(super) async fn give_up(&self, call: &Call, trouble: &Trouble) {
         let error = trouble.to_error();
         for id in call.unanswered() {
             self.out.message(wire::error(Some(id), &error).into()).await;
@@ -240,13 +240,13 @@ impl Bridge {
     }
 
     /// Waits until every request has its answer.
-    pub async fn answered(&self) {
+    pub(super) async fn answered(&self) {
         self.running.none().await;
     }
 
     /// The client is gone. What is left of its requests ends with us, but a
     /// session has to be ended. Whether we were not let in, at the last.
-    pub async fn end(&self) -> bool {
+    pub(super) async fn end(&self) -> bool {
         self.part().await;
         self.denied.load(Ordering::Relaxed)
     }

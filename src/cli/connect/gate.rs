@@ -12,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::plan::{Plan, Target};
 use super::start;
 use super::trouble::Trouble;
-use crate::store;
-use crate::upstream::{Endpoint, ExchangeFailure, Headers, Received};
+use upstream::{Endpoint, ExchangeFailure, Headers, Received};
 
 /// How long a message waits for a Portway that is not there.
 const AWAY: Duration = Duration::from_secs(10);
@@ -45,7 +44,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub fn new(plan: Plan, target: Target) -> Gate {
+    pub(super) fn new(plan: Plan, target: Target) -> Gate {
         Gate {
             plan,
             current: Mutex::new(Arc::new(target)),
@@ -58,18 +57,18 @@ impl Gate {
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         self.current().url.clone()
     }
 
     /// What to say when our credential is not taken.
-    pub fn denied(&self) -> String {
+    pub(super) fn denied(&self) -> String {
         self.plan.denied(&self.current())
     }
 
     /// Sends one message, waiting for a gateway that is away. What has been
     /// sent once is never sent again.
-    pub async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         headers: &Headers,
@@ -118,7 +117,7 @@ impl Gate {
     }
 
     /// Sends to the one that was there last, and waits for nobody.
-    pub async fn send_now(
+    pub(super) async fn send_now(
         &self,
         method: Method,
         headers: &Headers,

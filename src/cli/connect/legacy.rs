@@ -15,9 +15,9 @@ use super::gate::When;
 use super::reply::{self, Reply, Stream};
 use super::running::Call;
 use super::trouble::Trouble;
-use crate::upstream::Headers;
-use crate::wire::meta::{member, text};
-use crate::wire::{self, Message, Outcome};
+use upstream::Headers;
+use wire::meta::{member, text};
+use wire::{Message, Outcome};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");

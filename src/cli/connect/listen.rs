@@ -12,9 +12,9 @@ use super::bridge::Bridge;
 use super::reply::{Reply, Stream};
 use super::running::Call;
 use super::trouble::Trouble;
-use crate::wire::meta::{SUBSCRIPTION_ID, member, set_meta_member, text};
-use crate::wire::object::{each_element, empty, set_member};
-use crate::wire::{self, Message, Outcome};
+use wire::meta::{SUBSCRIPTION_ID, member, set_meta_member, text};
+use wire::object::{each_element, empty, set_member};
+use wire::{Message, Outcome};
 
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use crate::wire::meta::{member, text};
-use crate::wire::{self, Message};
+use wire::Message;
+use wire::meta::{member, text};
 
 /// As many as a gateway follows for one session.
 const FOLLOWED: usize = 1000;
@@ -31,7 +31,7 @@ impl Memory {
     }
 
     /// A new session begins: its number.
-    pub fn forget(&self) -> u64 {
+    pub(super) fn forget(&self) -> u64 {
         let mut wishes = self.wishes();
         // Renewed ones count on from there.
         let sessions = wishes.sessions + (1 << 32);
@@ -44,7 +44,7 @@ impl Memory {
     }
 
     /// Notes a request that was answered.
-    pub fn note(&self, method: &str, line: &[u8]) {
+    pub(super) fn note(&self, method: &str, line: &[u8]) {
         if !matches!(
             method,
             "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
@@ -74,7 +74,7 @@ impl Memory {
     }
 
     /// The requests that say it all again, with ids of our own.
-    pub fn requests(&self) -> Vec<Bytes> {
+    pub(super) fn requests(&self) -> Vec<Bytes> {
         let mut wishes = self.wishes();
         let level = wishes
             .level

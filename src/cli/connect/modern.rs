@@ -13,11 +13,11 @@ use super::bridge::{Bridge, VERSION};
 use super::reply::Reply;
 use super::running::Call;
 use super::trouble::Trouble;
-use crate::upstream::Headers;
-use crate::wire::header::{self, ParamHeader};
-use crate::wire::meta::{self, member, text};
-use crate::wire::object::{is_null, set_member};
-use crate::wire::{self, Message, Outcome, code, method};
+use upstream::Headers;
+use wire::header::{self, ParamHeader};
+use wire::meta::{self, member, text};
+use wire::object::{is_null, set_member};
+use wire::{Message, Outcome, code, method};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -126,7 +126,7 @@ impl Bridge {
         let Some(envelope) = envelope else {
             return Ok(());
         };
-        let empty = crate::wire::object::empty();
+        let empty = wire::object::empty();
         let mut params = set_member(empty, "_meta", &envelope);
         for _ in 0..PAGES {
             let request = format!(

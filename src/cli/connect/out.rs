@@ -9,8 +9,6 @@ use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::wire;
-
 const LINES: usize = 256;
 /// Of lines that the client has not taken yet; one that is longer goes alone.
 const BYTES: u32 = 16 << 20;
@@ -66,7 +64,7 @@ fn write_all(mut items: mpsc::Receiver<Item>) -> std::io::Result<()> {
 
 impl Out {
     /// One message, as it came but for line ends between its tokens.
-    pub async fn message(&self, message: Bytes) {
+    pub(super) async fn message(&self, message: Bytes) {
         let line = match message.iter().any(|b| matches!(b, b'\n' | b'\r')) {
             false => message,
             true => match serde_json::from_slice::<&RawValue>(&message) {
@@ -82,7 +80,7 @@ impl Out {
     }
 
     /// Waits until all of it is written, or cannot be.
-    pub async fn written(&self, limit: Duration) {
+    pub(super) async fn written(&self, limit: Duration) {
         let (mark, written) = oneshot::channel();
         let wait = async {
             if self.queue.send(Item::Mark(mark)).await.is_ok() {

@@ -15,10 +15,9 @@ use super::ConnectArgs;
 use super::gate::settled;
 use crate::cli::failure::Failure;
 use crate::cli::remote::{ENTRY_KEY, Remote, RemoteArgs};
-use crate::config::settings::Settings;
-use crate::config::{Redactor, Secret};
-use crate::store;
-use crate::upstream::Endpoint;
+use config::settings::Settings;
+use config::{Redactor, Secret};
+use upstream::Endpoint;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// More than a gateway takes that nobody has told otherwise.
@@ -65,7 +64,7 @@ pub(super) struct Target {
 impl Target {
     /// It may just have been started, and its servers after it: many clients
     /// look at the tools once, and should not do so too early.
-    pub fn awaited(mut self) -> Target {
+    pub(super) fn awaited(mut self) -> Target {
         let (sender, ready) = watch::channel(false);
         let health = self.health.clone();
         tokio::spawn(async move {
@@ -78,7 +77,7 @@ impl Target {
 }
 
 impl Plan {
-    pub fn new(
+    pub(super) fn new(
         args: &ConnectArgs,
         environment: &BTreeMap<String, String>,
     ) -> Result<Plan, Failure> {
@@ -108,13 +107,13 @@ impl Plan {
     }
 
     /// Whether the data directory says something, or may be made.
-    pub fn has_directory(&self) -> bool {
+    pub(super) fn has_directory(&self) -> bool {
         let believed = || self.directory.is_dir() && store::is_trusted(&self.settings).is_ok();
         self.may_start || (!self.fixed && believed())
     }
 
     /// Takes the data directory into use, or says why it may not be.
-    pub fn claim(&self) -> Result<(), Failure> {
+    pub(super) fn claim(&self) -> Result<(), Failure> {
         let notes = store::claim(&self.settings).map_err(|error| self.no_directory(&error))?;
         for note in notes {
             let _ = writeln!(std::io::stderr(), "portway: {note}");
@@ -123,14 +122,14 @@ impl Plan {
     }
 
     /// A client on a desktop starts us wherever it likes.
-    pub fn no_directory(&self, error: &store::StoreError) -> Failure {
+    pub(super) fn no_directory(&self, error: &store::StoreError) -> Failure {
         Failure::other(format!(
             "{error}\nname the directory of your .mcp.json with --project"
         ))
     }
 
     /// What to say where none runs and none may be started.
-    pub async fn nobody(&self) -> Failure {
+    pub(super) async fn nobody(&self) -> Failure {
         match Remote::new(&self.remote, &self.environment) {
             Ok(remote) => match remote.not_here().await {
                 Some(failure) => failure,
@@ -141,7 +140,7 @@ impl Plan {
     }
 
     /// Where it is, as the settings and the data directory say now.
-    pub fn target(&self) -> Result<Target, Failure> {
+    pub(super) fn target(&self) -> Result<Target, Failure> {
         // Before the rest is read: a later start must not pass for this one.
         let stamp = store::address_stamp(&self.directory).filter(|_| !self.fixed);
         let remote = Remote::new(&self.remote, &self.environment)?;
@@ -184,7 +183,7 @@ impl Plan {
     }
 
     /// What to say when the credential is not taken.
-    pub fn denied(&self, target: &Target) -> String {
+    pub(super) fn denied(&self, target: &Target) -> String {
         let url = &target.url;
         match &self.place {
             Place::Entry(_) => format!(

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use super::gate::{Gate, SILENCE};
 use super::trouble::Trouble;
 use crate::cli::failure::Failure;
-use crate::upstream::{Events, Received};
-use crate::wire::sse::Event;
-use crate::wire::{self, Message, Outcome, RpcError, code};
+use upstream::{Events, Received};
+use wire::sse::Event;
+use wire::{Message, Outcome, RpcError, code};
 
 /// One message, however large lists grow.
 const LARGEST: usize = 64 << 20;
@@ -91,7 +91,7 @@ async fn refusal(response: Response<Received>, gate: &Gate, url: &str) -> Troubl
 impl Stream {
     /// The next message, or None when the stream is over. Loses nothing when
     /// it is dropped half way.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
         loop {
             match self.events.ready() {
                 Ok(Some(event)) => {
@@ -127,7 +127,7 @@ impl Stream {
     }
 
     /// Goes on where `earlier` stopped.
-    pub fn after(mut self: Box<Stream>, earlier: &Stream) -> Box<Stream> {
+    pub(super) fn after(mut self: Box<Stream>, earlier: &Stream) -> Box<Stream> {
         self.last_id.clone_from(&earlier.last_id);
         self
     }

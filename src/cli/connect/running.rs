@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::wire::Era;
+use wire::Era;
 
 /// As many as a gateway lets one session have.
 const MOST: usize = 1000;
@@ -53,7 +53,7 @@ impl Running {
     }
 
     /// Enters the requests of one line. None if there are too many.
-    pub fn enter(
+    pub(super) fn enter(
         self: &Arc<Running>,
         ids: Vec<Box<RawValue>>,
         era: Era,
@@ -93,7 +93,7 @@ impl Running {
     }
 
     /// A call of our own, which nobody waits for.
-    pub fn aside(self: &Arc<Running>) -> Call {
+    pub(super) fn aside(self: &Arc<Running>) -> Call {
         Call {
             running: self.clone(),
             number: 0,
@@ -107,7 +107,7 @@ impl Running {
         }
     }
 
-    pub fn cancel(&self, id: &RawValue) -> Cancelled {
+    pub(super) fn cancel(&self, id: &RawValue) -> Cancelled {
         let state = self.state();
         let Some(entry) = state.calls.get(id.get()) else {
             return Cancelled::Unknown;
@@ -129,7 +129,7 @@ impl Running {
     }
 
     /// Waits until nothing runs that has an end.
-    pub async fn none(&self) {
+    pub(super) async fn none(&self) {
         let _ = self.finite.subscribe().wait_for(|count| *count == 0).await;
     }
 }
@@ -151,7 +151,7 @@ pub(super) struct Call {
 
 impl Call {
     /// It lasts until the client takes it back.
-    pub fn is_endless(&mut self) {
+    pub(super) fn is_endless(&mut self) {
         if std::mem::take(&mut self.finite) {
             let mut state = self.running.state();
             state.finite -= 1;
@@ -160,28 +160,28 @@ impl Call {
     }
 
     /// The gateway knows the request.
-    pub fn begin(&self) {
+    pub(super) fn begin(&self) {
         self.begun.send_replace(true);
     }
 
     /// Notes an answer, if it is one to this.
-    pub fn answer(&mut self, id: &RawValue, is_result: bool) {
+    pub(super) fn answer(&mut self, id: &RawValue, is_result: bool) {
         let before = self.open.len();
         self.open.retain(|open| **open != *id.get());
         self.succeeded |= is_result && self.open.len() < before;
     }
 
     /// Whether something came of it.
-    pub fn has_succeeded(&self) -> bool {
+    pub(super) fn has_succeeded(&self) -> bool {
         self.succeeded
     }
 
-    pub fn is_answered(&self) -> bool {
+    pub(super) fn is_answered(&self) -> bool {
         self.open.is_empty()
     }
 
     /// What the client still waits for.
-    pub fn unanswered(&self) -> impl Iterator<Item = &RawValue> {
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = &RawValue> {
         let wanted = match self.unwanted.is_cancelled() {
             true => &[],
             false => &self.ids[..],

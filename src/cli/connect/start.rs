@@ -14,7 +14,6 @@ use super::plan::{Plan, Target};
 use crate::cli::background;
 use crate::cli::failure::Failure;
 use crate::cli::remote::ENTRY_KEY;
-use crate::store;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) const PAUSE: Duration = Duration::from_millis(20);

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use crate::wire::{RpcError, code};
+use wire::{RpcError, code};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Trouble {
@@ -28,7 +28,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    pub fn to_error(&self) -> RpcError {
+    pub(super) fn to_error(&self) -> RpcError {
         match self {
             Trouble::Refused { error, .. } => error.clone(),
             other => RpcError::new(code::INTERNAL, other.to_string()),
@@ -36,7 +36,7 @@ impl Trouble {
     }
 
     /// Whether a session is unknown there; such a message was not heeded.
-    pub fn session_lost(&self) -> bool {
+    pub(super) fn session_lost(&self) -> bool {
         matches!(
             self,
             Trouble::Refused { status: StatusCode::NOT_FOUND, error }
@@ -44,7 +44,7 @@ impl Trouble {
         )
     }
 
-    pub fn has_code(&self, wanted: i64) -> bool {
+    pub(super) fn has_code(&self, wanted: i64) -> bool {
         matches!(self, Trouble::Refused { error, .. } if error.code == wanted)
     }
 }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::files::complaint;
 use crate::cli::finding::{Finding, Mark, counted};
-use crate::config::ServerSpec;
-use crate::config::settings::Settings;
-use crate::registry::{Files, Loaded, SourceReport};
+use config::ServerSpec;
+use config::settings::Settings;
+use fleet::registry::{Files, Loaded, SourceReport};
 
-pub struct Examined {
+pub(super) struct Examined {
     pub findings: Vec<Finding>,
     /// What is in force and can be used.
     pub servers: Vec<(String, ServerSpec)>,
 }
 
-pub fn examine(settings: &Settings, environment: &BTreeMap<String, String>) -> Examined {
+pub(super) fn examine(settings: &Settings, environment: &BTreeMap<String, String>) -> Examined {
     let home = environment.get("HOME").map(Into::into);
     let files = Files::new(settings.project.clone(), home);
     let loaded = files.load_now(&Loaded::default());

@@ -13,7 +13,7 @@ use super::DoctorArgs;
 use crate::cli::failure::Failure;
 use crate::cli::finding::{Finding, counted, short};
 use crate::cli::remote::Remote;
-use crate::config::settings::Settings;
+use config::settings::Settings;
 
 /// For each question; it stands on the same machine, mostly.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,14 +22,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const REASON: usize = 600;
 
 #[derive(Default)]
-pub struct Running {
+pub(super) struct Running {
     pub findings: Vec<Finding>,
     /// On its servers.
     pub servers: Vec<Finding>,
     pub answers: bool,
 }
 
-pub async fn find(
+pub(super) async fn find(
     args: &DoctorArgs,
     settings: &Settings,
     environment: &BTreeMap<String, String>,

@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use crate::cli::finding::Finding;
-use crate::config::settings::Settings;
-use crate::upstream::containment::{self, Step};
-use crate::upstream::process;
+use config::settings::Settings;
+use upstream::containment::{self, Step};
+use upstream::process;
 
 /// The protocol's own date: no clock that is right shows an earlier one.
 const NOT_BEFORE: Duration = Duration::from_secs(1_785_196_800);
@@ -17,7 +17,7 @@ const FILES_PER_SERVER: u64 = 8;
 const CLIENTS: u64 = 256;
 const PROCESSES_PER_SERVER: u64 = 8;
 
-pub async fn examine(settings: &Settings, servers: usize) -> Vec<Finding> {
+pub(super) async fn examine(settings: &Settings, servers: usize) -> Vec<Finding> {
     let mut findings = containment().await;
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     findings.extend(open_files(&limits, servers as u64));

@@ -19,7 +19,7 @@ use super::failure::{self, Failure};
 use super::finding::{Finding, Mark, Style, counted};
 use super::out::safe;
 use super::remote::RemoteArgs;
-use crate::config::settings::{Settings, VARIABLES};
+use config::settings::{Settings, VARIABLES};
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -37,7 +37,7 @@ struct Section {
 }
 
 /// Exits with 1 if something is bad.
-pub fn main(args: &DoctorArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &DoctorArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let sections = examine(args, environment).await?;
         let worst = sections.iter().flat_map(|section| &section.findings);

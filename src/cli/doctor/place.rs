@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use nix::unistd::{AccessFlags, access};
 
 use crate::cli::finding::{Finding, counted};
-use crate::config::Secret;
-use crate::config::settings::{Settings, Storage};
-use crate::store::{self, Holder};
+use config::Secret;
+use config::settings::{Settings, Storage};
+use store::Holder;
 
 /// How far the clock of a database may be away before tokens of users expire
 /// too early or too late.
@@ -19,7 +19,7 @@ const SKEW: Duration = Duration::from_secs(30);
 /// For the whole look at a database.
 const DATABASE: Duration = Duration::from_secs(15);
 
-pub fn examine(settings: &Settings, answers: bool) -> Vec<Finding> {
+pub(super) fn examine(settings: &Settings, answers: bool) -> Vec<Finding> {
     let directory = &settings.data_dir;
     let mut findings = vec![self::directory(directory)];
     for objection in store::objections(settings) {
@@ -145,7 +145,7 @@ fn token(settings: &Settings) -> Finding {
     }
 }
 
-pub async fn storage(settings: &Settings) -> Vec<Finding> {
+pub(super) async fn storage(settings: &Settings) -> Vec<Finding> {
     match settings.storage {
         Storage::Json => files(&settings.data_dir),
         Storage::Supabase => database(settings).await,

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
 
 use crate::cli::finding::{Finding, short};
-use crate::upstream::process::Command;
+use upstream::process::Command;
 
 /// `npx --version` starts a whole Node.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ fn base(program: &str) -> &str {
 }
 
 /// What to do about one that is not found.
-pub fn hint(program: &str) -> &'static str {
+pub(super) fn hint(program: &str) -> &'static str {
     match base(program) {
         "npx" | "npm" | "node" => {
             "install Node 20 or newer (nodejs.org); with nvm or the like, give the full path: \
@@ -47,7 +47,7 @@ pub fn hint(program: &str) -> &'static str {
 }
 
 /// What known runtimes say of themselves, by path.
-pub async fn versions(
+pub(super) async fn versions(
     found: &BTreeMap<String, Command>,
 ) -> BTreeMap<String, Result<String, String>> {
     let known = found
@@ -93,7 +93,7 @@ async fn version(path: &str, command: &Command) -> Result<String, String> {
 }
 
 /// A runtime that is too old is found out here, and not by its stack trace.
-pub fn judged(path: &str, version: &str, of: &str) -> Finding {
+pub(super) fn judged(path: &str, version: &str, of: &str) -> Finding {
     let found = format!("{path} {version} {of}");
     let major: Option<u64> = version
         .trim_start_matches('v')

@@ -12,12 +12,12 @@ use url::Url;
 
 use super::programs;
 use crate::cli::finding::{Finding, counted};
-use crate::config::settings::Settings;
-use crate::config::{
+use config::settings::Settings;
+use config::{
     self, Containment, Launch, LaunchTarget, Problem, Redactor, ServerSpec, TransportKind, view,
 };
-use crate::http::Outward;
-use crate::upstream::process;
+use portway_http::Outward;
+use upstream::process;
 
 /// For one address, from the first packet to the head of the answer.
 const REACH: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ struct Ready<'s> {
     title: String,
 }
 
-pub async fn examine(
+pub(super) async fn examine(
     servers: &[(String, ServerSpec)],
     settings: &Settings,
     environment: &BTreeMap<String, String>,

@@ -42,7 +42,10 @@ fn advised(failure: Failure) -> Failure {
     }
 }
 
-pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+pub(super) async fn create(
+    args: &CreateArgs,
+    environment: &Environment,
+) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
     let bindings = find::bindings(&remote, ADMIN, &args.tools, &args.names, args.allow_missing)
@@ -79,7 +82,10 @@ pub async fn create(args: &CreateArgs, environment: &Environment) -> Result<Exit
     out.done(ExitCode::SUCCESS)
 }
 
-pub async fn change(args: &ChangeArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+pub(super) async fn change(
+    args: &ChangeArgs,
+    environment: &Environment,
+) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
@@ -114,7 +120,10 @@ pub async fn change(args: &ChangeArgs, environment: &Environment) -> Result<Exit
     out.done(ExitCode::SUCCESS)
 }
 
-pub async fn rotate(args: &RotateArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+pub(super) async fn rotate(
+    args: &RotateArgs,
+    environment: &Environment,
+) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
@@ -144,7 +153,7 @@ pub async fn rotate(args: &RotateArgs, environment: &Environment) -> Result<Exit
     out.done(ExitCode::SUCCESS)
 }
 
-pub async fn bind(args: &BindArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+pub(super) async fn bind(args: &BindArgs, environment: &Environment) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
@@ -164,7 +173,10 @@ pub async fn bind(args: &BindArgs, environment: &Environment) -> Result<ExitCode
     out.done(ExitCode::SUCCESS)
 }
 
-pub async fn unbind(args: &UnbindArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+pub(super) async fn unbind(
+    args: &UnbindArgs,
+    environment: &Environment,
+) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
@@ -186,7 +198,7 @@ fn binding(entry: &Value, tool: &Value) -> String {
     format!("{}/bindings/{}", find::path(entry), tool["tool_id"])
 }
 
-pub async fn switch(
+pub(super) async fn switch(
     args: &SwitchArgs,
     environment: &Environment,
     on: bool,
@@ -220,7 +232,7 @@ pub async fn switch(
     out.done(ExitCode::SUCCESS)
 }
 
-pub async fn rm(args: &RmArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+pub(super) async fn rm(args: &RmArgs, environment: &Environment) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Out::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;

@@ -8,16 +8,16 @@ use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
 use crate::cli::servers::{path_of, text};
 use crate::cli::tools;
-use crate::store::KEY_PREFIX;
+use store::KEY_PREFIX;
 
-pub const ENTRIES: &str = "/api/v1/mcp_v2";
+pub(super) const ENTRIES: &str = "/api/v1/mcp_v2";
 const TOOLS: &str = "/api/v1/tools";
 /// Records asked for at a time, and how often.
 const PAGE: usize = 1000;
 const PAGES: usize = 1000;
 
 /// All of a list.
-pub async fn all(remote: &Remote, path: &str) -> Result<Vec<Value>, Failure> {
+pub(super) async fn all(remote: &Remote, path: &str) -> Result<Vec<Value>, Failure> {
     let mut all = Vec::new();
     for _ in 0..PAGES {
         let skip = all.len();
@@ -36,7 +36,7 @@ pub async fn all(remote: &Remote, path: &str) -> Result<Vec<Value>, Failure> {
 }
 
 /// An entry by its id or its name.
-pub async fn entry(remote: &Remote, typed: &str) -> Result<Value, Failure> {
+pub(super) async fn entry(remote: &Remote, typed: &str) -> Result<Value, Failure> {
     if typed.starts_with(KEY_PREFIX) {
         return Err(Failure::usage(
             "name the entry by its name or id, not by its key: see `portway entries ls`",
@@ -67,13 +67,13 @@ pub async fn entry(remote: &Remote, typed: &str) -> Result<Value, Failure> {
 }
 
 /// Where an entry is in the API.
-pub fn path(entry: &Value) -> String {
+pub(super) fn path(entry: &Value) -> String {
     format!("{ENTRIES}/{}", text(entry, "mcp_instance_id"))
 }
 
 /// The records of tools given as `server:tool`, made where they are missing;
 /// as bindings.
-pub async fn bindings(
+pub(super) async fn bindings(
     remote: &Remote,
     owner: &str,
     tools: &[String],
@@ -166,7 +166,7 @@ async fn of_server(remote: &Remote, server: &str) -> Result<Vec<String>, Failure
 }
 
 /// The tools of an entry that are meant: `server:tool`, or its own name.
-pub async fn bound(
+pub(super) async fn bound(
     remote: &Remote,
     entry: &Value,
     typed: &[String],

@@ -15,7 +15,7 @@ use crate::cli::table::{Cell, Table, in_one_line};
 /// Entries that are asked for at once.
 const TOGETHER: usize = 8;
 
-pub async fn ls(
+pub(super) async fn ls(
     args: &AskArgs,
     environment: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
@@ -80,7 +80,7 @@ fn status(value: &Value) -> Cell {
     }
 }
 
-pub async fn one(
+pub(super) async fn one(
     args: &OneArgs,
     environment: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
@@ -141,7 +141,7 @@ pub async fn one(
 }
 
 /// A key that was just given out: this is the only time it is seen.
-pub fn given(answer: &Value, remote: &Remote, out: &mut Out) {
+pub(super) fn given(answer: &Value, remote: &Remote, out: &mut Out) {
     let (key, base) = (text(answer, "api_key"), remote.url());
     if key.is_empty() {
         return;

@@ -12,10 +12,10 @@ use super::clients::{self, Places};
 use super::failure::{self, Failure};
 use super::out::safe;
 use super::remote::{Remote, RemoteArgs};
-use crate::config::import::{self, Around, Client, Found, Parsed};
-use crate::upstream::printable;
+use config::import::{self, Around, Client, Found, Parsed};
 use preview::{Preview, Wishes};
 use target::Target;
+use upstream::printable;
 
 mod preview;
 mod target;
@@ -60,7 +60,7 @@ pub struct ImportArgs {
 }
 
 /// Exits with 1 when something that was asked for was not imported.
-pub fn main(args: &ImportArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &ImportArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(run(args, environment))
 }
 

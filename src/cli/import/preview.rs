@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use super::Reading;
 use super::target::Target;
 use crate::cli::failure::Failure;
-use crate::config::import::{Found, is_portway};
-use crate::config::view::title;
-use crate::config::{ServerName, ServerSpec, view};
-use crate::upstream::printable;
+use config::import::{Found, is_portway};
+use config::view::title;
+use config::{ServerName, ServerSpec, view};
+use upstream::printable;
 
 /// What the person asked for.
-pub struct Wishes {
+pub(super) struct Wishes {
     only: BTreeSet<String>,
     rename: BTreeMap<String, String>,
     overwrite: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(super) enum Verdict {
     New,
     Replaced,
     Same,
@@ -30,7 +30,7 @@ pub enum Verdict {
     Bad,
 }
 
-pub struct Row {
+pub(super) struct Row {
     /// The name it gets.
     pub name: String,
     /// The one it has, where that is another.
@@ -42,7 +42,7 @@ pub struct Row {
     file: String,
 }
 
-pub struct Preview {
+pub(super) struct Preview {
     rows: Vec<Row>,
     head: String,
     client: &'static str,
@@ -50,7 +50,11 @@ pub struct Preview {
 }
 
 impl Wishes {
-    pub fn read(only: &[String], rename: &[String], overwrite: bool) -> Result<Wishes, Failure> {
+    pub(super) fn read(
+        only: &[String],
+        rename: &[String],
+        overwrite: bool,
+    ) -> Result<Wishes, Failure> {
         let mut renamed = BTreeMap::new();
         for pair in rename {
             let Some((old, new)) = pair.split_once('=') else {
@@ -125,7 +129,7 @@ impl Preview {
     }
 
     /// What is to be written.
-    pub fn wanted(&self) -> impl Iterator<Item = (&Row, &ServerName, &ServerSpec)> {
+    pub(super) fn wanted(&self) -> impl Iterator<Item = (&Row, &ServerName, &ServerSpec)> {
         self.rows
             .iter()
             .filter(|row| matches!(row.verdict, Verdict::New | Verdict::Replaced))
@@ -133,17 +137,17 @@ impl Preview {
     }
 
     /// Whether all of it will be there.
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         let good = |row: &Row| !matches!(row.verdict, Verdict::Clash | Verdict::Bad);
         self.broken.is_empty() && self.rows.iter().all(good)
     }
 
-    pub fn question(&self, target: &Target) -> String {
+    pub(super) fn question(&self, target: &Target) -> String {
         let names: Vec<&str> = self.wanted().map(|(row, ..)| row.name.as_str()).collect();
         format!("Write {} into {target}?", names.join(", "))
     }
 
-    pub fn table(&self) -> String {
+    pub(super) fn table(&self) -> String {
         let mut text = format!("{}\n", printable(&self.head));
         for complaint in &self.broken {
             text += &format!("! {}\n", printable(complaint));
@@ -170,7 +174,7 @@ impl Preview {
         text
     }
 
-    pub fn json(&self, in_earnest: bool) -> Value {
+    pub(super) fn json(&self, in_earnest: bool) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(Row::json).collect();
         json!({
             "client": self.client,

@@ -13,11 +13,11 @@ use url::Url;
 use super::preview::{Preview, Verdict};
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
-use crate::config::edit::{self, has_server};
-use crate::config::settings::{Settings, Storage};
-use crate::config::view::plain;
-use crate::config::{Dialect, ServerName, ServerSpec, Servers, parse_file, view};
-use crate::store::{self, ReplaceError};
+use config::edit::{self, has_server};
+use config::settings::{Settings, Storage};
+use config::view::plain;
+use config::{Dialect, ServerName, ServerSpec, Servers, parse_file, view};
+use store::ReplaceError;
 
 /// It may hold secrets.
 const NEW_FILE_MODE: u32 = 0o600;
@@ -25,7 +25,7 @@ const NEW_FILE_MODE: u32 = 0o600;
 /// How often the change is made anew on what somebody else has just saved.
 const TRIES: usize = 5;
 
-pub enum Target {
+pub(super) enum Target {
     File {
         path: PathBuf,
         servers: Servers,
@@ -38,7 +38,7 @@ pub enum Target {
 }
 
 impl Target {
-    pub async fn find(
+    pub(super) async fn find(
         settings: &Settings,
         project: &Path,
         remote: &Remote,
@@ -70,7 +70,7 @@ impl Target {
     }
 
     /// Whether a server of that name is there, and if so, the same.
-    pub fn holds(&self, name: &ServerName, spec: &ServerSpec) -> Option<bool> {
+    pub(super) fn holds(&self, name: &ServerName, spec: &ServerSpec) -> Option<bool> {
         match self {
             Target::File { servers, .. } => {
                 let known = servers.get(name.as_str())?;
@@ -80,14 +80,14 @@ impl Target {
         }
     }
 
-    pub async fn write(&self, preview: &Preview, remote: &Remote) -> Result<(), Failure> {
+    pub(super) async fn write(&self, preview: &Preview, remote: &Remote) -> Result<(), Failure> {
         match self {
             Target::File { path, .. } => write_file(path, preview),
             Target::Gateway { .. } => send(preview, remote).await,
         }
     }
 
-    pub fn said(&self, preview: &Preview) -> String {
+    pub(super) fn said(&self, preview: &Preview) -> String {
         let count = preview.wanted().count();
         let servers = if count == 1 { "server" } else { "servers" };
         format!("{count} {servers} written into {self}.")

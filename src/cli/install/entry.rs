@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::config::Secret;
-use crate::config::edit::EditError;
-use crate::config::edit::graft::{Graft, value_at};
-use crate::config::import::{Client, is_endpoint};
+use config::Secret;
+use config::edit::EditError;
+use config::edit::graft::{Graft, value_at};
+use config::import::{Client, is_endpoint};
 
 use super::super::clients::Scope;
 
@@ -17,7 +17,7 @@ use super::super::clients::Scope;
 const CODEX_SECTION: &str = "mcp_servers";
 
 /// Where in which client's file.
-pub struct Spot {
+pub(super) struct Spot {
     pub client: Client,
     pub scope: Scope,
     pub name: String,
@@ -26,7 +26,7 @@ pub struct Spot {
 }
 
 /// What is written there.
-pub struct Entry {
+pub(super) struct Entry {
     /// The endpoint.
     pub url: String,
     pub key: Key,
@@ -36,7 +36,7 @@ pub struct Entry {
 }
 
 /// How a client gets at the key.
-pub enum Key {
+pub(super) enum Key {
     /// Under the name of a variable.
     Variable(String),
     Written {
@@ -48,13 +48,13 @@ pub enum Key {
 }
 
 /// What a client's file has under our name.
-pub struct Standing {
+pub(super) struct Standing {
     pub fields: Map<String, Value>,
     pub grafts: Vec<Graft>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub(super) enum Whose {
     /// As we write it.
     Ours,
     /// It leads to a Portway, but somebody has changed it.
@@ -64,7 +64,7 @@ pub enum Whose {
 
 impl Spot {
     /// Whether others of the project have the file.
-    pub fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         self.scope == Scope::Project && self.client != Client::ClaudeCode
     }
 
@@ -92,7 +92,7 @@ impl Spot {
     }
 
     /// What is to be put into a text.
-    pub fn grafts(&self, text: &str, entry: &Entry) -> Result<Vec<Graft>, EditError> {
+    pub(super) fn grafts(&self, text: &str, entry: &Entry) -> Result<Vec<Graft>, EditError> {
         let mut fields = self.fields(entry);
         // The newer shape of opencode's file has other words for these.
         if self.client == Client::OpenCode && self.path(text)?.len() > 2 {
@@ -128,9 +128,9 @@ impl Spot {
     }
 
     /// What is there under our name, as it would have been put in.
-    pub fn found(&self, text: &str) -> Result<Option<Standing>, EditError> {
+    pub(super) fn found(&self, text: &str) -> Result<Option<Standing>, EditError> {
         let value = match self.client {
-            Client::Codex => crate::config::edit::table_at(text, CODEX_SECTION, &self.name)?,
+            Client::Codex => config::edit::table_at(text, CODEX_SECTION, &self.name)?,
             _ => value_at(text, &self.path(text)?)?,
         };
         let fields = match value {
@@ -204,7 +204,7 @@ impl Spot {
     }
 
     /// Whose the server under our name is.
-    pub fn whose(&self, fields: &Map<String, Value>) -> Whose {
+    pub(super) fn whose(&self, fields: &Map<String, Value>) -> Whose {
         let word = |name: &str| fields.get(name).and_then(Value::as_str);
         let leads_to_us = match (word("command"), word("url")) {
             (Some(command), None) => {

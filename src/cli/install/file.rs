@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::super::failure::Failure;
-use crate::store::{self, ReplaceError, Timestamp};
+use store::{ReplaceError, Timestamp};
 
 /// No client's file comes near it.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -15,7 +15,7 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 const BACKUPS: usize = 5;
 
 /// How often a change is made anew on what the client has just saved.
-pub const TRIES: usize = 5;
+pub(super) const TRIES: usize = 5;
 
 /// Where they lie, beside the file. Git does not see it: they may hold keys.
 const ASIDE: &str = ".portway-backups";
@@ -23,7 +23,7 @@ const ASIDE: &str = ".portway-backups";
 /// The end of a backup that says there was no file.
 const NO_FILE: &str = "-none";
 
-pub struct ClientFile {
+pub(super) struct ClientFile {
     pub path: PathBuf,
     /// `None` where there is no file.
     pub found: Option<String>,
@@ -32,7 +32,7 @@ pub struct ClientFile {
 }
 
 /// What is to become of it.
-pub enum Next<'t> {
+pub(super) enum Next<'t> {
     Text(&'t str),
     /// Nothing is left in it; `ours` if all of it was.
     Gone {
@@ -42,19 +42,19 @@ pub enum Next<'t> {
 
 /// Whether it happened.
 #[derive(PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// The file as it was is there.
     Done { backup: Option<PathBuf> },
     /// Somebody else has just written: read it again.
     Changed,
 }
 
-pub fn unusable(path: &Path, reason: impl Display) -> Failure {
+pub(super) fn unusable(path: &Path, reason: impl Display) -> Failure {
     Failure::other(format!("{}: {reason}", path.display()))
 }
 
 impl ClientFile {
-    pub fn read(path: PathBuf, shared: bool) -> Result<ClientFile, Failure> {
+    pub(super) fn read(path: PathBuf, shared: bool) -> Result<ClientFile, Failure> {
         let found = match contents(&path) {
             Ok(found) => found,
             Err(error) => return Err(unusable(&path, error)),
@@ -69,12 +69,12 @@ impl ClientFile {
         })
     }
 
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         self.found.as_deref().unwrap_or_default()
     }
 
     /// What backups say, the newest first; `None` where there was no file.
-    pub fn before(&self) -> Vec<Option<String>> {
+    pub(super) fn before(&self) -> Vec<Option<String>> {
         let mut paths = self.backups();
         paths.reverse();
         let read = |path: PathBuf| match path.to_string_lossy().ends_with(NO_FILE) {
@@ -86,7 +86,7 @@ impl ClientFile {
 
     /// Keeps the file aside and puts the next in its place. A `private` one
     /// is its owner's alone from then on.
-    pub fn replace(&self, next: &Next<'_>, private: bool) -> Result<Outcome, Failure> {
+    pub(super) fn replace(&self, next: &Next<'_>, private: bool) -> Result<Outcome, Failure> {
         let fail = |error: &dyn Display| unusable(&self.path, error);
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(|error| fail(&error))?;

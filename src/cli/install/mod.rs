@@ -10,13 +10,13 @@ use clap::Args;
 use super::clients::{self, Places, Scope};
 use super::failure::{self, Failure};
 use super::remote::{ENTRY_KEY, Remote, RemoteArgs};
-use crate::config::edit::graft::{Grafted, graft};
-use crate::config::edit::prune::{Pruned, prune};
-use crate::config::import::Client;
-use crate::config::{Redactor, Secret};
-use crate::upstream::printable;
+use config::edit::graft::{Grafted, graft};
+use config::edit::prune::{Pruned, prune};
+use config::import::Client;
+use config::{Redactor, Secret};
 use entry::{Key, Spot, Standing, Whose};
 use file::{ClientFile, Next, Outcome, TRIES, unusable};
+use upstream::printable;
 
 mod entry;
 mod file;
@@ -80,11 +80,11 @@ pub struct UninstallArgs {
     project: Option<PathBuf>,
 }
 
-pub fn install(args: &InstallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn install(args: &InstallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async { put_in(args, environment) })
 }
 
-pub fn uninstall(args: &UninstallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn uninstall(args: &UninstallArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async { take_out(args, environment) })
 }
 

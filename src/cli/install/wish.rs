@@ -9,9 +9,9 @@ use super::InstallArgs;
 use super::entry::{Entry, Key};
 use crate::cli::failure::Failure;
 use crate::cli::remote::{ENTRY_KEY, Remote};
-use crate::config::Secret;
-use crate::config::import::Client;
-use crate::config::settings::Settings;
+use config::Secret;
+use config::import::Client;
+use config::settings::Settings;
 
 /// What is shorter could not be kept out of what is printed.
 const SHORTEST_KEY: usize = 8;
@@ -19,7 +19,7 @@ const ADMIN_TOKEN: &str = "PORTWAY_ADMIN_TOKEN";
 
 /// The key that was meant: also that of the environment, which other users of
 /// the machine cannot see.
-pub fn given(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Option<Secret> {
+pub(super) fn given(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Option<Secret> {
     let kept = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
     match (&args.entry, args.admin || args.server.is_some()) {
         (Some(key), _) => Some(key.clone()),
@@ -28,7 +28,7 @@ pub fn given(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Opti
     }
 }
 
-pub fn entry(
+pub(super) fn entry(
     args: &InstallArgs,
     given: Option<&Secret>,
     remote: &Remote,
@@ -103,7 +103,7 @@ fn key(args: &InstallArgs, given: Option<&Secret>, remote: &Remote) -> Result<Ke
 }
 
 /// As typed; what is wrong with it is said without repeating it.
-pub fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
+pub(super) fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(text))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use crate::config::{
+use config::{
     Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Launch, LaunchTarget, MASK, ServerSpec,
     Target, view,
 };
@@ -14,7 +14,7 @@ use crate::config::{
 const SPARE: u32 = 3;
 
 #[derive(Default)]
-pub struct Advice {
+pub(super) struct Advice {
     name: String,
     spec: Option<ServerSpec>,
     reasons: Vec<(String, String)>,
@@ -25,7 +25,7 @@ pub struct Advice {
 impl Advice {
     /// From the definition as it is. What is secret in it goes out as a
     /// reference to a variable.
-    pub fn new(name: &str, spec: &ServerSpec, launch: Option<&Launch>) -> Advice {
+    pub(super) fn new(name: &str, spec: &ServerSpec, launch: Option<&Launch>) -> Advice {
         let mut advice = Advice {
             name: name.to_owned(),
             spec: Some(spec.clone()),
@@ -90,7 +90,7 @@ impl Advice {
         self.reasons.push((field.to_owned(), reason.into()));
     }
 
-    pub fn era(&mut self, era: EraChoice, reason: &str) {
+    pub(super) fn era(&mut self, era: EraChoice, reason: &str) {
         if let Some(spec) = &mut self.spec {
             spec.era = era;
         }
@@ -98,7 +98,7 @@ impl Advice {
     }
 
     /// It speaks the old HTTP+SSE.
-    pub fn sse(&mut self) {
+    pub(super) fn sse(&mut self) {
         if let Some(spec) = &mut self.spec
             && let Target::Http { url, headers } = &spec.target
         {
@@ -113,14 +113,14 @@ impl Advice {
         }
     }
 
-    pub fn isolation(&mut self, isolation: Isolation, reason: &str) {
+    pub(super) fn isolation(&mut self, isolation: Isolation, reason: &str) {
         if let Some(spec) = &mut self.spec {
             spec.isolation = isolation;
         }
         self.because("isolation", reason);
     }
 
-    pub fn containment(&mut self, containment: Containment, reason: String) {
+    pub(super) fn containment(&mut self, containment: Containment, reason: String) {
         if let Some(spec) = &mut self.spec {
             spec.containment = containment;
         }
@@ -128,7 +128,7 @@ impl Advice {
     }
 
     /// After a call that took so long.
-    pub fn took(&mut self, took: Duration) {
+    pub(super) fn took(&mut self, took: Duration) {
         let Some(spec) = &mut self.spec else { return };
         let wanted = took * SPARE;
         if wanted > spec.timeout.max(DEFAULT_TIMEOUT) {
@@ -139,7 +139,7 @@ impl Advice {
     }
 
     /// A variable that the server says it misses.
-    pub fn needs(&mut self, variable: &str) {
+    pub(super) fn needs(&mut self, variable: &str) {
         if let Some(ServerSpec {
             target: Target::Stdio { env, .. },
             ..
@@ -154,7 +154,7 @@ impl Advice {
     }
 
     /// A header that the server asks for. What was tried instead is kept.
-    pub fn login(&mut self) {
+    pub(super) fn login(&mut self) {
         const NAME: &str = "Authorization";
         if let Some(ServerSpec {
             target: Target::Http { headers, .. } | Target::Sse { headers, .. },
@@ -169,11 +169,11 @@ impl Advice {
         }
     }
 
-    pub fn reasons(&self) -> IndexMap<String, String> {
+    pub(super) fn reasons(&self) -> IndexMap<String, String> {
         self.reasons.iter().cloned().collect()
     }
 
-    pub fn fragment(&self) -> Value {
+    pub(super) fn fragment(&self) -> Value {
         let mut definition = self.spec.as_ref().map(view::plain).unwrap_or_default();
         // `type` alone is understood by all who read these files.
         definition.shift_remove("transport");
@@ -182,7 +182,7 @@ impl Advice {
 }
 
 /// Names of variables in what a server complains about.
-pub fn missing_variables<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<String> {
+pub(super) fn missing_variables<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<String> {
     const COMPLAINTS: &[&str] = &[
         "required",
         "missing",
@@ -221,7 +221,6 @@ fn is_variable(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config;
 
     #[test]
     fn k7_lab_advice_shows_no_secret_and_says_why() {

@@ -10,7 +10,7 @@ use super::eras::Hello;
 use super::line::{Channel, Line, Said};
 use super::report::{Part, Report};
 use crate::cli::finding::Finding;
-use crate::wire::{Era, code};
+use wire::{Era, code};
 
 /// Questions at a time.
 const MANY: usize = 8;
@@ -22,9 +22,9 @@ const AFTERMATH: Duration = Duration::from_millis(150);
 const SLOW: Duration = Duration::from_secs(1);
 
 /// No tool, no method has this name.
-pub const NOBODY: &str = "portway-lab-no-such-thing";
+pub(super) const NOBODY: &str = "portway-lab-no-such-thing";
 
-pub async fn examine(line: &mut Line, hello: &Hello, report: &mut Report) {
+pub(super) async fn examine(line: &mut Line, hello: &Hello, report: &mut Report) {
     let healthy = health(line, hello, report).await;
     // Something harmless that it does answer.
     let harmless = match (healthy, hello.offers("tools")) {

@@ -8,11 +8,11 @@ use tokio::time::Instant;
 use super::line::{Channel, Line};
 use super::pipe::{Outputs, Pipe};
 use super::web::{Address, Web, old_sse};
-use crate::config::{Launch, LaunchTarget, Redactor, RemoteKind};
-use crate::upstream::process::{self, Command, Exit, Grace, Process};
+use config::{Launch, LaunchTarget, Redactor, RemoteKind};
+use upstream::process::{self, Command, Exit, Grace, Process};
 
 /// For one ordinary question.
-pub const STEP: Duration = Duration::from_secs(5);
+pub(super) const STEP: Duration = Duration::from_secs(5);
 
 /// How a server that is not itself under test is ended.
 const BRIEF: Grace = Grace {
@@ -20,7 +20,7 @@ const BRIEF: Grace = Grace {
     term: Duration::from_secs(1),
 };
 
-pub struct Bench {
+pub(super) struct Bench {
     pub launch: Launch,
     /// What to run; `None` for a server that is reached.
     pub command: Option<Command>,
@@ -31,7 +31,7 @@ pub struct Bench {
 }
 
 /// One copy of it, spoken to.
-pub struct Subject {
+pub(super) struct Subject {
     pub line: Line,
     pub process: Option<Process>,
     pub outputs: Outputs,
@@ -39,7 +39,7 @@ pub struct Subject {
 }
 
 impl Bench {
-    pub fn remote(&self) -> Option<(RemoteKind, Result<Address, String>)> {
+    pub(super) fn remote(&self) -> Option<(RemoteKind, Result<Address, String>)> {
         match &self.launch.target {
             LaunchTarget::Remote { kind, url, headers } => {
                 Some((*kind, Address::new(url, headers)))
@@ -49,7 +49,7 @@ impl Bench {
     }
 
     /// Starts the process.
-    pub async fn start(&self) -> Result<Subject, String> {
+    pub(super) async fn start(&self) -> Result<Subject, String> {
         let began = Instant::now();
         let command = self.command.as_ref().ok_or("there is nothing to start")?;
         let spawned = process::spawn(command).await;
@@ -75,11 +75,11 @@ impl Bench {
         })
     }
 
-    pub fn reach(address: Address) -> Subject {
+    pub(super) fn reach(address: Address) -> Subject {
         Subject::remote(Channel::Web(Box::new(Web::new(address))))
     }
 
-    pub async fn reach_old(address: &Address) -> Result<Subject, String> {
+    pub(super) async fn reach_old(address: &Address) -> Result<Subject, String> {
         let opened = tokio::time::timeout(STEP, old_sse(address)).await;
         let late = || format!("no event stream within {} s", STEP.as_secs());
         let pipe = opened.map_err(|_| late())??;
@@ -98,7 +98,7 @@ impl Subject {
     }
 
     /// How the process ended, if it has.
-    pub async fn exit(&mut self) -> Option<Exit> {
+    pub(super) async fn exit(&mut self) -> Option<Exit> {
         let process = self.process.as_mut()?;
         // What it still had to say arrives meanwhile.
         let soon = Duration::from_millis(500);
@@ -106,7 +106,7 @@ impl Subject {
     }
 
     /// The last lines of stderr, for a sentence.
-    pub fn last_words(&self) -> String {
+    pub(super) fn last_words(&self) -> String {
         let output = self.outputs.lock();
         match output.tail.is_empty() {
             true => "; it wrote nothing to stderr".into(),
@@ -119,7 +119,7 @@ impl Subject {
 
     /// Ends it with all it started, before the next copy may run: some hold
     /// a lock.
-    pub async fn put_away(mut self) {
+    pub(super) async fn put_away(mut self) {
         if let Channel::Pipe(pipe) = &mut self.line.channel {
             pipe.close();
         }

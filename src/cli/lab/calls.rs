@@ -12,8 +12,8 @@ use super::line::{Cancelled, Line, Note, Reply, Said};
 use super::report::{Part, Report};
 use super::{Wishes, truth};
 use crate::cli::finding::{Finding, counted, short};
-use crate::config::Isolation;
-use crate::wire::Era;
+use config::Isolation;
+use wire::Era;
 
 /// A shorter call is over before it can be taken back.
 const CANCELLABLE: Duration = Duration::from_millis(150);
@@ -24,7 +24,7 @@ const AFTERMATH: Duration = Duration::from_millis(300);
 const MOST_SAFE_CALLS: usize = 10;
 const CHANGED: &str = "notifications/tools/list_changed";
 
-pub async fn examine(
+pub(super) async fn examine(
     line: &mut Line,
     hello: &Hello,
     tools: &[Value],

@@ -5,19 +5,19 @@ use std::time::Duration;
 use super::bench::Subject;
 use super::report::{Part, Report};
 use crate::cli::finding::{Finding, counted};
-use crate::upstream::process::ProcessInfo;
+use upstream::process::ProcessInfo;
 
 /// A person notices that.
 const SLOW: Duration = Duration::from_secs(10);
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// From the start of the process to the handshake and to the last list.
-pub struct Start {
+pub(super) struct Start {
     pub hello: Duration,
     pub lists: Duration,
 }
 
-pub fn started(start: &Start, report: &mut Report) {
+pub(super) fn started(start: &Start, report: &mut Report) {
     let (hello, lists) = (start.hello.as_millis(), start.lists.as_millis());
     report.fact("helloMs", start.hello.as_secs_f64() * 1000.0);
     report.fact("listsMs", start.lists.as_secs_f64() * 1000.0);
@@ -36,13 +36,13 @@ pub fn started(start: &Start, report: &mut Report) {
 }
 
 /// A second start, with everything it reads in memory.
-pub fn started_again(hello: Duration, report: &mut Report) {
+pub(super) fn started_again(hello: Duration, report: &mut Report) {
     report.fact("againMs", hello.as_secs_f64() * 1000.0);
     let found = format!("{} ms to the handshake", hello.as_millis());
     report.add(Part::Cost, Finding::note("start again", found));
 }
 
-pub fn memory(subject: &Subject, report: &mut Report) {
+pub(super) fn memory(subject: &Subject, report: &mut Report) {
     let Some(process) = &subject.process else {
         return;
     };
@@ -86,7 +86,7 @@ fn pss(process: &ProcessInfo) -> Option<u64> {
 const LOUD: usize = 1 << 20;
 
 /// What it wrote where only messages belong, and to stderr.
-pub fn output(subject: &Subject, report: &mut Report) {
+pub(super) fn output(subject: &Subject, report: &mut Report) {
     let output = subject.outputs.lock();
     report.fact("noise", output.noise);
     report.fact("stderrBytes", output.stderr_bytes);

@@ -10,8 +10,8 @@ use super::bench::Subject;
 use super::line::Channel;
 use super::report::{Part, Report};
 use crate::cli::finding::{Finding, counted};
-use crate::upstream::process::{Exit, Grace, Process, ProcessInfo};
-use crate::wire::Era;
+use upstream::process::{Exit, Grace, Process, ProcessInfo};
+use wire::Era;
 
 /// For each way of asking.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -38,7 +38,7 @@ struct Watched {
 }
 
 /// Closes its stdin, and goes on to harder means.
-pub async fn at_eof(mut subject: Subject, report: &mut Report) {
+pub(super) async fn at_eof(mut subject: Subject, report: &mut Report) {
     let Some(mut process) = subject.process.take() else {
         return;
     };
@@ -112,7 +112,7 @@ fn stays(question: Option<String>) -> Finding {
 }
 
 /// Asks by SIGTERM alone, as its client were still there.
-pub async fn at_term(mut subject: Subject, report: &mut Report) {
+pub(super) async fn at_term(mut subject: Subject, report: &mut Report) {
     let Some(mut process) = subject.process.take() else {
         return;
     };

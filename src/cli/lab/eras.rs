@@ -9,11 +9,11 @@ use tokio::time::timeout;
 use super::line::{Channel, Line, Reply, Said, abilities, client_info};
 use super::report::{Part, Report};
 use crate::cli::finding::{Finding, short};
-use crate::wire::{self, Era};
+use wire::Era;
 
 /// What a server says of itself in one era.
 #[derive(Clone, Debug)]
-pub struct Hello {
+pub(super) struct Hello {
     pub era: Era,
     pub version: String,
     pub capabilities: Value,
@@ -23,19 +23,19 @@ pub struct Hello {
 }
 
 impl Hello {
-    pub fn offers(&self, capability: &str) -> bool {
+    pub(super) fn offers(&self, capability: &str) -> bool {
         self.capabilities
             .get(capability)
             .is_some_and(|it| !it.is_null())
     }
 
-    pub fn offers_flag(&self, capability: &str, flag: &str) -> bool {
+    pub(super) fn offers_flag(&self, capability: &str, flag: &str) -> bool {
         self.capabilities[capability][flag] == true
     }
 }
 
 /// `server/discover`, and nothing else.
-pub async fn modern(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
+pub(super) async fn modern(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
     line.era = Era::Modern;
     let Reply { said, took } = line.ask("server/discover", json!({}), limit).await;
     let speaks = |result: &Value| {
@@ -56,7 +56,7 @@ pub async fn modern(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
 }
 
 /// `initialize` and `notifications/initialized`.
-pub async fn legacy(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
+pub(super) async fn legacy(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
     line.era = Era::Legacy;
     let params = json!({
         "protocolVersion": wire::LEGACY[0],
@@ -99,7 +99,11 @@ pub async fn legacy(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
 }
 
 /// What both attempts came to.
-pub fn tell(modern: &Result<Hello, Said>, legacy: &Result<Hello, Said>, report: &mut Report) {
+pub(super) fn tell(
+    modern: &Result<Hello, Said>,
+    legacy: &Result<Hello, Said>,
+    report: &mut Report,
+) {
     for (era, outcome) in [(Era::Modern, modern), (Era::Legacy, legacy)] {
         let id = format!("era.{}", era.as_str());
         let words = match era {

@@ -8,14 +8,14 @@ use tokio::time::Instant;
 
 use super::pipe::Pipe;
 use super::web::Web;
-use crate::wire::{self, Era};
+use wire::Era;
 
 /// Kept of what nobody asked for; a flood costs no more.
 const NOTES: usize = 4096;
 const BYTES: usize = 16 << 20;
 const ODD: usize = 32;
 
-pub struct Question {
+pub(super) struct Question {
     pub id: Value,
     pub method: &'static str,
     pub params: Value,
@@ -23,7 +23,7 @@ pub struct Question {
 
 /// How one question ended.
 #[derive(Clone, Debug)]
-pub enum Said {
+pub(super) enum Said {
     Result(Value),
     Error {
         code: i64,
@@ -44,7 +44,7 @@ pub enum Said {
 
 impl Said {
     /// From a response.
-    pub fn of(message: &Value) -> Said {
+    pub(super) fn of(message: &Value) -> Said {
         match message.get("error") {
             Some(error) => Said::Error {
                 code: error["code"].as_i64().unwrap_or_default(),
@@ -54,14 +54,14 @@ impl Said {
         }
     }
 
-    pub fn result(&self) -> Option<&Value> {
+    pub(super) fn result(&self) -> Option<&Value> {
         match self {
             Said::Result(result) => Some(result),
             _ => None,
         }
     }
 
-    pub fn code(&self) -> Option<i64> {
+    pub(super) fn code(&self) -> Option<i64> {
         match self {
             Said::Error { code, .. } => Some(*code),
             _ => None,
@@ -69,7 +69,7 @@ impl Said {
     }
 
     /// Behind "it" or "answered with".
-    pub fn in_words(&self) -> String {
+    pub(super) fn in_words(&self) -> String {
         match self {
             Said::Result(_) => "a result".into(),
             Said::Error { code, message } => format!("error {code} ({message})"),
@@ -87,14 +87,14 @@ impl Said {
 }
 
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub(super) struct Reply {
     pub said: Said,
     pub took: Duration,
 }
 
 /// A notification, or a request of the server.
 #[derive(Clone, Debug)]
-pub struct Note {
+pub(super) struct Note {
     pub at: Instant,
     pub method: String,
     pub params: Value,
@@ -102,7 +102,7 @@ pub struct Note {
 
 /// What came that is no answer to an open question.
 #[derive(Default)]
-pub struct Log {
+pub(super) struct Log {
     pub notes: Vec<Note>,
     pub asks: Vec<Note>,
     /// Ids that nobody asked with, or not of that type.
@@ -114,13 +114,13 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn note(&mut self, message: &Value) {
+    pub(super) fn note(&mut self, message: &Value) {
         if self.has_room(message) {
             push(&mut self.notes, NOTES, Note::of(message));
         }
     }
 
-    pub fn ask(&mut self, message: &Value) {
+    pub(super) fn ask(&mut self, message: &Value) {
         if self.has_room(message) {
             push(&mut self.asks, NOTES, Note::of(message));
         }
@@ -135,15 +135,15 @@ impl Log {
         bytes <= BYTES
     }
 
-    pub fn stray(&mut self, id: &Value) {
+    pub(super) fn stray(&mut self, id: &Value) {
         push(&mut self.foreign, ODD, id.clone());
     }
 
-    pub fn again(&mut self, id: &Value) {
+    pub(super) fn again(&mut self, id: &Value) {
         push(&mut self.twice, ODD, id.clone());
     }
 
-    pub fn heard(&self, method: &str) -> bool {
+    pub(super) fn heard(&self, method: &str) -> bool {
         self.notes.iter().any(|note| note.method == method)
     }
 }
@@ -165,7 +165,7 @@ fn push<T>(list: &mut Vec<T>, limit: usize, one: T) {
 }
 
 /// What a server asks of its client, answered as a client without a person.
-pub fn answer(request: &Value) -> Value {
+pub(super) fn answer(request: &Value) -> Value {
     let id = &request["id"];
     let result = match request["method"].as_str() {
         Some("ping") => json!({}),
@@ -184,20 +184,20 @@ pub fn answer(request: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-pub enum Channel {
+pub(super) enum Channel {
     Pipe(Box<Pipe>),
     Web(Box<Web>),
 }
 
 /// A channel, and how to spell on it.
-pub struct Line {
+pub(super) struct Line {
     pub channel: Channel,
     pub era: Era,
     next: u64,
 }
 
 /// What became of a question that was taken back.
-pub enum Cancelled {
+pub(super) enum Cancelled {
     /// It was answered before.
     TooLate,
     /// Still answered, so long after the cancellation.
@@ -208,7 +208,7 @@ pub enum Cancelled {
 }
 
 impl Line {
-    pub fn new(channel: Channel) -> Line {
+    pub(super) fn new(channel: Channel) -> Line {
         Line {
             channel,
             era: Era::Legacy,
@@ -216,7 +216,7 @@ impl Line {
         }
     }
 
-    pub fn log(&mut self) -> &mut Log {
+    pub(super) fn log(&mut self) -> &mut Log {
         match &mut self.channel {
             Channel::Pipe(pipe) => &mut pipe.log,
             Channel::Web(web) => web
@@ -227,19 +227,29 @@ impl Line {
     }
 
     /// A question with the next number.
-    pub fn question(&mut self, method: &'static str, params: Value) -> Question {
+    pub(super) fn question(&mut self, method: &'static str, params: Value) -> Question {
         self.next += 1;
         self.question_as(json!(self.next), method, params)
     }
 
-    pub fn question_as(&self, id: Value, method: &'static str, mut params: Value) -> Question {
+    pub(super) fn question_as(
+        &self,
+        id: Value,
+        method: &'static str,
+        mut params: Value,
+    ) -> Question {
         if self.era == Era::Modern {
             envelope(&mut params);
         }
         Question { id, method, params }
     }
 
-    pub async fn ask(&mut self, method: &'static str, params: Value, limit: Duration) -> Reply {
+    pub(super) async fn ask(
+        &mut self,
+        method: &'static str,
+        params: Value,
+        limit: Duration,
+    ) -> Reply {
         let question = self.question(method, params);
         let mut replies = self.ask_all(&[question], limit).await;
         replies.pop().unwrap_or(Reply {
@@ -249,14 +259,14 @@ impl Line {
     }
 
     /// All at once; the replies in the order of the questions.
-    pub async fn ask_all(&mut self, questions: &[Question], limit: Duration) -> Vec<Reply> {
+    pub(super) async fn ask_all(&mut self, questions: &[Question], limit: Duration) -> Vec<Reply> {
         match &mut self.channel {
             Channel::Pipe(pipe) => pipe.ask_all(questions, limit).await,
             Channel::Web(web) => web.ask_all(questions, self.era, limit).await,
         }
     }
 
-    pub async fn notify(&mut self, method: &'static str, params: Value) {
+    pub(super) async fn notify(&mut self, method: &'static str, params: Value) {
         let message = match params.is_null() {
             true => json!({"jsonrpc": "2.0", "method": method}),
             false => json!({"jsonrpc": "2.0", "method": method, "params": params}),
@@ -269,7 +279,7 @@ impl Line {
 
     /// Asks, waits `after`, takes it back, and waits `rest` for an answer all
     /// the same.
-    pub async fn ask_and_cancel(
+    pub(super) async fn ask_and_cancel(
         &mut self,
         question: &Question,
         after: Duration,
@@ -282,7 +292,7 @@ impl Line {
     }
 
     /// Reads along for a while.
-    pub async fn listen(&mut self, time: Duration) {
+    pub(super) async fn listen(&mut self, time: Duration) {
         match &mut self.channel {
             Channel::Pipe(pipe) => pipe.listen(time).await,
             Channel::Web(_) => tokio::time::sleep(time).await,
@@ -290,13 +300,13 @@ impl Line {
     }
 }
 
-pub fn cancellation(id: &Value) -> Value {
+pub(super) fn cancellation(id: &Value) -> Value {
     let params = json!({"requestId": id, "reason": "trying out cancellation"});
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 }
 
 /// What every modern request says of itself.
-pub fn envelope(params: &mut Value) {
+pub(super) fn envelope(params: &mut Value) {
     if !params.is_object() {
         *params = json!({});
     }
@@ -309,13 +319,13 @@ pub fn envelope(params: &mut Value) {
     meta["io.modelcontextprotocol/clientCapabilities"] = abilities();
 }
 
-pub fn client_info() -> Value {
+pub(super) fn client_info() -> Value {
     json!({"name": "portway-lab", "version": env!("CARGO_PKG_VERSION")})
 }
 
 /// All that Portway can pass on: a server that would ask shall do so here.
-pub fn abilities() -> Value {
-    serde_json::from_str(crate::gateway::everything().get()).unwrap_or_else(|_| json!({}))
+pub(super) fn abilities() -> Value {
+    serde_json::from_str(gateway::everything().get()).unwrap_or_else(|_| json!({}))
 }
 
 #[cfg(test)]

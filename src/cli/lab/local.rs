@@ -9,9 +9,9 @@ use super::line::Said;
 use super::report::{Part, Report};
 use super::{Wishes, advice, ending, exam};
 use crate::cli::finding::Finding;
-use crate::config::{Containment, EraChoice};
-use crate::upstream::containment::Step;
-use crate::wire::Era;
+use config::{Containment, EraChoice};
+use upstream::containment::Step;
+use wire::Era;
 
 /// For an answer to `server/discover`, a slow start included: part of the
 /// patience for the handshake.
@@ -25,7 +25,7 @@ struct First {
     modern: Result<Hello, Said>,
 }
 
-pub async fn examine(bench: &mut Bench, wishes: &Wishes, report: &mut Report) {
+pub(super) async fn examine(bench: &mut Bench, wishes: &Wishes, report: &mut Report) {
     let Some(first) = first(bench, report).await else {
         return;
     };
@@ -203,7 +203,7 @@ fn hopeless(
 async fn loosely(bench: &mut Bench) -> bool {
     let strongest = match &bench.command {
         Some(command) if command.containment == Containment::Auto => {
-            let ladder = crate::upstream::containment::ladder(&command.shim).await;
+            let ladder = upstream::containment::ladder(&command.shim).await;
             ladder
                 .ok()
                 .and_then(|ladder| ladder.works().first().copied())

@@ -36,10 +36,9 @@ use self::target::Target;
 use super::failure::{self, Failure};
 use super::finding::{Finding, Style};
 use super::remote::RemoteArgs;
-use crate::config::{self, Redactor, view};
-use crate::store;
-use crate::upstream::printable;
-use crate::upstream::process::{self, Command};
+use config::{Redactor, view};
+use upstream::printable;
+use upstream::process::{self, Command};
 
 #[derive(Debug, Args)]
 pub struct LabArgs {
@@ -80,7 +79,7 @@ fn limit(text: &str) -> Result<Duration, String> {
 }
 
 /// Which tools may be called.
-pub struct Wishes {
+pub(super) struct Wishes {
     call: Option<(String, Value)>,
     safe_calls: bool,
     /// For one call.
@@ -118,7 +117,7 @@ impl Wishes {
 }
 
 /// Exits with 1 if something breaks its use.
-pub fn main(args: &LabArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(super) fn main(args: &LabArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let wishes = Wishes::new(args)?;
         let target = target::find(args, environment)?;

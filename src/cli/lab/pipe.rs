@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::line::{Cancelled, Log, Question, Reply, Said, answer, cancellation};
 use super::web::Poster;
-use crate::upstream::{Lines, OutputLine};
+use upstream::{Lines, OutputLine};
 
 const LINE_LIMIT: usize = 8 << 20;
 const STDERR_LINE: usize = 4 << 10;
@@ -26,7 +26,7 @@ const FIRST_NOISE: usize = 200;
 
 /// What a process wrote besides its messages.
 #[derive(Default)]
-pub struct Output {
+pub(super) struct Output {
     pub messages: usize,
     pub noise: usize,
     pub first_noise: Option<String>,
@@ -38,10 +38,10 @@ pub struct Output {
 }
 
 #[derive(Clone, Default)]
-pub struct Outputs(Arc<Mutex<Output>>);
+pub(super) struct Outputs(Arc<Mutex<Output>>);
 
 impl Outputs {
-    pub fn lock(&self) -> MutexGuard<'_, Output> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Output> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -52,7 +52,7 @@ enum Writer {
     Closed,
 }
 
-pub struct Pipe {
+pub(super) struct Pipe {
     writer: Writer,
     inbox: mpsc::Receiver<Value>,
     pub log: Log,
@@ -62,7 +62,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn of_process(
+    pub(super) fn of_process(
         stdin: Sender,
         stdout: impl AsyncRead + Unpin + Send + 'static,
         stderr: impl AsyncRead + Unpin + Send + 'static,
@@ -74,7 +74,7 @@ impl Pipe {
         Pipe::new(Writer::Stdin(stdin), inbox)
     }
 
-    pub fn of_stream(poster: Poster, inbox: mpsc::Receiver<Value>) -> Pipe {
+    pub(super) fn of_stream(poster: Poster, inbox: mpsc::Receiver<Value>) -> Pipe {
         Pipe::new(Writer::Post(Box::new(poster)), inbox)
     }
 
@@ -88,7 +88,7 @@ impl Pipe {
         }
     }
 
-    pub async fn send(&mut self, message: &Value) {
+    pub(super) async fn send(&mut self, message: &Value) {
         let mut line = message.to_string();
         if let Writer::Post(poster) = &self.writer {
             poster.post(line).await;
@@ -99,7 +99,7 @@ impl Pipe {
     }
 
     /// Bytes as they are; only a process takes them.
-    pub async fn send_raw(&mut self, bytes: &[u8]) {
+    pub(super) async fn send_raw(&mut self, bytes: &[u8]) {
         if let Writer::Stdin(stdin) = &mut self.writer {
             // One that does not read, or is gone, does not answer either.
             let _ = timeout(WRITE, stdin.write_all(bytes)).await;
@@ -107,11 +107,11 @@ impl Pipe {
     }
 
     /// The end of the input, for the server to see.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.writer = Writer::Closed;
     }
 
-    pub async fn ask_all(&mut self, questions: &[Question], limit: Duration) -> Vec<Reply> {
+    pub(super) async fn ask_all(&mut self, questions: &[Question], limit: Duration) -> Vec<Reply> {
         let began = Instant::now();
         for question in questions {
             self.send(&request(question)).await;
@@ -175,7 +175,7 @@ impl Pipe {
     }
 
     /// Answers what it asks until it has asked nothing for so long.
-    pub async fn settle(&mut self, quiet: Duration, limit: Duration) {
+    pub(super) async fn settle(&mut self, quiet: Duration, limit: Duration) {
         let deadline = Instant::now() + limit;
         while let Ok(Some(message)) =
             timeout_at(deadline.min(Instant::now() + quiet), self.inbox.recv()).await
@@ -212,7 +212,7 @@ impl Pipe {
         None
     }
 
-    pub async fn listen(&mut self, time: Duration) {
+    pub(super) async fn listen(&mut self, time: Duration) {
         let deadline = Instant::now() + time;
         while let Ok(Some(message)) = timeout_at(deadline, self.inbox.recv()).await {
             if let Some(response) = self.sort(message).await {
@@ -222,7 +222,7 @@ impl Pipe {
         }
     }
 
-    pub async fn ask_and_cancel(
+    pub(super) async fn ask_and_cancel(
         &mut self,
         question: &Question,
         after: Duration,
@@ -256,7 +256,7 @@ impl Pipe {
     }
 }
 
-pub fn request(question: &Question) -> Value {
+pub(super) fn request(question: &Question) -> Value {
     let Question { id, method, params } = question;
     match params.is_null() {
         true => json!({"jsonrpc": "2.0", "id": id, "method": method}),
@@ -271,7 +271,7 @@ fn echoed(message: &Value, questions: &[Question]) -> Option<usize> {
 }
 
 /// Whether this is a message of JSON-RPC at all.
-pub fn is_message(value: &Value) -> bool {
+pub(super) fn is_message(value: &Value) -> bool {
     let body = ["method", "result", "error"];
     value["jsonrpc"] == "2.0" && body.iter().any(|name| value.get(name).is_some())
 }

@@ -14,15 +14,15 @@ use super::report::{Part, Report};
 use super::web::{Address, Web, whole};
 use super::{Wishes, cost, exam};
 use crate::cli::finding::Finding;
-use crate::config::RemoteKind;
-use crate::wire::{Era, code};
+use config::RemoteKind;
+use wire::{Era, code};
 
 /// No session is called that.
 const NO_SESSION: &str = "portway-lab-no-such-session";
 /// No page of a person's is served from there.
 const FOREIGN: &str = "http://portway-lab.invalid";
 
-pub async fn examine(bench: &Bench, wishes: &Wishes, report: &mut Report) {
+pub(super) async fn examine(bench: &Bench, wishes: &Wishes, report: &mut Report) {
     let Some((kind, address)) = bench.remote() else {
         return;
     };

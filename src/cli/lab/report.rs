@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use super::advice::Advice;
 use crate::cli::finding::{Finding, Mark, Style, counted};
 use crate::cli::out::safe;
-use crate::config::Redactor;
-use crate::upstream::printable;
+use config::Redactor;
+use upstream::printable;
 
 /// The order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(super) enum Part {
     Eras,
     Capabilities,
     Tools,
@@ -52,7 +52,7 @@ impl Part {
     }
 }
 
-pub struct Report {
+pub(super) struct Report {
     pub server: Option<String>,
     /// What was run or reached, without secrets.
     pub title: String,
@@ -68,7 +68,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn new(title: String, transport: &'static str, redactor: Arc<Redactor>) -> Report {
+    pub(super) fn new(title: String, transport: &'static str, redactor: Arc<Redactor>) -> Report {
         Report {
             server: None,
             title: redactor.redact(&title).into_owned(),
@@ -83,7 +83,7 @@ impl Report {
     }
 
     /// A server may repeat its secrets: they stop here.
-    pub fn add(&mut self, part: Part, mut finding: Finding) {
+    pub(super) fn add(&mut self, part: Part, mut finding: Finding) {
         finding.found = self.redactor.redact(&finding.found).into_owned();
         finding.todo = finding
             .todo
@@ -91,7 +91,7 @@ impl Report {
         self.findings.push((part, finding));
     }
 
-    pub fn fact(&mut self, name: &str, value: impl Into<Value>) {
+    pub(super) fn fact(&mut self, name: &str, value: impl Into<Value>) {
         let mut value = value.into();
         cover(&self.redactor, &mut value);
         self.facts.insert(name.to_owned(), value);
@@ -103,7 +103,7 @@ impl Report {
     }
 
     /// Nothing that breaks its use.
-    pub fn is_fine(&self) -> bool {
+    pub(super) fn is_fine(&self) -> bool {
         self.count(Mark::Bad) == 0
     }
 
@@ -112,7 +112,7 @@ impl Report {
         self.spoke || self.advice.remedy
     }
 
-    pub fn as_json(&self) -> String {
+    pub(super) fn as_json(&self) -> String {
         let finding = |(part, finding): &(Part, Finding)| {
             let mut value = serde_json::to_value(finding).unwrap_or_default();
             value["section"] = json!(part.title());
@@ -132,7 +132,7 @@ impl Report {
         safe(&format!("{report:#}\n"))
     }
 
-    pub fn as_text(&self, style: Style) -> String {
+    pub(super) fn as_text(&self, style: Style) -> String {
         let mut text = style.heading(&format!("{} ({})", self.title, self.transport));
         text.remove(0);
         for part in Part::ALL {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::report::{Part, Report};
 use crate::cli::finding::{Finding, counted, short};
-use crate::gateway::naming;
-use crate::wire::header::param_headers;
+use gateway::naming;
+use wire::header::param_headers;
 
 /// Bytes of one tool; a model reads them with every request.
 const HUGE: usize = 16 << 10;
@@ -45,7 +45,7 @@ const MAP: &[&str] = &[
 /// One kind of trouble and the tools that have it.
 type Troubles = BTreeMap<&'static str, Vec<String>>;
 
-pub fn examine(server: &str, tools: &[Value], over_http: bool, report: &mut Report) {
+pub(super) fn examine(server: &str, tools: &[Value], over_http: bool, report: &mut Report) {
     if tools.is_empty() {
         return;
     }

@@ -8,17 +8,20 @@ use indexmap::IndexMap;
 use super::LabArgs;
 use crate::cli::failure::Failure;
 use crate::cli::servers::header as split;
-use crate::config::{self, ServerSpec};
-use crate::registry::{Files, Loaded};
+use config::ServerSpec;
+use fleet::registry::{Files, Loaded};
 
-pub struct Target {
+pub(super) struct Target {
     /// Of a server of the files.
     pub name: Option<String>,
     pub spec: ServerSpec,
     pub project: PathBuf,
 }
 
-pub fn find(args: &LabArgs, environment: &BTreeMap<String, String>) -> Result<Target, Failure> {
+pub(super) fn find(
+    args: &LabArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<Target, Failure> {
     let project = args.project.clone().unwrap_or_else(|| ".".into());
     let project = project
         .canonicalize()
@@ -123,7 +126,7 @@ fn telling(package: &str) -> &str {
 }
 
 /// A name for a definition that has none yet.
-pub fn suggested(spec: &ServerSpec) -> String {
+pub(super) fn suggested(spec: &ServerSpec) -> String {
     let word = match &spec.target {
         config::Target::Stdio { command, args, .. } => {
             const RUNNERS: &[&str] = &["npx", "uvx", "bunx", "deno", "node", "python", "docker"];

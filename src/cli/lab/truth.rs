@@ -10,7 +10,7 @@ use super::eras::Hello;
 use super::line::{Line, Said};
 use super::report::{Part, Report};
 use crate::cli::finding::{Finding, counted};
-use crate::wire::{Era, code};
+use wire::{Era, code};
 
 /// Pages of one list: more than Portway itself would read.
 const PAGES: usize = 100;
@@ -19,7 +19,7 @@ const LIST: Duration = Duration::from_secs(15);
 
 /// One list, all pages.
 #[derive(Default)]
-pub struct Listed {
+pub(super) struct Listed {
     pub items: Vec<Value>,
     pages: usize,
     /// What came instead of a page.
@@ -31,13 +31,13 @@ pub struct Listed {
     no_type: bool,
 }
 
-pub struct Lists {
+pub(super) struct Lists {
     pub tools: Listed,
     pub resources: Listed,
     pub prompts: Listed,
 }
 
-pub async fn lists(line: &mut Line) -> Lists {
+pub(super) async fn lists(line: &mut Line) -> Lists {
     Lists {
         tools: list(line, "tools/list", "tools").await,
         resources: list(line, "resources/list", "resources").await,
@@ -45,7 +45,7 @@ pub async fn lists(line: &mut Line) -> Lists {
     }
 }
 
-pub async fn list(line: &mut Line, method: &'static str, member: &str) -> Listed {
+pub(super) async fn list(line: &mut Line, method: &'static str, member: &str) -> Listed {
     let mut listed = Listed::default();
     let mut cursors = HashSet::new();
     let mut params = json!({});
@@ -82,7 +82,7 @@ pub async fn list(line: &mut Line, method: &'static str, member: &str) -> Listed
     listed
 }
 
-pub async fn examine(line: &mut Line, hello: &Hello, lists: &Lists, report: &mut Report) {
+pub(super) async fn examine(line: &mut Line, hello: &Hello, lists: &Lists, report: &mut Report) {
     for (name, listed) in [
         ("tools", &lists.tools),
         ("resources", &lists.resources),

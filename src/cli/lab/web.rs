@@ -17,10 +17,10 @@ use url::Url;
 
 use super::line::{Cancelled, Log, Question, Reply, Said, answer, cancellation};
 use super::pipe::{Pipe, is_message, request};
-use crate::http::Outward;
-use crate::wire::header::encode_value;
-use crate::wire::sse::Decoder;
-use crate::wire::{self, Era};
+use portway_http::Outward;
+use wire::Era;
+use wire::header::encode_value;
+use wire::sse::Decoder;
 
 /// One event, or one body.
 const LARGEST: usize = 16 << 20;
@@ -32,14 +32,14 @@ const TELL: Duration = Duration::from_secs(5);
 
 /// Where requests go, and with what.
 #[derive(Clone)]
-pub struct Address {
+pub(super) struct Address {
     client: Outward<Full<Bytes>>,
     pub url: Url,
     headers: IndexMap<String, String>,
 }
 
 impl Address {
-    pub fn new(url: &Url, headers: &IndexMap<String, String>) -> Result<Address, String> {
+    pub(super) fn new(url: &Url, headers: &IndexMap<String, String>) -> Result<Address, String> {
         let client = Outward::new(url.scheme() == "https").map_err(|error| error.to_string())?;
         let mut url = url.clone();
         url.set_fragment(None);
@@ -50,7 +50,7 @@ impl Address {
         })
     }
 
-    pub async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         headers: &[(&str, String)],
@@ -87,10 +87,10 @@ impl Address {
 }
 
 /// The posting half of HTTP+SSE.
-pub struct Poster(Address);
+pub(super) struct Poster(Address);
 
 impl Poster {
-    pub async fn post(&self, body: String) {
+    pub(super) async fn post(&self, body: String) {
         let headers = [("content-type", "application/json".to_owned())];
         // What matters comes on the stream, or does not.
         let _ = timeout(TELL, self.0.send(Method::POST, &headers, body)).await;
@@ -99,14 +99,14 @@ impl Poster {
 
 /// How answers came.
 #[derive(Default)]
-pub struct Forms {
+pub(super) struct Forms {
     pub json: usize,
     pub stream: usize,
     /// Content types that carry no message.
     pub odd: Vec<String>,
 }
 
-pub struct Web {
+pub(super) struct Web {
     pub address: Address,
     pub session: Option<String>,
     pub version: Option<String>,
@@ -119,7 +119,7 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Web {
-    pub fn new(address: Address) -> Web {
+    pub(super) fn new(address: Address) -> Web {
         Web {
             address,
             session: None,
@@ -130,7 +130,7 @@ impl Web {
     }
 
     /// The headers of one message.
-    pub fn headers(&self, message: &Value, era: Era) -> Vec<(&'static str, String)> {
+    pub(super) fn headers(&self, message: &Value, era: Era) -> Vec<(&'static str, String)> {
         let mut headers = vec![
             ("content-type", "application/json".to_owned()),
             ("accept", "application/json, text/event-stream".to_owned()),
@@ -160,7 +160,12 @@ impl Web {
         headers
     }
 
-    pub async fn ask_all(&self, questions: &[Question], era: Era, limit: Duration) -> Vec<Reply> {
+    pub(super) async fn ask_all(
+        &self,
+        questions: &[Question],
+        era: Era,
+        limit: Duration,
+    ) -> Vec<Reply> {
         let one = |question| async move {
             let began = Instant::now();
             let said = timeout(limit, self.exchange(question, era)).await;
@@ -185,7 +190,7 @@ impl Web {
     }
 
     /// The answer to `initialize`, and the session it opens.
-    pub async fn open(&mut self, question: &Question) -> Said {
+    pub(super) async fn open(&mut self, question: &Question) -> Said {
         let message = request(question);
         let headers = self.headers(&message, Era::Legacy);
         let sent = self
@@ -281,7 +286,7 @@ impl Web {
     }
 
     /// A message that gets no answer.
-    pub async fn tell(&self, message: &Value, era: Era) {
+    pub(super) async fn tell(&self, message: &Value, era: Era) {
         let headers = self.headers(message, era);
         let sent = self
             .address
@@ -289,7 +294,7 @@ impl Web {
         let _ = timeout(TELL, sent).await;
     }
 
-    pub async fn ask_and_cancel(
+    pub(super) async fn ask_and_cancel(
         &self,
         question: &Question,
         era: Era,
@@ -315,7 +320,7 @@ impl Web {
 }
 
 /// A body up to its limit; what is too long is cut.
-pub async fn whole(body: &mut Incoming) -> Vec<u8> {
+pub(super) async fn whole(body: &mut Incoming) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         if let Some(chunk) = frame.data_ref() {
@@ -329,7 +334,7 @@ pub async fn whole(body: &mut Incoming) -> Vec<u8> {
 }
 
 /// Opens an HTTP+SSE conversation: its first event names where to post.
-pub async fn old_sse(address: &Address) -> Result<Pipe, String> {
+pub(super) async fn old_sse(address: &Address) -> Result<Pipe, String> {
     let headers = [("accept", "text/event-stream".to_owned())];
     let response = address.send(Method::GET, &headers, String::new()).await?;
     if !response.status().is_success() {

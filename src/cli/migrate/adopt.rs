@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::{Outcome, Row, bindable, in_use};
 use crate::app;
-use crate::config::settings::Settings;
-use crate::store::{self, Adopted, Contents, EntryId, ForeignRecord, Instance, Migrated, Store};
-use crate::upstream::printable;
+use config::settings::Settings;
+use store::{Adopted, Contents, EntryId, ForeignRecord, Instance, Migrated, Store};
+use upstream::printable;
 
 /// Records that are made together, or none of them.
 const AT_ONCE: usize = 200;

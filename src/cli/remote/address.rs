@@ -6,7 +6,7 @@ use std::path::Path;
 use url::{Host, Url};
 
 use crate::cli::failure::Failure;
-use crate::store::{self, Behind};
+use store::Behind;
 
 /// The process that holds the data directory must listen at the address that
 /// the directory names: a credential goes there.
@@ -44,7 +44,7 @@ pub(super) fn base(text: &str) -> Result<Url, Failure> {
 }
 
 /// A name as it stands in a path.
-pub fn segment(name: &str) -> String {
+pub(crate) fn segment(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
         match byte {
@@ -58,7 +58,7 @@ pub fn segment(name: &str) -> String {
 }
 
 /// How one that listens there is reached from here.
-pub fn reached(listen: SocketAddr) -> String {
+pub(crate) fn reached(listen: SocketAddr) -> String {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -44,15 +44,15 @@ pub struct RmArgs {
     ask: AskArgs,
 }
 
-pub fn start(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn start(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(act(args, environment, "start", "connected"))
 }
 
-pub fn stop(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn stop(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(act(args, environment, "stop", "disconnected"))
 }
 
-pub fn restart(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn restart(args: &ActArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(act(args, environment, "restart", "connected"))
 }
 
@@ -128,7 +128,7 @@ fn refused(name: &str, code: &str, message: &str) -> Value {
     json!({"name": name, "error": {"code": code, "message": message}})
 }
 
-pub fn rm(args: &RmArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn rm(args: &RmArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
         let mut out = Out::new(environment);

@@ -14,8 +14,8 @@ use crate::cli::failure::{self, Failure};
 use crate::cli::out::{Out, Tint, note};
 use crate::cli::remote::{AskArgs, Remote};
 use crate::cli::table::in_one_line;
-use crate::config::Secret;
-use crate::config::settings::duration;
+use config::Secret;
+use config::settings::duration;
 
 /// Longer than Portway itself waits for a server by default: it says then
 /// what is wrong.
@@ -65,7 +65,7 @@ pub struct AddArgs {
 
 /// Where the command begins that stands there without `--`: at the first word
 /// behind the name that is neither an option of ours nor a URL.
-pub fn bare_command(args: &[OsString]) -> Option<usize> {
+pub(crate) fn bare_command(args: &[OsString]) -> Option<usize> {
     if args.get(1).is_none_or(|verb| verb != "add") || args.iter().any(|arg| arg == "--") {
         return None;
     }
@@ -87,7 +87,7 @@ fn hidden(text: &str) -> Result<Secret, Infallible> {
     Ok(Secret::new(text))
 }
 
-pub fn add(args: &AddArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn add(args: &AddArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let definition = definition(args)?;
         let remote = Remote::new(&args.ask.remote, environment)?;
@@ -197,7 +197,7 @@ fn variable(text: &str) -> Option<(&str, &str)> {
 }
 
 /// `NAME=VALUE` or `Name: value`; a name holds neither sign.
-pub fn header(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn header(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once(['=', ':'])?;
     let name = name.trim();
     (!name.is_empty()).then(|| (name, value.trim()))

@@ -19,7 +19,7 @@ pub struct LsArgs {
     ask: AskArgs,
 }
 
-pub fn ls(args: &LsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn ls(args: &LsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
         let mut out = Out::new(environment);

@@ -11,22 +11,22 @@ use crate::app::{App, PATIENCE, alive, eventually, fixture, fixtures, pid, setup
 use crate::mcp_front::{Legacy, call, has_begun, legacy, modern, said, until};
 use crate::tools::{installed, judge};
 
-pub const OWN: &str = "/servers/portway/mcp";
+pub(crate) const OWN: &str = "/servers/portway/mcp";
 const CANARY: &str = "canary-of-a-secret";
 
 /// The admin as a client of one endpoint, in one era.
-pub enum Admin<'a> {
+pub(crate) enum Admin<'a> {
     Modern(&'a App, &'a str),
     Legacy(Legacy<'a>),
 }
 
 impl<'a> Admin<'a> {
-    pub async fn both(app: &'a App, path: &'a str) -> [Admin<'a>; 2] {
+    pub(crate) async fn both(app: &'a App, path: &'a str) -> [Admin<'a>; 2] {
         let session = legacy(app, path, "2025-11-25", json!({})).await;
         [Admin::Modern(app, path), Admin::Legacy(session)]
     }
 
-    pub async fn ask(&self, method: &'static str, params: Value) -> Value {
+    pub(crate) async fn ask(&self, method: &'static str, params: Value) -> Value {
         let ask = match self {
             Admin::Modern(app, path) => modern(app, path, method, params),
             Admin::Legacy(session) => session.request(1, method, params),
@@ -34,7 +34,7 @@ impl<'a> Admin<'a> {
         ask.send().await.answer().await
     }
 
-    pub async fn names(&self) -> Vec<String> {
+    pub(crate) async fn names(&self) -> Vec<String> {
         let list = self.ask("tools/list", json!({})).await;
         let tools = list["result"]["tools"].as_array();
         let tools = tools.unwrap_or_else(|| panic!("{list:#}"));
@@ -43,7 +43,7 @@ impl<'a> Admin<'a> {
     }
 
     /// What a tool of Portway's did, as structure. The text says the same.
-    pub async fn did(&self, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn did(&self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", call(tool, arguments)).await;
         let result = &answer["result"];
         let structured = result["structuredContent"].clone();
@@ -57,14 +57,14 @@ impl<'a> Admin<'a> {
     }
 
     /// Why it did not.
-    pub async fn refused(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) async fn refused(&self, tool: &str, arguments: Value) -> String {
         let answer = self.ask("tools/call", call(tool, arguments)).await;
         assert_eq!(answer["result"]["isError"], true, "{tool}: {answer:#}");
         said(&answer).to_owned()
     }
 }
 
-pub async fn portway(servers: &[(&str, &[&str])]) -> App {
+pub(crate) async fn portway(servers: &[(&str, &[&str])]) -> App {
     let app = setup().mcp(fixtures(servers)).start().await;
     for (name, _) in servers {
         app.until_status(name, "connected").await;

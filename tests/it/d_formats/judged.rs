@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use portway::gateway::format::{arguments, parameters};
+use gateway::format::{arguments, parameters};
 use serde_json::value::to_raw_value;
 use tokio::process::Command;
 

@@ -94,7 +94,7 @@ async fn k4_an_entry_has_the_old_transport(storage: Storage) {
 }
 
 /// An answer as it stands on the wire, but for the time of day.
-pub async fn raw(app: &App, method: &str, path: &str, body: &str) -> String {
+pub(crate) async fn raw(app: &App, method: &str, path: &str, body: &str) -> String {
     let host = app.url.strip_prefix("http://").unwrap();
     raw_for(app, host, method, path, body).await
 }
@@ -127,7 +127,7 @@ async fn e7_what_opens_nothing_is_the_same_404(storage: Storage) {
     let before = Before::of(&setup).await;
     let off = before.entry("off", &["echo"]).await;
     before.disable(&off).await;
-    let past = portway::store::Timestamp::from_millis(1);
+    let past = store::Timestamp::from_millis(1);
     let old = before.entry_until("old", &["count"], Some(past)).await;
     let good = before.entry("good", &["echo"]).await;
     drop(before);

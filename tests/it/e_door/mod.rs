@@ -1,46 +1,46 @@
 //! Who is asking: keys of entries in headers and in addresses, the service
 //! behind a relay, and the tokens of users.
 
-pub mod entries;
+pub(crate) mod entries;
 mod keys;
 mod relay;
-pub mod users;
+pub(crate) mod users;
 
 use std::path::Path;
 
-use portway::config::Secret;
-use portway::store::{
+use config::Secret;
+use serde_json::Value;
+use store::{
     ADMIN, ApiKey, Created, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool,
     PostgresStore, Store, Timestamp, Whose,
 };
-use serde_json::Value;
 
 use crate::app::{App, Setup, fixtures};
 use crate::e_records::Storage;
 use crate::mcp_front::Ask;
 
 /// An entry made before Portway starts.
-pub struct Made {
+pub(crate) struct Made {
     pub id: EntryId,
     pub key: String,
 }
 
 impl Made {
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         at(&self.key)
     }
 }
 
 /// The address of the entry with a key.
-pub fn at(key: &str) -> String {
+pub(crate) fn at(key: &str) -> String {
     format!("/api/v1/mcp_v2/server/{key}")
 }
 
 /// What the store of a Portway that is yet to start has in it.
-pub struct Before(Box<dyn Store>);
+pub(crate) struct Before(Box<dyn Store>);
 
 impl Before {
-    pub async fn of(setup: &Setup) -> Before {
+    pub(crate) async fn of(setup: &Setup) -> Before {
         let command = setup.command();
         let mut given = command.as_std().get_envs();
         let url = given.find_map(|(name, value)| value.filter(|_| name == "SUPABASE_DB_URL"));
@@ -56,11 +56,11 @@ impl Before {
     }
 
     /// An entry with these tools of server `x`, under their own names.
-    pub async fn entry(&self, name: &str, tools: &[&str]) -> Made {
+    pub(crate) async fn entry(&self, name: &str, tools: &[&str]) -> Made {
         self.entry_until(name, tools, None).await
     }
 
-    pub async fn entry_until(
+    pub(crate) async fn entry_until(
         &self,
         name: &str,
         tools: &[&str],
@@ -103,7 +103,7 @@ impl Before {
         }
     }
 
-    pub async fn disable(&self, made: &Made) {
+    pub(crate) async fn disable(&self, made: &Made) {
         let change = EntryChange {
             enabled: Some(false),
             ..EntryChange::default()
@@ -118,7 +118,7 @@ fn data(dir: &Path) -> std::path::PathBuf {
 }
 
 /// Puts the store of one Portway into the place of another's.
-pub fn copy(from: &Setup, to: &Setup) {
+pub(crate) fn copy(from: &Setup, to: &Setup) {
     std::fs::create_dir_all(data(to.path())).unwrap();
     let name = "mcp_instances.json";
     for entry in std::fs::read_dir(data(from.path())).unwrap() {
@@ -130,18 +130,18 @@ pub fn copy(from: &Setup, to: &Setup) {
 }
 
 /// A directory with the fixture `x`.
-pub fn with_x(storage: Storage) -> Setup {
+pub(crate) fn with_x(storage: Storage) -> Setup {
     storage.setup().mcp(fixtures(&[("x", &[])]))
 }
 
-pub async fn up(setup: Setup) -> App {
+pub(crate) async fn up(setup: Setup) -> App {
     let app = setup.start().await;
     app.until_status("x", "connected").await;
     app
 }
 
 /// The names of the tools that a client sees.
-pub async fn tools(ask: Ask<'_>) -> Vec<String> {
+pub(crate) async fn tools(ask: Ask<'_>) -> Vec<String> {
     let answer = ask.send().await.answer().await;
     let tools = answer["result"]["tools"].as_array();
     let tools = tools.unwrap_or_else(|| panic!("{answer:#}"));
@@ -150,7 +150,7 @@ pub async fn tools(ask: Ask<'_>) -> Vec<String> {
 }
 
 /// With a key in place of the token, in a session.
-pub fn keyed<'a>(ask: Ask<'a>, key: &str, session: &str) -> Ask<'a> {
+pub(crate) fn keyed<'a>(ask: Ask<'a>, key: &str, session: &str) -> Ask<'a> {
     ask.without("authorization")
         .header("x-api-key", key)
         .header("mcp-session-id", session)

@@ -1,15 +1,15 @@
 //! Users of a Supabase project, by the tokens it signs: what is good, and
 //! each way of forging one.
 
-pub mod project;
+pub(crate) mod project;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use portway::config::Secret;
-use portway::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Principal, Users};
+use config::Secret;
+use portway_http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Principal, Users};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -49,14 +49,14 @@ impl Door {
             .route("/api/v1/who", get(who))
             .route("/api/mcp/servers", get(who))
             .route("/mcp", get(who));
-        let router = http::router(
+        let router = portway_http::router(
             Arc::new(guard),
-            http::Vitals::default(),
-            http::Console::missing(),
+            portway_http::Vitals::default(),
+            portway_http::Console::missing(),
             api,
         );
         let stop = CancellationToken::new();
-        tokio::spawn(http::serve(
+        tokio::spawn(portway_http::serve(
             listener,
             router,
             EdgeLimits::default(),

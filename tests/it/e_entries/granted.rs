@@ -1,5 +1,5 @@
 use futures_util::future::join_all;
-use portway::store::{Exposes, NewBinding};
+use store::{Exposes, NewBinding};
 
 use super::*;
 use crate::app::fixture;

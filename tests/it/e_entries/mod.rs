@@ -6,18 +6,15 @@ mod revoked;
 
 use std::sync::Arc;
 
-use portway::config::Secret;
-use portway::gateway::{
-    Caller, Client, Flow, Gateway, Incoming, Item, Seal, Sessions, UserServers,
-};
-use portway::store::{
-    ApiKey, Created, EntryId, Exposes, Granted, NewBinding, NewEntry, NewTool, ToolId, Whose,
-};
-use portway::upstream;
-use portway::wire::{self, Era};
+use config::Secret;
+use gateway::{Caller, Client, Flow, Gateway, Incoming, Item, Seal, Sessions, UserServers};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
+use store::{
+    ApiKey, Created, EntryId, Exposes, Granted, NewBinding, NewEntry, NewTool, ToolId, Whose,
+};
 use tokio_util::sync::CancellationToken;
+use wire::Era;
 
 use crate::app::PATIENCE;
 use crate::rooms::Rooms;
@@ -25,22 +22,22 @@ use crate::rooms::Rooms;
 const ALL: Whose = Whose::Everybodys;
 
 /// Rooms with a gateway and entries.
-pub struct House {
+pub(crate) struct House {
     pub rooms: Rooms,
     pub gateway: Gateway,
 }
 
-pub struct Made {
+pub(crate) struct Made {
     pub id: EntryId,
     pub tools: Vec<ToolId>,
     pub key: ApiKey,
 }
 
 /// A tool to be granted: its name, its server, its name there.
-pub type Tool<'a> = (&'a str, &'a str, &'a str);
+pub(crate) type Tool<'a> = (&'a str, &'a str, &'a str);
 
 impl House {
-    pub async fn of(servers: Value) -> House {
+    pub(crate) async fn of(servers: Value) -> House {
         let rooms = Rooms::of(json!({ "mcpServers": servers })).await;
         let seal = Arc::new(Seal::new(&Secret::new("a secret of thirty-two characters")));
         let gateway = Gateway::new(
@@ -55,7 +52,7 @@ impl House {
         House { rooms, gateway }
     }
 
-    pub async fn entry(&self, tools: &[Tool<'_>], exposes: Exposes) -> Made {
+    pub(crate) async fn entry(&self, tools: &[Tool<'_>], exposes: Exposes) -> Made {
         let store = &self.rooms.store;
         let mut ids = Vec::new();
         for (name, server, tool) in tools {
@@ -96,7 +93,7 @@ impl House {
     }
 
     /// Whoever has the key now.
-    pub fn caller(&self, made: &Made) -> Caller {
+    pub(crate) fn caller(&self, made: &Made) -> Caller {
         match self.rooms.store.grant(&made.key.digest()) {
             Granted::Yes(grant) => Caller::entry(grant),
             other => panic!("{other:?}"),
@@ -104,7 +101,7 @@ impl House {
     }
 
     /// The whole answer to a modern client.
-    pub async fn ask(&self, caller: &Caller, method: &str, params: Value) -> Value {
+    pub(crate) async fn ask(&self, caller: &Caller, method: &str, params: Value) -> Value {
         let (id, params) = (to_raw_value(&1).unwrap(), to_raw_value(&params).unwrap());
         let incoming = Incoming {
             id: &id,
@@ -124,12 +121,12 @@ impl House {
         serde_json::from_slice(&reply.body.whole()).unwrap()
     }
 
-    pub async fn call(&self, caller: &Caller, tool: &str, args: Value) -> Value {
+    pub(crate) async fn call(&self, caller: &Caller, tool: &str, args: Value) -> Value {
         let params = json!({"name": tool, "arguments": args});
         self.ask(caller, "tools/call", params).await
     }
 
-    pub async fn names(&self, caller: &Caller) -> Vec<String> {
+    pub(crate) async fn names(&self, caller: &Caller) -> Vec<String> {
         let listed = self.ask(caller, "tools/list", json!({})).await;
         let tools = listed["result"]["tools"].as_array().unwrap();
         let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
@@ -137,7 +134,7 @@ impl House {
     }
 }
 
-pub fn exposes(resources: &[&str], prompts: &[&str]) -> Exposes {
+pub(crate) fn exposes(resources: &[&str], prompts: &[&str]) -> Exposes {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     Exposes {
         resources: owned(resources),
@@ -146,18 +143,18 @@ pub fn exposes(resources: &[&str], prompts: &[&str]) -> Exposes {
 }
 
 /// The text of a tool's answer, or the message of an error.
-pub fn text(answer: &Value) -> &str {
+pub(crate) fn text(answer: &Value) -> &str {
     let said = &answer["result"]["content"][0]["text"];
     let said = said.as_str().or(answer["error"]["message"].as_str());
     said.unwrap_or_else(|| panic!("{answer:#}"))
 }
 
 /// A modern client's open stream.
-pub struct Listening(Box<dyn portway::gateway::Source>);
+pub(crate) struct Listening(Box<dyn gateway::Source>);
 
 impl Listening {
     /// The next message, as it is written.
-    pub async fn next(&mut self) -> String {
+    pub(crate) async fn next(&mut self) -> String {
         let item = tokio::time::timeout(PATIENCE, self.0.next()).await;
         let bytes = match item.expect("something comes") {
             Item::Message(message) => message,
@@ -167,7 +164,7 @@ impl Listening {
     }
 
     /// Waits for the answer that ends it; `said` is what came already.
-    pub async fn ended(mut self, mut said: String) {
+    pub(crate) async fn ended(mut self, mut said: String) {
         while !said.contains(r#""result""#) {
             said = self.next().await;
         }
@@ -175,7 +172,7 @@ impl Listening {
 }
 
 impl House {
-    pub async fn listen(&self, caller: &Caller, params: Value) -> Listening {
+    pub(crate) async fn listen(&self, caller: &Caller, params: Value) -> Listening {
         let (id, params) = (to_raw_value(&7).unwrap(), to_raw_value(&params).unwrap());
         let incoming = Incoming {
             id: &id,

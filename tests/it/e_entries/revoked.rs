@@ -3,8 +3,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use portway::gateway::Scope;
-use portway::store::{EntryChange, Exposes, NewBinding};
+use gateway::Scope;
+use store::{EntryChange, Exposes, NewBinding};
 
 use super::*;
 use crate::app::fixture;
@@ -259,7 +259,7 @@ async fn e7_what_was_taken_away_is_not_followed_and_sets_no_log_level() {
             params: Some(&params),
         };
         let client = Client {
-            log_level: Some(portway::wire::meta::LogLevel::Debug),
+            log_level: Some(wire::meta::LogLevel::Debug),
             ..client()
         };
         match house.gateway.dispatch(&caller, &client, incoming).await {

@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime};
 
-use portway::store::Timestamp;
 use serde_json::{Value, json};
+use store::Timestamp;
 
 use super::*;
 

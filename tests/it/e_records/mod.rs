@@ -19,26 +19,26 @@ use crate::cluster::{self, Cluster};
 
 /// Where records are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Storage {
+pub(crate) enum Storage {
     Json,
     Supabase,
 }
 
 impl Storage {
-    pub fn setup(self) -> Setup {
+    pub(crate) fn setup(self) -> Setup {
         match self {
             Storage::Json => setup(),
             Storage::Supabase => on_database(setup(), cluster::shared()),
         }
     }
 
-    pub async fn start(self) -> App {
+    pub(crate) async fn start(self) -> App {
         self.setup().start().await
     }
 }
 
 /// With a new database in place of a file.
-pub fn on_database(setup: Setup, cluster: &Cluster) -> Setup {
+pub(crate) fn on_database(setup: Setup, cluster: &Cluster) -> Setup {
     let url = cluster.url(&cluster.database());
     setup
         .env("STORAGE_TYPE", "supabase")
@@ -69,26 +69,26 @@ macro_rules! on_each_store {
 }
 pub(crate) use on_each_store;
 
-pub const TOOLS: &str = "/api/v1/tools";
-pub const ENTRIES: &str = "/api/v1/mcp_v2";
-pub const BOUND: &str = "/api/v1/mcp_v2/with_bindings";
-pub const OLD: &str = "/api/v1/mcp/";
+pub(crate) const TOOLS: &str = "/api/v1/tools";
+pub(crate) const ENTRIES: &str = "/api/v1/mcp_v2";
+pub(crate) const BOUND: &str = "/api/v1/mcp_v2/with_bindings";
+pub(crate) const OLD: &str = "/api/v1/mcp/";
 
 impl App {
-    pub async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.send("PUT", path, Some(body.to_string())).await
     }
 
-    pub async fn patched(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn patched(&self, path: &str, body: Value) -> Answer {
         self.send("PATCH", path, Some(body.to_string())).await
     }
 
-    pub async fn deleted(&self, path: &str) -> Answer {
+    pub(crate) async fn deleted(&self, path: &str) -> Answer {
         self.send("DELETE", path, None).await
     }
 
     /// A create that may be sent twice.
-    pub async fn post_once(&self, path: &str, key: &str, body: &str) -> Answer {
+    pub(crate) async fn post_once(&self, path: &str, key: &str, body: &str) -> Answer {
         let bearer = format!("Bearer {TOKEN}");
         let headers = [("authorization", bearer.as_str()), ("idempotency-key", key)];
         self.request("POST", path, Some(body.to_owned()), &headers)
@@ -96,44 +96,44 @@ impl App {
     }
 
     /// The id of a new tool record; it stands for one of the fixture's.
-    pub async fn new_tool(&self, name: &str) -> i64 {
+    pub(crate) async fn new_tool(&self, name: &str) -> i64 {
         let body =
             json!({"name": name, "server": "fixture", "tool": "echo", "allow_missing": true});
         number(&self.post(TOOLS, body).await.expect(201)["id"])
     }
 
     /// The answer to a create of an entry with these tools.
-    pub async fn new_entry(&self, name: &str, tools: &[i64]) -> Value {
+    pub(crate) async fn new_entry(&self, name: &str, tools: &[i64]) -> Value {
         let bindings: Vec<Value> = tools.iter().map(|id| json!({"tool_id": id})).collect();
         let body = json!({"name": name, "bindings": bindings});
         self.post(BOUND, body).await.expect(201)
     }
 
-    pub async fn total(&self, path: &str) -> i64 {
+    pub(crate) async fn total(&self, path: &str) -> i64 {
         number(&self.get(path).await.expect(200)["total"])
     }
 }
 
 #[track_caller]
-pub fn number(value: &Value) -> i64 {
+pub(crate) fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("{value}"))
 }
 
 #[track_caller]
-pub fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value}"))
 }
 
 /// One member of each item of a list.
 #[track_caller]
-pub fn each(list: &Value, member: &str) -> Vec<Value> {
+pub(crate) fn each(list: &Value, member: &str) -> Vec<Value> {
     let items = list["items"].as_array();
     let items = items.unwrap_or_else(|| panic!("{list}"));
     items.iter().map(|item| item[member].clone()).collect()
 }
 
 #[track_caller]
-pub fn refused(answer: Answer, status: u16, code: &str) -> Value {
+pub(crate) fn refused(answer: Answer, status: u16, code: &str) -> Value {
     let body = answer.expect(status);
     assert_eq!(body["error"]["code"], code, "{body}");
     body["error"].clone()
@@ -141,7 +141,7 @@ pub fn refused(answer: Answer, status: u16, code: &str) -> Value {
 
 /// The fields that a `VALIDATION_ERROR` names.
 #[track_caller]
-pub fn wrong_fields(answer: Answer) -> Vec<String> {
+pub(crate) fn wrong_fields(answer: Answer) -> Vec<String> {
     let error = refused(answer, 422, "VALIDATION_ERROR");
     let details = error["details"].as_array();
     let details = details.unwrap_or_else(|| panic!("{error}"));

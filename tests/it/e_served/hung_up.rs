@@ -39,7 +39,7 @@ async fn connect(app: &App) -> TcpStream {
 }
 
 /// An open stream of an entry's own address.
-pub async fn listen(app: &App, key: &str) -> TcpStream {
+pub(crate) async fn listen(app: &App, key: &str) -> TcpStream {
     let mut socket = connect(app).await;
     let wanted = json!({"notifications": {"toolsListChanged": true}});
     let method = "subscriptions/listen";
@@ -59,7 +59,7 @@ async fn idle(app: &App, key: &str) -> TcpStream {
 }
 
 /// Reads until the other side has closed the connection.
-pub async fn closed(socket: &mut TcpStream, what: &str) {
+pub(crate) async fn closed(socket: &mut TcpStream, what: &str) {
     let mut rest = Vec::new();
     let read = timeout(PATIENCE, socket.read_to_end(&mut rest)).await;
     read.unwrap_or_else(|_| panic!("{what}: still open"))
@@ -87,7 +87,7 @@ async fn e7_e10_connections_close_with_the_key(storage: Storage) {
             "expired" => {
                 let soon = SystemTime::now() + Duration::from_secs(2);
                 let at = soon.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
-                let at = portway::store::Timestamp::from_millis(at).to_string();
+                let at = store::Timestamp::from_millis(at).to_string();
                 app.send("PATCH", &path, change(json!({ "expires_at": at })))
                     .await
             }

@@ -3,7 +3,7 @@
 
 mod catalog;
 mod filtered;
-pub mod hung_up;
+pub(crate) mod hung_up;
 mod keys;
 mod killed;
 mod links;
@@ -21,7 +21,7 @@ use crate::mcp_front::{BOTH, MODERN, modern_body};
 
 /// How an entry is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     /// Its own address.
     Address,
     /// The shared endpoint, with its key in a header.
@@ -29,12 +29,12 @@ pub enum Way {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speech {
+pub(crate) enum Speech {
     Legacy,
     Modern,
 }
 
-pub const WAYS: [(Way, Speech); 4] = [
+pub(crate) const WAYS: [(Way, Speech); 4] = [
     (Way::Address, Speech::Modern),
     (Way::Header, Speech::Modern),
     (Way::Address, Speech::Legacy),
@@ -43,7 +43,7 @@ pub const WAYS: [(Way, Speech); 4] = [
 
 /// Somebody who has a key, and a session where they need one.
 #[derive(Clone)]
-pub struct Agent<'a> {
+pub(crate) struct Agent<'a> {
     app: &'a App,
     path: String,
     headers: Vec<(&'static str, String)>,
@@ -51,12 +51,17 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    pub async fn new(app: &'a App, key: &str, way: (Way, Speech)) -> Agent<'a> {
+    pub(crate) async fn new(app: &'a App, key: &str, way: (Way, Speech)) -> Agent<'a> {
         Agent::at(app, key, way, "").await
     }
 
     /// Narrowed by a named filter.
-    pub async fn filtered(app: &'a App, key: &str, way: (Way, Speech), filter: &str) -> Agent<'a> {
+    pub(crate) async fn filtered(
+        app: &'a App,
+        key: &str,
+        way: (Way, Speech),
+        filter: &str,
+    ) -> Agent<'a> {
         Agent::at(app, key, way, &format!("?filter={filter}")).await
     }
 
@@ -93,7 +98,7 @@ impl<'a> Agent<'a> {
     }
 
     /// The answer as it came.
-    pub async fn send(&self, method: &str, params: Value) -> Answer {
+    pub(crate) async fn send(&self, method: &str, params: Value) -> Answer {
         let mut headers: Vec<(&str, &str)> = self
             .headers
             .iter()
@@ -117,7 +122,7 @@ impl<'a> Agent<'a> {
     }
 
     /// The JSON-RPC answer, or the refusal of the front.
-    pub async fn ask(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn ask(&self, method: &str, params: Value) -> Value {
         let answer = self.send(method, params).await;
         if !answer.body.is_null() {
             return answer.body;
@@ -128,13 +133,13 @@ impl<'a> Agent<'a> {
         last.unwrap_or_else(|| panic!("{method}: {answer:?}"))
     }
 
-    pub async fn call(&self, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
         self.ask("tools/call", params).await
     }
 
     /// The names of the tools it sees, in order.
-    pub async fn names(&self) -> Vec<String> {
+    pub(crate) async fn names(&self) -> Vec<String> {
         let listed = self.ask("tools/list", json!({})).await;
         let tools = listed["result"]["tools"].as_array();
         let tools = tools.unwrap_or_else(|| panic!("{listed:#}"));
@@ -149,7 +154,7 @@ impl<'a> Agent<'a> {
 
 /// The text of a tool's answer, or the message of whoever refused.
 #[track_caller]
-pub fn told(answer: &Value) -> &str {
+pub(crate) fn told(answer: &Value) -> &str {
     let said = &answer["result"]["content"][0]["text"];
     let said = said.as_str().or(answer["error"]["message"].as_str());
     said.unwrap_or_else(|| panic!("{answer:#}"))
@@ -157,14 +162,14 @@ pub fn told(answer: &Value) -> &str {
 
 impl App {
     /// The id of a record for a tool of a server.
-    pub async fn tool_of(&self, name: &str, server: &str, tool: &str) -> i64 {
+    pub(crate) async fn tool_of(&self, name: &str, server: &str, tool: &str) -> i64 {
         let body = json!({"name": name, "server": server, "tool": tool, "allow_missing": true});
         number(&self.post(TOOLS, body).await.expect(201)["id"])
     }
 }
 
 /// Portway with fixtures, all of them up.
-pub async fn with_fixtures(storage: Storage, servers: &[(&str, &[&str])]) -> App {
+pub(crate) async fn with_fixtures(storage: Storage, servers: &[(&str, &[&str])]) -> App {
     let app = storage.setup().mcp(fixtures(servers)).start().await;
     for (name, _) in servers {
         app.until_status(name, "connected").await;

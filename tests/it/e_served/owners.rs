@@ -14,22 +14,22 @@ on_each_store!(
     t_a_user_has_a_quota_of_everything_and_the_admin_has_none,
 );
 
-pub const SECRET: &str = "the-legacy-secret-of-a-project-0123";
+pub(super) const SECRET: &str = "the-legacy-secret-of-a-project-0123";
 
-pub struct User<'a> {
+pub(super) struct User<'a> {
     app: &'a App,
     id: &'static str,
     bearer: String,
 }
 
 impl User<'_> {
-    pub async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub(super) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
         let headers = [("authorization", self.bearer.as_str())];
         let body = body.map(|body| body.to_string());
         self.app.request(method, path, body, &headers).await
     }
 
-    pub async fn made(&self, path: &str, body: Value) -> Value {
+    pub(super) async fn made(&self, path: &str, body: Value) -> Value {
         self.send("POST", path, Some(body)).await.expect(201)
     }
 
@@ -52,7 +52,7 @@ async fn start(storage: Storage) -> App {
     setup.start().await
 }
 
-pub fn users(app: &App) -> [User<'_>; 2] {
+pub(super) fn users(app: &App) -> [User<'_>; 2] {
     let user = |id: &'static str| {
         let claims = json!({"aud": "authenticated", "role": "authenticated",
             "sub": id, "exp": now() + 600});

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use portway::http::{Access, EdgeLimits};
+use portway_http::{Access, EdgeLimits};
 use serde_json::Value;
 
 use super::{TOKEN, TestEdge, bearer, request};

@@ -1,7 +1,7 @@
 //! Requests that two parsers could read in two ways (threats E2).
 
-use portway::http::EdgeLimits;
-use portway::http::framing::HeadLimits;
+use portway_http::EdgeLimits;
+use portway_http::framing::HeadLimits;
 
 use super::{TOKEN, TestEdge, bearer, request};
 

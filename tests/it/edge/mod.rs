@@ -24,10 +24,10 @@ use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
+use config::Secret;
+use config::authority::Origin;
 use futures_util::stream;
-use portway::config::Secret;
-use portway::config::authority::Origin;
-use portway::http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Json, Principal};
+use portway_http::{self, Access, AdminToken, EdgeLimits, Guard, HostPolicy, Json, Principal};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -35,13 +35,13 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-pub const TOKEN: &str = "pw_admin_for_the_tests";
-pub const MAX_BODY: usize = 64 * 1024;
+pub(crate) const TOKEN: &str = "pw_admin_for_the_tests";
+pub(crate) const MAX_BODY: usize = 64 * 1024;
 /// What a test waits for something that should happen at once.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The edge and the guard around a few handlers of our own.
-pub struct TestEdge {
+pub(crate) struct TestEdge {
     pub addr: SocketAddr,
     pub hits: Arc<AtomicUsize>,
     pub unsettled: Arc<AtomicUsize>,
@@ -52,34 +52,34 @@ pub struct TestEdge {
 }
 
 impl TestEdge {
-    pub async fn start() -> TestEdge {
+    pub(crate) async fn start() -> TestEdge {
         TestEdge::with(EdgeLimits::default()).await
     }
 
-    pub async fn with(limits: EdgeLimits) -> TestEdge {
+    pub(crate) async fn with(limits: EdgeLimits) -> TestEdge {
         let token = AdminToken::new(Secret::new(TOKEN));
         TestEdge::serve(limits, Access::Token(token)).await
     }
 
-    pub async fn serve(limits: EdgeLimits, access: Access) -> TestEdge {
+    pub(crate) async fn serve(limits: EdgeLimits, access: Access) -> TestEdge {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let origins = vec![Origin::parse("https://app.example").unwrap()];
         let guard = Guard::new(access, HostPolicy::new(addr, Vec::new(), origins), MAX_BODY);
         let (hits, unsettled, open): (Arc<_>, Arc<AtomicUsize>, Arc<_>) = Default::default();
         let settled = unsettled.clone();
-        let vitals = http::Vitals {
+        let vitals = portway_http::Vitals {
             unsettled: Arc::new(move || settled.load(Ordering::SeqCst)),
-            ..http::Vitals::default()
+            ..portway_http::Vitals::default()
         };
-        let app = http::router(
+        let app = portway_http::router(
             Arc::new(guard),
             vitals,
-            http::Console::missing(),
+            portway_http::Console::missing(),
             handlers(&hits, &open),
         );
         let shutdown = CancellationToken::new();
-        let server = tokio::spawn(http::serve(listener, app, limits, shutdown.clone()));
+        let server = tokio::spawn(portway_http::serve(listener, app, limits, shutdown.clone()));
         TestEdge {
             addr,
             hits,
@@ -90,19 +90,19 @@ impl TestEdge {
         }
     }
 
-    pub async fn connect(&self) -> Client {
+    pub(crate) async fn connect(&self) -> Client {
         Client::to(self.addr).await
     }
 
     /// Sends `bytes` on a connection of its own and reads to its end.
-    pub async fn talk(&self, bytes: impl AsRef<[u8]>) -> Reply {
+    pub(crate) async fn talk(&self, bytes: impl AsRef<[u8]>) -> Reply {
         let mut client = self.connect().await;
         client.send(bytes).await;
         client.rest().await
     }
 
     /// One request with the token that closes its connection.
-    pub async fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
+    pub(crate) async fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
         self.talk(request(
             method,
             path,
@@ -112,7 +112,7 @@ impl TestEdge {
         .await
     }
 
-    pub fn hits(&self) -> usize {
+    pub(crate) fn hits(&self) -> usize {
         self.hits.load(Ordering::SeqCst)
     }
 }
@@ -203,12 +203,12 @@ async fn never(_open: Open) -> &'static str {
     std::future::pending().await
 }
 
-pub fn bearer() -> String {
+pub(crate) fn bearer() -> String {
     format!("Authorization: Bearer {TOKEN}\r\n")
 }
 
 /// A well-formed request, with a length and a JSON type where it has a body.
-pub fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
+pub(crate) fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
     let typed = headers.to_ascii_lowercase().contains("content-type");
     let kind = match (body, typed) {
         ("", _) | (_, true) => "",
@@ -224,12 +224,12 @@ pub fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
     )
 }
 
-pub struct Client {
+pub(crate) struct Client {
     pub socket: TcpStream,
 }
 
 impl Client {
-    pub async fn to(addr: SocketAddr) -> Client {
+    pub(crate) async fn to(addr: SocketAddr) -> Client {
         let socket = timeout(PATIENCE, TcpStream::connect(addr))
             .await
             .unwrap()
@@ -239,12 +239,12 @@ impl Client {
     }
 
     /// Whether all of it could be sent: the edge may have closed already.
-    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.socket.write_all(bytes.as_ref()).await.is_ok()
     }
 
     /// Everything until the edge closes the connection.
-    pub async fn rest(&mut self) -> Reply {
+    pub(crate) async fn rest(&mut self) -> Reply {
         let mut all = Vec::new();
         let read = timeout(PATIENCE, self.socket.read_to_end(&mut all)).await;
         let clean = read.expect("the connection should end").is_ok();
@@ -255,7 +255,7 @@ impl Client {
     }
 
     /// One answer with a known length, the connection staying open.
-    pub async fn answer(&mut self) -> Reply {
+    pub(crate) async fn answer(&mut self) -> Reply {
         let mut all = Vec::new();
         loop {
             let text = String::from_utf8_lossy(&all).into_owned();
@@ -284,7 +284,7 @@ fn content_length(head: &str) -> Option<usize> {
 }
 
 #[derive(Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     pub text: String,
     /// Whether the connection ended, rather than broke.
     pub clean: bool,
@@ -292,21 +292,21 @@ pub struct Reply {
 
 impl Reply {
     /// The statuses of the answers, in order.
-    pub fn statuses(&self) -> Vec<u16> {
+    pub(crate) fn statuses(&self) -> Vec<u16> {
         let lines = self.text.split("HTTP/1.1 ").skip(1);
         lines
             .filter_map(|line| line.get(..3)?.parse().ok())
             .collect()
     }
 
-    pub fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         *self
             .statuses()
             .first()
             .unwrap_or_else(|| panic!("no answer: {self:?}"))
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let head = self.text.split("\r\n\r\n").next()?;
         let fits = |line: &&str| line.to_ascii_lowercase().starts_with(&format!("{name}:"));
         head.lines()
@@ -314,14 +314,14 @@ impl Reply {
             .map(|line| line[name.len() + 1..].trim())
     }
 
-    pub fn body(&self) -> &str {
+    pub(crate) fn body(&self) -> &str {
         self.text
             .split_once("\r\n\r\n")
             .map_or("", |(_, body)| body)
     }
 
     /// The code of an error answer, which must have the shape of SPEC G3.
-    pub fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         let body: Value = serde_json::from_str(self.body())
             .unwrap_or_else(|error| panic!("{error}: {}", self.text));
         assert!(body["error"]["message"].is_string(), "{}", self.text);
@@ -333,7 +333,7 @@ impl Reply {
 }
 
 /// Waits until `done`, and fails if that never comes.
-pub async fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let waited = timeout(PATIENCE, async {
         while !done() {
             tokio::time::sleep(Duration::from_millis(5)).await;

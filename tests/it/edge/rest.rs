@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use portway::http::EdgeLimits;
+use portway_http::EdgeLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 

@@ -6,7 +6,7 @@ use super::members::{member, members, squeezed};
 
 /// One call: everything in it that Portway has no business with.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(super) struct Case {
     pub shared: bool,
     meta_first: bool,
     /// The client's progress token, if it wants to hear.
@@ -24,7 +24,7 @@ pub struct Case {
 
 impl Case {
     /// The object that says how the server is to answer.
-    pub fn answer(&self) -> String {
+    pub(super) fn answer(&self) -> String {
         let mut all = vec![format!("\"structuredContent\":{}", self.structured)];
         if !self.result_meta.is_empty() {
             all.push(format!("\"_meta\" :{{{}}}", self.result_meta.join(",")));
@@ -33,7 +33,7 @@ impl Case {
         format!("{{{}}}", all.join(" ,"))
     }
 
-    pub fn capabilities(&self) -> String {
+    pub(super) fn capabilities(&self) -> String {
         let json = &self.extension;
         format!(
             r#"{{"elicitation":{{}},"experimental":{{"x":{json}}},"extensions":{{"org.example/x":{json}}}}}"#
@@ -41,7 +41,7 @@ impl Case {
     }
 
     /// The params of the call, for a tool of that name.
-    pub fn params(&self, name: &str, modern: bool) -> String {
+    pub(super) fn params(&self, name: &str, modern: bool) -> String {
         let mut meta = self.meta.clone();
         if modern {
             let capabilities = self.capabilities();
@@ -77,7 +77,7 @@ impl Case {
     }
 
     /// With a token there is one notification, and it is the server's own.
-    pub fn expect_progress(&self, before: &[String]) -> Result<(), String> {
+    pub(super) fn expect_progress(&self, before: &[String]) -> Result<(), String> {
         let Some(token) = self.token else {
             return match before {
                 [] => Ok(()),
@@ -152,7 +152,7 @@ fn several() -> impl Strategy<Value = Vec<String>> {
         .prop_map(move |all| all.into_iter().enumerate().map(number).collect())
 }
 
-pub fn case() -> impl Strategy<Value = Case> {
+pub(super) fn case() -> impl Strategy<Value = Case> {
     let token = prop_oneof![
         3 => Just(None),
         1 => Just(Some("\"p\\u0031 é\"")),

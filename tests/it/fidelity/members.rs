@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// A member: its name with quotes and escapes, its value without blanks.
-pub type Member = (String, String);
+pub(super) type Member = (String, String);
 
 struct Collect;
 
@@ -35,14 +35,14 @@ fn read(object: &str) -> Vec<(&RawValue, &RawValue)> {
 }
 
 #[track_caller]
-pub fn members(object: &str) -> Vec<Member> {
+pub(super) fn members(object: &str) -> Vec<Member> {
     let one = |(key, value): (&RawValue, &RawValue)| (key.get().into(), squeezed(value.get()));
     read(object).into_iter().map(one).collect()
 }
 
 /// One value as it stands in the text.
 #[track_caller]
-pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let quoted = format!("\"{name}\"");
     let found = read(object)
         .into_iter()
@@ -52,7 +52,12 @@ pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
 
 /// The members but for `names`, and those of the member `inner` but for
 /// `inner_names`; an `inner` that has nothing else counts as absent.
-pub fn without(object: &str, names: &[&str], inner: &str, inner_names: &[&str]) -> Vec<Member> {
+pub(super) fn without(
+    object: &str,
+    names: &[&str],
+    inner: &str,
+    inner_names: &[&str],
+) -> Vec<Member> {
     let named = |key: &str, names: &[&str]| names.contains(&key.trim_matches('"'));
     let mut all = members(object);
     all.retain(|(key, _)| !named(key, names));
@@ -69,7 +74,7 @@ pub fn without(object: &str, names: &[&str], inner: &str, inner_names: &[&str]) 
 }
 
 /// The first difference, in words.
-pub fn differ(expected: &[Member], got: &[Member]) -> Option<String> {
+pub(super) fn differ(expected: &[Member], got: &[Member]) -> Option<String> {
     let pairs = expected.iter().zip(got);
     let differing = pairs.into_iter().find(|(expected, got)| expected != got);
     match differing {
@@ -82,7 +87,7 @@ pub fn differ(expected: &[Member], got: &[Member]) -> Option<String> {
 }
 
 /// Blanks outside strings removed, the slow and obvious way.
-pub fn squeezed(json: &str) -> String {
+pub(super) fn squeezed(json: &str) -> String {
     let (mut out, mut quoted, mut escaped) = (String::new(), false, false);
     for c in json.chars() {
         if quoted {

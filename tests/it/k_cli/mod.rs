@@ -18,11 +18,11 @@ use tokio::process::Command;
 use crate::app::{App, PATIENCE, TOKEN, fixtures, setup};
 
 /// A program that is not there.
-pub const NOWHERE: &str = "/no/such/program";
+pub(crate) const NOWHERE: &str = "/no/such/program";
 
 /// What a command came to.
 #[derive(Debug)]
-pub struct Said {
+pub(crate) struct Said {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
@@ -30,19 +30,19 @@ pub struct Said {
 
 impl Said {
     #[track_caller]
-    pub fn ok(self) -> String {
+    pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.out
     }
 
     #[track_caller]
-    pub fn json(self) -> Value {
+    pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// Failed with this code, told so on stderr, and said nothing on stdout.
     #[track_caller]
-    pub fn fails(&self, code: i32, told: &str) {
+    pub(crate) fn fails(&self, code: i32, told: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert!(self.err.contains(told), "{told}: {self:?}");
         assert_eq!(self.out, "", "{self:?}");
@@ -50,7 +50,7 @@ impl Said {
 }
 
 /// The command line as somebody has it who sits in `dir`.
-pub fn command(dir: &Path, args: &[&str]) -> Command {
+pub(crate) fn command(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_portway"));
     command
         .args(args)
@@ -66,7 +66,7 @@ pub fn command(dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-pub async fn ended(mut command: Command) -> Said {
+pub(crate) async fn ended(mut command: Command) -> Said {
     // `output()` would take stdout and stderr from whoever has given them away.
     let output = command.spawn().unwrap().wait_with_output();
     let output = tokio::time::timeout(PATIENCE, output).await;
@@ -78,13 +78,13 @@ pub async fn ended(mut command: Command) -> Said {
     }
 }
 
-pub async fn run(app: &App, args: &[&str]) -> Said {
+pub(crate) async fn run(app: &App, args: &[&str]) -> Said {
     ended(command(app.setup.path(), args)).await
 }
 
 /// Two servers that are connected, and one that cannot start: there is no
 /// such program, so it is not tried again meanwhile.
-pub async fn running() -> App {
+pub(crate) async fn running() -> App {
     let mut file = fixtures(&[
         ("one", &["--stderr", "hello from one"]),
         ("two", &["--era", "legacy"]),

@@ -13,16 +13,16 @@ use tokio::process::Child;
 use super::command;
 use crate::app::{PATIENCE, eventually};
 
-pub const COLUMNS: u16 = 70;
+pub(super) const COLUMNS: u16 = 70;
 
-pub struct Screen {
+pub(super) struct Screen {
     child: Child,
     keys: File,
     seen: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Screen {
-    pub fn open(dir: &Path, args: &[&str], env: &[(&str, &str)]) -> Screen {
+    pub(super) fn open(dir: &Path, args: &[&str], env: &[(&str, &str)]) -> Screen {
         let size = Winsize {
             ws_row: 24,
             ws_col: COLUMNS,
@@ -54,22 +54,22 @@ impl Screen {
         }
     }
 
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
-    pub async fn shows(&self, text: &str) {
+    pub(super) async fn shows(&self, text: &str) {
         eventually(&format!("{text} in {}", self.text()), || {
             self.text().contains(text)
         })
         .await;
     }
 
-    pub fn types(&mut self, keys: &str) {
+    pub(super) fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    pub async fn ended(mut self) -> (Option<i32>, String) {
+    pub(super) async fn ended(mut self) -> (Option<i32>, String) {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let status = status.unwrap_or_else(|_| panic!("it stays: {}", self.text()));
         // What was written last may still be on its way.

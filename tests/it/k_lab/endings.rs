@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Lab, hold};
 use crate::app::eventually;
 use crate::process::forest::ladder_here;
-use portway::upstream::containment::Step;
+use upstream::containment::Step;
 
 #[tokio::test]
 async fn k7_lab_tells_how_a_server_ends() {

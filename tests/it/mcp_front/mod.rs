@@ -7,7 +7,7 @@ mod disconnect;
 mod instructions;
 mod ladder;
 mod modern_traps;
-pub mod old_sse;
+pub(crate) mod old_sse;
 mod sessions;
 mod streams;
 mod transport;
@@ -17,27 +17,27 @@ use bytes::{Buf, Bytes};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use portway::wire::sse::{Decoder, Event};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use wire::sse::{Decoder, Event};
 
 use crate::app::{App, PATIENCE, TOKEN, fixtures, setup};
 
-pub const X: &str = "/servers/x/mcp";
-pub const MODERN: &str = "2026-07-28";
-pub const BOTH: &str = "application/json, text/event-stream";
+pub(crate) const X: &str = "/servers/x/mcp";
+pub(crate) const MODERN: &str = "2026-07-28";
+pub(crate) const BOTH: &str = "application/json, text/event-stream";
 
 /// Portway with one fixture, `x`, up.
-pub async fn portway(args: &[&str]) -> App {
+pub(crate) async fn portway(args: &[&str]) -> App {
     let app = setup().mcp(fixtures(&[("x", args)])).start().await;
     app.until_status("x", "connected").await;
     app
 }
 
 /// A request on a connection of its own, which ends with its answer.
-pub struct Ask<'a> {
+pub(crate) struct Ask<'a> {
     app: &'a App,
     method: &'static str,
     path: String,
@@ -45,7 +45,7 @@ pub struct Ask<'a> {
     body: Bytes,
 }
 
-pub fn ask<'a>(app: &'a App, method: &'static str, path: &str) -> Ask<'a> {
+pub(crate) fn ask<'a>(app: &'a App, method: &'static str, path: &str) -> Ask<'a> {
     Ask {
         app,
         method,
@@ -58,7 +58,7 @@ pub fn ask<'a>(app: &'a App, method: &'static str, path: &str) -> Ask<'a> {
 }
 
 /// A POST of one message.
-pub fn post<'a>(app: &'a App, path: &str, body: impl ToString) -> Ask<'a> {
+pub(crate) fn post<'a>(app: &'a App, path: &str, body: impl ToString) -> Ask<'a> {
     ask(app, "POST", path)
         .header("content-type", "application/json")
         .body(body.to_string())
@@ -66,27 +66,27 @@ pub fn post<'a>(app: &'a App, path: &str, body: impl ToString) -> Ask<'a> {
 
 impl Ask<'_> {
     /// Adds a header, beside others of its name.
-    pub fn also(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn also(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Sets a header.
-    pub fn header(self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(self, name: &str, value: &str) -> Self {
         self.without(name).also(name, value)
     }
 
-    pub fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(known, _)| known != name);
         self
     }
 
-    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self
     }
 
-    pub async fn send(self) -> Talk {
+    pub(crate) async fn send(self) -> Talk {
         let what = format!("{} {}", self.method, self.path);
         match timeout(PATIENCE, self.sent()).await {
             Ok(talk) => talk,
@@ -124,7 +124,7 @@ impl Ask<'_> {
 }
 
 /// An answer that is being read; dropping it hangs up.
-pub struct Talk {
+pub(crate) struct Talk {
     pub status: u16,
     pub headers: http::HeaderMap,
     body: Incoming,
@@ -140,24 +140,24 @@ impl Drop for Talk {
 }
 
 impl Talk {
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().unwrap())
     }
 
-    pub fn is_stream(&self) -> bool {
+    pub(crate) fn is_stream(&self) -> bool {
         self.header("content-type") == "text/event-stream"
     }
 
     /// The next bytes of the body; None at its end.
-    pub async fn bytes(&mut self) -> Option<Bytes> {
+    pub(crate) async fn bytes(&mut self) -> Option<Bytes> {
         let frame = timeout(PATIENCE, self.body.frame());
         let frame = frame.await.expect("something comes, or the end")?;
         Some(frame.unwrap().into_data().unwrap_or_default())
     }
 
-    pub async fn text(mut self) -> String {
+    pub(crate) async fn text(mut self) -> String {
         let mut all = Vec::new();
         while let Some(bytes) = self.bytes().await {
             all.extend_from_slice(&bytes);
@@ -165,13 +165,13 @@ impl Talk {
         String::from_utf8(all).unwrap()
     }
 
-    pub async fn json(self) -> Value {
+    pub(crate) async fn json(self) -> Value {
         let text = self.text().await;
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text:?}"))
     }
 
     /// Status, and the code of the JSON-RPC error if it is one.
-    pub async fn verdict(self) -> (u16, Option<i64>) {
+    pub(crate) async fn verdict(self) -> (u16, Option<i64>) {
         let status = self.status;
         let text = self.text().await;
         let body: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -179,7 +179,7 @@ impl Talk {
     }
 
     /// The next event, an empty one included; None at the end.
-    pub async fn event(&mut self) -> Option<Event> {
+    pub(crate) async fn event(&mut self) -> Option<Event> {
         loop {
             let mut input = &self.chunk[..];
             let event = self.decoder.next(&mut input).unwrap();
@@ -193,7 +193,7 @@ impl Talk {
     }
 
     /// The next message of the stream, with its event id.
-    pub async fn message(&mut self) -> Option<(Option<String>, Value)> {
+    pub(crate) async fn message(&mut self) -> Option<(Option<String>, Value)> {
         loop {
             let event = self.event().await?;
             if event.is_message() {
@@ -204,7 +204,7 @@ impl Talk {
     }
 
     /// The answer to a request, whether it comes as JSON or on a stream.
-    pub async fn answer(mut self) -> Value {
+    pub(crate) async fn answer(mut self) -> Value {
         if !self.is_stream() {
             return self.json().await;
         }
@@ -218,7 +218,7 @@ impl Talk {
 }
 
 /// A modern request's body.
-pub fn modern_body(id: impl Into<Value>, method: &str, mut params: Value) -> Value {
+pub(crate) fn modern_body(id: impl Into<Value>, method: &str, mut params: Value) -> Value {
     let meta = params["_meta"].take();
     let mut envelope = json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -232,7 +232,7 @@ pub fn modern_body(id: impl Into<Value>, method: &str, mut params: Value) -> Val
 }
 
 /// A modern request with the headers it needs.
-pub fn modern<'a>(app: &'a App, path: &str, method: &str, params: Value) -> Ask<'a> {
+pub(crate) fn modern<'a>(app: &'a App, path: &str, method: &str, params: Value) -> Ask<'a> {
     let name = ["name", "uri"].iter().find_map(|key| params[*key].as_str());
     let name = name.map(ToOwned::to_owned);
     let ask = post(app, path, modern_body(1, method, params))
@@ -244,27 +244,32 @@ pub fn modern<'a>(app: &'a App, path: &str, method: &str, params: Value) -> Ask<
     }
 }
 
-pub fn call(tool: &str, arguments: Value) -> Value {
+pub(crate) fn call(tool: &str, arguments: Value) -> Value {
     json!({"name": tool, "arguments": arguments})
 }
 
 /// The text of a tool's result.
 #[track_caller]
-pub fn said(answer: &Value) -> &str {
+pub(crate) fn said(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"]
         .as_str()
         .unwrap_or_else(|| panic!("{answer:#}"))
 }
 
 /// A legacy client with a session.
-pub struct Legacy<'a> {
+pub(crate) struct Legacy<'a> {
     pub app: &'a App,
     pub path: String,
     pub session: String,
     pub hello: Value,
 }
 
-pub async fn legacy<'a>(app: &'a App, path: &str, version: &str, abilities: Value) -> Legacy<'a> {
+pub(crate) async fn legacy<'a>(
+    app: &'a App,
+    path: &str,
+    version: &str,
+    abilities: Value,
+) -> Legacy<'a> {
     let params = json!({
         "protocolVersion": version, "capabilities": abilities,
         "clientInfo": {"name": "test", "version": "1"},
@@ -284,44 +289,44 @@ pub async fn legacy<'a>(app: &'a App, path: &str, version: &str, abilities: Valu
 
 impl Legacy<'_> {
     /// A POST in the session, of a message or several.
-    pub fn post(&self, body: Value) -> Ask<'_> {
+    pub(crate) fn post(&self, body: Value) -> Ask<'_> {
         post(self.app, &self.path, body).header("mcp-session-id", &self.session)
     }
 
-    pub fn request(&self, id: impl Into<Value>, method: &str, params: Value) -> Ask<'_> {
+    pub(crate) fn request(&self, id: impl Into<Value>, method: &str, params: Value) -> Ask<'_> {
         let body = json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params});
         self.post(body)
     }
 
-    pub fn tool(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Ask<'_> {
+    pub(crate) fn tool(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Ask<'_> {
         self.request(id, "tools/call", call(tool, arguments))
     }
 
-    pub async fn notify(&self, method: &str, params: Value) {
+    pub(crate) async fn notify(&self, method: &str, params: Value) {
         let body = json!({"jsonrpc": "2.0", "method": method, "params": params});
         let talk = self.post(body).send().await;
         assert_eq!(talk.status, 202);
         assert_eq!(talk.text().await, "");
     }
 
-    pub async fn reply(&self, id: &Value, result: Value) {
+    pub(crate) async fn reply(&self, id: &Value, result: Value) {
         let body = json!({"jsonrpc": "2.0", "id": id, "result": result});
         assert_eq!(self.post(body).send().await.status, 202);
     }
 
     /// GET of the session's own stream.
-    pub fn listen(&self) -> Ask<'_> {
+    pub(crate) fn listen(&self) -> Ask<'_> {
         ask(self.app, "GET", &self.path)
             .header("accept", "text/event-stream")
             .header("mcp-session-id", &self.session)
     }
 
-    pub fn resume(&self, last: &str) -> Ask<'_> {
+    pub(crate) fn resume(&self, last: &str) -> Ask<'_> {
         self.listen().header("last-event-id", last)
     }
 
     /// What the fixture's `cancelled` tool says: the calls it saw given up.
-    pub async fn cancelled(&self) -> Vec<Value> {
+    pub(crate) async fn cancelled(&self) -> Vec<Value> {
         let answer = self
             .tool("c", "cancelled", json!({}))
             .send()
@@ -333,7 +338,7 @@ impl Legacy<'_> {
 }
 
 /// Polls until a condition holds that takes a request to see.
-pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let start = tokio::time::Instant::now();
     while !holds().await {
         assert!(start.elapsed() < PATIENCE, "never: {what}");
@@ -342,13 +347,13 @@ pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut()
 }
 
 /// How many calls the fixture has seen, those of `count` aside.
-pub async fn calls(client: &Legacy<'_>) -> usize {
+pub(crate) async fn calls(client: &Legacy<'_>) -> usize {
     let answer = client.tool("n", "count", json!({})).send().await;
     said(&answer.answer().await).parse().unwrap()
 }
 
 /// Waits until the fixture has seen more calls than `before`.
-pub async fn has_begun(client: &Legacy<'_>, before: usize) {
+pub(crate) async fn has_begun(client: &Legacy<'_>, before: usize) {
     let more = || async { calls(client).await > before };
     until("the call reaches the server", more).await;
 }

@@ -6,13 +6,13 @@ use super::{Talk, X, ask, call, legacy, modern, portway, post, said, until};
 use crate::app::App;
 
 /// A client of the old transport.
-pub struct Old<'a> {
+pub(crate) struct Old<'a> {
     app: &'a App,
     stream: Talk,
     pub place: String,
 }
 
-pub async fn connect<'a>(app: &'a App, path: &str) -> Old<'a> {
+pub(crate) async fn connect<'a>(app: &'a App, path: &str) -> Old<'a> {
     let get = ask(app, "GET", path).header("accept", "text/event-stream");
     let mut stream = get.send().await;
     assert_eq!(stream.status, 200);
@@ -33,7 +33,7 @@ impl Old<'_> {
     }
 
     /// Sends a request, and reads to its answer.
-    pub async fn request(&mut self, id: u64, method: &str, params: Value) -> Value {
+    pub(crate) async fn request(&mut self, id: u64, method: &str, params: Value) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         assert_eq!(self.send(body).await, 202);
         loop {
@@ -50,7 +50,7 @@ impl Old<'_> {
         message
     }
 
-    pub async fn hello(&mut self, version: &str, abilities: Value) -> Value {
+    pub(crate) async fn hello(&mut self, version: &str, abilities: Value) -> Value {
         let params = json!({"protocolVersion": version, "capabilities": abilities});
         let hello = self.request(0, "initialize", params).await;
         let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});

@@ -9,7 +9,7 @@ use crate::app::{App, PATIENCE};
 
 /// What server-everything shows a client that can be asked things, as
 /// Portway is one where it owns the process.
-pub const EVERYTHING: Lists = Lists {
+pub(super) const EVERYTHING: Lists = Lists {
     tools: &[
         "echo",
         "get-annotated-message",
@@ -35,7 +35,7 @@ pub const EVERYTHING: Lists = Lists {
 };
 
 /// The same to one that cannot.
-pub const EVERYTHING_UNASKED: Lists = Lists {
+pub(super) const EVERYTHING_UNASKED: Lists = Lists {
     tools: &[
         "echo",
         "get-annotated-message",
@@ -141,7 +141,7 @@ async fn c1_c3_a3_server_everything_over_stdio() {
 
 /// server-everything asks for the roots a moment after the handshake, and
 /// does not heed the end of its stdin while it waits for them.
-pub async fn has_its_roots(app: &App, name: &str) {
+pub(super) async fn has_its_roots(app: &App, name: &str) {
     let start = Instant::now();
     let told = |lines: &[Value]| lines.iter().any(|line| line.to_string().contains("oots"));
     while !told(&get(app, name, "logs").await) {

@@ -9,14 +9,14 @@ use super::tool;
 use crate::app::PATIENCE;
 
 /// A server of this test; ends with it, or with our end of its stdin.
-pub struct Remote {
+pub(super) struct Remote {
     child: Child,
     address: String,
 }
 
 impl Remote {
     /// Starts it and waits for the address it prints.
-    pub async fn start(command: &mut Command) -> Remote {
+    pub(super) async fn start(command: &mut Command) -> Remote {
         let shown = format!("{:?}", command.as_std());
         let mut child = command
             .stdin(Stdio::piped())
@@ -41,21 +41,21 @@ impl Remote {
         Remote { child, address }
     }
 
-    pub fn url(&self) -> &str {
+    pub(super) fn url(&self) -> &str {
         &self.address
     }
 
-    pub fn at(&self, path: &str) -> String {
+    pub(super) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.address)
     }
 
-    pub async fn kill(mut self) {
+    pub(super) async fn kill(mut self) {
         self.child.kill().await.unwrap();
     }
 }
 
 /// A program for node, kept to 127.0.0.1 and to a port of its own.
-pub fn node(program: &str) -> Command {
+pub(super) fn node(program: &str) -> Command {
     let mut command = Command::new("node");
     command.args(["--require", &tool("tools/loopback.cjs"), program]);
     command.env("PORT", "0");

@@ -131,11 +131,11 @@ fn rmcp(era: &str) -> Value {
     json!({ "command": example("oracle_rmcp"), "args": ["--era", era] })
 }
 
-pub fn python(version: u8) -> String {
+pub(super) fn python(version: u8) -> String {
     tool(&format!(".tools/python-{version}/bin/python"))
 }
 
-pub fn typescript(era: &str) -> Value {
+pub(super) fn typescript(era: &str) -> Value {
     let server = tool("tools/conformance-upstream/server.mjs");
     json!({ "command": "node", "args": [server, "--stdio", "--era", era] })
 }
@@ -195,7 +195,7 @@ async fn c1_c2_rmcp_over_http() {
     judge("rmcp over HTTP", &servers, RMCP).await;
 }
 
-pub async fn typescript_server(era: &str, log: Option<&str>) -> Remote {
+pub(super) async fn typescript_server(era: &str, log: Option<&str>) -> Remote {
     let mut command = node(&tool("tools/conformance-upstream/server.mjs"));
     command.args(["--port", "0", "--sse", "--era", era]);
     if let Some(log) = log {

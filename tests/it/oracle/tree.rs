@@ -8,7 +8,7 @@ use crate::app::{App, eventually};
 
 /// One process. Its number alone could come back as somebody else's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub(super) struct Seen {
     pub pid: i32,
     started: u64,
     pub name: String,
@@ -22,7 +22,7 @@ struct Stat {
 
 /// All that Portway started and that still runs: below it, or, wherever it
 /// has gone, with the home directory that only this test has.
-pub fn below(app: &App) -> Vec<Seen> {
+pub(super) fn below(app: &App) -> Vec<Seen> {
     let own = app.pid();
     let all = processes(app.setup.path());
     let mut found: Vec<i32> = vec![own];
@@ -40,7 +40,7 @@ pub fn below(app: &App) -> Vec<Seen> {
 }
 
 /// Waits until nothing of these is left, nor anything else with `home`.
-pub async fn all_gone(what: &str, seen: &[Seen], home: &Path) {
+pub(super) async fn all_gone(what: &str, seen: &[Seen], home: &Path) {
     let left = || {
         let all = processes(home);
         let same = |one: &&Seen| all.get(&one.pid).is_some_and(|stat| stat.seen == **one);

@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use portway::config;
-use portway::upstream::containment::Step;
-use portway::upstream::process::{Exit, Grace, spawn, sweep};
-use portway::upstream::{self, Limits, Options};
 use tokio_util::sync::CancellationToken;
+use upstream::containment::Step;
+use upstream::process::{Exit, Grace, spawn, sweep};
+use upstream::{Limits, Options};
 
 use super::forest::{LIMIT, SHORT, Tree, first_line, helpers, ladder_here, shim};
 use crate::app::fixture;

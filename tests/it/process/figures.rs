@@ -4,8 +4,8 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use portway::upstream::process::{Grace, Process, spawn};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use upstream::process::{Grace, Process, spawn};
 
 use super::forest::{Tree, helpers, ladder_here, rounds};
 

@@ -5,38 +5,38 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use portway::config::{Containment, Privileges};
-use portway::upstream::containment::{Ladder, Step, ladder};
-use portway::upstream::process::{Command, Grace, Process, spawn};
+use config::{Containment, Privileges};
 use tokio::io::{AsyncBufReadExt, BufReader};
+use upstream::containment::{Ladder, Step, ladder};
+use upstream::process::{Command, Grace, Process, spawn};
 
 /// For what takes milliseconds on an idle machine.
-pub const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Long enough for a daemon that beats every 2 ms to show itself.
 const LISTEN: Duration = Duration::from_millis(100);
 
 /// Impatient: for servers that will not go by themselves.
-pub const SHORT: Grace = Grace {
+pub(crate) const SHORT: Grace = Grace {
     eof: Duration::from_millis(200),
     term: Duration::from_millis(200),
 };
 
-pub fn soak() -> bool {
+pub(crate) fn soak() -> bool {
     std::env::var_os("PORTWAY_SOAK").is_some()
 }
 
 /// How often to do something: a few times, or as often as a release asks.
-pub fn rounds(few: u32, soaking: u32) -> u32 {
+pub(crate) fn rounds(few: u32, soaking: u32) -> u32 {
     if soak() { soaking } else { few }
 }
 
-pub fn shim() -> &'static Path {
+pub(crate) fn shim() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_portway"))
 }
 
 /// Cargo builds the examples with the tests, but names only binaries.
-pub fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     let path = shim().parent().unwrap().join("examples").join(name);
     assert!(
         path.exists(),
@@ -46,11 +46,11 @@ pub fn example(name: &str) -> String {
     path.to_str().unwrap().into()
 }
 
-pub async fn ladder_here() -> &'static Ladder {
+pub(crate) async fn ladder_here() -> &'static Ladder {
     ladder(shim()).await.unwrap()
 }
 
-pub fn wish(step: Step) -> Containment {
+pub(crate) fn wish(step: Step) -> Containment {
     match step {
         Step::Namespace => Containment::Namespace,
         Step::Cgroup => Containment::Cgroup,
@@ -60,13 +60,13 @@ pub fn wish(step: Step) -> Containment {
 }
 
 /// One tree: its processes carry its name in their environment.
-pub struct Tree {
+pub(crate) struct Tree {
     pub name: String,
     pub dir: tempfile::TempDir,
 }
 
 impl Tree {
-    pub fn new() -> Tree {
+    pub(crate) fn new() -> Tree {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dir = tempfile::tempdir().unwrap();
@@ -76,16 +76,16 @@ impl Tree {
         }
     }
 
-    pub fn heartbeat(&self) -> PathBuf {
+    pub(crate) fn heartbeat(&self) -> PathBuf {
         self.dir.path().join("heartbeat")
     }
 
-    pub fn env(&self) -> Vec<(String, String)> {
+    pub(crate) fn env(&self) -> Vec<(String, String)> {
         let path = std::env::var("PATH").unwrap();
         vec![("PATH".into(), path), ("TREE".into(), self.name.clone())]
     }
 
-    pub fn command(&self, step: Step, program: &str, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, step: Step, program: &str, args: &[&str]) -> Command {
         Command {
             program: program.into(),
             args: args.iter().map(|arg| arg.to_string()).collect(),
@@ -99,7 +99,7 @@ impl Tree {
         }
     }
 
-    pub fn unruly(&self, step: Step, kind: &str, extra: &[&str]) -> Command {
+    pub(crate) fn unruly(&self, step: Step, kind: &str, extra: &[&str]) -> Command {
         let heartbeat = self.heartbeat();
         let mut args = vec![kind, heartbeat.to_str().unwrap()];
         args.extend(extra);
@@ -107,20 +107,20 @@ impl Tree {
     }
 
     /// Started, with all its processes up.
-    pub async fn grow(&self, step: Step, kind: &str, extra: &[&str]) -> Process {
+    pub(crate) async fn grow(&self, step: Step, kind: &str, extra: &[&str]) -> Process {
         let mut process = spawn(&self.unruly(step, kind, extra)).await.unwrap();
         assert_eq!(first_line(&mut process).await, "ready");
         process
     }
 
     /// The live processes of the tree. Zombies have no environment.
-    pub fn alive(&self) -> Vec<i32> {
+    pub(crate) fn alive(&self) -> Vec<i32> {
         carrying(&format!("TREE={}", self.name))
     }
 
     /// Neither in the process table nor, for what forks faster than we look,
     /// at its heartbeat.
-    pub fn assert_gone(&self, what: &str) {
+    pub(crate) fn assert_gone(&self, what: &str) {
         let alive = self.alive();
         assert!(
             alive.is_empty(),
@@ -139,7 +139,7 @@ impl Tree {
 
     /// Waits for the tree to go by itself and says how long that took. One
     /// look does not do: it can miss a comet.
-    pub fn await_gone(&self, start: Instant, what: &str) -> Duration {
+    pub(crate) fn await_gone(&self, start: Instant, what: &str) -> Duration {
         while start.elapsed() < LIMIT {
             let took = start.elapsed();
             if self.alive().is_empty() && self.is_silent() {
@@ -152,7 +152,7 @@ impl Tree {
 }
 
 /// Processes that have in their environment a variable beginning so.
-pub fn carrying(beginning: &str) -> Vec<i32> {
+pub(crate) fn carrying(beginning: &str) -> Vec<i32> {
     let names = fs::read_dir("/proc")
         .unwrap()
         .flatten()
@@ -168,12 +168,12 @@ pub fn carrying(beginning: &str) -> Vec<i32> {
 }
 
 /// Everything of an instance: servers, helpers, inits.
-pub fn marked(instance: &str) -> Vec<i32> {
+pub(crate) fn marked(instance: &str) -> Vec<i32> {
     carrying(&format!("PORTWAY_INSTANCE={instance}."))
 }
 
 /// The helpers of an instance.
-pub fn helpers(instance: &str) -> Vec<i32> {
+pub(crate) fn helpers(instance: &str) -> Vec<i32> {
     let name = |pid: &i32| fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     marked(instance)
         .into_iter()
@@ -181,7 +181,7 @@ pub fn helpers(instance: &str) -> Vec<i32> {
         .collect()
 }
 
-pub async fn first_line(process: &mut Process) -> String {
+pub(crate) async fn first_line(process: &mut Process) -> String {
     let stdout = process.stdout.as_mut().expect("stdout is still here");
     let mut lines = BufReader::new(stdout).lines();
     let line = tokio::time::timeout(LIMIT, lines.next_line())
@@ -191,7 +191,7 @@ pub async fn first_line(process: &mut Process) -> String {
 }
 
 /// Everything a server says on stdout until it closes it.
-pub async fn all_output(process: &mut Process) -> String {
+pub(crate) async fn all_output(process: &mut Process) -> String {
     use tokio::io::AsyncReadExt;
     let mut text = String::new();
     let stdout = process.stdout.as_mut().expect("stdout is still here");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
-use portway::upstream::containment::Step;
+use upstream::containment::Step;
 
 use super::forest::{LIMIT, Tree, example, helpers, ladder_here, marked, rounds, shim};
 use crate::needs::has;

@@ -5,8 +5,8 @@
 
 mod end;
 mod figures;
-pub mod forest;
+pub(crate) mod forest;
 mod killed;
 mod start;
 
-pub use forest::rounds;
+pub(crate) use forest::rounds;

@@ -5,9 +5,9 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 
-use portway::config::{Containment, Privileges};
-use portway::upstream::containment::Step;
-use portway::upstream::process::{Command, Grace, SpawnError, spawn};
+use config::{Containment, Privileges};
+use upstream::containment::Step;
+use upstream::process::{Command, Grace, SpawnError, spawn};
 
 use super::forest::{SHORT, Tree, all_output, example, ladder_here, shim};
 

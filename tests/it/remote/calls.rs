@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use portway::upstream::{Call, CallEvent, Inbound, UpstreamError, event_queue};
 use serde_json::{Value, json};
+use upstream::{Call, CallEvent, Inbound, UpstreamError, event_queue};
 
 use super::{call, call_within, connect, fixture, say};
 use crate::app::PATIENCE;

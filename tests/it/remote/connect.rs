@@ -1,8 +1,8 @@
+use config::{EraChoice, Target};
 use indexmap::IndexMap;
-use portway::config::{EraChoice, Target};
-use portway::upstream::UpstreamError;
-use portway::wire::Era;
 use serde_json::json;
+use upstream::UpstreamError;
+use wire::Era;
 
 use super::{connect, connect_as, fixture, say, start};
 

@@ -4,28 +4,28 @@
 //! |---|---|
 //! | 1 era by method or header | `mcp_front::traps::trap01_…` |
 //! | 2 stray sessions; no handshake with a legacy server | `mcp_front::traps::trap02_…`, `upstream::trap02_…` |
-//! | 3 falling back after an outage | `portway::upstream::http::tests::probe::c2_trap03_…` |
+//! | 3 falling back after an outage | `upstream::http::tests::probe::c2_trap03_…` |
 //! | 4 probing with a real call | `upstream::trap04_…` |
 //! | 5 servers that exit at the probe, or are silent | `c_connections::c2_trap05_…` (2) |
 //! | 6 headers of another name | `upstream::trap06_…` |
-//! | 7 annotations nobody can follow | `portway::wire::schema` and `gateway::view::entry`: `trap07_…` |
-//! | 8 `resultType` in the wrong era | `mcp_front::traps::trap08_…`, `portway::wire::result`: `trap08_…` |
+//! | 7 annotations nobody can follow | `wire::schema` and `gateway::view::entry`: `trap07_…` |
+//! | 8 `resultType` in the wrong era | `mcp_front::traps::trap08_…`, `wire::result`: `trap08_…` |
 //! | 9 what hanging up means | `mcp_front::disconnect::trap09_…` (2) |
 //! | 10 layout on lines and events | `mcp_front::traps::trap10_…`, `fidelity::d3_…` |
 //! | 11 ids and tokens that collide | `meetings::trap11_…` (3) |
 //! | 12 one shared process that asks | `c_isolation::c7_trap12_…` (3) |
-//! | 13 running a call twice | `bridge::trap13_…`, `portway::upstream::http::tests`: `c6_trap13_…` (2) |
+//! | 13 running a call twice | `bridge::trap13_…`, `upstream::http::tests`: `c6_trap13_…` (2) |
 //! | 14 rounds that pile up | `bridge::trap14_…` (2) |
-//! | 15 capabilities the client lacks | `bridge::trap15_…` (2), `portway::gateway::ability`: `trap15_…` |
+//! | 15 capabilities the client lacks | `bridge::trap15_…` (2), `gateway::ability`: `trap15_…` |
 //! | 16 no stream to ask on | `mcp_front::traps::trap16_…` |
 //! | 17 telling everybody | `mcp_front::modern_traps::trap17_…` |
 //! | 18 lists shared between keys | `lists::trap18_…` |
 //! | 19 lists in another order | `lists::trap19_…` |
-//! | 20 cursors | `lists::trap20_…` (2), `portway::gateway::view`: `trap20_…` |
-//! | 21 codes of the other era or hop | `upstream::trap21_…`, `portway::wire::result`: `trap21_…` |
+//! | 20 cursors | `lists::trap20_…` (2), `gateway::view`: `trap20_…` |
+//! | 21 codes of the other era or hop | `upstream::trap21_…`, `wire::result`: `trap21_…` |
 //! | 22 unknown methods | `mcp_front::modern_traps::trap22_…` |
-//! | 23 empty events | `mcp_front::traps::trap23_…`, `portway::wire::sse` |
-//! | 24 an endpoint on another origin | `portway::upstream::http::tests::sse::g3_trap24_…` |
+//! | 23 empty events | `mcp_front::traps::trap23_…`, `wire::sse` |
+//! | 24 an endpoint on another origin | `upstream::http::tests::sse::g3_trap24_…` |
 //! | 25 tools that lose what is unknown | `lists::trap25_…` |
 //! | 26 waiting for `initialized` | `mcp_front::traps::trap26_…` |
 //! | 27 waiting for a GET stream | `mcp_front::traps::trap27_…` |
@@ -49,19 +49,19 @@ use crate::app::{App, fixture, setup};
 use crate::remote::Remote;
 
 /// A file where a fixture notes what reaches it.
-pub struct Record {
+pub(crate) struct Record {
     _dir: TempDir,
     path: PathBuf,
 }
 
 impl Record {
-    pub fn new() -> Record {
+    pub(crate) fn new() -> Record {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("record");
         Record { _dir: dir, path }
     }
 
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.path.to_str().unwrap()
     }
 
@@ -74,13 +74,13 @@ impl Record {
     }
 
     /// The lines about one method, in order.
-    pub fn of(&self, method: &str) -> Vec<Value> {
+    pub(crate) fn of(&self, method: &str) -> Vec<Value> {
         let mut lines = self.lines();
         lines.retain(|line| line["message"]["method"] == method);
         lines
     }
 
-    pub fn methods(&self) -> Vec<String> {
+    pub(crate) fn methods(&self) -> Vec<String> {
         let lines = self.lines();
         let method = |line: &Value| line["message"]["method"].as_str().map(str::to_owned);
         lines.iter().filter_map(method).collect()
@@ -88,18 +88,18 @@ impl Record {
 }
 
 /// Portway before one fixture `x`, a process or a remote server.
-pub struct Rig {
+pub(crate) struct Rig {
     pub app: App,
     _remote: Option<Remote>,
 }
 
 /// `http` puts the fixture behind Streamable HTTP.
-pub async fn rig(http: bool, args: &[&str]) -> Rig {
+pub(crate) async fn rig(http: bool, args: &[&str]) -> Rig {
     rig_with(http, args, json!({})).await
 }
 
 /// As `rig`, with more in the server's definition.
-pub async fn rig_with(http: bool, args: &[&str], more: Value) -> Rig {
+pub(crate) async fn rig_with(http: bool, args: &[&str], more: Value) -> Rig {
     let (remote, mut server) = if http {
         let args: Vec<&str> = ["--http", "0"].iter().chain(args).copied().collect();
         let remote = crate::remote::fixture(&args).await;

@@ -16,17 +16,17 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-pub fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap().as_secs()
 }
 
-pub fn encoded(value: &Value) -> String {
+pub(crate) fn encoded(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 
 /// A token signed with a shared secret.
-pub fn sign_with(secret: &[u8], header: &Value, claims: &Value) -> String {
+pub(crate) fn sign_with(secret: &[u8], header: &Value, claims: &Value) -> String {
     let signed = format!("{}.{}", encoded(header), encoded(claims));
     let tag = hmac::sign(
         &hmac::Key::new(hmac::HMAC_SHA256, secret),
@@ -35,7 +35,7 @@ pub fn sign_with(secret: &[u8], header: &Value, claims: &Value) -> String {
     format!("{signed}.{}", URL_SAFE_NO_PAD.encode(tag))
 }
 
-pub struct Key {
+pub(crate) struct Key {
     id: &'static str,
     pair: Pair,
 }
@@ -45,7 +45,7 @@ enum Pair {
     Rsa(RsaKeyPair),
 }
 
-pub fn ec(id: &'static str) -> Key {
+pub(crate) fn ec(id: &'static str) -> Key {
     let (kind, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
     let document = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
     let pair = EcdsaKeyPair::from_pkcs8(kind, document.as_ref(), &random).unwrap();
@@ -56,7 +56,7 @@ pub fn ec(id: &'static str) -> Key {
 }
 
 /// Made by openssl: ring only uses such keys.
-pub fn rsa(id: &'static str) -> Key {
+pub(crate) fn rsa(id: &'static str) -> Key {
     let made = Command::new("openssl")
         .args(["genpkey", "-algorithm", "RSA", "-outform", "DER"])
         .args(["-pkeyopt", "rsa_keygen_bits:2048"])
@@ -74,14 +74,14 @@ pub fn rsa(id: &'static str) -> Key {
 }
 
 impl Key {
-    pub fn public(&self) -> Vec<u8> {
+    pub(crate) fn public(&self) -> Vec<u8> {
         match &self.pair {
             Pair::Ec(pair) => pair.public_key().as_ref().to_vec(),
             Pair::Rsa(pair) => pair.public_key().as_ref().to_vec(),
         }
     }
 
-    pub fn jwk(&self) -> Value {
+    pub(crate) fn jwk(&self) -> Value {
         let number = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         match &self.pair {
             Pair::Ec(pair) => {
@@ -97,7 +97,7 @@ impl Key {
         }
     }
 
-    pub fn sign(&self, claims: &Value) -> String {
+    pub(crate) fn sign(&self, claims: &Value) -> String {
         let alg = match &self.pair {
             Pair::Ec(_) => "ES256",
             Pair::Rsa(_) => "RS256",
@@ -127,7 +127,7 @@ impl Key {
     }
 }
 
-pub enum Published {
+pub(crate) enum Published {
     Text(String),
     /// 500.
     Nothing,
@@ -135,19 +135,19 @@ pub enum Published {
     Never,
 }
 
-pub struct Project {
+pub(crate) struct Project {
     pub url: String,
     published: Arc<Mutex<Published>>,
     asked: Arc<AtomicUsize>,
 }
 
 impl Project {
-    pub async fn with(keys: &[&Key]) -> Project {
+    pub(crate) async fn with(keys: &[&Key]) -> Project {
         let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
         Project::new(Published::Text(json!({"keys": keys}).to_string())).await
     }
 
-    pub async fn new(published: Published) -> Project {
+    pub(crate) async fn new(published: Published) -> Project {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let project = Project {
             url: format!("http://{}", listener.local_addr().unwrap()),
@@ -182,12 +182,12 @@ impl Project {
         project
     }
 
-    pub fn publish(&self, published: Published) {
+    pub(crate) fn publish(&self, published: Published) {
         *self.published.lock().unwrap() = published;
     }
 
     /// How often it was asked for its keys.
-    pub fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 }

@@ -1,0 +1,137 @@
+//! Reads one setting after another and keeps what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+
+use crate::check::nearest;
+
+use super::{BadSetting, LogFormat, SettingsError, Storage, VARIABLES, values};
+
+pub(super) struct Reader<'a> {
+    env: &'a BTreeMap<String, String>,
+    bad: Vec<BadSetting>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(env: &'a BTreeMap<String, String>) -> Reader<'a> {
+        Reader {
+            env,
+            bad: Vec::new(),
+        }
+    }
+
+    pub(super) fn bad(self) -> Vec<BadSetting> {
+        self.bad
+    }
+
+    fn refuse(&mut self, name: &str, message: impl Into<String>) {
+        self.bad.push(BadSetting {
+            name: name.to_owned(),
+            message: message.into(),
+        });
+    }
+
+    /// Variables with our prefix that are no settings of ours, each with what
+    /// it may have been meant to be. They stop nothing: Kubernetes puts
+    /// `PORTWAY_PORT` and its like into every pod beside a service of our name.
+    pub(super) fn unknown(&self) -> Vec<BadSetting> {
+        let known = |name: &str| VARIABLES.iter().any(|(known, _)| *known == name);
+        // A server that is itself a Portway carries our mark of its parent.
+        let ours = |name: &&String| name.starts_with("PORTWAY_") && *name != "PORTWAY_INSTANCE";
+        let names = self.env.keys().filter(ours).filter(|name| !known(name));
+        let variables = || VARIABLES.iter().map(|(known, _)| *known);
+        let unknown = names.map(|name| BadSetting {
+            name: name.clone(),
+            message: match nearest(name, variables()) {
+                Some(near) => format!("is not a setting and is ignored; did you mean {near}?"),
+                None => "is not a setting and is ignored; `portway serve --help` lists them".into(),
+            },
+        });
+        unknown.collect()
+    }
+
+    /// An empty value counts as none: that is how compose files leave one out.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        debug_assert!(
+            VARIABLES.iter().any(|(known, _)| *known == name),
+            "{name} is not listed"
+        );
+        self.env
+            .get(name)
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+    }
+
+    pub(super) fn read<T>(
+        &mut self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let outcome = parse(self.text(name)?);
+        outcome.map_err(|message| self.refuse(name, message)).ok()
+    }
+
+    pub(super) fn bounded<T: PartialOrd + Copy + fmt::Debug>(
+        &mut self,
+        name: &str,
+        default: T,
+        range: RangeInclusive<T>,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> T {
+        let value = self.read(name, parse).unwrap_or(default);
+        if !range.contains(&value) {
+            let (low, high) = range.into_inner();
+            self.refuse(name, format!("must be between {low:?} and {high:?}"));
+        }
+        value
+    }
+
+    pub(super) fn storage(&mut self) -> Result<Storage, SettingsError> {
+        match self.text("STORAGE_TYPE") {
+            None | Some("json") => Ok(Storage::Json),
+            Some("supabase") => {
+                if self.text("SUPABASE_DB_URL").is_none() {
+                    self.refuse("SUPABASE_DB_URL", "is needed with STORAGE_TYPE=supabase");
+                }
+                Ok(Storage::Supabase)
+            }
+            Some(other) => Err(SettingsError::UnsupportedStorage(other.to_owned())),
+        }
+    }
+
+    pub(super) fn listen(&mut self, option: Option<&str>) -> SocketAddr {
+        let default = SocketAddr::from(([127, 0, 0, 1], 7420));
+        let (name, text) = match option {
+            Some(text) => ("--listen", Some(text)),
+            None => ("PORTWAY_LISTEN", self.text("PORTWAY_LISTEN")),
+        };
+        match text.map_or(Ok(default), values::address) {
+            Ok(address) => address,
+            Err(message) => {
+                self.refuse(name, message);
+                default
+            }
+        }
+    }
+
+    pub(super) fn no_auth(&mut self, asked: bool, listen: SocketAddr) -> bool {
+        if asked && !listen.ip().to_canonical().is_loopback() {
+            let message = format!("works on a loopback address only, and {listen} is none");
+            self.refuse("--no-auth", message);
+        }
+        asked
+    }
+
+    pub(super) fn log_format(&mut self, option: Option<&str>) -> LogFormat {
+        match option {
+            None | Some("text") => LogFormat::Text,
+            Some("json") => LogFormat::Json,
+            Some(other) => {
+                self.refuse("--log-format", format!("`{other}` is not text or json"));
+                LogFormat::Text
+            }
+        }
+    }
+}

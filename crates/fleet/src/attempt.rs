@@ -1,0 +1,181 @@
+//! One attempt to bring a server up: expand, connect, shake hands, list.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::catalog::{self, Catalog};
+use super::log::LogRing;
+use super::slots::Desk;
+use super::state::Line;
+use super::{Publisher, Surroundings};
+use config::{EraChoice, Redactor, ServerSpec, TransportKind};
+use upstream::{Asking, Connection, Limits, Link, LogSink, Options, UpstreamError};
+use wire::Era;
+
+/// A slow server gives its place in the start queue to the next.
+const START_SLOT: Duration = Duration::from_secs(2);
+/// A remembered legacy verdict; a server upgraded meanwhile is found out.
+const LEGACY_VERDICT: Duration = Duration::from_secs(24 * 3600);
+
+/// A server that is up.
+pub(super) struct Live {
+    pub link: Link,
+    pub line: Line,
+}
+
+impl Live {
+    /// Lets calls in flight finish, and refuses new ones.
+    pub(crate) async fn drain(&self, limit: Duration) {
+        self.line.connection.close_gate();
+        let (_, ()) = tokio::join!(
+            tokio::time::timeout(limit, self.line.connection.finished()),
+            self.line.desk.close(Some(limit))
+        );
+    }
+
+    /// Ends it and everything that was made beside it.
+    pub(crate) async fn end(self) {
+        self.line.desk.close(None).await;
+        self.link.end().await;
+    }
+}
+
+/// How connections to one definition are made.
+#[derive(Clone)]
+pub(super) struct Recipe {
+    pub spec: Arc<ServerSpec>,
+    pub surroundings: Arc<Surroundings>,
+    pub log: Arc<LogRing>,
+    /// As in [`Options`]; outlives each connection.
+    pub asking: Arc<Asking>,
+}
+
+impl Recipe {
+    pub(crate) async fn connect(
+        &self,
+        capabilities: Arc<RawValue>,
+        remembered: Option<Era>,
+        stop: &CancellationToken,
+    ) -> Result<(Link, Connection), UpstreamError> {
+        let lookup = |name: &str| self.surroundings.variables.get(name).cloned();
+        let launch =
+            config::expand(&self.spec, &lookup).map_err(|problems| UpstreamError::Spawn {
+                reason: config::problem::in_lines(&problems),
+                permanent: true,
+            })?;
+        let redactor = Arc::new(Redactor::new(launch.secrets()));
+        self.log.hide(redactor.clone());
+        let options = self.options(redactor, capabilities, remembered);
+        upstream::connect(&launch, &options, stop).await
+    }
+
+    fn options(
+        &self,
+        redactor: Arc<Redactor>,
+        capabilities: Arc<RawValue>,
+        remembered: Option<Era>,
+    ) -> Options {
+        let ring = self.log.clone();
+        let log: LogSink = Arc::new(move |stream, text| ring.push(stream, text));
+        let surroundings = &self.surroundings;
+        Options {
+            title: config::view::title(&self.spec),
+            era: self.spec.era,
+            remembered: remembered.filter(|_| self.spec.era == EraChoice::Auto),
+            containment: self.spec.containment,
+            privileges: self.spec.privileges,
+            hidden: surroundings.hidden.clone(),
+            project: surroundings.project.clone(),
+            base_env: surroundings.base_env.clone(),
+            instance: surroundings.instance.clone(),
+            shim: surroundings.shim.clone(),
+            limits: Limits::clone(&surroundings.limits),
+            log,
+            capabilities,
+            redactor,
+            asking: self.asking.clone(),
+        }
+    }
+
+    /// What the main connection says it can be asked. On a pipe: everything,
+    /// since one process serves all; what nobody can answer is refused. A
+    /// remote server gets a session for each kind of client.
+    fn main_capabilities(&self) -> Arc<RawValue> {
+        match self.spec.transport() {
+            TransportKind::Stdio => self.surroundings.capabilities.clone(),
+            TransportKind::Http | TransportKind::Sse => upstream::no_capabilities(),
+        }
+    }
+}
+
+/// What an earlier probe of the same definition found.
+#[derive(Default)]
+pub(super) struct EraMemory(Option<(Era, Instant)>);
+
+impl EraMemory {
+    fn recall(&self) -> Option<Era> {
+        let (era, at) = self.0?;
+        (era == Era::Modern || at.elapsed() < LEGACY_VERDICT).then_some(era)
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
+    }
+}
+
+pub(super) struct Attempt<'a> {
+    pub recipe: Recipe,
+    pub name: &'a Arc<str>,
+    pub publisher: &'a Publisher,
+    pub starts: &'a Semaphore,
+    pub memory: &'a mut EraMemory,
+}
+
+impl Attempt<'_> {
+    /// When this returns an error, nothing of the attempt is left.
+    pub(crate) async fn run(
+        self,
+        stop: &CancellationToken,
+    ) -> Result<(Live, Catalog), UpstreamError> {
+        let slot = tokio::select! {
+            slot = self.starts.acquire() => slot.ok(),
+            () = stop.cancelled() => return Err(UpstreamError::Draining),
+        };
+        let work = self.bring_up(stop);
+        tokio::pin!(work);
+        tokio::select! {
+            live = &mut work => return live,
+            () = tokio::time::sleep(START_SLOT) => drop(slot),
+        }
+        work.await
+    }
+
+    async fn bring_up(self, stop: &CancellationToken) -> Result<(Live, Catalog), UpstreamError> {
+        let capabilities = self.recipe.main_capabilities();
+        let remembered = self.memory.recall();
+        // A verdict that leads to nothing is none: the server may be another now.
+        self.memory.forget();
+        let (link, connection) = self.recipe.connect(capabilities, remembered, stop).await?;
+        *self.memory = EraMemory(Some((connection.peer().era, Instant::now())));
+        let listed = tokio::select! {
+            listed = catalog::list(&connection, self.recipe.spec.timeout) => listed,
+            () = stop.cancelled() => Err(UpstreamError::Draining),
+        };
+        match listed {
+            Ok(catalog) => {
+                let desk = Desk::new(self.recipe, self.name.clone(), self.publisher.clone());
+                let line = Line { connection, desk };
+                Ok((Live { link, line }, catalog))
+            }
+            Err(error) => {
+                link.end().await;
+                Err(error)
+            }
+        }
+    }
+}

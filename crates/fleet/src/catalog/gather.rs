@@ -1,0 +1,305 @@
+//! Asking a server for its lists, page by page, within bounds.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::{Catalog, Facts, Item, Kind};
+use upstream::{Call, Connection, UpstreamError};
+use wire::meta::SERVER_INFO;
+use wire::object::{self, Object};
+use wire::result::Freshness;
+use wire::{Era, code};
+
+/// A server with ten thousand bad entries needs a few examples.
+const REMARKS: usize = 20;
+const PAGES: usize = 1000;
+const ITEMS: usize = 10_000;
+const BYTES: usize = 32 << 20;
+
+/// Asks for everything the server says it has. A failing tool list is an
+/// error of the server; the other lists may fail alone.
+pub async fn list(connection: &Connection, limit: Duration) -> Result<Catalog, UpstreamError> {
+    let mut catalog = Catalog::default();
+    for kind in Kind::ALL {
+        let mut list = List::new(kind, connection.peer().era);
+        match list.pages(connection, limit).await {
+            Ok(()) => {}
+            Err(error) if kind == Kind::Tools => return Err(of_tools(error)),
+            Err(UpstreamError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => {
+                list.facts.missing = true;
+            }
+            Err(error @ (UpstreamError::Rpc(_) | UpstreamError::Timeout { .. })) => {
+                list.items.clear();
+                list.remarks
+                    .push(format!("{} failed: {error}", kind.method()));
+            }
+            Err(error) => return Err(error),
+        }
+        catalog.remarks.append(&mut list.remarks);
+        catalog.put(kind, list.items, list.facts);
+    }
+    Ok(catalog)
+}
+
+fn of_tools(error: UpstreamError) -> UpstreamError {
+    match error {
+        UpstreamError::Rpc(error) => UpstreamError::Protocol(format!(
+            "tools/list failed: {} (code {})",
+            error.message, error.code
+        )),
+        UpstreamError::Timeout { limit } => {
+            UpstreamError::Protocol(format!("tools/list: {}", UpstreamError::Timeout { limit }))
+        }
+        other => other,
+    }
+}
+
+fn cursor_params(cursor: &str) -> Result<Box<RawValue>, UpstreamError> {
+    serde_json::value::to_raw_value(&serde_json::json!({ "cursor": cursor }))
+        .map_err(|error| UpstreamError::Protocol(error.to_string()))
+}
+
+/// One list being gathered.
+struct List {
+    kind: Kind,
+    era: Era,
+    items: Vec<Item>,
+    facts: Facts,
+    keys: HashSet<String>,
+    cursors: HashSet<String>,
+    bytes: usize,
+    full: bool,
+    remarks: Vec<String>,
+}
+
+impl List {
+    fn new(kind: Kind, era: Era) -> List {
+        List {
+            kind,
+            era,
+            items: Vec::new(),
+            facts: Facts::default(),
+            keys: HashSet::new(),
+            cursors: HashSet::new(),
+            bytes: 0,
+            full: false,
+            remarks: Vec::new(),
+        }
+    }
+
+    async fn pages(
+        &mut self,
+        connection: &Connection,
+        limit: Duration,
+    ) -> Result<(), UpstreamError> {
+        if !connection.peer().offers(self.kind.capability()) {
+            return Ok(());
+        }
+        let mut cursor: Option<String> = None;
+        for number in 0..PAGES {
+            let params = cursor.as_deref().map(cursor_params).transpose()?;
+            let call = Call::new(self.kind.method(), limit).params(params.as_deref());
+            let page = connection.background(call).await?;
+            self.judge(&page, number);
+            cursor = self.add(&page)?;
+            if cursor.is_none() || self.full {
+                break;
+            }
+        }
+        if cursor.is_some() || self.full {
+            self.remark("cut short: too many pages or entries".into());
+        }
+        if self.kind == Kind::Tools {
+            self.leave_out(connection);
+        }
+        Ok(())
+    }
+
+    /// What the protocol forbids a client to call.
+    fn leave_out(&mut self, connection: &Connection) {
+        let remarks = &mut self.remarks;
+        self.items
+            .retain(|tool| match connection.tool_fault(&tool.key) {
+                Some(fault) => {
+                    if remarks.len() < REMARKS {
+                        remarks.push(format!("tool {:?} was left out: {fault}", tool.key));
+                    }
+                    false
+                }
+                None => true,
+            });
+    }
+
+    fn remark(&mut self, text: String) {
+        if self.remarks.len() < REMARKS {
+            self.remarks.push(format!("{}: {text}", self.kind.method()));
+        }
+    }
+
+    /// What a page says of the list as a whole.
+    fn judge(&mut self, page: &RawValue, number: usize) {
+        let freshness = match self.era {
+            Era::Modern => Freshness::read(page),
+            Era::Legacy => Freshness::NONE,
+        };
+        if number == 0 {
+            self.facts.freshness = freshness;
+            self.facts.rest = rest(page, self.kind);
+        } else {
+            self.facts.freshness = self.facts.freshness.and(freshness);
+        }
+    }
+
+    /// Takes one page; returns the cursor of the next.
+    fn add(&mut self, page: &RawValue) -> Result<Option<String>, UpstreamError> {
+        let malformed = |what: &str| {
+            UpstreamError::Protocol(format!(
+                "the answer to {} is not one: {what}",
+                self.kind.method()
+            ))
+        };
+        if !object::is_object(page) {
+            return Err(malformed("it is no object"));
+        }
+        let [entries, next] = object::pick(page, [self.kind.member(), "nextCursor"]);
+        let Some(entries) = entries else {
+            return Err(malformed(&format!("no member {:?}", self.kind.member())));
+        };
+        let next = match next.filter(|next| !object::is_null(next)) {
+            Some(next) => {
+                let text = object::text(next).map(Cow::into_owned);
+                Some(text.ok_or_else(|| malformed("nextCursor is no string"))?)
+            }
+            None => None,
+        };
+        if !object::each_element(entries, |entry| self.entry(entry)) {
+            let message = format!("{:?} is no list", self.kind.member());
+            return Err(UpstreamError::Protocol(format!(
+                "the answer to {} is not one: {message}",
+                self.kind.method()
+            )));
+        }
+        Ok(match next {
+            Some(cursor) if !self.cursors.insert(cursor.clone()) => {
+                self.remark("the server repeats a cursor; stopped there".into());
+                None
+            }
+            next => next,
+        })
+    }
+
+    fn entry(&mut self, entry: &RawValue) {
+        let raw = Arc::from(wire::compact(entry).into_owned());
+        let Some(item) = Item::new(self.kind, raw) else {
+            let key = self.kind.key();
+            return self.remark(format!("an entry without {key:?} was left out"));
+        };
+        self.bytes += entry.get().len();
+        if self.items.len() >= ITEMS || self.bytes > BYTES {
+            self.full = true;
+        } else if self.keys.insert(item.key.clone()) {
+            if item.hides {
+                self.remark(format!("{:?} has characters that cannot be seen", item.key));
+            }
+            self.items.push(item);
+        } else {
+            let key = item.key;
+            self.remark(format!("{key:?} is listed twice; the first one counts"));
+        }
+    }
+}
+
+/// What a page has besides its entries and what the protocol puts there.
+fn rest(page: &RawValue, kind: Kind) -> Option<Box<RawValue>> {
+    let mut object = Object::read(page)?;
+    object.retain(|name| {
+        !matches!(name, "nextCursor" | "resultType" | "ttlMs" | "cacheScope")
+            && name != kind.member()
+    });
+    if let Some(mut meta) = object.open("_meta").flatten()
+        && meta.remove(SERVER_INFO)
+    {
+        if meta.is_empty() {
+            object.remove("_meta");
+        } else {
+            object.set_object("_meta", meta);
+        }
+    }
+    (!object.is_empty()).then(|| wire::compact(&object.into_raw()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    /// The list after these pages, and the cursor of the last.
+    fn gathered(era: Era, pages: &[&str]) -> (List, Option<String>) {
+        let mut list = List::new(Kind::Tools, era);
+        let mut cursor = None;
+        for (number, page) in pages.iter().enumerate() {
+            let page = raw(page);
+            list.judge(&page, number);
+            cursor = list.add(&page).unwrap();
+        }
+        (list, cursor)
+    }
+
+    #[test]
+    fn c3_pages_make_one_list_as_fresh_as_its_oldest_part() {
+        let pages = [
+            r#"{"tools":[{"name":"a"}],"nextCursor":"","ttlMs":9000,"cacheScope":"public","resultType":"complete","x":[1.0],"_meta":{"io.modelcontextprotocol/serverInfo":{},"k":1}}"#,
+            r#"{"tools":[ {"name":"b", "z":1e2} ],"ttlMs":500,"cacheScope":"public","y":1}"#,
+        ];
+        let (list, cursor) = gathered(Era::Modern, &pages);
+        assert_eq!(cursor, None);
+        let names: Vec<&str> = list.items.iter().map(|item| item.key.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(list.items[1].raw.get(), r#"{"name":"b", "z":1e2}"#);
+        assert_eq!(list.facts.freshness.ttl_ms, 500);
+        let rest = list.facts.rest.as_ref().unwrap().get();
+        assert_eq!(rest, r#"{"x":[1.0],"_meta":{"k":1}}"#);
+        // What a legacy server says of caching is not for anybody.
+        let (list, _) = gathered(Era::Legacy, &pages);
+        assert_eq!(list.facts.freshness, Freshness::NONE);
+        let (list, _) = gathered(Era::Modern, &[r#"{"tools":[],"resultType":"complete"}"#]);
+        assert!(list.facts.rest.is_none());
+    }
+
+    #[test]
+    fn t_c4_odd_entries_are_left_out_and_told() {
+        let page = r#"{"tools":[{"name":"x","n":1},{"name":"x","n":2},{"name":""},{"n":1},7,{"name":"h\u200b"}]}"#;
+        let (list, _) = gathered(Era::Modern, &[page]);
+        assert_eq!(list.items.len(), 2);
+        assert_eq!(list.items[0].raw.get(), r#"{"name":"x","n":1}"#);
+        assert!(list.items[1].hides);
+        let told = list.remarks.join("\n");
+        for words in ["listed twice", "without \"name\"", "cannot be seen"] {
+            assert!(told.contains(words), "{told}");
+        }
+    }
+
+    #[test]
+    fn c4_what_is_no_list_is_an_error() {
+        for page in [
+            "[]",
+            "{}",
+            r#"{"tools":{}}"#,
+            r#"{"tools":[],"nextCursor":1}"#,
+        ] {
+            let mut list = List::new(Kind::Tools, Era::Modern);
+            assert!(list.add(&raw(page)).is_err(), "{page}");
+        }
+        let twice = r#"{"tools":[],"nextCursor":"a"}"#;
+        let (list, cursor) = gathered(Era::Modern, &[twice, twice]);
+        assert_eq!(cursor, None);
+        assert!(list.remarks[0].contains("repeats a cursor"));
+    }
+}

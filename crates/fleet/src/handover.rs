@@ -1,0 +1,142 @@
+//! From one connection to the next: whose calls may finish, whose wait, and
+//! for how long.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::attempt::Live;
+use super::state::State;
+use super::supervisor::Supervisor;
+use crate::registry::Wanted;
+use config::TransportKind;
+
+/// A call ends by its own limit, which each progress restarts; this one holds
+/// for those that never come to an end.
+const LONGEST_DRAIN: Duration = Duration::from_secs(300);
+/// The calls of a server that is not to run any more; as at a shutdown.
+const LAST_CALLS: Duration = Duration::from_secs(10);
+
+/// What a connection leaves behind for its successor.
+#[derive(Default)]
+pub(super) struct Handover {
+    /// Calls wait for the successor instead of failing.
+    pub replacing: bool,
+    /// A remote connection that serves until its successor is up.
+    pub old: Option<Live>,
+}
+
+impl Supervisor {
+    /// The wish changed while connected: what happens to the connection.
+    pub(super) async fn hand_over(&mut self, live: Live) -> Handover {
+        let next = self.wish.borrow().clone();
+        let by_hand = next
+            .as_ref()
+            .is_some_and(|next| by_hand(&self.wanted, next));
+        let Some(next) = next.as_ref().filter(|next| next.run).cloned() else {
+            live.line.connection.close_gate();
+            self.tell_stopped(next);
+            self.finish(live, (!by_hand).then_some(LAST_CALLS)).await;
+            return Handover::default();
+        };
+        if !by_hand && remote(&next) && remote(&self.wanted) {
+            return Handover {
+                replacing: true,
+                old: Some(live),
+            };
+        }
+        // Two copies of one process could fight over a lock or a port: new
+        // calls wait, and those in flight finish first unless a person asked
+        // for the restart.
+        live.line.connection.close_gate();
+        self.wanted = next;
+        let state = State::Connecting {
+            serving: None,
+            replacing: true,
+        };
+        self.tell(state, false);
+        self.finish(live, (!by_hand).then_some(LONGEST_DRAIN)).await;
+        Handover {
+            replacing: true,
+            old: None,
+        }
+    }
+
+    /// The history says why the next wish stops it; the wish in force stays
+    /// until its calls have finished.
+    fn tell_stopped(&mut self, next: Option<Arc<Wanted>>) {
+        let before = self.wanted.clone();
+        if let Some(next) = next {
+            self.wanted = next;
+        }
+        self.tell(State::Stopped, false);
+        self.wanted = before;
+    }
+
+    /// Ends a connection. With `patience`, its calls may finish first, as long
+    /// as nobody waits for the end.
+    pub(super) async fn finish(&mut self, live: Live, patience: Option<Duration>) {
+        if let Some(limit) = patience {
+            tokio::select! {
+                () = live.drain(limit) => {}
+                () = self.hurried() => {}
+            }
+        }
+        live.end().await;
+    }
+
+    /// Lets a remote connection that is not needed any more finish its calls,
+    /// then ends it. Only the end of the whole fleet waits for that.
+    pub(super) fn retire(&self, old: Option<Live>) {
+        let Some(old) = old else { return };
+        old.line.connection.close_gate();
+        let going_down = self.going_down.clone();
+        self.retired.spawn(async move {
+            tokio::select! {
+                () = old.drain(LONGEST_DRAIN) => {}
+                () = going_down.cancelled() => {}
+            }
+            old.end().await;
+        });
+    }
+
+    /// Resolves when a person stops or restarts the server, when it has been
+    /// unwanted for long enough, or when Portway goes down.
+    async fn hurried(&mut self) {
+        let mut deadline = None;
+        loop {
+            let out_of_patience = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.going_down.cancelled() => return,
+                () = out_of_patience => return,
+                changed = self.wish.changed() => if changed.is_err() { return },
+            }
+            let next = self.wish.borrow_and_update().clone();
+            match next {
+                Some(next) if by_hand(&self.wanted, &next) => return,
+                Some(next) if next.run => {}
+                _ => {
+                    deadline.get_or_insert(Instant::now() + LAST_CALLS);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a person asked for the end of what runs, rather than for another
+/// definition.
+fn by_hand(old: &Arc<Wanted>, new: &Arc<Wanted>) -> bool {
+    let stopped = old.run && !new.run && old.spec == new.spec;
+    stopped || old.restarts != new.restarts
+}
+
+fn remote(wanted: &Wanted) -> bool {
+    let spec = wanted.spec.as_ref();
+    spec.is_ok_and(|spec| spec.transport() != TransportKind::Stdio)
+}

@@ -1,0 +1,110 @@
+//! Following the list changes of a modern server, which tells only those who
+//! listen.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use upstream::{Call, CallEvent, Connection, event_queue};
+use wire::Era;
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The beginning of a listen. What happened before it is unknown, and nobody
+/// will tell.
+pub(super) const BEGINS: &str = "notifications/subscriptions/acknowledged";
+
+/// Whether what is known of the lists may be old with this.
+pub(super) fn outdates_lists(method: &str) -> bool {
+    matches!(
+        method,
+        BEGINS
+            | "notifications/tools/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/prompts/list_changed"
+    )
+}
+
+/// Opens a listen on a modern server and keeps it open; every message on the
+/// returned channel means "list again". `None` where there is nothing to
+/// listen to. Ends when the receiver is dropped.
+pub(super) fn follow(connection: &Connection) -> Option<mpsc::Receiver<()>> {
+    let filter = filter(connection)?;
+    let connection = connection.clone();
+    // One pending "list again" says as much as many.
+    let (changed, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            tokio::select! {
+                heard = listen(&connection, &filter, &changed) => {
+                    if heard {
+                        pause = FIRST_PAUSE;
+                    }
+                }
+                () = changed.closed() => return,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause.mul_f64(0.8 + 0.4 * fastrand::f64())) => {}
+                () = changed.closed() => return,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    });
+    Some(receiver)
+}
+
+fn filter(connection: &Connection) -> Option<Box<RawValue>> {
+    let peer = connection.peer();
+    if peer.era != Era::Modern {
+        return None;
+    }
+    let mut wanted = serde_json::Map::new();
+    for (capability, member) in [
+        ("tools", "toolsListChanged"),
+        ("resources", "resourcesListChanged"),
+        ("prompts", "promptsListChanged"),
+    ] {
+        if peer.offers_flag(capability, "listChanged") {
+            wanted.insert(member.into(), true.into());
+        }
+    }
+    if wanted.is_empty() {
+        return None;
+    }
+    serde_json::value::to_raw_value(&serde_json::json!({ "notifications": wanted })).ok()
+}
+
+/// One listen, until it ends. True if anything was heard.
+async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Sender<()>) -> bool {
+    let (events, mut queue) = event_queue(16);
+    let call = Call {
+        method: "subscriptions/listen",
+        params: Some(filter),
+        name: None,
+        limit: None,
+        progress: false,
+        events: Some(events),
+        capabilities: None,
+        log_level: None,
+        permit: None,
+        whose: None,
+    };
+    let request = connection.background(call);
+    tokio::pin!(request);
+    let mut heard = false;
+    loop {
+        tokio::select! {
+            _ = &mut request => return heard,
+            Some(event) = queue.recv() => {
+                let CallEvent::Notification(note) = event else { continue };
+                heard = true;
+                if outdates_lists(&note.method) {
+                    let _ = changed.try_send(());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What clients see of a server. A server that is only away for a moment
+//! keeps its last good lists, so that no list ever waits for it.
+
+use std::sync::Arc;
+
+use super::catalog::Catalog;
+use super::state::State;
+use upstream::Peer;
+
+/// What a server offers to clients.
+#[derive(Debug)]
+pub struct Offer {
+    pub catalog: Arc<Catalog>,
+    pub peer: Arc<Peer>,
+    /// It is away; these are the last good lists.
+    pub stale: bool,
+}
+
+/// The offer of a connected server that has just been listed; the old one
+/// where nothing has changed.
+pub(super) fn renewed(old: Option<&Arc<Offer>>, catalog: Catalog, peer: &Arc<Peer>) -> Arc<Offer> {
+    let known = old.filter(|old| *old.catalog == catalog);
+    if let Some(old) = known.filter(|old| !old.stale && Arc::ptr_eq(&old.peer, peer)) {
+        return old.clone();
+    }
+    Arc::new(Offer {
+        catalog: known.map_or_else(|| Arc::new(catalog), |old| old.catalog.clone()),
+        peer: peer.clone(),
+        stale: false,
+    })
+}
+
+/// What stays of an offer when the state changes.
+pub(super) fn kept(offer: Option<&Arc<Offer>>, before: &State, now: &State) -> Option<Arc<Offer>> {
+    let offer = offer?;
+    let away = match now {
+        State::Connected { .. }
+        | State::Connecting {
+            serving: Some(_), ..
+        } => false,
+        State::Connecting {
+            replacing: true, ..
+        }
+        | State::Waiting { lost: true, .. } => true,
+        // The first try after a loss; if that fails too, it is an error.
+        State::Connecting { .. } if matches!(before, State::Waiting { lost: true, .. }) => true,
+        _ => return None,
+    };
+    if away == offer.stale {
+        return Some(offer.clone());
+    }
+    Some(Arc::new(Offer {
+        catalog: offer.catalog.clone(),
+        peer: offer.peer.clone(),
+        stale: away,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(stale: bool) -> Arc<Offer> {
+        Arc::new(Offer {
+            catalog: Arc::default(),
+            peer: Arc::new(Peer::ourselves(
+                serde_json::value::RawValue::from_string("{}".into()).unwrap(),
+                "",
+            )),
+            stale,
+        })
+    }
+
+    fn waiting(lost: bool) -> State {
+        State::Waiting {
+            error: "gone".into(),
+            lost,
+            retry_at: std::time::SystemTime::UNIX_EPOCH,
+        }
+    }
+
+    fn connecting(replacing: bool) -> State {
+        let serving = None;
+        State::Connecting { serving, replacing }
+    }
+
+    #[test]
+    fn a_server_away_for_a_moment_keeps_its_lists() {
+        for (before, now, wanted) in [
+            (State::Stopped, connecting(true), Some(true)),
+            (State::Stopped, waiting(true), Some(true)),
+            (waiting(true), connecting(false), Some(true)),
+            (State::Stopped, connecting(false), None),
+            (connecting(false), waiting(false), None),
+            (waiting(true), State::Stopped, None),
+            (waiting(true), State::Failed { error: "no".into() }, None),
+        ] {
+            for stale in [true, false] {
+                let kept = kept(Some(&offer(stale)), &before, &now);
+                assert_eq!(kept.map(|offer| offer.stale), wanted);
+            }
+            assert!(kept(None, &before, &now).is_none());
+        }
+    }
+
+    #[test]
+    fn equal_lists_are_no_change() {
+        let old = offer(false);
+        let again = renewed(Some(&old), Catalog::default(), &old.peer);
+        assert!(Arc::ptr_eq(&old, &again));
+        let back = renewed(Some(&offer(true)), Catalog::default(), &old.peer);
+        assert!(!back.stale);
+    }
+}

@@ -1,0 +1,42 @@
+//! The processes behind a server.
+
+use std::time::UNIX_EPOCH;
+
+use serde::Serialize;
+
+use super::state::ServerView;
+use upstream::process;
+
+/// One process of a server's tree. Its name and not its command line, which
+/// may hold what `${VAR}` stands for.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Process {
+    pub pid: u32,
+    pub ppid: u32,
+    pub command: String,
+    pub rss_bytes: u64,
+    /// Milliseconds since the epoch.
+    pub started_at: u64,
+}
+
+impl ServerView {
+    /// What runs now, the server first. Reads `/proc`: not for a thread that
+    /// has others waiting.
+    pub fn processes(&self) -> Vec<Process> {
+        let tree = self.process.as_ref().and_then(|facts| facts.tree);
+        let found = tree.map(process::Tree::list).unwrap_or_default();
+        let shown = |info: process::ProcessInfo| Process {
+            pid: info.pid,
+            ppid: info.ppid,
+            // A process may call itself anything.
+            command: self.log.clean(&info.command),
+            rss_bytes: info.rss,
+            started_at: info
+                .since
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_millis() as u64),
+        };
+        found.into_iter().map(shown).collect()
+    }
+}

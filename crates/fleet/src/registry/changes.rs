@@ -1,0 +1,271 @@
+//! The wishes of people: servers made, changed and removed in their files,
+//! started and stopped beside them.
+
+use std::sync::Arc;
+
+use super::rewrite::{Draft, SourceError, TRIES};
+use super::{Edits, Occasion, Registry, RegistryError, UpdateError, Wanted};
+use config::body::Change;
+use config::layers::Source;
+use config::{Problem, ServerName, ServerSpec};
+use store::{ServerRecord, StoreError};
+
+/// What a change was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Whatever the definition is by now: only a part of it is changed.
+    Newest,
+    /// The definition as it was last told; nobody has asked to undo a newer
+    /// one.
+    AsTold,
+}
+
+impl Registry {
+    /// Registers a server. Nothing of it is kept if anything fails.
+    pub async fn create(
+        &self,
+        name: ServerName,
+        spec: ServerSpec,
+        auto_start: bool,
+    ) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        if self.desired().contains_key(name.as_str()) {
+            return Err(RegistryError::NameTaken(name.to_string()));
+        }
+        // One that a person took out of the file by hand left its id behind.
+        let past = edits.records.get(name.as_str()).cloned();
+        let record = ServerRecord {
+            run: (!auto_start && spec.enabled).then_some(false),
+            ..past
+                .clone()
+                .unwrap_or_else(|| ServerRecord::new(name.clone()))
+        };
+        self.store.put_server(&record).await?;
+        if let Err(error) = self.add(&name, &spec, &edits).await {
+            // The id alone is no server: without its definition it goes too.
+            match &past {
+                Some(past) => self.store.put_server(past).await?,
+                None => drop(self.store.delete_server(&name).await?),
+            }
+            return Err(error);
+        }
+        edits.records.insert(name.to_string(), record);
+        let occasion = Occasion::Edit(name.as_str());
+        self.refresh(&mut edits, occasion).await?;
+        self.named(name.as_str())
+    }
+
+    async fn add(
+        &self,
+        name: &ServerName,
+        spec: &ServerSpec,
+        edits: &Edits,
+    ) -> Result<(), RegistryError> {
+        let source = self.files.for_new();
+        for _ in 0..TRIES {
+            let mut draft = self.draft(&source, edits).await?;
+            if draft.has(name.as_str())? {
+                return Err(RegistryError::NameTaken(name.to_string()));
+            }
+            draft.set(name.as_str(), spec)?;
+            if draft.save().await? {
+                return Ok(());
+            }
+        }
+        Err(busy(&source))
+    }
+
+    /// Changes a definition where it stands, and the name with it where the
+    /// change has one. The id stays. `read` may be asked more than once: each
+    /// time it gets the definition as somebody else has just left it.
+    pub async fn update(
+        &self,
+        server: &str,
+        basis: Basis,
+        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    ) -> Result<Arc<Wanted>, UpdateError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        let renamed = match self.rewrite(&mut edits, &wanted, basis, &read).await {
+            Ok(renamed) => renamed,
+            Err(UpdateError::Problems(problems)) => return Err(UpdateError::Problems(problems)),
+            Err(error) => {
+                // Whatever stood in the way is seen by whoever looks next.
+                self.refresh(&mut edits, Occasion::Reload).await?;
+                return Err(error);
+            }
+        };
+        let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
+        self.refresh(&mut edits, Occasion::Edit(name)).await?;
+        Ok(self.named(name)?)
+    }
+
+    /// The new name, if it got one.
+    async fn rewrite(
+        &self,
+        edits: &mut Edits,
+        wanted: &Wanted,
+        basis: Basis,
+        read: &impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    ) -> Result<Option<ServerName>, UpdateError> {
+        for _ in 0..TRIES {
+            let mut draft = self.draft(&wanted.source, edits).await?;
+            let renamed = self.amend(&mut draft, wanted, basis, read)?;
+            let saved = match &renamed {
+                Some(name) => self.save_renamed(edits, wanted, name, draft).await?,
+                None => draft.save().await?,
+            };
+            if saved {
+                return Ok(renamed);
+            }
+        }
+        Err(busy(&wanted.source).into())
+    }
+
+    /// Makes the change in a draft; the new name, if it has one.
+    fn amend(
+        &self,
+        draft: &mut Draft<'_>,
+        wanted: &Wanted,
+        basis: Basis,
+        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+    ) -> Result<Option<ServerName>, UpdateError> {
+        let broken = || RegistryError::Broken(wanted.name.to_string());
+        let (current, misnamed) = match draft.definition(&wanted.name)? {
+            Some(Ok((_, spec))) => (spec, None),
+            Some(Err(_)) => match ServerName::parse(&wanted.name) {
+                Ok(_) => return Err(broken().into()),
+                Err(rule) => (
+                    draft.misnamed(&wanted.name)?.ok_or_else(broken)?,
+                    Some(rule),
+                ),
+            },
+            None => return Err(draft.gone().into()),
+        };
+        let told = wanted.spec.as_deref().ok();
+        if basis == Basis::AsTold && told != Some(&current) && misnamed.is_none() {
+            return Err(RegistryError::Stale(wanted.name.to_string()).into());
+        }
+        let change = read(&current).map_err(UpdateError::Problems)?;
+        if let (Some(rule), None) = (misnamed, &change.name) {
+            let rule = format!("needs a new name, for {:?} is none: {rule}", wanted.name);
+            return Err(UpdateError::Problems(vec![Problem::new("name", rule)]));
+        }
+        let renamed = change.name.filter(|name| name.as_str() != &*wanted.name);
+        let name = renamed.as_ref().map_or(&*wanted.name, ServerName::as_str);
+        if renamed.is_some() {
+            if self.desired().contains_key(name) {
+                return Err(RegistryError::NameTaken(name.to_owned()).into());
+            }
+            draft.rename(&wanted.name, name)?;
+        }
+        if change.spec != current {
+            draft.set(name, &change.spec)?;
+        }
+        Ok(renamed)
+    }
+
+    /// The id goes over to the new name, and back if the file does not; what
+    /// entries have of the server follows.
+    async fn save_renamed(
+        &self,
+        edits: &mut Edits,
+        wanted: &Wanted,
+        name: &ServerName,
+        draft: Draft<'_>,
+    ) -> Result<bool, RegistryError> {
+        let Some(mut old) = edits.records.get(&*wanted.name).cloned() else {
+            return Ok(draft.save().await?);
+        };
+        old.run = self.runs().run_of(&wanted.name, Some(&old));
+        // What a server of that name left behind when it was taken out.
+        if edits.records.remove(name.as_str()).is_some() {
+            self.store.delete_server(name).await?;
+        }
+        let moved = ServerRecord {
+            name: name.clone(),
+            ..old.clone()
+        };
+        self.store.put_server(&moved).await?;
+        let saved = draft.save().await;
+        if matches!(saved, Ok(true)) {
+            edits.records.remove(&*wanted.name);
+            edits.records.insert(name.to_string(), moved);
+            self.store.server_moved(&old.name, Some(name)).await?;
+        } else {
+            self.store.put_server(&old).await?;
+        }
+        Ok(saved?)
+    }
+
+    /// Removes a definition from its source; one that it hid comes forth.
+    pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let mut edits = self.open_edits().await?;
+        let wanted = self.found(server)?;
+        self.take_out(&wanted, &edits).await?;
+        if wanted.shadows.is_empty()
+            && let Some(record) = edits.records.remove(&*wanted.name)
+        {
+            self.store.server_moved(&record.name, None).await?;
+            self.store.delete_server(&record.name).await?;
+        }
+        let occasion = Occasion::Edit(&wanted.name);
+        self.refresh(&mut edits, occasion).await?;
+        Ok(wanted)
+    }
+
+    async fn take_out(&self, wanted: &Wanted, edits: &Edits) -> Result<(), RegistryError> {
+        for _ in 0..TRIES {
+            let mut draft = self.draft(&wanted.source, edits).await?;
+            draft.remove(&wanted.name)?;
+            if draft.save().await? {
+                return Ok(());
+            }
+        }
+        Err(busy(&wanted.source))
+    }
+
+    async fn draft(&self, source: &Source, edits: &Edits) -> Result<Draft<'_>, SourceError> {
+        let store = &*self.store;
+        self.files.draft(source, &edits.loaded, store).await
+    }
+
+    /// Remembers that a server asks its client things during calls, as long
+    /// as its definition has this fingerprint.
+    pub async fn remember_asking(
+        &self,
+        server: &str,
+        fingerprint: &str,
+    ) -> Result<(), RegistryError> {
+        let mut edits = self.open_edits().await?;
+        if let Some(record) = edits.records.get_mut(server)
+            && record.asks.as_deref() != Some(fingerprint)
+        {
+            let changed = ServerRecord {
+                asks: Some(fingerprint.to_owned()),
+                ..record.clone()
+            };
+            self.store.put_server(&changed).await?;
+            *record = changed;
+            self.publish(&edits, Occasion::Reload);
+        }
+        Ok(())
+    }
+}
+
+fn busy(source: &Source) -> RegistryError {
+    let path = source.path.clone();
+    SourceError::Busy { path }.into()
+}
+
+impl From<SourceError> for UpdateError {
+    fn from(error: SourceError) -> UpdateError {
+        RegistryError::from(error).into()
+    }
+}
+
+impl From<StoreError> for UpdateError {
+    fn from(error: StoreError) -> UpdateError {
+        RegistryError::from(error).into()
+    }
+}

@@ -1,0 +1,359 @@
+//! What should run: the one wish list. Definitions come from files, ids and
+//! people's starts and stops from the store; every edit bumps the generation
+//! of what it changes. This room starts nothing and waits for nobody.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
+use uuid::Uuid;
+
+use config::filters::Filters;
+use config::{Problem, ServerName};
+use store::{ServerRecord, Store, StoreError, StoreErrorKind};
+
+mod changes;
+mod database;
+mod filters;
+mod follow;
+mod plan;
+mod report;
+mod rewrite;
+mod runs;
+mod sources;
+mod tell;
+mod wanted;
+
+pub use changes::Basis;
+pub use follow::follow;
+pub use plan::{Fault, Plan};
+pub use report::{DefinitionReport, SourceReport};
+pub use rewrite::SourceError;
+pub use sources::{Files, Loaded};
+pub use wanted::{Cause, Via, Wanted};
+
+use wanted::Occasion;
+
+use filters::FilterFile;
+use runs::Runs;
+
+/// Everything that is defined, by name.
+pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error("a server called {0:?} exists already")]
+    NameTaken(String),
+    #[error("no server is called {0:?}")]
+    NotFound(String),
+    #[error("the definition of {0:?} is broken; mend it where it stands")]
+    Broken(String),
+    /// Writing the change would undo what somebody has just saved.
+    #[error("{0:?} has just been changed in its file; look at it and try again")]
+    Stale(String),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("Portway is shutting down")]
+    Closed,
+}
+
+/// The wish list and the only way to edit it.
+pub struct Registry {
+    /// One edit at a time: each reads, writes and publishes as a whole.
+    edits: Mutex<Edits>,
+    /// A std mutex: never held across an await.
+    runs: std::sync::Mutex<Runs>,
+    desired: watch::Sender<Arc<Desired>>,
+    filters: watch::Sender<Arc<Filters>>,
+    store: Arc<dyn Store>,
+    files: Files,
+}
+
+struct Edits {
+    records: BTreeMap<String, ServerRecord>,
+    loaded: Arc<Loaded>,
+    filters: FilterFile,
+}
+
+/// What a reload changes in the records: new names get one, and a newer word
+/// than an earlier start or stop takes its place.
+impl Edits {
+    fn due_records(&self, before: &Desired) -> Vec<ServerRecord> {
+        let mut due = Vec::new();
+        for name in self.loaded.merged.keys() {
+            let Ok(name) = ServerName::parse(name) else {
+                continue;
+            };
+            if !self.records.contains_key(name.as_str()) {
+                due.push(ServerRecord::new(name));
+            }
+        }
+        let overruled = self.overruled(before);
+        let overruled = overruled
+            .iter()
+            .filter_map(|name| self.records.get(&**name));
+        due.extend(overruled.filter_map(forget_run));
+        due
+    }
+
+    /// Servers whose definition has the newer word on whether they run. One
+    /// that was taken out starts afresh if it ever comes back.
+    fn overruled(&self, before: &Desired) -> Vec<Arc<str>> {
+        let flipped = |old: &Arc<Wanted>| match self.loaded.merged.get(&*old.name) {
+            None => true,
+            Some(effective) => match (&old.spec, &effective.definition) {
+                (Ok(old), Ok((_, new))) => old.enabled != new.enabled,
+                _ => false,
+            },
+        };
+        let overruled = before.values().filter(|old| flipped(old));
+        overruled.map(|old| old.name.clone()).collect()
+    }
+
+    fn know(&mut self, records: Vec<ServerRecord>) {
+        let named = records
+            .into_iter()
+            .map(|record| (record.name.to_string(), record));
+        self.records.extend(named);
+    }
+}
+
+/// The record without a person's start or stop, if it had one.
+fn forget_run(record: &ServerRecord) -> Option<ServerRecord> {
+    record.run?;
+    Some(ServerRecord {
+        run: None,
+        ..record.clone()
+    })
+}
+
+impl Registry {
+    /// Reads the files and the store. A file that cannot be used costs its
+    /// own servers, never the start.
+    pub async fn open(mut files: Files, store: Arc<dyn Store>) -> Result<Registry, StoreError> {
+        files.database = store.definitions().await?.is_some();
+        let mut records = BTreeMap::new();
+        for mut record in store.servers().await? {
+            // A start by hand lasts as long as the process; a stop is kept.
+            if record.run == Some(true) {
+                record.run = None;
+            }
+            records.insert(record.name.to_string(), record);
+        }
+        let registry = Registry {
+            edits: Mutex::new(Edits {
+                records,
+                loaded: Arc::default(),
+                filters: FilterFile::default(),
+            }),
+            runs: std::sync::Mutex::default(),
+            desired: watch::Sender::new(Arc::default()),
+            filters: watch::Sender::new(Arc::default()),
+            store,
+            files,
+        };
+        let mut edits = registry.edits.lock().await;
+        registry.refresh(&mut edits, Occasion::Startup).await?;
+        drop(edits);
+        Ok(registry)
+    }
+
+    pub fn desired(&self) -> Arc<Desired> {
+        self.desired.borrow().clone()
+    }
+
+    pub fn watch(&self) -> watch::Receiver<Arc<Desired>> {
+        self.desired.subscribe()
+    }
+
+    /// Every file that is read, as the API shows it.
+    pub async fn reports(&self) -> Vec<SourceReport> {
+        let (loaded, filters) = {
+            let edits = self.edits.lock().await;
+            (edits.loaded.clone(), edits.filters.clone())
+        };
+        let mut reports = self.files.reports(&loaded);
+        reports.extend(filters.report(&self.files.filters()));
+        reports
+    }
+
+    /// The named filters, to follow every change.
+    pub fn filters(&self) -> watch::Receiver<Arc<Filters>> {
+        self.filters.subscribe()
+    }
+
+    /// By name or id.
+    pub fn find(&self, server: &str) -> Option<Arc<Wanted>> {
+        let desired = self.desired();
+        if let Some(wanted) = desired.get(server) {
+            return Some(wanted.clone());
+        }
+        let id = Uuid::try_parse(server).ok()?;
+        desired.values().find(|wanted| wanted.id == id).cloned()
+    }
+
+    /// Reads all files anew and publishes what changed.
+    pub async fn reload(&self) -> Result<(), StoreError> {
+        let mut edits = self.edits.lock().await;
+        self.refresh(&mut edits, Occasion::Reload).await
+    }
+
+    async fn refresh(&self, edits: &mut Edits, occasion: Occasion<'_>) -> Result<(), StoreError> {
+        let mut loaded = self.files.load(edits.loaded.clone()).await;
+        if self.files.database {
+            let more = database::add(&self.files, &*self.store, &loaded, &edits.loaded).await;
+            loaded = more.map_or(loaded, Arc::new);
+        }
+        tell::files(&loaded, &edits.loaded);
+        edits.loaded = loaded;
+        self.refresh_filters(edits).await;
+        let before = self.desired();
+        for name in edits.overruled(&before) {
+            self.runs().forget(&name);
+        }
+        let records = edits.due_records(&before);
+        if !records.is_empty() {
+            self.remember(edits, records).await?;
+        }
+        self.publish(edits, occasion);
+        tell::servers(&before, &self.desired());
+        Ok(())
+    }
+
+    async fn remember(
+        &self,
+        edits: &mut Edits,
+        records: Vec<ServerRecord>,
+    ) -> Result<(), StoreError> {
+        let written = self.store.put_servers(&records).await;
+        match written {
+            Ok(()) => edits.know(records),
+            // Another replica has met the same name first: its id holds.
+            Err(StoreError {
+                kind: StoreErrorKind::Conflict { .. },
+                ..
+            }) => {
+                edits.know(self.store.servers().await?);
+                let unknown = |record: &ServerRecord| {
+                    let known = edits.records.get(record.name.as_str());
+                    known.is_none_or(|known| known.id == record.id)
+                };
+                let left: Vec<_> = records.into_iter().filter(unknown).collect();
+                self.store.put_servers(&left).await?;
+                edits.know(left);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether a file could not be read, so that it is to be tried again.
+    pub(super) async fn has_unread(&self) -> bool {
+        let edits = self.edits.lock().await;
+        edits.loaded.unread || edits.filters.unread
+    }
+
+    /// Takes over what others have changed in the store.
+    pub(super) async fn sync(&self) -> Result<(), StoreError> {
+        let mut edits = self.edits.lock().await;
+        let records = self.store.servers().await?;
+        edits.records.clear();
+        edits.know(records);
+        self.refresh(&mut edits, Occasion::Reload).await
+    }
+
+    async fn refresh_filters(&self, edits: &mut Edits) {
+        let path = self.files.filters();
+        let file = edits.filters.reload(&path).await;
+        file.tell(&path, &edits.filters);
+        self.filters.send_if_modified(|filters| {
+            let changed = !Arc::ptr_eq(filters, &file.parsed);
+            *filters = file.parsed.clone();
+            changed
+        });
+        edits.filters = file;
+    }
+
+    /// Computes the wish list; what did not change keeps its value and its
+    /// generation, so nobody downstream notices.
+    fn publish(&self, edits: &Edits, occasion: Occasion<'_>) {
+        let mut runs = self.runs();
+        if runs.closed {
+            return;
+        }
+        let old = self.desired();
+        let mut next = Desired::new();
+        let mut generation = runs.generation;
+        for (name, effective) in &edits.loaded.merged {
+            let name: Arc<str> = name.as_str().into();
+            let before = old.get(&name);
+            let wanted = edits.wanted(&runs, &name, effective, before);
+            let kept = before.filter(|before| before.same(&wanted)).cloned();
+            let wanted = kept.unwrap_or_else(|| {
+                generation += 1;
+                Arc::new(Wanted {
+                    generation,
+                    cause: occasion.cause(before.map(|before| &**before), &wanted),
+                    ..wanted
+                })
+            });
+            next.insert(name, wanted);
+        }
+        runs.generation = generation;
+        self.desired.send_if_modified(|desired| {
+            let changed = next.len() != desired.len()
+                || next
+                    .iter()
+                    .zip(desired.iter())
+                    .any(|((_, new), (_, old))| !Arc::ptr_eq(new, old));
+            *desired = Arc::new(next);
+            changed
+        });
+    }
+
+    /// What the files say now, and whether they can be read.
+    pub async fn loaded(&self) -> Arc<Loaded> {
+        self.edits.lock().await.loaded.clone()
+    }
+
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Nothing should run any more; later edits are refused.
+    pub async fn close(&self) {
+        self.record_last().await;
+        let mut runs = self.runs();
+        runs.closed = true;
+        self.desired.send_replace(Arc::default());
+    }
+
+    async fn open_edits(&self) -> Result<tokio::sync::MutexGuard<'_, Edits>, RegistryError> {
+        let edits = self.edits.lock().await;
+        if self.runs().closed {
+            return Err(RegistryError::Closed);
+        }
+        Ok(edits)
+    }
+
+    fn found(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        self.find(server)
+            .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
+    }
+
+    fn named(&self, name: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let wanted = self.desired().get(name).cloned();
+        wanted.ok_or_else(|| RegistryError::NotFound(name.to_owned()))
+    }
+}
+
+/// What can go wrong with a change besides the edit itself.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError {
+    #[error("the change is not valid")]
+    Problems(Vec<Problem>),
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}

@@ -1,0 +1,254 @@
+//! Where definitions stand: the files, read with care. A file that cannot be
+//! used any more keeps what it said when it last could.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::database;
+use config::layers::{self, Effective, Layer, Source, SourceKind};
+use config::{Dialect, Parsed, Problem, parse_file};
+use store::ReadError;
+
+/// The files that may define servers.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// Absolute; `.kode.json` is here.
+    project: PathBuf,
+    /// The project's `.mcp.json`.
+    mcp: PathBuf,
+    /// Where `~/.kode.json` is, for those who have a home.
+    home: Option<PathBuf>,
+    /// What is made over the API goes to the database.
+    pub(super) database: bool,
+}
+
+/// What the files said last.
+#[derive(Default)]
+pub struct Loaded {
+    pub(super) files: BTreeMap<PathBuf, FileState>,
+    pub(super) merged: IndexMap<String, Effective>,
+    /// A file could not be read: it is tried again although nobody changes it.
+    pub(super) unread: bool,
+}
+
+/// One file: its last good content, and what is wrong with it now.
+#[derive(Clone)]
+pub(super) struct FileState {
+    pub kind: SourceKind,
+    pub good: Arc<[u8]>,
+    pub parsed: Arc<Parsed>,
+    pub problem: Option<Problem>,
+}
+
+impl Files {
+    /// `project` is absolute and free of links.
+    pub fn new(project: PathBuf, home: Option<PathBuf>) -> Files {
+        // Whoever works in their home by another name has one file there.
+        let home = home.map(|home| match home.canonicalize() {
+            Ok(real) if real == project => real,
+            _ => home,
+        });
+        let mcp = project.join(".mcp.json");
+        Files {
+            project,
+            mcp,
+            home,
+            database: false,
+        }
+    }
+
+    /// The same with another file in the place of `.mcp.json`.
+    pub fn with_mcp_at(&self, path: &Path) -> Files {
+        Files {
+            mcp: path.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    pub fn mcp(&self) -> Source {
+        Source {
+            kind: SourceKind::Mcp,
+            path: self.mcp.clone(),
+        }
+    }
+
+    /// Where a definition goes that is made over the API.
+    pub fn for_new(&self) -> Source {
+        match self.database {
+            true => database::source(),
+            false => self.mcp(),
+        }
+    }
+
+    pub(super) fn project(&self) -> &Path {
+        &self.project
+    }
+
+    /// Everything that is read, whether it is there or not.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let servers = self.all().into_iter().map(|(_, path)| path);
+        servers.chain([self.filters()]).collect()
+    }
+
+    /// Where named filters stand.
+    pub(super) fn filters(&self) -> PathBuf {
+        self.project.join(".portway.json")
+    }
+
+    fn all(&self) -> Vec<(SourceKind, PathBuf)> {
+        let mut files = vec![(SourceKind::Mcp, self.mcp.clone())];
+        // In one's home the two are one, and it says all that the global does.
+        if self.home.as_ref() != Some(&self.project) {
+            files.push((SourceKind::KodeProject, self.project.join(".kode.json")));
+        }
+        if let Some(home) = &self.home {
+            files.push((SourceKind::KodeGlobal, home.join(".kode.json")));
+        }
+        files
+    }
+
+    /// Reads everything anew, away from those who must not wait for a disk.
+    pub(super) async fn load(&self, before: Arc<Loaded>) -> Arc<Loaded> {
+        let (files, old) = (self.clone(), before.clone());
+        match tokio::task::spawn_blocking(move || files.load_now(&old)).await {
+            Ok(loaded) => Arc::new(loaded),
+            Err(error) => {
+                tracing::error!("the files could not be read: {error}");
+                before
+            }
+        }
+    }
+
+    /// Reads everything anew. Blocks on the disk.
+    pub fn load_now(&self, before: &Loaded) -> Loaded {
+        let mut files = BTreeMap::new();
+        let mut unread = false;
+        for (kind, path) in self.all() {
+            let old = before.files.get(&path);
+            let found = store::read_trusted(&path);
+            unread |= matches!(found, Err(ReadError::Io(_)));
+            if let Some(state) = take(kind, found, old) {
+                files.insert(path, state);
+            }
+        }
+        Loaded {
+            unread,
+            ..self.merge(files)
+        }
+    }
+
+    /// What the files would say together if one of them held `bytes`; one
+    /// that cannot be used keeps its last good state, as it would in earnest.
+    pub fn with_file(&self, loaded: &Loaded, source: &Source, bytes: &[u8]) -> Loaded {
+        let kind = match source.kind {
+            SourceKind::KodeGlobalProject => SourceKind::KodeGlobal,
+            kind => kind,
+        };
+        let state = judge(kind, bytes.into(), loaded.files.get(&source.path));
+        self.with_state(loaded, source, state)
+    }
+
+    pub(super) fn with_state(&self, loaded: &Loaded, source: &Source, state: FileState) -> Loaded {
+        let mut files = loaded.files.clone();
+        files.insert(source.path.clone(), state);
+        Loaded {
+            unread: loaded.unread,
+            ..self.merge(files)
+        }
+    }
+
+    fn merge(&self, files: BTreeMap<PathBuf, FileState>) -> Loaded {
+        let layers = files
+            .iter()
+            .flat_map(|(path, state)| self.layers_of(path, state));
+        Loaded {
+            merged: layers::merge(layers.collect()),
+            files,
+            unread: false,
+        }
+    }
+
+    pub(super) fn layers_of(&self, path: &Path, state: &FileState) -> Vec<Layer> {
+        if state.kind == SourceKind::KodeGlobal {
+            return layers::kode_global(path, Parsed::clone(&state.parsed), &self.project);
+        }
+        let source = Source {
+            kind: state.kind,
+            path: path.to_owned(),
+        };
+        let servers = state.parsed.servers.clone();
+        vec![Layer { source, servers }]
+    }
+}
+
+impl Loaded {
+    /// What is wrong with a whole file, so that it is not in force.
+    pub fn problem(&self, source: &Source) -> Option<&Problem> {
+        self.files.get(&source.path)?.problem.as_ref()
+    }
+}
+
+pub(super) fn dialect(kind: SourceKind) -> Dialect {
+    match kind {
+        SourceKind::Mcp | SourceKind::Database => Dialect::Mcp,
+        _ => Dialect::Kode,
+    }
+}
+
+pub(super) async fn read_file(path: &Path) -> Result<Option<Vec<u8>>, ReadError> {
+    let path = path.to_owned();
+    match tokio::task::spawn_blocking(move || store::read_trusted(&path)).await {
+        Ok(read) => read,
+        Err(error) => Err(std::io::Error::other(error).into()),
+    }
+}
+
+/// `None` where there is no file and never was one.
+fn take(
+    kind: SourceKind,
+    found: Result<Option<Vec<u8>>, ReadError>,
+    old: Option<&FileState>,
+) -> Option<FileState> {
+    match found {
+        Ok(Some(bytes)) => Some(judge(kind, bytes, old)),
+        // Mostly an editor or a checkout at work; a person who means it
+        // empties `mcpServers`.
+        Ok(None) => old.map(|_| kept(kind, old, Problem::new("", "is gone"))),
+        Err(error) => Some(kept(kind, old, Problem::new("", error.to_string()))),
+    }
+}
+
+fn judge(kind: SourceKind, bytes: Vec<u8>, old: Option<&FileState>) -> FileState {
+    if let Some(old) = old.filter(|old| *old.good == *bytes) {
+        return FileState {
+            problem: None,
+            ..old.clone()
+        };
+    }
+    let parsed = match std::str::from_utf8(&bytes) {
+        Ok(text) => parse_file(text, dialect(kind)),
+        Err(_) => Err(Problem::new("", "is not UTF-8 text")),
+    };
+    match parsed {
+        Ok(parsed) => FileState {
+            kind,
+            good: bytes.into(),
+            parsed: Arc::new(parsed),
+            problem: None,
+        },
+        Err(problem) => kept(kind, old, problem),
+    }
+}
+
+/// The last good state, and why it still stands.
+fn kept(kind: SourceKind, old: Option<&FileState>, problem: Problem) -> FileState {
+    FileState {
+        kind,
+        good: old.map(|old| old.good.clone()).unwrap_or_default(),
+        parsed: old.map(|old| old.parsed.clone()).unwrap_or_default(),
+        problem: Some(problem),
+    }
+}

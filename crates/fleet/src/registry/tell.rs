@@ -1,0 +1,77 @@
+//! What the log says of the files: each thing once, when it is new.
+
+use std::sync::Arc;
+
+use super::Desired;
+use super::sources::Loaded;
+use config::layers::Effective;
+
+/// More names than this are counted, not listed.
+const NAMES: usize = 10;
+
+/// Logs what is new and wrong or hidden; what was said before is not repeated.
+pub(super) fn files(loaded: &Loaded, before: &Loaded) {
+    for (path, state) in &loaded.files {
+        let old = before.files.get(path);
+        let file = path.display();
+        let old_problem = old.and_then(|old| old.problem.as_ref());
+        match &state.problem {
+            Some(problem) if old_problem != Some(problem) => {
+                tracing::error!(%file, "{file} cannot be used, its last good state stays: {problem}");
+            }
+            None if old_problem.is_some() => tracing::info!(%file, "{file} can be used again"),
+            _ => {}
+        }
+        if old.is_some_and(|old| Arc::ptr_eq(&old.parsed, &state.parsed)) {
+            continue;
+        }
+        for problem in &state.parsed.problems {
+            tracing::warn!(%file, "{file}: {problem}");
+        }
+    }
+    for (name, effective) in &loaded.merged {
+        if before.merged.get(name) != Some(effective) {
+            tell_one(name, effective);
+        }
+    }
+}
+
+fn tell_one(name: &str, effective: &Effective) {
+    let file = effective.source.path.display();
+    if let Err(problems) = &effective.definition {
+        for problem in problems {
+            tracing::error!(server = ?name, "{file}: {problem}");
+        }
+    }
+    for hidden in &effective.shadows {
+        let (hidden, by) = (hidden.in_words(), effective.source.in_words());
+        tracing::info!(server = ?name, "server {name:?} of {hidden} is shadowed by {by}");
+    }
+}
+
+/// What became of the wish list: a person who saved a file looks for this.
+pub(super) fn servers(before: &Desired, after: &Desired) {
+    let mut said = Vec::new();
+    let all = |what: &str, names: Vec<&Arc<str>>| {
+        let more = names.len().saturating_sub(NAMES);
+        let shown: Vec<String> = names.iter().take(NAMES).map(|n| format!("{n:?}")).collect();
+        match (shown.is_empty(), more) {
+            (true, _) => None,
+            (false, 0) => Some(format!("{what} {}", shown.join(", "))),
+            (false, more) => Some(format!("{what} {} and {more} more", shown.join(", "))),
+        }
+    };
+    let new = after.keys().filter(|name| !before.contains_key(*name));
+    said.extend(all("added", new.collect()));
+    let other = |name: &&Arc<str>| match (before.get(*name), after.get(*name)) {
+        (Some(old), Some(new)) => !Arc::ptr_eq(old, new),
+        _ => false,
+    };
+    said.extend(all("changed", after.keys().filter(other).collect()));
+    let gone = before.keys().filter(|name| !after.contains_key(*name));
+    said.extend(all("removed", gone.collect()));
+    match said.is_empty() {
+        true => tracing::debug!("the files were read: no server changed"),
+        false => tracing::info!("the files were read: {}", said.join("; ")),
+    }
+}

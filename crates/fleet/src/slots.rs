@@ -1,0 +1,423 @@
+//! Further connections to one server, for those who must not share one
+//! (SPEC C7): made on demand, ended when idle, and with the server.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{OnceCell, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Publisher;
+use super::attempt::Recipe;
+use super::listen;
+use config::{Isolation, ServerSpec, TransportKind};
+use upstream::{Asking, Connection, Inbound, Link, LogStream, Peer, UpstreamError};
+use wire::Era;
+
+/// Of one server.
+const SLOTS: usize = 256;
+/// Of one principal: as many as there are kinds of clients, or its sessions.
+const KINDS: usize = 8;
+const SESSIONS: usize = 128;
+/// How long a principal that cannot get a process of its own shares the main
+/// one, before it is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(300);
+const LOOK: Duration = Duration::from_secs(15);
+
+/// On whose behalf a request is made.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    pub principal: Arc<str>,
+    /// The legacy client's session, if it has one.
+    pub session: Option<Arc<str>>,
+    /// Cancelled at that session's end.
+    pub ended: Option<CancellationToken>,
+    /// What this client can be asked, in legacy words and canonical: clients
+    /// that can be asked the same may share.
+    pub capabilities: Arc<RawValue>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    whose: Arc<str>,
+    capabilities: String,
+}
+
+/// Whom one connection serves.
+struct Whose {
+    /// To tell apart what is said on it.
+    tag: Option<Arc<str>>,
+    /// The key of the one legacy session it serves, and that session's end.
+    alone: Option<(Arc<str>, CancellationToken)>,
+}
+
+/// One connection, made or being made.
+#[derive(Clone)]
+struct Place {
+    connection: Arc<OnceCell<Connection>>,
+    principal: Arc<str>,
+    used: Instant,
+    /// Cancelled where another client needs the place.
+    end: CancellationToken,
+}
+
+impl Place {
+    fn is_idle(&self) -> bool {
+        match self.connection.get() {
+            Some(connection) => connection.in_flight() == 0 && !connection.is_held(),
+            // Given up by whoever was making it.
+            None => Arc::strong_count(&self.connection) == 1,
+        }
+    }
+}
+
+type Slots = HashMap<Key, Place>;
+
+/// Who shares a process or connection, as things are.
+pub(super) fn in_force(spec: &ServerSpec, peer: &Peer, asking: &Asking) -> Isolation {
+    let legacy = peer.era == Era::Legacy;
+    let remote = spec.transport() != TransportKind::Stdio;
+    match spec.isolation {
+        Isolation::Auto if legacy && (remote || asking.seen()) => Isolation::Principal,
+        Isolation::Auto => Isolation::Shared,
+        chosen => chosen,
+    }
+}
+
+/// Where the connections of one server beside its main one are handed out.
+pub struct Desk {
+    recipe: Recipe,
+    name: Arc<str>,
+    publisher: Publisher,
+    slots: Mutex<Slots>,
+    /// Resources that are followed in every process.
+    pub(super) followed: Mutex<HashSet<String>>,
+    /// The connection that the server's lists are those of; `None`: the main
+    /// one.
+    lists: watch::Sender<Option<Connection>>,
+    stop: CancellationToken,
+    /// Set before `stop` where calls in flight may finish,
+    drain: Mutex<Option<Duration>>,
+    /// until this.
+    hurry: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Desk {
+    pub(super) fn new(recipe: Recipe, name: Arc<str>, publisher: Publisher) -> Arc<Desk> {
+        Arc::new(Desk {
+            recipe,
+            name,
+            publisher,
+            slots: Mutex::default(),
+            followed: Mutex::default(),
+            lists: watch::Sender::new(None),
+            stop: CancellationToken::new(),
+            drain: Mutex::new(None),
+            hurry: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// Moves whenever the lists have to be asked for anew, and on which
+    /// connection.
+    pub(super) fn lists(&self) -> watch::Receiver<Option<Connection>> {
+        self.lists.subscribe()
+    }
+
+    /// The connection for `slot`; `main` where it may be shared.
+    pub(super) async fn connection(
+        self: &Arc<Self>,
+        slot: &Slot,
+        main: &Connection,
+    ) -> Result<Connection, UpstreamError> {
+        let Some(key) = self.key(slot, main.peer()) else {
+            return Ok(main.clone());
+        };
+        let place = self.place(&key, slot)?;
+        // Boxed: connecting is rare and its future large, and this one is part
+        // of every call's.
+        let made = place
+            .connection
+            .get_or_try_init(|| Box::pin(self.make(&key, slot, &place, main)))
+            .await;
+        if made.is_err() {
+            self.forget(&key, &place);
+        }
+        made.cloned()
+    }
+
+    /// The place of one key. Where there are too many, the longest idle one of
+    /// the same principal, or of all, makes room.
+    fn place(&self, key: &Key, slot: &Slot) -> Result<Place, UpstreamError> {
+        let share = match self.recipe.spec.isolation {
+            Isolation::Session => SESSIONS,
+            Isolation::Auto | Isolation::Shared | Isolation::Principal => KINDS,
+        };
+        let mut slots = self.lock();
+        if let Some(place) = slots.get_mut(key) {
+            place.used = Instant::now();
+            return Ok(place.clone());
+        }
+        let own = |place: &Place| place.principal == slot.principal;
+        if slots.values().filter(|place| own(place)).count() >= share {
+            evict(&mut slots, own).ok_or_else(|| too_many(share, "this principal's"))?;
+        }
+        if slots.len() >= SLOTS {
+            evict(&mut slots, |_| true).ok_or_else(|| too_many(SLOTS, "its"))?;
+        }
+        let place = Place {
+            connection: Arc::default(),
+            principal: slot.principal.clone(),
+            used: Instant::now(),
+            end: CancellationToken::new(),
+        };
+        slots.insert(key.clone(), place.clone());
+        Ok(place)
+    }
+
+    /// The connection that serves `slot` already, if one does.
+    pub(super) fn existing(&self, slot: &Slot, main: &Connection) -> Option<Connection> {
+        match self.key(slot, main.peer()) {
+            None => Some(main.clone()),
+            Some(key) => self.lock().get(&key)?.connection.get().cloned(),
+        }
+    }
+
+    /// Whether a client needs a connection of its own, and whose it is.
+    fn key(&self, slot: &Slot, peer: &Peer) -> Option<Key> {
+        let spec = &self.recipe.spec;
+        let alone = |whose: &Arc<str>| Key {
+            whose: whose.clone(),
+            capabilities: slot.capabilities.get().to_owned(),
+        };
+        let legacy = peer.era == Era::Legacy;
+        match (spec.isolation, spec.transport()) {
+            (Isolation::Principal, _) => Some(alone(&slot.principal)),
+            (Isolation::Session, _) => {
+                Some(alone(slot.session.as_ref().unwrap_or(&slot.principal)))
+            }
+            // On a pipe one process serves all until it is seen to ask.
+            (Isolation::Auto, TransportKind::Stdio) => {
+                let asks = legacy && self.recipe.asking.seen();
+                asks.then(|| alone(&slot.principal))
+            }
+            (Isolation::Shared, TransportKind::Stdio) => None,
+            // A legacy server is told once, at the handshake, what its client
+            // can be asked; the main connection told it of nothing.
+            (Isolation::Auto | Isolation::Shared, _) => {
+                let nothing = slot.capabilities.get() == "{}";
+                (legacy && !nothing).then(|| alone(&slot.principal))
+            }
+        }
+    }
+
+    /// Whose connection serves `slot`; `None` where one serves all or, like
+    /// those to a remote server, speaks of the same things as every other.
+    pub(super) fn whose(&self, slot: &Slot, main: &Connection) -> Option<Arc<str>> {
+        self.tag(&self.key(slot, main.peer())?)
+    }
+
+    fn tag(&self, key: &Key) -> Option<Arc<str>> {
+        match self.recipe.spec.isolation {
+            Isolation::Principal | Isolation::Session => {
+                Some(format!("{}\0{}", key.whose, key.capabilities).into())
+            }
+            Isolation::Auto | Isolation::Shared => None,
+        }
+    }
+
+    /// Whether its processes were one: what happens in one of them is news to
+    /// all clients of its principal.
+    pub(super) fn was_one(&self) -> bool {
+        let spec = &self.recipe.spec;
+        (spec.isolation, spec.transport()) == (Isolation::Auto, TransportKind::Stdio)
+    }
+
+    async fn make(
+        self: &Arc<Self>,
+        key: &Key,
+        slot: &Slot,
+        place: &Place,
+        main: &Connection,
+    ) -> Result<Connection, UpstreamError> {
+        let capabilities = slot.capabilities.clone();
+        let era = Some(main.peer().era);
+        let made = self.recipe.connect(capabilities, era, &self.stop).await;
+        let (link, connection) = match made {
+            Ok(made) => made,
+            Err(error) if self.may_share() => return Ok(self.share(key, place, main, &error)),
+            Err(error) => return Err(error),
+        };
+        self.follow_all(&connection).await;
+        let (desk, place) = (self.clone(), place.clone());
+        let (key, held) = (key.clone(), connection.clone());
+        let whose = Whose {
+            tag: match self.was_one() {
+                true => Some(slot.principal.clone()),
+                false => self.tag(&key),
+            },
+            alone: match self.recipe.spec.isolation {
+                Isolation::Session => slot.session.clone().zip(slot.ended.clone()),
+                // It serves other sessions too.
+                Isolation::Auto | Isolation::Shared | Isolation::Principal => None,
+            },
+        };
+        self.tasks
+            .spawn(async move { desk.hold(key, place, link, held, whose).await });
+        Ok(connection)
+    }
+
+    /// Whether the main process may serve a principal whose own cannot be
+    /// started: some programs run only once.
+    fn may_share(&self) -> bool {
+        self.was_one() && !self.stop.is_cancelled()
+    }
+
+    /// Gives the place to the main connection for a while. What is asked there
+    /// is refused while calls of several principals run.
+    fn share(
+        self: &Arc<Self>,
+        key: &Key,
+        place: &Place,
+        main: &Connection,
+        error: &UpstreamError,
+    ) -> Connection {
+        let text = format!("no process of its own for this principal, it shares one: {error}");
+        self.recipe.log.push(LogStream::Portway, &text);
+        let (desk, key, place) = (self.clone(), key.clone(), place.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(TRY_AGAIN) => {}
+                () = place.end.cancelled() => {}
+                () = desk.stop.cancelled() => {}
+            }
+            desk.forget(&key, &place);
+        });
+        main.clone()
+    }
+
+    /// Owns one connection until it is gone, idle, its session `ended`, or the
+    /// desk closes.
+    async fn hold(
+        self: Arc<Self>,
+        key: Key,
+        place: Place,
+        mut link: Link,
+        connection: Connection,
+        whose: Whose,
+    ) {
+        let gone = link.gone();
+        tokio::pin!(gone);
+        let ended = whose.alone.as_ref().map(|(_, ended)| ended.clone());
+        let ended = ended.unwrap_or_default();
+        let mut used = Instant::now();
+        let mut looks = tokio::time::interval(LOOK);
+        loop {
+            tokio::select! {
+                _ = &mut gone => break,
+                () = self.stop.cancelled() => break,
+                () = ended.cancelled() => break,
+                () = place.end.cancelled() => break,
+                Some(said) = link.inbound.recv() => self.heard(&whose, &connection, said),
+                _ = looks.tick() => {
+                    if connection.in_flight() > 0 || connection.is_held() {
+                        used = Instant::now();
+                    } else if used.elapsed() >= IDLE {
+                        break;
+                    }
+                }
+            }
+        }
+        // Out of the book before the gate closes: who comes now gets a new one.
+        self.forget(&key, &place);
+        self.lists.send_if_modified(|lists| {
+            let was_it = lists.as_ref().is_some_and(|lists| lists.same(&connection));
+            *lists = lists.take().filter(|_| !was_it);
+            was_it
+        });
+        connection.close_gate();
+        let drain = *self.drain.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(limit) = drain {
+            let drained = tokio::time::timeout(limit, connection.finished());
+            tokio::select! {
+                _ = drained => {}
+                () = self.hurry.cancelled() => {}
+            }
+        }
+        link.end().await;
+    }
+
+    fn heard(&self, whose: &Whose, connection: &Connection, said: Inbound) {
+        match (said, &whose.alone) {
+            (Inbound::Notification(note), _) => {
+                // What was one process has one list, that of the process which
+                // changed it last. A remote server tells the main connection
+                // as well.
+                if self.was_one() && listen::outdates_lists(&note.method) {
+                    self.lists.send_replace(Some(connection.clone()));
+                }
+                self.publisher.updated(&self.name, whose.tag.clone(), note);
+            }
+            (Inbound::Request(request), Some((session, _))) => {
+                self.publisher.asked(session, request);
+            }
+            // Refused when dropped.
+            (Inbound::Request(_), None) => {}
+        }
+    }
+
+    /// Ends all of them; with `drain`, calls in flight may finish first, as
+    /// long as it is not closed again without.
+    pub(super) async fn close(&self, drain: Option<Duration>) {
+        match drain {
+            Some(_) => *self.drain.lock().unwrap_or_else(PoisonError::into_inner) = drain,
+            None => self.hurry.cancel(),
+        }
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Unless the place is somebody else's by now.
+    fn forget(&self, key: &Key, place: &Place) {
+        let mut slots = self.lock();
+        let known = slots.get(key);
+        if known.is_some_and(|known| Arc::ptr_eq(&known.connection, &place.connection)) {
+            slots.remove(key);
+        }
+    }
+
+    /// Those that are there.
+    pub(super) fn connections(&self) -> Vec<Connection> {
+        let slots = self.lock();
+        let made = slots.values().filter_map(|place| place.connection.get());
+        made.cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the connection that has been idle longest among those that fit.
+fn evict(slots: &mut Slots, fits: impl Fn(&Place) -> bool) -> Option<()> {
+    let idle = slots
+        .iter()
+        .filter(|(_, place)| fits(place) && place.is_idle());
+    let (key, place) = idle.min_by_key(|(_, place)| place.used)?;
+    place.end.cancel();
+    let key = key.clone();
+    slots.remove(&key).map(drop)
+}
+
+fn too_many(limit: usize, whose: &str) -> UpstreamError {
+    UpstreamError::Unreachable(format!(
+        "all {limit} of {whose} connections to this server are in use; try again later"
+    ))
+}

@@ -1,0 +1,397 @@
+//! The one owner of one server: makes its connection follow its wish.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::asking::Known;
+use super::attempt::{Attempt, EraMemory, Live, Recipe};
+use super::catalog::Catalog;
+use super::handover::Handover;
+use super::history::History;
+use super::log::LogRing;
+use super::offer::{self, Offer};
+use super::serving::{Ended, serve};
+use super::state::{ServerView, State};
+use super::{Publisher, Surroundings, backoff};
+use crate::registry::{Cause, Wanted};
+use config::{ServerSpec, TransportKind};
+use upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError};
+
+/// Up for so long, a server's failures are forgiven.
+pub(super) const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
+
+pub(super) struct Supervisor {
+    pub(super) name: Arc<str>,
+    pub(super) wish: watch::Receiver<Option<Arc<Wanted>>>,
+    publisher: Publisher,
+    pub(super) surroundings: Arc<Surroundings>,
+    starts: Arc<Semaphore>,
+    /// All of Portway ends: nothing is waited for any more.
+    pub(super) going_down: CancellationToken,
+    /// Connections that only finish their calls, of the whole fleet.
+    pub(super) retired: TaskTracker,
+    log: Arc<LogRing>,
+    history: Arc<History>,
+    memory: EraMemory,
+    pub(super) asking: Known,
+    pub(super) restarts: u32,
+    /// The wish in force.
+    pub(super) wanted: Arc<Wanted>,
+    pub(super) told: Told,
+}
+
+/// What was last published, so that a new wish can repeat it.
+pub(super) struct Told {
+    pub(super) state: State,
+    since: SystemTime,
+    settled: bool,
+    settled_once: bool,
+    catalog: Arc<Catalog>,
+    offer: Option<Arc<Offer>>,
+    process: Option<ProcessFacts>,
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        name: Arc<str>,
+        mut wish: watch::Receiver<Option<Arc<Wanted>>>,
+        publisher: Publisher,
+        surroundings: Arc<Surroundings>,
+        starts: Arc<Semaphore>,
+        going_down: CancellationToken,
+        retired: TaskTracker,
+    ) -> Supervisor {
+        let wanted = wish.borrow_and_update().clone();
+        Supervisor {
+            wanted: wanted.expect("a supervisor starts with a wish"),
+            name,
+            wish,
+            publisher,
+            surroundings,
+            starts,
+            going_down,
+            retired,
+            log: Arc::default(),
+            history: Arc::default(),
+            memory: EraMemory::default(),
+            asking: Known::default(),
+            restarts: 0,
+            told: Told {
+                state: State::Stopped,
+                since: SystemTime::now(),
+                settled: false,
+                settled_once: false,
+                catalog: Arc::default(),
+                offer: None,
+                process: None,
+            },
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let mut handover = Handover::default();
+        while self.take_wish() {
+            match self.wanted.spec.clone() {
+                Err(problems) => {
+                    let error = config::problem::in_lines(&problems).into();
+                    self.tell(State::Failed { error }, true);
+                    self.retire(handover.old.take());
+                    self.wait_for_change().await;
+                }
+                Ok(_) if !self.wanted.run => {
+                    self.tell(State::Stopped, true);
+                    self.retire(handover.old.take());
+                    self.wait_for_change().await;
+                }
+                Ok(spec) => handover = self.live(&spec, handover).await,
+            }
+        }
+        self.retire(handover.old);
+        self.publisher.remove(&self.name);
+    }
+
+    /// Makes the newest wish the one in force; false when there is none.
+    fn take_wish(&mut self) -> bool {
+        let next = self.wish.borrow_and_update().clone();
+        match next {
+            Some(wanted) => {
+                self.wanted = wanted;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// What the history says beside a state.
+    fn why(&self, state: &State) -> Option<String> {
+        match state {
+            State::Connecting { .. } if self.restarts > 0 => {
+                Some(format!("try {} after a failure", self.restarts + 1))
+            }
+            State::Connecting { .. } => Some(self.wanted.why()),
+            State::Stopped if self.wanted.spec.as_ref().is_ok_and(|spec| !spec.enabled) => {
+                Some(match self.wanted.cause {
+                    Cause::Startup => "not enabled".to_owned(),
+                    _ => format!("not enabled: {}", self.wanted.why()),
+                })
+            }
+            State::Stopped => Some("stopped by hand".to_owned()),
+            state => state.error().map(str::to_owned),
+        }
+    }
+
+    async fn wait_for_change(&mut self) {
+        // Closed means the fleet is going down; `take_wish` then says so.
+        if self.wish.changed().await.is_err() {
+            self.wish.mark_changed();
+        }
+    }
+
+    /// Resolves when the wish asks for something else than the connection in
+    /// force. A change that needs no new connection is taken over in passing.
+    pub(super) async fn superseded(&mut self) {
+        loop {
+            self.wait_for_change().await;
+            let next = self.wish.borrow_and_update().clone();
+            match next {
+                Some(next) if next.keeps(&self.wanted) => {
+                    self.wanted = next;
+                    self.recall_asking();
+                    self.repeat();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Keeps the server up for one wish: connect, serve, back off, again.
+    async fn live(&mut self, spec: &Arc<ServerSpec>, mut handover: Handover) -> Handover {
+        let mut failures = 0;
+        self.restarts = 0;
+        self.memory.forget();
+        self.recall_asking();
+        loop {
+            let replacing = std::mem::take(&mut handover.replacing);
+            let serving = handover.old.as_ref().map(|old| old.line.clone());
+            self.tell(State::Connecting { serving, replacing }, false);
+            let attempt = self.attempt(spec).await;
+            let old = handover.old.take();
+            let (error, lost) = match attempt {
+                None => return Handover { replacing, old },
+                Some(Ok((live, catalog))) => {
+                    let since = Instant::now();
+                    self.came_up(&live, catalog);
+                    self.retire(old);
+                    match serve(self, live).await {
+                        Ended::Superseded(live) => return self.hand_over(live).await,
+                        Ended::Gone(error, live) => {
+                            if since.elapsed() >= FORGIVEN_AFTER {
+                                failures = 0;
+                            }
+                            (error, Some(live))
+                        }
+                    }
+                }
+                Some(Err(error)) => {
+                    self.retire(old);
+                    (error, None)
+                }
+            };
+            failures += 1;
+            if !self.pause(spec.transport(), &error, failures, lost).await {
+                return Handover::default();
+            }
+        }
+    }
+
+    /// One attempt, or `None` when the wish changed meanwhile.
+    async fn attempt(
+        &mut self,
+        spec: &Arc<ServerSpec>,
+    ) -> Option<Result<(Live, Catalog), UpstreamError>> {
+        let stop = CancellationToken::new();
+        let mut memory = std::mem::take(&mut self.memory);
+        let recipe = Recipe {
+            spec: spec.clone(),
+            surroundings: self.surroundings.clone(),
+            log: self.log.clone(),
+            asking: self.asking.asking.clone(),
+        };
+        let (name, publisher, starts) = (
+            self.name.clone(),
+            self.publisher.clone(),
+            self.starts.clone(),
+        );
+        let attempt = Attempt {
+            recipe,
+            name: &name,
+            publisher: &publisher,
+            starts: &starts,
+            memory: &mut memory,
+        };
+        let result = {
+            let work = attempt.run(&stop);
+            tokio::pin!(work);
+            tokio::select! {
+                result = &mut work => Some(result),
+                () = self.superseded() => {
+                    // Ended in order, so that its successor runs alone.
+                    stop.cancel();
+                    if let Ok((live, _)) = work.await {
+                        live.end().await;
+                    }
+                    None
+                }
+            }
+        };
+        self.memory = memory;
+        result
+    }
+
+    fn came_up(&mut self, live: &Live, catalog: Catalog) {
+        for remark in &catalog.remarks {
+            self.note(LogStream::Protocol, remark);
+        }
+        let line = live.line.clone();
+        self.offer(catalog, line.connection.peer());
+        self.told.process = live.link.process.clone();
+        self.tell(State::Connected { line }, true);
+        tracing::info!(
+            server = %self.name,
+            era = ?live.line.connection.peer().era,
+            tools = self.told.catalog.tools.len(),
+            "server {} is connected",
+            self.name
+        );
+    }
+
+    /// Tells of a failure, ends what was lost, and waits as long as the
+    /// backoff says. False when the wish changed.
+    async fn pause(
+        &mut self,
+        kind: TransportKind,
+        error: &UpstreamError,
+        failures: u32,
+        lost: Option<Live>,
+    ) -> bool {
+        // It may quote the server.
+        let text: Arc<str> = self.log.clean(&error.to_string()).into();
+        self.log.push(LogStream::Portway, &text);
+        let counted = match error {
+            // The machine lacks something: that is no fault of the server.
+            UpstreamError::Spawn { .. } => failures.min(backoff::RESTARTS),
+            _ => failures,
+        };
+        let wait = match error.permanent() {
+            true => None,
+            false => backoff::wait(kind, counted, fastrand::f64()),
+        };
+        let Some(wait) = wait else {
+            let line = text.replace('\n', " | ");
+            tracing::error!(server = %self.name, "server {} failed: {line}", self.name);
+            self.tell(State::Failed { error: text }, true);
+            end(lost).await;
+            self.superseded().await;
+            return false;
+        };
+        let line = text.replace('\n', " | ");
+        tracing::warn!(
+            server = %self.name,
+            "server {} {}, next try in {} ms: {line}",
+            self.name,
+            if lost.is_some() { "is gone" } else { "did not start" },
+            wait.as_millis()
+        );
+        let state = State::Waiting {
+            error: text,
+            lost: lost.is_some(),
+            retry_at: SystemTime::now() + wait,
+        };
+        self.tell(state, true);
+        end(lost).await;
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {
+                self.restarts = failures;
+                true
+            }
+            () = self.superseded() => false,
+        }
+    }
+
+    pub(super) fn forgive(&mut self) {
+        self.restarts = 0;
+        self.repeat();
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        self.wanted.timeout()
+    }
+
+    /// Tells those who follow a resource, or a list, of this server.
+    pub(super) fn updated(&self, note: Notification) {
+        self.publisher.updated(&self.name, None, note);
+    }
+
+    pub(super) fn note(&self, stream: LogStream, text: &str) {
+        self.log.push(stream, text);
+    }
+
+    pub(super) fn tell(&mut self, state: State, settled: bool) {
+        self.told.offer = offer::kept(self.told.offer.as_ref(), &self.told.state, &state);
+        if state.connection().is_none() {
+            self.told.catalog = Arc::default();
+        }
+        if !matches!(state, State::Connected { .. }) {
+            self.told.process = None;
+        }
+        self.told.since = SystemTime::now();
+        let reason = self.why(&state);
+        self.history.add(self.told.since, state.status(), reason);
+        self.told.state = state;
+        self.told.settled = settled;
+        self.told.settled_once |= settled;
+        self.repeat();
+    }
+
+    pub(super) fn tell_catalog(&mut self, catalog: Catalog, peer: &Arc<Peer>) {
+        self.offer(catalog, peer);
+        self.repeat();
+    }
+
+    fn offer(&mut self, catalog: Catalog, peer: &Arc<Peer>) {
+        let offer = offer::renewed(self.told.offer.as_ref(), catalog, peer);
+        self.told.catalog = offer.catalog.clone();
+        self.told.offer = Some(offer);
+    }
+
+    pub(super) fn repeat(&self) {
+        let view = ServerView {
+            wanted: self.wanted.clone(),
+            state: self.told.state.clone(),
+            since: self.told.since,
+            settled: self.told.settled,
+            settled_once: self.told.settled_once,
+            catalog: self.told.catalog.clone(),
+            offer: self.told.offer.clone(),
+            process: self.told.process.clone(),
+            isolation: self.isolation(),
+            restarts: self.restarts,
+            log: self.log.clone(),
+            history: self.history.clone(),
+        };
+        self.publisher.put(&self.name, view);
+    }
+}
+
+/// A server that hangs takes its time to be ended; nobody should believe it
+/// connected meanwhile, so this comes after the telling.
+async fn end(lost: Option<Live>) {
+    if let Some(live) = lost {
+        live.end().await;
+    }
+}

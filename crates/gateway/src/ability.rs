@@ -1,0 +1,178 @@
+//! What a client can be asked, as far as it matters to us.
+
+use std::sync::{Arc, LazyLock};
+
+use serde_json::value::RawValue;
+
+use wire::capability;
+use wire::object::{empty, is_null, member, pick};
+
+/// The features of a client that a server may call upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Abilities {
+    pub roots: bool,
+    pub sampling: bool,
+    pub sampling_tools: bool,
+    pub sampling_context: bool,
+    pub form: bool,
+    pub url: bool,
+}
+
+impl Abilities {
+    /// From ClientCapabilities of either era.
+    pub(crate) fn read(capabilities: &RawValue) -> Abilities {
+        let has = |holder: &RawValue, name: &str| {
+            member(holder, name).is_some_and(|value| !is_null(value))
+        };
+        let [roots, sampling, elicitation] =
+            pick(capabilities, ["roots", "sampling", "elicitation"])
+                .map(|value| value.filter(|value| !is_null(value)));
+        let url = elicitation.is_some_and(|modes| has(modes, "url"));
+        Abilities {
+            roots: roots.is_some(),
+            sampling: sampling.is_some(),
+            sampling_tools: sampling.is_some_and(|sampling| has(sampling, "tools")),
+            sampling_context: sampling.is_some_and(|sampling| has(sampling, "context")),
+            // `{}` means form; naming a mode means that mode.
+            form: elicitation.is_some_and(|modes| has(modes, "form") || !url),
+            url,
+        }
+    }
+
+    /// The same for a legacy server's handshake, always spelled alike.
+    pub(crate) fn legacy(self) -> Arc<RawValue> {
+        if self == Abilities::default() {
+            return nothing();
+        }
+        let mut parts = Vec::new();
+        let modes: Vec<_> = [(self.form, r#""form":{}"#), (self.url, r#""url":{}"#)]
+            .into_iter()
+            .filter_map(|(on, text)| on.then_some(text))
+            .collect();
+        if !modes.is_empty() {
+            parts.push(format!(r#""elicitation":{{{}}}"#, modes.join(",")));
+        }
+        if self.roots {
+            parts.push(r#""roots":{"listChanged":true}"#.to_owned());
+        }
+        if self.sampling {
+            let more: Vec<_> = [
+                (self.sampling_context, r#""context":{}"#),
+                (self.sampling_tools, r#""tools":{}"#),
+            ]
+            .into_iter()
+            .filter_map(|(on, text)| on.then_some(text))
+            .collect();
+            parts.push(format!(r#""sampling":{{{}}}"#, more.join(",")));
+        }
+        let text = format!("{{{}}}", parts.join(","));
+        let raw = RawValue::from_string(text).expect("built from literal parts");
+        Arc::from(raw)
+    }
+
+    /// What is missing to be asked this, as a ClientCapabilities object.
+    pub(crate) fn lacks(self, method: &str, params: Option<&RawValue>) -> Option<&'static str> {
+        match method {
+            "elicitation/create" => match is_url(params) {
+                true => (!self.url).then_some(r#"{"elicitation":{"url":{}}}"#),
+                false => (!self.form).then_some(r#"{"elicitation":{"form":{}}}"#),
+            },
+            "sampling/createMessage" => {
+                let tools = params.and_then(|params| member(params, "tools")).is_some();
+                match (self.sampling, tools && !self.sampling_tools) {
+                    (false, _) => Some(r#"{"sampling":{}}"#),
+                    (true, true) => Some(r#"{"sampling":{"tools":{}}}"#),
+                    (true, false) => None,
+                }
+            }
+            "roots/list" => (!self.roots).then_some(r#"{"roots":{}}"#),
+            _ => Some("{}"),
+        }
+    }
+}
+
+/// Whether any client could be asked this.
+pub(super) fn is_question(method: &str) -> bool {
+    matches!(
+        method,
+        "elicitation/create" | "sampling/createMessage" | "roots/list"
+    )
+}
+
+pub(super) fn is_url(params: Option<&RawValue>) -> bool {
+    let mode = params.and_then(|params| member(params, "mode"));
+    mode.is_some_and(|mode| mode.get() == "\"url\"")
+}
+
+/// Everything we can pass on to somebody: what a shared process is told.
+pub fn everything() -> Arc<RawValue> {
+    static EVERYTHING: LazyLock<Arc<RawValue>> = LazyLock::new(|| {
+        let all = Abilities {
+            roots: true,
+            sampling: true,
+            sampling_tools: true,
+            sampling_context: true,
+            form: true,
+            url: true,
+        };
+        all.legacy()
+    });
+    EVERYTHING.clone()
+}
+
+/// The capabilities of a client that can be asked nothing.
+pub fn nothing() -> Arc<RawValue> {
+    static NOTHING: LazyLock<Arc<RawValue>> = LazyLock::new(|| Arc::from(empty().to_owned()));
+    NOTHING.clone()
+}
+
+/// A client's capabilities as far as we carry them, kept; most clients have
+/// none.
+pub fn kept(capabilities: &RawValue) -> Arc<RawValue> {
+    match capabilities.get() {
+        "{}" => nothing(),
+        _ => Arc::from(capability::carried(capabilities).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Abilities {
+        Abilities::read(&RawValue::from_string(text.into()).unwrap())
+    }
+
+    #[test]
+    fn c7_clients_that_can_be_asked_the_same_are_spelled_alike() {
+        for (one, other) in [
+            (
+                r#"{"elicitation":{}}"#,
+                r#"{"elicitation":{"form":{}},"x":1}"#,
+            ),
+            (r#"{"roots":{}}"#, r#"{"roots":{"listChanged":true}}"#),
+            ("{}", r#"{"sampling":null,"experimental":{}}"#),
+        ] {
+            assert_eq!(read(one).legacy().get(), read(other).legacy().get());
+        }
+        assert_eq!(read("{}").legacy().get(), "{}");
+        let both = read(r#"{"sampling":{"tools":{}},"elicitation":{"url":{}}}"#);
+        assert!(both.url && !both.form && both.sampling_tools);
+    }
+
+    #[test]
+    fn trap15_what_a_client_lacks_is_named() {
+        let form = read(r#"{"elicitation":{}}"#);
+        let url = RawValue::from_string(r#"{"mode":"url"}"#.into()).unwrap();
+        assert_eq!(form.lacks("elicitation/create", None), None);
+        assert_eq!(
+            form.lacks("elicitation/create", Some(&url)),
+            Some(r#"{"elicitation":{"url":{}}}"#)
+        );
+        assert_eq!(
+            form.lacks("sampling/createMessage", None),
+            Some(r#"{"sampling":{}}"#)
+        );
+        assert_eq!(form.lacks("roots/list", None), Some(r#"{"roots":{}}"#));
+    }
+}

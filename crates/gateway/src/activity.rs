@@ -1,0 +1,230 @@
+//! Who calls what, now and lately. A call costs one small allocation and two
+//! marks on a queue; whatever is made of them happens in a task of its own,
+//! and where that cannot follow, marks are dropped and counted.
+
+mod book;
+mod rate;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::{broadcast, mpsc};
+use tokio::time::Instant;
+
+use super::errand::Job;
+use super::exchange::Errand;
+use fleet::Fleet;
+
+use book::Book;
+pub use book::{Call, CallNews, Outcome, Report};
+pub use rate::Second;
+
+/// What may wait to be written down. A call makes two of them, and they are
+/// taken every [`PACE`].
+const MARKS: usize = 8192;
+const AT_ONCE: usize = 4096;
+/// So that many calls wake the writer once and not each for itself.
+const PACE: Duration = Duration::from_millis(10);
+/// How many calls a follower may be behind.
+const NEWS: usize = 1024;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Activity(Arc<Inner>);
+
+struct Inner {
+    marks: mpsc::Sender<Mark>,
+    ids: AtomicU64,
+    dropped: Arc<AtomicU64>,
+    book: Arc<Mutex<Book>>,
+    news: broadcast::Sender<CallNews>,
+}
+
+/// A call that has begun. Nothing in it is kept once the call is over: the
+/// errand has the arguments.
+struct Begun {
+    id: u64,
+    at: SystemTime,
+    since: Instant,
+    principal: Arc<str>,
+    errand: Arc<Errand>,
+    /// Where the errand does not say it.
+    tool: Option<Box<str>>,
+}
+
+enum Mark {
+    Begun(Arc<Begun>),
+    Ended(Arc<Begun>, Ending),
+}
+
+struct Ending {
+    outcome: Outcome,
+    took: Duration,
+    error: Option<Box<str>>,
+}
+
+impl Activity {
+    /// Must be called inside the runtime.
+    pub fn new(fleet: Fleet) -> Activity {
+        let (marks, queue) = mpsc::channel(MARKS);
+        let (news, _) = broadcast::channel(NEWS);
+        let book: Arc<Mutex<Book>> = Arc::default();
+        let dropped: Arc<AtomicU64> = Arc::default();
+        let writer = Writer {
+            book: book.clone(),
+            news: news.clone(),
+            dropped: dropped.clone(),
+            fleet,
+        };
+        tokio::spawn(writer.run(queue));
+        Activity(Arc::new(Inner {
+            marks,
+            ids: AtomicU64::new(1),
+            dropped,
+            book,
+            news,
+        }))
+    }
+
+    pub(super) fn begin(&self, job: &Job) -> Watch {
+        let begun = Arc::new(Begun {
+            id: self.0.ids.fetch_add(1, Ordering::Relaxed),
+            at: SystemTime::now(),
+            since: Instant::now(),
+            principal: job.principal.clone(),
+            tool: match &job.errand.name {
+                Some(_) => None,
+                None => Some(job.what.as_str().into()),
+            },
+            errand: job.errand.clone(),
+        });
+        self.mark(Mark::Begun(begun.clone()));
+        Watch(Some(Watched {
+            activity: self.clone(),
+            begun,
+            over: AtomicBool::new(false),
+        }))
+    }
+
+    fn mark(&self, mark: Mark) {
+        if self.0.marks.try_send(mark).is_err() {
+            self.0.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What is known now; at most `limit` calls of each kind.
+    pub fn report(&self, limit: usize) -> Report {
+        lock(&self.0.book).report(limit)
+    }
+
+    /// Calls that begin or end from now on. Under load it is some of them.
+    pub fn follow(&self) -> broadcast::Receiver<CallNews> {
+        self.0.news.subscribe()
+    }
+}
+
+fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+    // A book with a call missing is better than none.
+    book.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held by a call for as long as it runs; one that is dropped before it is
+/// over was cancelled.
+#[derive(Default)]
+pub(super) struct Watch(Option<Watched>);
+
+struct Watched {
+    activity: Activity,
+    begun: Arc<Begun>,
+    over: AtomicBool,
+}
+
+impl Watch {
+    pub(crate) fn watches(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The first word counts.
+    pub(crate) fn over(&self, outcome: Outcome, error: Option<&str>) {
+        let Some(watched) = &self.0 else { return };
+        if !watched.over.swap(true, Ordering::Relaxed) {
+            let ending = Ending {
+                outcome,
+                took: watched.begun.since.elapsed(),
+                error: error.map(Into::into),
+            };
+            let mark = Mark::Ended(watched.begun.clone(), ending);
+            watched.activity.mark(mark);
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.over(Outcome::Cancelled, None);
+    }
+}
+
+/// The one who keeps the book.
+struct Writer {
+    book: Arc<Mutex<Book>>,
+    news: broadcast::Sender<CallNews>,
+    dropped: Arc<AtomicU64>,
+    fleet: Fleet,
+}
+
+impl Writer {
+    async fn run(self, mut queue: mpsc::Receiver<Mark>) {
+        let mut marks = Vec::new();
+        let (mut missed, mut settled) = (0, true);
+        while queue.recv_many(&mut marks, AT_ONCE).await > 0 {
+            self.write(marks.drain(..));
+            let dropped = self.dropped.load(Ordering::Relaxed);
+            // Once more after the last one: who dropped it may just be going.
+            let again = std::mem::replace(&mut settled, dropped == missed);
+            if dropped != missed || !again {
+                missed = dropped;
+                self.settle(dropped);
+            }
+            // What came while many calls ran is not worth its room later.
+            marks.shrink_to(64);
+            tokio::time::sleep(PACE).await;
+        }
+    }
+
+    fn write(&self, marks: impl Iterator<Item = Mark>) {
+        let mut book = lock(&self.book);
+        for mark in marks {
+            let news = match mark {
+                Mark::Begun(begun) => book.begun(begun),
+                Mark::Ended(begun, mut ending) => {
+                    if let Some(error) = &mut ending.error {
+                        *error = self.clean(&begun.errand.server, error);
+                    }
+                    book.ended(&begun, ending)
+                }
+            };
+            if let Some(news) = news {
+                // Nobody listening is fine.
+                let _ = self.news.send(news);
+            }
+        }
+    }
+
+    /// Calls whose end was dropped.
+    fn settle(&self, dropped: u64) {
+        for news in lock(&self.book).settle(dropped) {
+            let _ = self.news.send(news);
+        }
+    }
+
+    /// It may quote the server.
+    fn clean(&self, server: &str, text: &str) -> Box<str> {
+        let snapshot = self.fleet.snapshot();
+        match snapshot.servers.get(server) {
+            Some(view) => view.log.clean(text).into(),
+            None => text.into(),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Requests of programs that speak no MCP. They go the way of a modern client
+//! that can be asked nothing.
+
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{Caller, Client, Flow, Gateway, Incoming, Item, Reply, ability};
+use wire::object::{empty, member, pick, text};
+use wire::result::{ResultType, result_type, to_legacy_result};
+use wire::{Era, LEGACY, MODERN, code};
+
+/// Why a request came to no result.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// There is no such resource or prompt.
+    Missing(String),
+    /// The server does not take what it was given.
+    Invalid(String),
+    /// The server wants to ask its client something first.
+    Asks(String),
+    /// The server is not connected.
+    Away(String),
+    Failed(String),
+}
+
+impl Gateway {
+    /// The result of a request, without what only MCP needs. Dropping it gives
+    /// the request up: its server is told.
+    pub async fn ask(
+        &self,
+        caller: &Caller,
+        method: &str,
+        params: &RawValue,
+    ) -> Result<Box<RawValue>, Unanswered> {
+        let reply = self.reply(caller, method, params).await;
+        let body = reply.body.whole();
+        let message: Option<&RawValue> = serde_json::from_slice(&body).ok();
+        let [result, error] = pick(message.unwrap_or(empty()), ["result", "error"]);
+        let Some(result) = result else {
+            return Err(unanswered(&reply, error.unwrap_or(empty())));
+        };
+        if result_type(result) != ResultType::Complete {
+            let text = "the server wants to ask its client something first";
+            return Err(Unanswered::Asks(text.to_owned()));
+        }
+        let plain = to_legacy_result(method, result, LEGACY[0], false);
+        let plain = plain.map_err(|error| Unanswered::Failed(error.to_string()))?;
+        Ok(plain.into_owned())
+    }
+
+    /// The answer to a client that can be asked nothing.
+    pub(super) async fn reply(&self, caller: &Caller, method: &str, params: &RawValue) -> Reply {
+        let id = to_raw_value(&1).expect("a number serialises into memory");
+        let client = Client {
+            era: Era::Modern,
+            version: MODERN,
+            capabilities: ability::nothing(),
+            log_level: None,
+            session: None,
+        };
+        let incoming = Incoming {
+            id: &id,
+            method,
+            params: Some(params),
+        };
+        match self.dispatch(caller, &client, incoming).await {
+            Flow::Reply(reply) => reply,
+            Flow::Stream(mut source) => loop {
+                if let Item::Last(reply) = source.next().await {
+                    return reply;
+                }
+            },
+        }
+    }
+}
+
+fn unanswered(reply: &Reply, error: &RawValue) -> Unanswered {
+    let [message, data] = pick(error, ["message", "data"]);
+    let message = message.and_then(text).unwrap_or_default().into_owned();
+    let names_uri = data.is_some_and(|data| member(data, "uri").is_some());
+    match (reply.error, reply.relayed) {
+        (Some(code::MISSING_CAPABILITY), _) => Unanswered::Asks(message),
+        (Some(code::INTERNAL), false) => Unanswered::Away(message),
+        (Some(_), false) => Unanswered::Missing(message),
+        (Some(code::INVALID_PARAMS), true) if names_uri => Unanswered::Missing(message),
+        (Some(code::INVALID_PARAMS), true) => Unanswered::Invalid(message),
+        _ => Unanswered::Failed(message),
+    }
+}

@@ -1,0 +1,373 @@
+//! What changes, and for whom it is news.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+
+use super::Scope;
+use super::control::Control;
+use super::renames::{Catalogs, Clashes, Renames};
+use super::scope::EntryScope;
+use super::users::UserServers;
+use config::filters::Filters;
+use fleet::catalog::{Catalog, Item};
+use fleet::{Fleet, Snapshot};
+use store::{ADMIN, EntryId, Grant, Store, StoreChange};
+use wire::object::{member, text};
+
+/// Something a client may want to hear of.
+#[derive(Debug)]
+pub(super) enum Change {
+    Lists {
+        /// `None` where any may show something else.
+        server: Option<Arc<str>>,
+        /// The version of what is offered that has it.
+        offers: u64,
+        lists: Lists,
+    },
+    Resource {
+        server: Arc<str>,
+        whose: Option<Arc<str>>,
+        /// As the server spells it.
+        uri: String,
+        /// All that it said.
+        params: Box<RawValue>,
+    },
+    /// An entry; `None` for any.
+    Entry(Option<EntryId>),
+}
+
+/// Which lists are no longer what they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lists {
+    pub tools: bool,
+    pub resources: bool,
+    pub prompts: bool,
+}
+
+impl Lists {
+    pub(crate) const ALL: Lists = Lists {
+        tools: true,
+        resources: true,
+        prompts: true,
+    };
+
+    pub(crate) fn and(self, other: Lists) -> Lists {
+        Lists {
+            tools: self.tools && other.tools,
+            resources: self.resources && other.resources,
+            prompts: self.prompts && other.prompts,
+        }
+    }
+}
+
+/// Who says that something changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speaker<'a> {
+    pub server: &'a Arc<str>,
+    pub whose: Option<&'a Arc<str>>,
+}
+
+/// What a change means to somebody.
+#[derive(Debug)]
+pub(super) enum News<'a> {
+    Nothing,
+    Lists(Lists),
+    Resource {
+        from: Speaker<'a>,
+        uri: &'a str,
+        params: &'a RawValue,
+    },
+    /// The entry is another: what was followed may not be given any more.
+    Entry,
+}
+
+/// Those who listen at one endpoint.
+pub(super) struct Audience {
+    scope: Scope,
+    store: Arc<dyn Store>,
+    users: UserServers,
+    /// What was offered when they came: the lists they get have it.
+    since: u64,
+}
+
+impl Audience {
+    pub(crate) fn new(
+        scope: Scope,
+        store: Arc<dyn Store>,
+        users: UserServers,
+        since: u64,
+    ) -> Audience {
+        Audience {
+            scope,
+            store,
+            users,
+            since,
+        }
+    }
+
+    pub(crate) fn hears<'a>(&mut self, change: &'a Change) -> News<'a> {
+        match change {
+            Change::Lists {
+                server,
+                offers,
+                lists,
+            } if *offers > self.since => {
+                let lists = lists.and(self.shows(server.as_deref()));
+                match lists == Lists::default() {
+                    true => News::Nothing,
+                    false => News::Lists(lists),
+                }
+            }
+            Change::Lists { .. } => News::Nothing,
+            Change::Resource {
+                server,
+                whose,
+                uri,
+                params,
+            } if self.shows(Some(server)).resources => {
+                let whose = whose.as_ref();
+                News::Resource {
+                    from: Speaker { server, whose },
+                    uri,
+                    params,
+                }
+            }
+            Change::Resource { .. } => News::Nothing,
+            Change::Entry(which) => match self.scope.grant() {
+                Some(grant) if which.is_none_or(|which| which == grant.entry) => self.look(),
+                _ => News::Nothing,
+            },
+        }
+    }
+
+    /// Looks whether the entry has changed.
+    pub(crate) fn look(&mut self) -> News<'static> {
+        let Scope::Entry(known) = &self.scope else {
+            return News::Nothing;
+        };
+        match self.store.grant_of(known.grant().entry) {
+            Some(now) if Arc::ptr_eq(&now, known.grant()) => News::Nothing,
+            Some(now) => {
+                let filter = known.filter().cloned();
+                self.scope = Scope::Entry(EntryScope::narrowed(now, filter));
+                News::Entry
+            }
+            // Closed: nothing of it is shown until it comes back.
+            None => News::Entry,
+        }
+    }
+
+    /// Whether resources of a server may be followed.
+    pub(crate) fn may_follow(&self, server: &str) -> bool {
+        self.shows(Some(server)).resources
+    }
+
+    /// What of a server shows at the endpoint.
+    fn shows(&self, server: Option<&str>) -> Lists {
+        match (&self.scope, server) {
+            (Scope::Everything { .. }, _) => Lists::ALL,
+            (Scope::Server(name), Some(server)) if **name == *server => Lists::ALL,
+            (Scope::Entry(entry), Some(server)) => {
+                let grant = entry.grant();
+                match self.users.may_use(&grant.owner, server) {
+                    true => granted(grant, server),
+                    false => Lists::default(),
+                }
+            }
+            // The servers that users may bind, or what narrows it, may be others.
+            (Scope::Entry(entry), None)
+                if entry.filter().is_some() || *entry.grant().owner != *ADMIN =>
+            {
+                Lists {
+                    tools: true,
+                    resources: !entry.grant().exposes.resources.is_empty(),
+                    prompts: !entry.grant().exposes.prompts.is_empty(),
+                }
+            }
+            _ => Lists::default(),
+        }
+    }
+}
+
+fn granted(grant: &Grant, server: &str) -> Lists {
+    if grant.gate.is_closed() {
+        return Lists::default();
+    }
+    let named = |servers: &[String]| servers.iter().any(|one| one == server);
+    Lists {
+        tools: grant.tools.iter().any(|tool| tool.server == server)
+            || grant.filter_gives(server, None),
+        resources: named(&grant.exposes.resources),
+        prompts: named(&grant.exposes.prompts),
+    }
+}
+
+/// Tells of every change from now on.
+pub(super) fn watch(
+    fleet: &Fleet,
+    store: &dyn Store,
+    filters: watch::Receiver<Arc<Filters>>,
+    control: Option<Arc<Control>>,
+    changes: &broadcast::Sender<Arc<Change>>,
+    renames: &broadcast::Sender<Arc<Renames>>,
+) {
+    tokio::spawn(watch_filters(filters, changes.clone()));
+    let lists = watch_lists(fleet.clone(), control, changes.clone(), renames.clone());
+    tokio::spawn(lists);
+    tokio::spawn(watch_resources(fleet.clone(), changes.clone()));
+    tokio::spawn(watch_entries(store.changes(), changes.clone()));
+}
+
+async fn watch_entries(
+    mut records: broadcast::Receiver<StoreChange>,
+    changes: broadcast::Sender<Arc<Change>>,
+) {
+    loop {
+        let which = match records.recv().await {
+            Ok(StoreChange::Entry(entry)) => Some(entry),
+            Ok(StoreChange::Everything) | Err(RecvError::Lagged(_)) => None,
+            Ok(StoreChange::Records | StoreChange::Servers) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        let _ = changes.send(Arc::new(Change::Entry(which)));
+    }
+}
+
+/// Nobody misses a list for so long.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Tells of lists that are no longer what they were.
+async fn watch_lists(
+    fleet: Fleet,
+    control: Option<Arc<Control>>,
+    changes: broadcast::Sender<Arc<Change>>,
+    renames: broadcast::Sender<Arc<Renames>>,
+) {
+    let mut snapshots = fleet.watch();
+    // Portway's own tools have been there all the time.
+    let first = control.iter();
+    let mut known: Catalogs = first
+        .map(|control| (control.name().clone(), control.catalog().clone()))
+        .collect();
+    let mut clashes = Clashes::default();
+    loop {
+        let snapshot = snapshots.borrow_and_update().clone();
+        let now = catalogs(&snapshot, control.as_deref());
+        let mut lists = differences(&known, &now);
+        let named = lists.values().any(|lists| lists.tools || lists.prompts);
+        let renamed = match named {
+            true => clashes.follow(&known, &now),
+            false => Vec::new(),
+        };
+        for one in renamed {
+            let lists = lists.entry(one.server.clone()).or_default();
+            lists.tools |= one.tools;
+            lists.prompts |= one.prompts;
+            one.log();
+            let _ = renames.send(Arc::new(one));
+        }
+        for (server, lists) in lists {
+            let _ = changes.send(Arc::new(Change::Lists {
+                server: Some(server),
+                offers: snapshot.offers,
+                lists,
+            }));
+        }
+        known = now;
+        // Held no longer: who publishes next would have to copy it.
+        drop(snapshot);
+        if snapshots.changed().await.is_err() {
+            return;
+        }
+        // What changes together is told together: many servers that start at
+        // once are not looked through once for each.
+        tokio::time::sleep(SETTLE).await;
+    }
+}
+
+fn catalogs(snapshot: &Snapshot, control: Option<&Control>) -> Catalogs {
+    let own = control.and_then(|control| {
+        let offer = control.offer(snapshot)?;
+        Some((control.name(), &offer.catalog))
+    });
+    let servers = snapshot.servers.iter();
+    let servers = servers.map(|(name, view)| (name, view.listed()));
+    servers
+        .chain(own)
+        .map(|(name, listed)| (name.clone(), listed.clone()))
+        .collect()
+}
+
+/// A filter that was edited may show other tools, of any server.
+async fn watch_filters(
+    mut filters: watch::Receiver<Arc<Filters>>,
+    changes: broadcast::Sender<Arc<Change>>,
+) {
+    while filters.changed().await.is_ok() {
+        let _ = changes.send(Arc::new(Change::Lists {
+            server: None,
+            offers: u64::MAX,
+            lists: Lists::ALL,
+        }));
+    }
+}
+
+/// The servers whose lists are not the same in both.
+fn differences(before: &Catalogs, now: &Catalogs) -> HashMap<Arc<str>, Lists> {
+    let none = Arc::default();
+    let gone = before.keys().filter(|name| !now.contains_key(*name));
+    let changed = now.keys().chain(gone).filter_map(|name| {
+        let of = |catalogs: &'_ Catalogs| catalogs.get(name).unwrap_or(&none).clone();
+        let lists = compare(&of(before), &of(now));
+        (lists != Lists::default()).then(|| (name.clone(), lists))
+    });
+    changed.collect()
+}
+
+fn compare(old: &Arc<Catalog>, new: &Arc<Catalog>) -> Lists {
+    if Arc::ptr_eq(old, new) {
+        return Lists::default();
+    }
+    let differ = |old: &[Item], new: &[Item]| {
+        old.len() != new.len()
+            || old
+                .iter()
+                .zip(new)
+                .any(|(old, new)| old.raw.get() != new.raw.get())
+    };
+    Lists {
+        tools: differ(&old.tools, &new.tools),
+        resources: differ(&old.resources, &new.resources) || differ(&old.templates, &new.templates),
+        prompts: differ(&old.prompts, &new.prompts),
+    }
+}
+
+async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
+    let mut updates = fleet.updates();
+    loop {
+        let update = match updates.recv().await {
+            Ok(update) => update,
+            Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        if update.note.method != "notifications/resources/updated" {
+            continue;
+        }
+        let Some(params) = update.note.params.as_deref() else {
+            continue;
+        };
+        if let Some(uri) = member(params, "uri").and_then(text) {
+            let _ = changes.send(Arc::new(Change::Resource {
+                server: update.server.clone(),
+                whose: update.whose.clone(),
+                uri: uri.into_owned(),
+                params: params.to_owned(),
+            }));
+        }
+    }
+}

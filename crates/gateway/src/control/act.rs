@@ -1,0 +1,180 @@
+//! What the tools do: each reads its arguments strictly, calls the one
+//! function that REST calls too, and says the outcome twice, as structure and
+//! as text.
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::arguments::Given;
+use super::search::Search;
+use super::tools::Tool;
+use super::{Answer, Control};
+use crate::exchange::Errand;
+use crate::members::Members;
+use crate::record::ServerRecord;
+use crate::resolve::unknown;
+use crate::trouble::failed_tool;
+use config::Problem;
+use config::body::merge_patch;
+use fleet::log::LogLine;
+use fleet::registry::{Basis, RegistryError, SourceError, UpdateError};
+use store::{StoreError, StoreErrorKind};
+use upstream::UpstreamError;
+use wire::Era;
+use wire::meta::SERVER_INFO;
+use wire::object::{self, is_null, member};
+
+/// Why a tool did not do it. The text is for a model to read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("{}", listed(.0))]
+    Problems(Vec<Problem>),
+    #[error("{}", discreet(.0))]
+    Registry(#[from] RegistryError),
+}
+
+impl From<UpdateError> for Refusal {
+    fn from(error: UpdateError) -> Refusal {
+        match error {
+            UpdateError::Problems(problems) => Refusal::Problems(problems),
+            UpdateError::Registry(error) => Refusal::Registry(error),
+        }
+    }
+}
+
+fn listed(problems: &[Problem]) -> String {
+    let line = |problem: &Problem| match problem.field.as_str() {
+        "" => problem.message.clone(),
+        field => format!("{field}: {}", problem.message),
+    };
+    problems.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What a store says of its insides is for the log.
+fn discreet(error: &RegistryError) -> String {
+    let (RegistryError::Store(store) | RegistryError::Source(SourceError::Store(store))) = error
+    else {
+        return error.to_string();
+    };
+    let StoreError { operation, kind } = store;
+    match kind {
+        StoreErrorKind::Io { .. } | StoreErrorKind::Corrupt(_) | StoreErrorKind::Setup(_) => {
+            tracing::error!("{store}");
+            format!("cannot {operation}; the log of Portway says why")
+        }
+        _ => store.to_string(),
+    }
+}
+
+/// What says which server is meant.
+const WHICH: [&str; 2] = ["server", "name"];
+
+#[derive(Serialize)]
+struct Listed {
+    servers: Vec<ServerRecord>,
+}
+
+#[derive(Serialize)]
+struct Removed {
+    removed: String,
+    /// Another definition of the name, which it hid, is in force now.
+    uncovered: bool,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    lines: Vec<LogLine>,
+}
+
+impl Control {
+    pub(super) async fn call(&self, errand: &Errand) -> Answer {
+        let params = errand.params.as_deref();
+        let asked = |name: &str| params.and_then(|params| member(params, name));
+        let Some(tool) = errand.name.as_deref().and_then(Tool::named) else {
+            let name = asked("name").and_then(object::text).unwrap_or_default();
+            return Err(UpstreamError::Rpc(unknown("tool", &name)));
+        };
+        let arguments = asked("arguments").filter(|given| !is_null(given));
+        let done = self.act(tool, arguments.unwrap_or(object::empty())).await;
+        Ok(match done {
+            Ok(outcome) => self.result(&outcome),
+            Err(refusal) => failed_tool(&refusal.to_string(), Era::Modern),
+        })
+    }
+
+    async fn act(&self, tool: Tool, arguments: &RawValue) -> Result<Box<RawValue>, Refusal> {
+        let servers = &self.servers;
+        match tool {
+            Tool::ListServers => {
+                Given::read(arguments, &[])?;
+                let servers = servers.list();
+                said(&Listed { servers })
+            }
+            Tool::GetServer => {
+                let server = Given::read(arguments, &WHICH)?.server()?;
+                said(&servers.show(&server)?.record)
+            }
+            Tool::AddServer => said(&servers.create(arguments.get().as_bytes()).await?.record),
+            Tool::UpdateServer => {
+                let given = Given::read(arguments, &["server", "name", "changes"])?;
+                let (server, changes) = (given.server()?, given.needed("changes")?.to_owned());
+                let read = move |current: &_| merge_patch(current, changes.get().as_bytes());
+                let updated = servers.update(&server, Basis::Newest, read).await?;
+                said(&updated.record)
+            }
+            Tool::RemoveServer => {
+                let server = Given::read(arguments, &WHICH)?.server()?;
+                let gone = servers.remove(&server).await?;
+                said(&Removed {
+                    removed: gone.name.to_string(),
+                    uncovered: servers.registry.find(&gone.name).is_some(),
+                })
+            }
+            Tool::StartServer => {
+                let server = Given::read(arguments, &WHICH)?.server()?;
+                said(&servers.start(&server).await?)
+            }
+            Tool::StopServer => {
+                let server = Given::read(arguments, &WHICH)?.server()?;
+                said(&servers.stop(&server).await?)
+            }
+            Tool::RestartServer => {
+                let server = Given::read(arguments, &WHICH)?.server()?;
+                said(&servers.restart(&server).await?)
+            }
+            Tool::ServerLogs => {
+                let given = Given::read(arguments, &["server", "name", "from", "limit"])?;
+                let limit = given.amount("limit")?;
+                let lines = servers.logs(&given.server()?, given.count("from")?, limit)?;
+                said(&Lines { lines })
+            }
+            Tool::ListTools => {
+                let given = Given::read(arguments, &["search", "server", "name", "limit"])?;
+                said(&self.search(Search {
+                    search: given.text("search")?,
+                    server: given.maybe_server()?,
+                    limit: given.amount("limit")?,
+                })?)
+            }
+        }
+    }
+
+    /// The structure, and the same as text for clients that know no other.
+    fn result(&self, outcome: &RawValue) -> Box<RawValue> {
+        let content = serde_json::json!([{"type": "text", "text": outcome.get()}]);
+        let mut result = Members::new();
+        result.json("content", &content.to_string());
+        result.json("structuredContent", outcome.get());
+        result.text("resultType", "complete");
+        if let Some(info) = &self.offer.peer.server_info {
+            let mut meta = Members::new();
+            meta.json(SERVER_INFO, info.get());
+            result.object("_meta", &meta);
+        }
+        result.done()
+    }
+}
+
+fn said(outcome: &impl Serialize) -> Result<Box<RawValue>, Refusal> {
+    Ok(to_raw_value(outcome).expect("plain data serialises into memory"))
+}

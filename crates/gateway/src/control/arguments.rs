@@ -1,0 +1,102 @@
+//! What a tool of ours was given, read strictly: what is wrong with it is said
+//! in the words of REST, so that a model can mend it.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::act::Refusal;
+use config::{Problem, unknown_field};
+use wire::object::{self, each_member, is_null};
+
+/// Problems that are told, and characters of a field's name in them.
+const TOLD: usize = 20;
+const SHOWN: usize = 100;
+
+pub(super) struct Given<'a> {
+    /// Those that are not null.
+    fields: Vec<(Cow<'a, str>, &'a RawValue)>,
+}
+
+fn wrong(field: &str, message: &str) -> Refusal {
+    Refusal::Problems(vec![Problem::new(field, message)])
+}
+
+impl<'a> Given<'a> {
+    pub(super) fn read(
+        arguments: &'a RawValue,
+        known: &[&'static str],
+    ) -> Result<Given<'a>, Refusal> {
+        let mut fields: Vec<(Cow<'a, str>, &'a RawValue)> = Vec::new();
+        let mut problems = Vec::new();
+        let is_object = each_member(arguments, |key, value| {
+            let key = key.decoded();
+            let twice = fields.iter().any(|(field, _)| *field == key);
+            let message = match known.contains(&&*key) {
+                false => unknown_field(&key, known.iter().copied()),
+                true if twice => "is given twice; keep one".to_owned(),
+                true => return fields.push((key, value)),
+            };
+            if problems.len() < TOLD {
+                let field: String = key.chars().take(SHOWN).collect();
+                problems.push(Problem::new(field, message));
+            }
+        });
+        if !is_object {
+            return Err(wrong("arguments", "must be an object"));
+        }
+        if !problems.is_empty() {
+            return Err(Refusal::Problems(problems));
+        }
+        fields.retain(|(_, value)| !is_null(value));
+        Ok(Given { fields })
+    }
+
+    fn get(&self, field: &str) -> Option<&'a RawValue> {
+        let found = self.fields.iter().find(|(name, _)| name == field);
+        found.map(|(_, value)| *value)
+    }
+
+    pub(super) fn needed(&self, field: &str) -> Result<&'a RawValue, Refusal> {
+        self.get(field).ok_or_else(|| wrong(field, "is missing"))
+    }
+
+    pub(super) fn text(&self, field: &str) -> Result<Option<String>, Refusal> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        match object::text(value) {
+            Some(text) => Ok(Some(text.into_owned())),
+            None => Err(wrong(field, "must be a string")),
+        }
+    }
+
+    pub(super) fn count(&self, field: &str) -> Result<Option<u64>, Refusal> {
+        let number = self
+            .get(field)
+            .map(|value| serde_json::from_str(value.get()));
+        let number = number.transpose();
+        number.map_err(|_| wrong(field, "must be a whole number, 0 or more"))
+    }
+
+    /// A count of what fits into memory.
+    pub(super) fn amount(&self, field: &str) -> Result<Option<usize>, Refusal> {
+        let count = self.count(field)?;
+        Ok(count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
+    }
+
+    /// The server that is meant. `add_server` and REST call it `name`.
+    pub(super) fn server(&self) -> Result<String, Refusal> {
+        let server = self.maybe_server()?;
+        server.ok_or_else(|| wrong("server", "is missing; give the server's name or id"))
+    }
+
+    pub(super) fn maybe_server(&self) -> Result<Option<String>, Refusal> {
+        match (self.text("server")?, self.text("name")?) {
+            (Some(server), Some(name)) if server != name => {
+                Err(wrong("name", "is another server than `server`; keep one"))
+            }
+            (server, name) => Ok(server.or(name)),
+        }
+    }
+}

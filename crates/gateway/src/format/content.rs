@@ -1,0 +1,160 @@
+//! What a tool's result holds, piece by piece, and in words where a format
+//! has no place for a piece: nothing is left out without a word.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use wire::object::{each_element, is_null, pick};
+
+/// A result as all formats read it.
+pub(super) struct Contents {
+    pub pieces: Vec<Piece>,
+    pub failed: bool,
+}
+
+pub(super) enum Piece {
+    Text(String),
+    Image {
+        mime: String,
+        data: String,
+    },
+    Audio {
+        mime: String,
+        data: String,
+    },
+    /// Bytes of a resource.
+    Blob {
+        uri: String,
+        mime: String,
+        data: String,
+    },
+    /// What is in words already: a link, a text of a resource, what we do not
+    /// know.
+    Words(String),
+}
+
+#[derive(Deserialize)]
+struct Block {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    data: Option<String>,
+    #[serde(rename = "mimeType")]
+    mime: Option<String>,
+    uri: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    size: Option<f64>,
+    resource: Option<Resource>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    uri: String,
+    #[serde(rename = "mimeType")]
+    mime: Option<String>,
+    text: Option<String>,
+    blob: Option<String>,
+}
+
+pub(super) fn read(result: &RawValue) -> Contents {
+    let [content, structured, failed] = pick(result, ["content", "structuredContent", "isError"]);
+    let mut pieces = Vec::new();
+    if let Some(content) = content {
+        each_element(content, |block| pieces.push(piece(block)));
+    }
+    let texts = |piece: &Piece| matches!(piece, Piece::Text(text) if !text.trim().is_empty());
+    // Servers that have both say the same in both.
+    if let Some(structured) = structured.filter(|value| !is_null(value))
+        && !pieces.iter().any(texts)
+    {
+        pieces.push(Piece::Text(structured.get().to_owned()));
+    }
+    Contents {
+        pieces,
+        failed: failed.is_some_and(|failed| failed.get() == "true"),
+    }
+}
+
+fn piece(raw: &RawValue) -> Piece {
+    let unknown = |kind: &str| {
+        let size = raw.get().len();
+        Piece::Words(format!("[{kind}: {size} bytes of JSON]"))
+    };
+    let Ok(block) = serde_json::from_str::<Block>(raw.get()) else {
+        return unknown("content that cannot be read");
+    };
+    let mime = block.mime.clone().unwrap_or_else(nothing_known);
+    match (block.kind.as_str(), block.text, block.data, block.resource) {
+        ("text", Some(text), _, _) => Piece::Text(text),
+        ("image", _, Some(data), _) => Piece::Image { mime, data },
+        ("audio", _, Some(data), _) => Piece::Audio { mime, data },
+        ("resource", _, _, Some(resource)) => embedded(resource),
+        ("resource_link", None, None, None) if let Some(uri) = block.uri => {
+            let name = block.name.map(|name| format!(" {name:?}"));
+            let size = block.size.map(|size| format!(", {size} bytes"));
+            let mime = block.mime.map(|mime| format!(", {mime}"));
+            let about = block.description.map(|about| format!(" {about}"));
+            Piece::Words(format!(
+                "[link to resource{}: {uri}{}{}]{}",
+                name.unwrap_or_default(),
+                mime.unwrap_or_default(),
+                size.unwrap_or_default(),
+                about.unwrap_or_default(),
+            ))
+        }
+        (kind, ..) => unknown(&format!("content of type {kind:?}")),
+    }
+}
+
+fn embedded(resource: Resource) -> Piece {
+    let uri = resource.uri;
+    match (resource.text, resource.blob) {
+        (Some(text), _) => {
+            let mime = resource.mime.map(|mime| format!(", {mime}"));
+            Piece::Words(format!(
+                "[resource {uri}{}]\n{text}",
+                mime.unwrap_or_default()
+            ))
+        }
+        (None, Some(data)) => Piece::Blob {
+            uri,
+            mime: resource.mime.unwrap_or_else(nothing_known),
+            data,
+        },
+        (None, None) => Piece::Words(format!("[resource {uri}, without content]")),
+    }
+}
+
+fn nothing_known() -> String {
+    "application/octet-stream".to_owned()
+}
+
+impl Piece {
+    /// The piece in words: what it is, where it cannot be carried.
+    pub(super) fn in_words(self) -> String {
+        match self {
+            Piece::Text(text) | Piece::Words(text) => text,
+            binary => binary.label().unwrap_or_default(),
+        }
+    }
+
+    /// What is said of something that is no text.
+    pub(super) fn label(&self) -> Option<String> {
+        match self {
+            Piece::Text(_) | Piece::Words(_) => None,
+            Piece::Image { mime, data } => Some(format!("[image: {mime}, {} bytes]", size(data))),
+            Piece::Audio { mime, data } => Some(format!("[audio: {mime}, {} bytes]", size(data))),
+            Piece::Blob { uri, mime, data } => {
+                let size = size(data);
+                Some(format!("[resource {uri}: {mime}, {size} bytes]"))
+            }
+        }
+    }
+}
+
+/// Of what is behind the base64.
+fn size(data: &str) -> usize {
+    let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
+    (data.len() / 4 * 3 + data.len() % 4 * 3 / 4).saturating_sub(padding)
+}

@@ -1,0 +1,171 @@
+//! How a call ended, as each format says it.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::Format;
+use super::content::{Contents, Piece, read};
+use crate::trouble::failed_tool;
+use wire::Era;
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome<'a> {
+    /// The tool's own result, as MCP has it.
+    Result(&'a RawValue),
+    /// It came to none, and why.
+    Failure(&'a str),
+    /// It took longer than it may.
+    Timeout(&'a str),
+}
+
+impl Outcome<'_> {
+    fn contents(self) -> Contents {
+        match self {
+            Outcome::Result(result) => read(result),
+            Outcome::Failure(text) | Outcome::Timeout(text) => Contents {
+                pieces: vec![Piece::Text(text.to_owned())],
+                failed: true,
+            },
+        }
+    }
+}
+
+/// Said where a tool fails without a word: an empty failure is refused, and
+/// tells a model nothing.
+const SILENT: &str = "The tool failed without saying why.";
+
+/// The answer for the vendor's API. `id` is the model's name for the call.
+pub fn answer(format: Format, outcome: Outcome<'_>, id: Option<&str>) -> String {
+    let value = match format {
+        Format::Mcp => {
+            return match outcome {
+                Outcome::Result(result) => result.get().to_owned(),
+                Outcome::Failure(text) | Outcome::Timeout(text) => {
+                    failed_tool(text, Era::Modern).get().to_owned()
+                }
+            };
+        }
+        Format::OpenAi => openai(outcome.contents(), id),
+        Format::Anthropic => anthropic(outcome.contents(), id),
+        Format::Copilot => {
+            let late = matches!(outcome, Outcome::Timeout(_));
+            copilot(outcome.contents(), late)
+        }
+    };
+    value.to_string()
+}
+
+/// Messages of the role `tool` hold text alone, and have no word for failure.
+fn openai(contents: Contents, id: Option<&str>) -> Value {
+    let texts = contents.pieces.into_iter().map(Piece::in_words);
+    let text = joined(texts, contents.failed);
+    let content = match contents.failed {
+        true => format!("Error: {text}"),
+        false => text,
+    };
+    let mut message = Map::new();
+    message.insert("role".into(), "tool".into());
+    if let Some(id) = id {
+        message.insert("tool_call_id".into(), id.into());
+    }
+    message.insert("content".into(), content.into());
+    message.into()
+}
+
+/// Pictures of four kinds and PDFs have blocks of their own; blank texts, and
+/// failures without a text, are refused.
+fn anthropic(contents: Contents, id: Option<&str>) -> Value {
+    let mut blocks: Vec<Value> = contents.pieces.into_iter().filter_map(block).collect();
+    if blocks.is_empty() && contents.failed {
+        blocks.push(json!({"type": "text", "text": SILENT}));
+    }
+    let mut result = Map::new();
+    result.insert("type".into(), "tool_result".into());
+    if let Some(id) = id {
+        result.insert("tool_use_id".into(), id.into());
+    }
+    result.insert("content".into(), blocks.into());
+    result.insert("is_error".into(), contents.failed.into());
+    result.into()
+}
+
+fn block(piece: Piece) -> Option<Value> {
+    let source = |kind: &str, mime: String, data: String| {
+        let source = json!({"type": "base64", "media_type": mime, "data": data});
+        Some(json!({"type": kind, "source": source}))
+    };
+    match piece {
+        Piece::Image { mime, data } | Piece::Blob { mime, data, .. } if is_picture(&mime) => {
+            source("image", mime, data)
+        }
+        Piece::Blob { mime, data, .. } if mime == "application/pdf" => {
+            source("document", mime, data)
+        }
+        other => {
+            let text = other.in_words();
+            (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+        }
+    }
+}
+
+fn is_picture(mime: &str) -> bool {
+    matches!(
+        mime,
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp"
+    )
+}
+
+fn copilot(contents: Contents, late: bool) -> Value {
+    let failed = contents.failed;
+    let (mut texts, mut binaries) = (Vec::new(), Vec::new());
+    let binary = |kind: &str, mime: String, data: String, about: Option<String>| {
+        let mut binary = json!({"type": kind, "data": data, "mimeType": mime});
+        if let Some(about) = about {
+            binary["description"] = about.into();
+        }
+        binary
+    };
+    for piece in contents.pieces {
+        // Its runtime gives a model pictures alone, and those only where it
+        // can see: of the others it would not hear otherwise.
+        texts.extend(piece.label());
+        match piece {
+            Piece::Image { mime, data } => binaries.push(binary("image", mime, data, None)),
+            Piece::Audio { mime, data } => {
+                binaries.push(binary("resource", mime, data, Some("audio".into())));
+            }
+            Piece::Blob { uri, mime, data } => {
+                let kind = match mime.starts_with("image/") {
+                    true => "image",
+                    false => "resource",
+                };
+                binaries.push(binary(kind, mime, data, Some(uri)));
+            }
+            other => texts.push(other.in_words()),
+        }
+    }
+    let text = joined(texts.into_iter(), failed);
+    let kind = match (late, failed) {
+        (true, _) => "timeout",
+        (false, true) => "failure",
+        (false, false) => "success",
+    };
+    let mut result = json!({"textResultForLlm": text, "resultType": kind});
+    if late || failed {
+        result["error"] = text.into();
+    }
+    if !binaries.is_empty() {
+        result["binaryResultsForLlm"] = binaries.into();
+    }
+    result
+}
+
+fn joined(texts: impl Iterator<Item = String>, failed: bool) -> String {
+    let texts: Vec<String> = texts.collect();
+    let text = texts.join("\n");
+    match failed && text.trim().is_empty() {
+        true => SILENT.to_owned(),
+        false => text,
+    }
+}

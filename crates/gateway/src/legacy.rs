@@ -1,0 +1,348 @@
+//! A legacy client's call. What is asked meanwhile, by a server of either
+//! era, goes to the client as a request on the call's own stream.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde_json::value::RawValue;
+
+use super::elicit;
+use super::errand::Job;
+use super::exchange::{Answered, Errand, Exchange, Happening};
+use super::members::Members;
+use super::parked::PATIENCE;
+use super::questions::{is_about, withdraws};
+use super::session::{Asked, ClientAnswer, Session};
+use super::trouble::Trouble;
+use super::{Item, Reply, Source};
+use fleet::Fleet;
+use upstream::{Notification, ServerRequest};
+use wire::meta::number;
+use wire::object::{each_member, member, set_member, text};
+use wire::result::{ResultType, result_type};
+use wire::{Era, RpcError, code};
+
+/// How often a modern server may ask in one call.
+const ROUNDS: u32 = 8;
+/// Between rounds in which the server asks nothing but to come again.
+const PACE: Duration = Duration::from_millis(250);
+
+/// One request of a legacy client.
+pub(super) struct LegacyCall {
+    job: Job,
+    fleet: Fleet,
+    /// None for a request by itself, whose client can be asked nothing.
+    session: Option<Arc<Session>>,
+    /// None while the client is asked for a modern server.
+    exchange: Option<Exchange>,
+    round: Option<Round>,
+    rounds: u32,
+    waiting: FuturesUnordered<Awaited>,
+    open: Vec<Open>,
+    ready: VecDeque<Item>,
+}
+
+/// What a legacy server has asked: its own id, and the one the client got.
+struct Open {
+    theirs: Box<RawValue>,
+    ours: u64,
+    given_up: bool,
+}
+
+/// An answer of the client, still to come.
+type Awaited = Pin<Box<dyn Future<Output = (Question, ClientAnswer)> + Send>>;
+
+/// For whom the client was asked.
+enum Question {
+    /// A legacy server waits.
+    Server(ServerRequest),
+    /// A modern one gets it with the next round.
+    Round {
+        key: String,
+        method: String,
+    },
+    Pace,
+}
+
+/// What a modern server wants before it goes on.
+struct Round {
+    responses: Members,
+    open: usize,
+    state: Option<Box<RawValue>>,
+    failed: Option<String>,
+}
+
+impl LegacyCall {
+    pub(crate) fn new(job: Job, fleet: Fleet) -> LegacyCall {
+        let exchange = Exchange::start(&fleet, job.errand.clone());
+        LegacyCall {
+            session: job.client.session.clone(),
+            job,
+            fleet,
+            exchange: Some(exchange),
+            round: None,
+            rounds: 0,
+            waiting: FuturesUnordered::new(),
+            open: Vec::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn happened(&mut self, happening: Happening) -> Option<Item> {
+        match happening {
+            Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
+            Happening::Said(note) => {
+                let message = self.job.note(&note)?;
+                Some(Item::Message(message.into()))
+            }
+            Happening::Asked(request) => self.relay(request),
+            Happening::Answered(answered) => self.answered(answered),
+        }
+    }
+
+    /// Passes a legacy server's question on. One that cannot be asked is
+    /// refused by being dropped.
+    fn relay(&mut self, request: ServerRequest) -> Option<Item> {
+        let params = request.params.as_deref();
+        if self.job.abilities.lacks(&request.method, params).is_some() {
+            return None;
+        }
+        let session = self.session.clone()?;
+        let version = self.job.client.version;
+        let spelled = elicit::for_legacy(&request.method, params, version, Era::Legacy)?;
+        let spelled = spelled.map(std::borrow::Cow::into_owned);
+        let method = request.method.clone();
+        let question = Question::Server(request);
+        Some(self.put(&session, &method, spelled.as_deref(), question))
+    }
+
+    /// The server no longer wants to know: nor need the client say.
+    fn withdrawn(&mut self, note: &Notification) -> Option<Item> {
+        let mut open = self.open.iter_mut();
+        let open = open.find(|open| is_about(note, &open.theirs))?;
+        open.given_up = true;
+        let reason = RpcError::new(code::INTERNAL, "the server gave up its question");
+        self.session.as_ref()?.settle(open.ours, Err(reason));
+        let ours = number(open.ours);
+        let params = set_member(note.params.as_deref()?, "requestId", &ours);
+        let message = wire::notification(&note.method, Some(&params));
+        Some(Item::Message(message.into()))
+    }
+
+    /// Asks the client something, for whomever.
+    fn put(
+        &mut self,
+        session: &Session,
+        method: &str,
+        params: Option<&RawValue>,
+        question: Question,
+    ) -> Item {
+        let Asked {
+            id,
+            message,
+            answer,
+        } = session.ask(method, params);
+        if let Question::Server(request) = &question {
+            self.open.push(Open {
+                theirs: request.id().to_owned(),
+                ours: id,
+                given_up: false,
+            });
+        }
+        self.waiting.push(Box::pin(async move {
+            let answer = match tokio::time::timeout(PATIENCE, answer).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_)) => Err(RpcError::new(code::INTERNAL, "the client is gone")),
+                Err(_) => Err(RpcError::new(code::INTERNAL, "the client did not answer")),
+            };
+            (question, answer)
+        }));
+        Item::Message(message)
+    }
+
+    fn answered(&mut self, answered: Answered) -> Option<Item> {
+        self.exchange = None;
+        let modern = answered
+            .peer
+            .as_ref()
+            .is_some_and(|peer| peer.era == Era::Modern);
+        if let Ok(result) = &answered.answer
+            && modern
+        {
+            match result_type(result) {
+                ResultType::Complete => {}
+                ResultType::InputRequired => {
+                    let result = result.clone();
+                    return self.next_round(&result);
+                }
+                ResultType::Task | ResultType::Unknown => {
+                    let text = "the server answered in a way that was not agreed on";
+                    return Some(self.fail(text.into()));
+                }
+            }
+        }
+        Some(Item::Last(self.job.reply(answered)))
+    }
+
+    fn next_round(&mut self, result: &RawValue) -> Option<Item> {
+        self.rounds += 1;
+        if self.rounds > ROUNDS {
+            return Some(self.fail(format!("the server asked more than {ROUNDS} times")));
+        }
+        let mut entries: Vec<(String, Box<RawValue>)> = Vec::new();
+        if let Some(requests) = member(result, "inputRequests") {
+            each_member(requests, |key, value| {
+                entries.push((key.decoded().into_owned(), value.to_owned()));
+            });
+        }
+        let state = member(result, "requestState").map(ToOwned::to_owned);
+        // Called again as it was, it would only do the same again.
+        if entries.is_empty() && state.is_none() {
+            let text = "the server wants input and does not say which";
+            return Some(self.fail(text.into()));
+        }
+        self.round = Some(Round {
+            responses: Members::new(),
+            open: entries.len().max(1),
+            state,
+            failed: None,
+        });
+        if entries.is_empty() {
+            self.waiting.push(Box::pin(async {
+                tokio::time::sleep(PACE).await;
+                let nothing = RpcError::new(code::INTERNAL, "nothing was asked");
+                (Question::Pace, Err(nothing))
+            }));
+        }
+        for (key, request) in entries {
+            self.ask_for_round(key, &request);
+        }
+        self.ready.pop_front()
+    }
+
+    fn ask_for_round(&mut self, key: String, request: &RawValue) {
+        let method = member(request, "method").and_then(text).unwrap_or_default();
+        let params = member(request, "params");
+        let question = Question::Round {
+            key,
+            method: method.clone().into_owned(),
+        };
+        let version = self.job.client.version;
+        let spelled = match self.job.abilities.lacks(&method, params) {
+            Some(_) => None,
+            None => elicit::for_legacy(&method, params, version, Era::Modern),
+        };
+        match (spelled, self.session.clone()) {
+            (Some(spelled), Some(session)) => {
+                let item = self.put(&session, &method, spelled.as_deref(), question);
+                self.ready.push_back(item);
+            }
+            _ => {
+                let text = format!("this client cannot be asked for {method}");
+                let refusal = Err(RpcError::new(code::METHOD_NOT_FOUND, text));
+                self.waiting.push(Box::pin(async { (question, refusal) }));
+            }
+        }
+    }
+
+    fn client_answered(&mut self, question: Question, answer: ClientAnswer) -> Option<Item> {
+        let round = match question {
+            Question::Server(request) => {
+                let of_it = |open: &Open| open.theirs.get() == request.id().get();
+                let open = self.open.iter().position(of_it);
+                match open.map(|at| self.open.swap_remove(at)) {
+                    Some(open) if open.given_up => request.forget(),
+                    _ => request.answer(answer),
+                }
+                return None;
+            }
+            Question::Pace => self.round.as_mut()?,
+            Question::Round { key, method } => {
+                let round = self.round.as_mut()?;
+                match answer {
+                    Ok(result) => round.responses.json(&key, result.get()),
+                    // The one answer that may be given in a person's name.
+                    Err(_) if method == "elicitation/create" => {
+                        round.responses.json(&key, r#"{"action":"cancel"}"#);
+                    }
+                    Err(error) => round.failed = Some(error.message),
+                }
+                round
+            }
+        };
+        round.open -= 1;
+        if round.open > 0 {
+            return None;
+        }
+        let round = self.round.take()?;
+        if let Some(reason) = round.failed {
+            return Some(self.fail(reason));
+        }
+        self.call_again(round);
+        None
+    }
+
+    /// The same request with this round's answers.
+    fn call_again(&mut self, round: Round) {
+        let mut errand = Errand::clone(&self.job.errand);
+        let empty = wire::object::empty();
+        let params = errand.params.as_deref().unwrap_or(empty);
+        let mut params = match round.responses.is_empty() {
+            true => params.to_owned(),
+            false => set_member(params, "inputResponses", &round.responses.done()),
+        };
+        if let Some(state) = &round.state {
+            params = set_member(&params, "requestState", state);
+        }
+        errand.params = Some(params);
+        self.exchange = Some(Exchange::start(&self.fleet, Arc::new(errand)));
+    }
+
+    fn fail(&self, reason: String) -> Item {
+        let text = format!("{}: {reason}", self.job.subject());
+        let trouble = match self.job.method() {
+            "tools/call" => Trouble::Result(text),
+            _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
+        };
+        Item::Last(self.job.trouble(trouble))
+    }
+}
+
+#[async_trait]
+impl Source for LegacyCall {
+    async fn next(&mut self) -> Item {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return item;
+            }
+            let item = tokio::select! {
+                happening = happening(&mut self.exchange) => self.happened(happening),
+                Some((question, answer)) = self.waiting.next() => {
+                    self.client_answered(question, answer)
+                }
+            };
+            if let Some(item) = item {
+                return item;
+            }
+        }
+    }
+}
+
+async fn happening(exchange: &mut Option<Exchange>) -> Happening {
+    match exchange {
+        Some(exchange) => exchange.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// For callers that only want the answer.
+impl From<Reply> for Item {
+    fn from(reply: Reply) -> Item {
+        Item::Last(reply)
+    }
+}

@@ -1,0 +1,407 @@
+//! The MCP server our clients talk to: who asks and what they say, to an
+//! answer or a stream of messages. This room filters, renames and bridges
+//! eras. It knows no header, no status code and no process.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use fleet::Fleet;
+use store::Store;
+use store::memory::{Account, Budget, default_budget};
+use wire::meta::LogLevel;
+use wire::object::{self, member};
+use wire::{Era, RpcError, code};
+
+mod ability;
+pub mod activity;
+mod arrival;
+mod ask;
+mod changes;
+pub mod control;
+mod elicit;
+mod errand;
+mod exchange;
+mod finish;
+pub mod format;
+mod hub;
+mod legacy;
+mod listening;
+mod members;
+mod modern;
+pub mod naming;
+mod outside;
+mod parked;
+mod questions;
+pub mod record;
+mod renames;
+mod reply;
+mod resolve;
+mod right;
+mod said;
+mod scope;
+mod seal;
+pub mod servers;
+mod session;
+mod state;
+mod text;
+mod tools;
+mod trouble;
+mod until;
+mod updated;
+mod uris;
+mod users;
+mod view;
+
+pub use ability::{everything, kept, nothing};
+pub use ask::Unanswered;
+pub use finish::to_the_end;
+pub use renames::Renames;
+pub use reply::Reply;
+pub use scope::{Caller, EntryScope, Scope};
+pub use seal::Seal;
+pub use session::{
+    ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
+};
+pub use text::{Ending, Text};
+pub use tools::Called;
+pub use until::Until;
+pub use users::UserServers;
+pub use view::{Reader, Target, ToolList, View, Views};
+
+use activity::{Activity, Watch};
+use control::Control;
+use errand::Job;
+use exchange::Exchange;
+use hub::Hub;
+use legacy::LegacyCall;
+use listening::{Feeds, Follower, Listening};
+use modern::ModernCall;
+use parked::{Parked, ParkedCall};
+use questions::Questions;
+use resolve::{Asked, resolve};
+use state::{Kept, RequestState};
+
+/// Renames that a subscriber may be behind by.
+const RENAMES: usize = 256;
+
+/// The client of one request: modern ones say all this in the request, legacy
+/// ones once, when they open their session.
+#[derive(Clone)]
+pub struct Client {
+    pub era: Era,
+    pub version: &'static str,
+    pub capabilities: Arc<RawValue>,
+    pub log_level: Option<LogLevel>,
+    /// Legacy clients only.
+    pub session: Option<Arc<Session>>,
+}
+
+/// One request. `params` are as the client sent them.
+#[derive(Clone, Copy)]
+pub struct Incoming<'a> {
+    pub id: &'a RawValue,
+    pub method: &'a str,
+    pub params: Option<&'a RawValue>,
+}
+
+/// What comes of a request.
+pub enum Flow {
+    Reply(Reply),
+    /// Something may come before the answer.
+    Stream(Box<dyn Source>),
+}
+
+/// One thing on the way to a client.
+#[derive(Debug)]
+pub enum Item {
+    /// A notification or, to a legacy client, a request: a whole message.
+    Message(Bytes),
+    /// The answer; nothing follows.
+    Last(Reply),
+}
+
+/// What belongs to one request, in order. Dropping it gives the request up:
+/// upstream is told.
+#[async_trait]
+pub trait Source: Send {
+    /// Must not be called again after [`Item::Last`]. Cancel-safe.
+    async fn next(&mut self) -> Item;
+}
+
+/// What a gateway is made of; cheap to clone.
+#[derive(Clone)]
+pub struct Gateway {
+    pub fleet: Fleet,
+    pub views: Arc<Views>,
+    pub sessions: Arc<Sessions>,
+    pub activity: Activity,
+    pub users: UserServers,
+    store: Arc<dyn Store>,
+    hub: Hub,
+    feeds: Feeds,
+    renames: broadcast::Sender<Arc<Renames>>,
+    parked: Parked,
+    states: RequestState,
+    closing: CancellationToken,
+    budget: Arc<Budget>,
+}
+
+impl Gateway {
+    /// Must be called inside the runtime. Streams end when `closing` does.
+    pub fn new(
+        fleet: Fleet,
+        store: Arc<dyn Store>,
+        users: UserServers,
+        control: Option<Arc<Control>>,
+        sessions: Sessions,
+        seal: Arc<Seal>,
+        closing: CancellationToken,
+    ) -> Gateway {
+        let (renames, _) = broadcast::channel(RENAMES);
+        let hub = Hub::new(&fleet, &store, &users, control.clone(), &renames);
+        let feeds = Feeds::default();
+        outside::attend(&fleet, &feeds);
+        Gateway {
+            hub,
+            activity: Activity::new(fleet.clone()),
+            fleet,
+            store,
+            views: Arc::new(Views::new(users.clone(), seal.clone(), control)),
+            sessions: Arc::new(sessions),
+            users,
+            feeds,
+            renames,
+            parked: Parked::default(),
+            states: RequestState(seal),
+            closing,
+            budget: Budget::new(default_budget()),
+        }
+    }
+
+    /// With another budget than the default one.
+    pub fn with_budget(mut self, budget: Arc<Budget>) -> Gateway {
+        self.views.set_room(budget.limit() / 4);
+        self.sessions.set_room(budget.limit() / 8);
+        self.budget = budget;
+        self
+    }
+
+    /// What a caller's requests and answers count against.
+    pub fn account<'a>(&'a self, caller: &'a Caller) -> &'a Arc<Account> {
+        match caller.scope.grant() {
+            Some(grant) => grant.account(&self.budget),
+            None => self.budget.admin(),
+        }
+    }
+
+    /// Names that change because of other servers, from now on.
+    pub fn renames(&self) -> broadcast::Receiver<Arc<Renames>> {
+        self.renames.subscribe()
+    }
+
+    /// What this caller sees now.
+    pub fn view(&self, caller: &Caller) -> Arc<View> {
+        self.views.get(&caller.scope, &self.fleet.snapshot())
+    }
+
+    /// Answers one request.
+    pub async fn dispatch(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> Flow {
+        if let Some(flow) = self.at_once(caller, client, incoming) {
+            return flow;
+        }
+        let view = self.view(caller);
+        match self.route(caller, client, incoming, view).await {
+            Ok(flow) => flow,
+            Err(error) => Flow::Reply(Reply::error(incoming.id, &error)),
+        }
+    }
+
+    /// As [`Gateway::dispatch`], for requests that can be answered, or set
+    /// going, without waiting: nearly all there are. `None` for the others.
+    pub fn at_once(
+        &self,
+        caller: &Caller,
+        client: &Client,
+        incoming: Incoming<'_>,
+    ) -> Option<Flow> {
+        let flow = match incoming.method {
+            "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+                let reader = Reader {
+                    era: client.era,
+                    version: client.version,
+                };
+                let list = self
+                    .view(caller)
+                    .list(incoming.method, reader, incoming.params);
+                list.map(|list| Flow::Reply(Reply::prepared(incoming.id, list)))
+            }
+            "tools/call" | "prompts/get" | "resources/read" | "completion/complete" => {
+                self.call(caller, client, incoming)
+            }
+            _ => return None,
+        };
+        Some(flow.unwrap_or_else(|error| Flow::Reply(Reply::error(incoming.id, &error))))
+    }
+
+    fn call(
+        &self,
+        caller: &Caller,
+        client: &Client,
+        incoming: Incoming<'_>,
+    ) -> Result<Flow, RpcError> {
+        let view = self.view(caller);
+        view.offers(incoming.method)?;
+        let asked = Asked::read(incoming.params);
+        let job = resolve(&self.store, caller, client, incoming, asked, view)?;
+        self.start(job, asked)
+    }
+
+    async fn route(
+        &self,
+        caller: &Caller,
+        client: &Client,
+        incoming: Incoming<'_>,
+        view: Arc<View>,
+    ) -> Result<Flow, RpcError> {
+        let done = |result: &RawValue| Flow::Reply(Reply::result(incoming.id, result));
+        match (client.era, incoming.method) {
+            (Era::Modern, "server/discover") => {
+                let view = self.arrived(caller, view).await;
+                view.offers(incoming.method)?;
+                Ok(done(&view.discover()))
+            }
+            (Era::Modern, "subscriptions/listen") => {
+                let until = self.until(caller);
+                let (id, params) = (incoming.id, incoming.params);
+                let who = Follower {
+                    scope: &caller.scope,
+                    slot: &resolve::slot_of(caller, client),
+                };
+                let listening = Listening::open(&self.hub, who, view, id, params, until).await?;
+                Ok(Flow::Stream(Box::new(listening)))
+            }
+            (Era::Legacy, "initialize") => {
+                let view = self.arrived(caller, view).await;
+                view.offers(incoming.method)?;
+                Ok(done(&view.initialize(client.version)))
+            }
+            (Era::Legacy, "ping") => Ok(done(object::empty())),
+            (Era::Legacy, "logging/setLevel") => {
+                said::set_level(client, incoming.params)?;
+                Ok(done(object::empty()))
+            }
+            (Era::Legacy, "resources/subscribe" | "resources/unsubscribe") => {
+                self.subscription(caller, client, incoming, &view).await?;
+                Ok(done(object::empty()))
+            }
+            (_, method) => {
+                let text = format!("method {method:?} is not known here");
+                Err(RpcError::new(code::METHOD_NOT_FOUND, text))
+            }
+        }
+    }
+
+    /// Sets a request going.
+    fn start(&self, mut job: Job, asked: Asked<'_>) -> Result<Flow, RpcError> {
+        if job.client.era == Era::Legacy {
+            job.watch = self.watch(&job);
+            let call = LegacyCall::new(job, self.fleet.clone());
+            return Ok(Flow::Stream(Box::new(call)));
+        }
+        let responses = asked.responses;
+        if responses.is_some_and(|all| !object::is_object(all)) {
+            let text = "inputResponses: must be an object";
+            return Err(RpcError::new(code::INVALID_PARAMS, text));
+        }
+        let mut returned = self.returned(&job, asked.state)?;
+        job.watch = match &mut returned {
+            // The same call goes on.
+            Some(parked) => std::mem::take(&mut parked.watch),
+            None => self.watch(&job),
+        };
+        let errand = job.errand.clone();
+        let call = |exchange| ModernCall {
+            exchange,
+            parked: self.parked.clone(),
+            states: self.states.clone(),
+            asked: Questions::new(),
+            lacking: Vec::new(),
+            brought: Vec::new(),
+            count: 0,
+            answered: None,
+            job,
+        };
+        let call = match returned {
+            Some(parked) => {
+                let mut call = call(parked.exchange);
+                call.asked = parked.asked;
+                call.count = parked.count;
+                call.answer(responses);
+                call
+            }
+            None => {
+                let mut call = call(Exchange::start(&self.fleet, errand));
+                if let Some(responses) = responses {
+                    let brought = &mut call.brought;
+                    object::each_member(responses, |_, one| brought.push(one.to_owned()));
+                }
+                call
+            }
+        };
+        Ok(Flow::Stream(Box::new(call)))
+    }
+
+    fn watch(&self, job: &Job) -> Watch {
+        match job.method() {
+            "tools/call" => self.activity.begin(job),
+            _ => Watch::default(),
+        }
+    }
+
+    /// The call that a client comes back to, if it does. A state that is not
+    /// ours belongs to a modern server.
+    fn returned(
+        &self,
+        job: &Job,
+        state: Option<&RawValue>,
+    ) -> Result<Option<ParkedCall>, RpcError> {
+        let Some(state) = state else { return Ok(None) };
+        let snapshot = self.fleet.snapshot();
+        let server = snapshot.servers.get(&job.errand.server);
+        let peer = server
+            .and_then(|view| view.state.connection())
+            .map(|one| one.peer_arc());
+        if peer.is_some_and(|peer| peer.era == Era::Modern) {
+            return Ok(None);
+        }
+        let expired = || {
+            let text = "requestState: is not valid any more; make the call again without it";
+            RpcError::new(code::INVALID_PARAMS, text)
+        };
+        let state = object::text(state).ok_or_else(expired)?;
+        let kept = self.states.open(&job.principal, &job.digest(), &state);
+        match kept.ok_or_else(expired)? {
+            Kept::Nothing => Ok(None),
+            Kept::Parked(number) => {
+                let parked = self.parked.take(&job.principal, number);
+                parked.map(Some).ok_or_else(expired)
+            }
+        }
+    }
+}
+
+pub(crate) fn text_param(params: Option<&RawValue>, name: &str) -> Result<String, RpcError> {
+    text_of(params.and_then(|params| member(params, name)), name)
+}
+
+fn text_of(value: Option<&RawValue>, name: &str) -> Result<String, RpcError> {
+    value
+        .and_then(object::text)
+        .map(|text| text.into_owned())
+        .ok_or_else(|| RpcError::new(code::INVALID_PARAMS, format!("{name}: must be a string")))
+}

@@ -1,0 +1,403 @@
+//! Telling clients of changes: on a listen to modern ones, on the session's
+//! own stream to legacy ones.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::changes::{Audience, Change, Lists, News, Speaker};
+use super::hub::{Following, Hub};
+use super::members::Members;
+use super::resolve::place_of;
+use super::session::Session;
+use super::until::Until;
+use super::view::View;
+use super::{Caller, Item, Reply, Scope, Source, updated};
+use fleet::Slot;
+use wire::meta::SUBSCRIPTION_ID;
+use wire::object::{each_element, member, text};
+use wire::{RpcError, code};
+
+const TOOLS: &str = "notifications/tools/list_changed";
+const RESOURCES: &str = "notifications/resources/list_changed";
+const PROMPTS: &str = "notifications/prompts/list_changed";
+const UPDATED: &str = "notifications/resources/updated";
+/// Resources in one listen, or followed by one session.
+const FOLLOWED: usize = 1000;
+
+/// A resource somebody follows.
+struct Followed {
+    server: Arc<str>,
+    /// As the server spells it, and as the client does.
+    there: String,
+    here: String,
+    following: Arc<Following>,
+    principal: Arc<str>,
+}
+
+impl Followed {
+    /// How the client knows what changed: the resource itself, or a part.
+    fn told(&self, view: &View, from: Speaker<'_>, uri: &str) -> Option<String> {
+        let Speaker { server, whose } = from;
+        // What the shared process says, what one's own does, and what any
+        // process of one's principal does, where those were one.
+        let own = self.following.whose.as_ref() == whose || whose == Some(&self.principal);
+        let theirs = self.server == *server && own;
+        if !theirs || !updated::concerns(&self.there, uri) {
+            return None;
+        }
+        Some(match uri == self.there {
+            true => self.here.clone(),
+            false => view.uri_to_client(server, uri),
+        })
+    }
+}
+
+/// For whom something is followed.
+#[derive(Clone, Copy)]
+pub(super) struct Follower<'a> {
+    pub scope: &'a Scope,
+    pub slot: &'a Slot,
+}
+
+async fn follow(
+    hub: &Hub,
+    who: Follower<'_>,
+    view: &View,
+    uri: &str,
+) -> Result<Followed, RpcError> {
+    let (server, there) = place_of(who.scope, view, uri)?;
+    Ok(Followed {
+        following: hub.follow(who, &server, &there).await?,
+        principal: who.slot.principal.clone(),
+        server,
+        there,
+        here: uri.to_owned(),
+    })
+}
+
+/// A modern client's `subscriptions/listen`.
+pub(super) struct Listening {
+    id: Box<RawValue>,
+    audience: Audience,
+    view: Arc<View>,
+    wanted: Lists,
+    followed: Vec<Followed>,
+    changes: Receiver<Arc<Change>>,
+    ready: Vec<Vec<u8>>,
+    until: Until,
+}
+
+impl Listening {
+    pub(crate) async fn open(
+        hub: &Hub,
+        who: Follower<'_>,
+        view: Arc<View>,
+        id: &RawValue,
+        params: Option<&RawValue>,
+        until: Until,
+    ) -> Result<Listening, RpcError> {
+        let wanted = params.and_then(|params| member(params, "notifications"));
+        let Some(wanted) = wanted else {
+            return Err(RpcError::new(
+                code::INVALID_PARAMS,
+                "notifications: is missing",
+            ));
+        };
+        // Before anything is agreed on: what changes from here on is told.
+        let (changes, audience) = hub.changes(who.scope);
+        let asks = |name: &str| member(wanted, name).is_some_and(|flag| flag.get() == "true");
+        let mut uris = Vec::new();
+        if let Some(list) = member(wanted, "resourceSubscriptions") {
+            each_element(list, |uri| {
+                uris.extend(text(uri).map(|uri| uri.into_owned()))
+            });
+        }
+        uris.truncate(FOLLOWED);
+        let mut followed = Vec::new();
+        for uri in &uris {
+            // What cannot be followed is left out of what is acknowledged.
+            followed.extend(follow(hub, who, &view, uri).await);
+        }
+        let mut listening = Listening {
+            id: id.to_owned(),
+            audience,
+            wanted: Lists {
+                tools: asks("toolsListChanged") && view.has("tools"),
+                resources: asks("resourcesListChanged") && view.has("resources"),
+                prompts: asks("promptsListChanged") && view.has("prompts"),
+            },
+            view,
+            followed,
+            changes,
+            ready: Vec::new(),
+            until,
+        };
+        let acknowledged = listening.acknowledgement();
+        listening.ready.push(acknowledged);
+        Ok(listening)
+    }
+
+    fn acknowledgement(&self) -> Vec<u8> {
+        let mut honoured = Members::new();
+        for (on, name) in [
+            (self.wanted.tools, "toolsListChanged"),
+            (self.wanted.resources, "resourcesListChanged"),
+            (self.wanted.prompts, "promptsListChanged"),
+        ] {
+            if on {
+                honoured.json(name, "true");
+            }
+        }
+        if !self.followed.is_empty() {
+            let uris: Vec<&str> = self.followed.iter().map(|one| one.here.as_str()).collect();
+            if let Ok(uris) = serde_json::to_string(&uris) {
+                honoured.json("resourceSubscriptions", &uris);
+            }
+        }
+        let mut params = Members::new();
+        params.object("notifications", &honoured);
+        self.message("notifications/subscriptions/acknowledged", params)
+    }
+
+    /// Every message of a listen says which one it belongs to.
+    fn message(&self, method: &str, mut params: Members) -> Vec<u8> {
+        self.mark(&mut params);
+        wire::notification(method, Some(&params.done()))
+    }
+
+    fn mark(&self, holder: &mut Members) {
+        let mut meta = Members::new();
+        meta.json(SUBSCRIPTION_ID, self.id.get());
+        holder.object("_meta", &meta);
+    }
+
+    fn tell(&mut self, change: &Change) {
+        match self.audience.hears(change) {
+            News::Nothing => {}
+            News::Lists(lists) => self.tell_lists(lists),
+            News::Entry => self.entry_changed(),
+            News::Resource { from, uri, params } => {
+                let told = self.followed.iter();
+                let told = told.filter_map(|one| one.told(&self.view, from, uri));
+                for uri in told {
+                    let params = updated::params(params, &uri, Some(&self.id));
+                    self.ready.push(wire::notification(UPDATED, Some(&params)));
+                }
+            }
+        }
+    }
+
+    fn entry_changed(&mut self) {
+        let audience = &self.audience;
+        self.followed.retain(|one| audience.may_follow(&one.server));
+        self.tell_lists(Lists::ALL);
+    }
+
+    /// Something was missed: everything may have changed.
+    fn missed(&mut self) {
+        self.audience.look();
+        self.entry_changed();
+    }
+
+    fn tell_lists(&mut self, lists: Lists) {
+        let told = lists.and(self.wanted);
+        for (told, method) in [
+            (told.tools, TOOLS),
+            (told.resources, RESOURCES),
+            (told.prompts, PROMPTS),
+        ] {
+            if told {
+                let message = self.message(method, Members::new());
+                self.ready.push(message);
+            }
+        }
+    }
+
+    fn end(&self) -> Reply {
+        let mut result = Members::new();
+        result.text("resultType", "complete");
+        self.mark(&mut result);
+        Reply::result(&self.id, &result.done())
+    }
+}
+
+#[async_trait]
+impl Source for Listening {
+    async fn next(&mut self) -> Item {
+        loop {
+            if !self.ready.is_empty() {
+                return Item::Message(self.ready.remove(0).into());
+            }
+            tokio::select! {
+                change = self.changes.recv() => match change {
+                    Ok(change) => self.tell(&change),
+                    Err(RecvError::Lagged(_)) => self.missed(),
+                    Err(RecvError::Closed) => return Item::Last(self.end()),
+                },
+                () = self.until.over() => return Item::Last(self.end()),
+            }
+        }
+    }
+}
+
+/// The legacy sessions that are told of changes.
+#[derive(Clone, Default)]
+pub(super) struct Feeds(Arc<Mutex<HashMap<usize, Feed>>>);
+
+struct Feed {
+    session: Weak<Session>,
+    followed: HashMap<String, Followed>,
+}
+
+impl Feeds {
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Feed>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session of this key, if it is told of changes.
+    pub(crate) fn session(&self, key: &str) -> Option<Arc<Session>> {
+        let feeds = self.lock();
+        let mut sessions = feeds.values().filter_map(|feed| feed.session.upgrade());
+        sessions.find(|session| *session.key() == *key)
+    }
+
+    /// Tells a session of changes from now on, until it is gone.
+    pub(crate) fn attach(
+        &self,
+        hub: &Hub,
+        caller: &Caller,
+        view: &Arc<View>,
+        session: &Arc<Session>,
+    ) {
+        let key = Arc::as_ptr(session) as usize;
+        {
+            let mut feeds = self.lock();
+            let known = feeds.get(&key);
+            if known.is_some_and(|feed| feed.session.ptr_eq(&Arc::downgrade(session))) {
+                return;
+            }
+            let feed = Feed {
+                session: Arc::downgrade(session),
+                followed: HashMap::new(),
+            };
+            feeds.insert(key, feed);
+        }
+        let (feeds, view) = (self.clone(), view.clone());
+        let ended = session.forgotten().clone();
+        let session = Arc::downgrade(session);
+        let (mut changes, mut audience) = hub.changes(&caller.scope);
+        tokio::spawn(async move {
+            loop {
+                let change = tokio::select! {
+                    change = changes.recv() => change,
+                    () = ended.cancelled() => break,
+                };
+                let Some(session) = session.upgrade() else {
+                    break;
+                };
+                match change {
+                    Ok(change) => match audience.hears(&change) {
+                        News::Entry => feeds.entry_changed(key, &session, &audience),
+                        news => feeds.tell(key, &session, &view, news),
+                    },
+                    Err(RecvError::Lagged(_)) => {
+                        audience.look();
+                        feeds.entry_changed(key, &session, &audience);
+                    }
+                    Err(RecvError::Closed) => break,
+                }
+            }
+            feeds.lock().remove(&key);
+        });
+    }
+
+    /// An entry is another, or something was missed.
+    fn entry_changed(&self, key: usize, session: &Session, audience: &Audience) {
+        let ended: Vec<Followed> = match self.lock().get_mut(&key) {
+            Some(feed) => {
+                let ended = feed
+                    .followed
+                    .extract_if(|_, one| !audience.may_follow(&one.server));
+                ended.map(|(_, one)| one).collect()
+            }
+            None => Vec::new(),
+        };
+        // Outside the lock: ending it talks to a task.
+        drop(ended);
+        tell_lists(session, Lists::ALL);
+    }
+
+    fn tell(&self, key: usize, session: &Session, view: &View, news: News<'_>) {
+        match news {
+            News::Nothing | News::Entry => {}
+            News::Lists(lists) => tell_lists(session, lists),
+            News::Resource { from, uri, params } => {
+                let told: Vec<String> = match self.lock().get(&key) {
+                    Some(feed) => feed
+                        .followed
+                        .values()
+                        .filter_map(|one| one.told(view, from, uri))
+                        .collect(),
+                    None => Vec::new(),
+                };
+                for uri in told {
+                    let params = updated::params(params, &uri, None);
+                    session.tell(wire::notification(UPDATED, Some(&params)).into());
+                }
+            }
+        }
+    }
+
+    /// `resources/subscribe` of a session that is attached.
+    pub(crate) async fn subscribe(
+        &self,
+        hub: &Hub,
+        who: Follower<'_>,
+        view: &View,
+        session: &Arc<Session>,
+        uri: &str,
+    ) -> Result<(), RpcError> {
+        let key = Arc::as_ptr(session) as usize;
+        let full = |feeds: &HashMap<usize, Feed>| {
+            feeds
+                .get(&key)
+                .is_none_or(|feed| feed.followed.len() >= FOLLOWED)
+        };
+        if full(&self.lock()) {
+            let text = format!("a session can follow {FOLLOWED} resources");
+            return Err(RpcError::new(code::INTERNAL, text));
+        }
+        let followed = follow(hub, who, view, uri).await?;
+        if let Some(feed) = self.lock().get_mut(&key) {
+            feed.followed.insert(uri.to_owned(), followed);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unsubscribe(&self, session: &Arc<Session>, uri: &str) {
+        let key = Arc::as_ptr(session) as usize;
+        let ended = self
+            .lock()
+            .get_mut(&key)
+            .and_then(|feed| feed.followed.remove(uri));
+        // Outside the lock: ending it talks to a task.
+        drop(ended);
+    }
+}
+
+pub(super) fn tell_lists(session: &Session, lists: Lists) {
+    for (told, method) in [
+        (lists.tools, TOOLS),
+        (lists.resources, RESOURCES),
+        (lists.prompts, PROMPTS),
+    ] {
+        if told {
+            session.tell(wire::notification(method, None).into());
+        }
+    }
+}

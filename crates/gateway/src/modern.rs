@@ -1,0 +1,223 @@
+//! A modern client's call. What a legacy server asks meanwhile becomes the
+//! result of this request; the client's next request brings the answers.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::ability::is_question;
+use super::activity::Outcome;
+use super::errand::Job;
+use super::exchange::{Answered, Exchange, Happening};
+use super::members::Members;
+use super::parked::{Parked, ParkedCall};
+use super::questions::{Questions, answers, input_requests, is_about, key, pages, withdraws};
+use super::state::{Kept, RequestState};
+use super::{Item, Reply, Source};
+use fleet::CallError;
+use upstream::{Notification, ServerRequest, UpstreamError};
+use wire::object::{member, remove_members};
+use wire::{RpcError, code};
+
+/// Questions that come together are asked together.
+const GATHER: Duration = Duration::from_millis(30);
+
+/// One request of a modern client.
+pub(super) struct ModernCall {
+    pub job: Job,
+    pub exchange: Exchange,
+    pub parked: Parked,
+    pub states: RequestState,
+    /// What the server waits for.
+    pub asked: Questions,
+    /// What it asks that this client cannot be asked, and what is missing.
+    pub lacking: Vec<(ServerRequest, &'static str)>,
+    pub count: u32,
+    /// Answers that came with the request, before anything was asked.
+    pub brought: Vec<Box<RawValue>>,
+    /// An answer that came while questions were still gathered.
+    pub answered: Option<Answered>,
+}
+
+#[async_trait]
+impl Source for ModernCall {
+    async fn next(&mut self) -> Item {
+        loop {
+            let happening = match self.answered.take() {
+                Some(answered) => Happening::Answered(answered),
+                None if !self.is_asking() => self.exchange.next().await,
+                None => match self.ask().await {
+                    Some(reply) => return Item::Last(reply),
+                    None => continue,
+                },
+            };
+            match happening {
+                Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
+                Happening::Said(note) => {
+                    if let Some(message) = self.job.note(&note) {
+                        return Item::Message(message.into());
+                    }
+                }
+                Happening::Asked(request) => self.take_question(request),
+                Happening::Answered(answered) => return Item::Last(self.finish(answered)),
+            }
+        }
+    }
+}
+
+impl ModernCall {
+    fn is_asking(&self) -> bool {
+        !self.asked.is_empty() || !self.lacking.is_empty()
+    }
+
+    fn take_question(&mut self, request: ServerRequest) {
+        // Refused by being dropped: nothing the client could declare helps.
+        if !is_question(&request.method) {
+            return;
+        }
+        let abilities = self.job.abilities;
+        if let Some(lacking) = abilities.lacks(&request.method, request.params.as_deref()) {
+            self.lacking.push((request, lacking));
+            return;
+        }
+        let known = self.brought.iter().position(|one| answers(one, &request));
+        if let Some(known) = known {
+            request.answer(Ok(self.brought.remove(known)));
+            return;
+        }
+        self.count += 1;
+        let key = key(&request, &self.asked, self.count);
+        self.asked.insert(key, request);
+    }
+
+    fn missing(&self, method: &str, lacking: &'static str) -> Reply {
+        let text = format!("{} needs the client's {method}", self.job.what);
+        let data = format!(r#"{{"requiredCapabilities":{lacking}}}"#);
+        let mut error = RpcError::new(code::MISSING_CAPABILITY, text);
+        if let Ok(data) = RawValue::from_string(data) {
+            error = error.with_data(data);
+        }
+        self.job.watch.over(Outcome::Error, Some(&error.message));
+        Reply::error(&self.job.id, &error)
+    }
+
+    /// The server no longer wants to know.
+    fn withdrawn(&mut self, note: &Notification) {
+        let is_it = |request: &ServerRequest| is_about(note, request.id());
+        let key = self.asked.iter().find(|(_, request)| is_it(request));
+        let key = key.map(|(key, _)| key.clone());
+        if let Some(request) = key.and_then(|key| self.asked.shift_remove(&key)) {
+            return request.forget();
+        }
+        if let Some(at) = self.lacking.iter().position(|(request, _)| is_it(request)) {
+            self.lacking.remove(at).0.forget();
+        }
+    }
+
+    /// Gathers what else is asked, then hands the questions to the client;
+    /// `None` if the server has given them up meanwhile.
+    async fn ask(&mut self) -> Option<Reply> {
+        let until = Instant::now() + GATHER;
+        while let Ok(happening) = tokio::time::timeout_at(until, self.exchange.next()).await {
+            match happening {
+                Happening::Asked(request) => self.take_question(request),
+                Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
+                // Nothing can be said on a stream that is about to end.
+                Happening::Said(_) => {}
+                Happening::Answered(answered) => {
+                    // It went on without waiting for an answer.
+                    self.asked.clear();
+                    self.lacking.clear();
+                    return Some(self.finish(answered));
+                }
+            }
+        }
+        if !self.is_asking() {
+            return None;
+        }
+        // Where it asks several things, those that can be asked are, and the
+        // others refused; where there is nothing else, the call cannot go on.
+        Some(match (self.asked.is_empty(), self.lacking.first()) {
+            (true, Some((request, lacking))) => self.missing(&request.method, lacking),
+            _ => {
+                self.lacking.clear();
+                self.park()
+            }
+        })
+    }
+
+    /// Keeps the exchange for the client's return and tells it what to bring.
+    fn park(&mut self) -> Reply {
+        let questions = input_requests(&self.asked);
+        let digest = self.job.digest();
+        let call = ParkedCall {
+            exchange: std::mem::replace(&mut self.exchange, Exchange::nothing()),
+            asked: std::mem::take(&mut self.asked),
+            watch: std::mem::take(&mut self.job.watch),
+            count: self.count,
+        };
+        let number = self.parked.put(&self.job.principal, call);
+        let state = self
+            .states
+            .seal(&self.job.principal, &digest, Kept::Parked(number));
+        input_required(&self.job.id, &questions, &state)
+    }
+
+    fn finish(&mut self, answered: Answered) -> Reply {
+        // A server of 2025-11-25 that wants a page opened first has ended the
+        // call with an error; the client's retry is a call of its own.
+        if let Err(CallError::Upstream(UpstreamError::Rpc(error))) = &answered.answer
+            && let Some(pages) = pages(error)
+        {
+            return self.pages_first(&pages);
+        }
+        self.job.reply(answered)
+    }
+
+    fn pages_first(&self, pages: &[&RawValue]) -> Reply {
+        if !self.job.abilities.url {
+            return self.missing("elicitation/create", r#"{"elicitation":{"url":{}}}"#);
+        }
+        let mut questions = Members::new();
+        for (number, page) in pages.iter().enumerate() {
+            let params = remove_members(page, &["elicitationId", "_meta"]);
+            questions.json(
+                &format!("page-{}", number + 1),
+                &format!(
+                    r#"{{"method":"elicitation/create","params":{}}}"#,
+                    params.get()
+                ),
+            );
+        }
+        self.job.watch.over(Outcome::Ok, None);
+        let digest = self.job.digest();
+        let state = self
+            .states
+            .seal(&self.job.principal, &digest, Kept::Nothing);
+        input_required(&self.job.id, &questions.done(), &state)
+    }
+
+    /// Gives the server what the client brought. What is still missing is
+    /// asked for again.
+    pub(crate) fn answer(&mut self, responses: Option<&RawValue>) {
+        let keys: Vec<String> = self.asked.keys().cloned().collect();
+        for key in keys {
+            let Some(response) = responses.and_then(|all| member(all, &key)) else {
+                continue;
+            };
+            if let Some(request) = self.asked.shift_remove(&key) {
+                request.answer(Ok(response.to_owned()));
+            }
+        }
+    }
+}
+
+fn input_required(id: &RawValue, questions: &RawValue, state: &str) -> Reply {
+    let mut result = Members::new();
+    result.text("resultType", "input_required");
+    result.json("inputRequests", questions.get());
+    result.text("requestState", state);
+    Reply::result(id, &result.done())
+}

@@ -1,0 +1,53 @@
+//! What a server asks outside any call. Where it serves one legacy session
+//! alone, that is whom it asks, on the session's own stream; everywhere else
+//! nobody can tell, and it is refused.
+
+use std::sync::Arc;
+
+use super::ability::Abilities;
+use super::elicit;
+use super::listening::Feeds;
+use super::parked::PATIENCE;
+use super::session::{Asked, Session};
+use fleet::Fleet;
+use upstream::ServerRequest;
+use wire::{Era, RpcError, code};
+
+/// Passes on what is asked from now on.
+pub(super) fn attend(fleet: &Fleet, feeds: &Feeds) {
+    let feeds = feeds.clone();
+    fleet.attend(Box::new(move |session: Arc<str>, request| {
+        // Dropped, it is refused: a client that does not listen is not asked.
+        if let Some(session) = feeds.session(&session)
+            && session.own().is_read()
+        {
+            ask(&session, request);
+        }
+    }));
+}
+
+fn ask(session: &Arc<Session>, request: ServerRequest) {
+    let params = request.params.as_deref();
+    let abilities = Abilities::read(&session.capabilities);
+    if abilities.lacks(&request.method, params).is_some() {
+        return;
+    }
+    let spelled = elicit::for_legacy(&request.method, params, session.version, Era::Legacy);
+    let Some(params) = spelled else { return };
+    let Asked {
+        message, answer, ..
+    } = session.ask(&request.method, params.as_deref());
+    session.tell(message);
+    let ended = session.ended().clone();
+    tokio::spawn(async move {
+        let answer = tokio::select! {
+            answer = tokio::time::timeout(PATIENCE, answer) => answer,
+            () = ended.cancelled() => return,
+        };
+        let silent = || RpcError::new(code::INTERNAL, "the client did not answer");
+        match answer {
+            Ok(Ok(answer)) => request.answer(answer),
+            _ => request.answer(Err(silent())),
+        }
+    });
+}

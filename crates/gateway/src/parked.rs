@@ -1,0 +1,161 @@
+//! Calls that wait for their client to come back with an answer.
+//!
+//! A modern client that is asked something gets its question as a result and
+//! calls again; the server it was talking to, a legacy one, is still waiting.
+//! The exchange is kept here meanwhile and never started twice.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::activity::Watch;
+use super::exchange::Exchange;
+use super::questions::Questions;
+
+/// How long a person may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
+const ALL: usize = 1000;
+const OF_ONE: usize = 64;
+
+/// An exchange whose server waits for answers.
+pub(super) struct ParkedCall {
+    pub exchange: Exchange,
+    pub asked: Questions,
+    pub watch: Watch,
+    /// The next key.
+    pub count: u32,
+}
+
+/// The calls that wait, by a number nobody can guess.
+#[derive(Clone, Default)]
+pub(super) struct Parked(Arc<Mutex<HashMap<u128, Entry>>>);
+
+struct Entry {
+    principal: Arc<str>,
+    until: Instant,
+    call: ParkedCall,
+}
+
+impl Parked {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u128, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a call until it is taken or its time is over. Where too many
+    /// wait, the oldest one of the same principal makes room, or of the one
+    /// who has most. Whatever goes unanswered is refused to its server.
+    pub(crate) fn put(&self, principal: &Arc<str>, call: ParkedCall) -> u128 {
+        let number = uuid::Uuid::new_v4().as_u128();
+        let until = Instant::now() + PATIENCE;
+        let entry = Entry {
+            principal: principal.clone(),
+            until,
+            call,
+        };
+        let displaced = {
+            let mut entries = self.lock();
+            let displaced = displaced(&entries, principal);
+            let displaced = displaced.and_then(|number| entries.remove(&number));
+            entries.insert(number, entry);
+            displaced
+        };
+        // Dropped outside the lock: that refuses and cancels.
+        drop(displaced);
+        let parked = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            tokio::time::sleep_until(until).await;
+            if let Some(entries) = parked.upgrade() {
+                let late = Parked(entries).lock().remove(&number);
+                drop(late);
+            }
+        });
+        number
+    }
+
+    /// Takes a call back, once.
+    pub(crate) fn take(&self, principal: &Arc<str>, number: u128) -> Option<ParkedCall> {
+        let mut entries = self.lock();
+        let entry = entries.get(&number)?;
+        if entry.principal != *principal || entry.until <= Instant::now() {
+            return None;
+        }
+        entries.remove(&number).map(|entry| entry.call)
+    }
+}
+
+/// The call that makes room for another of `principal`, if one must.
+fn displaced(entries: &HashMap<u128, Entry>, principal: &Arc<str>) -> Option<u128> {
+    let oldest = |whose: &Arc<str>| {
+        let own = entries
+            .iter()
+            .filter(|(_, entry)| entry.principal == *whose);
+        own.min_by_key(|(_, entry)| entry.until)
+            .map(|(number, _)| *number)
+    };
+    let mut counts: HashMap<&Arc<str>, usize> = HashMap::new();
+    for entry in entries.values() {
+        *counts.entry(&entry.principal).or_default() += 1;
+    }
+    if counts.get(principal).is_some_and(|count| *count >= OF_ONE) {
+        return oldest(principal);
+    }
+    if entries.len() < ALL {
+        return None;
+    }
+    let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    oldest(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> ParkedCall {
+        ParkedCall {
+            exchange: Exchange::nothing(),
+            asked: Questions::new(),
+            watch: Watch::default(),
+            count: 0,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_one_who_never_returns_costs_nobody_else_a_question() {
+        let parked = Parked::default();
+        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let kept = parked.put(&other, call());
+        let first = parked.put(&one, call());
+        for _ in 0..2 * OF_ONE {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            parked.put(&one, call());
+        }
+        assert_eq!(parked.lock().len(), OF_ONE + 1);
+        assert!(parked.take(&one, first).is_none());
+        assert!(parked.take(&one, kept).is_none(), "it is another's");
+        assert!(parked.take(&other, kept).is_some());
+        tokio::time::sleep(PATIENCE + Duration::from_secs(1)).await;
+        assert_eq!(parked.lock().len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_where_all_places_are_taken_the_one_with_most_makes_room() {
+        let parked = Parked::default();
+        let greedy: Arc<str> = "greedy".into();
+        for _ in 0..OF_ONE {
+            parked.put(&greedy, call());
+        }
+        let mut modest = Vec::new();
+        while parked.lock().len() < ALL {
+            let whose: Arc<str> = format!("modest {}", modest.len()).into();
+            modest.push((parked.put(&whose, call()), whose));
+        }
+        let late: Arc<str> = "late".into();
+        let number = parked.put(&late, call());
+        assert_eq!(parked.lock().len(), ALL);
+        assert!(parked.take(&late, number).is_some());
+        let kept = |(number, whose): &(u128, Arc<str>)| parked.take(whose, *number).is_some();
+        assert!(modest.iter().all(kept));
+    }
+}

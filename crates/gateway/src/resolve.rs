@@ -1,0 +1,364 @@
+//! From what a client asks for to the server that has it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::ability::Abilities;
+use super::activity::Watch;
+use super::control::Control;
+use super::errand::Job;
+use super::exchange::Errand;
+use super::right::{Need, Right};
+use super::session::Session;
+use super::view::View;
+use super::{Caller, Client, Incoming, Scope, text_of, text_param};
+use fleet::Slot;
+use store::Store;
+use wire::object::{find, member, part, remove_members, set_member};
+use wire::result::error_to_modern;
+use wire::{Era, RpcError, capability, code, meta, method};
+
+/// What the params of a request say that matters here, found in one pass.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Asked<'a> {
+    name: Option<&'a RawValue>,
+    uri: Option<&'a RawValue>,
+    token: Option<&'a RawValue>,
+    task: Option<&'a RawValue>,
+    pub responses: Option<&'a RawValue>,
+    pub state: Option<&'a RawValue>,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn read(params: Option<&'a RawValue>) -> Asked<'a> {
+        let names = [
+            "name",
+            "uri",
+            "_meta",
+            "inputResponses",
+            "requestState",
+            "task",
+        ];
+        let found = params.map_or([None; 6], |params| find(params.get(), names));
+        let [name, uri, meta, responses, state, task] = found;
+        let [token] = meta.map_or([None], |json| find(json, [meta::PROGRESS_TOKEN]));
+        let [name, uri, responses, state, task] =
+            [name, uri, responses, state, task].map(|json| json.and_then(part));
+        Asked {
+            name,
+            uri,
+            token: token.and_then(part),
+            task,
+            responses,
+            state,
+        }
+    }
+}
+
+/// Where a request goes, and in which words.
+struct Place {
+    server: Arc<str>,
+    params: Option<Box<RawValue>>,
+    /// As the client knows it.
+    what: String,
+    /// As the server does.
+    there: Option<String>,
+    wrapped: bool,
+    /// What an entry must have been granted for it.
+    need: Need,
+    /// Set where the server is Portway itself.
+    control: Option<Arc<Control>>,
+}
+
+pub(super) fn resolve(
+    store: &Arc<dyn Store>,
+    caller: &Caller,
+    client: &Client,
+    incoming: Incoming<'_>,
+    asked: Asked<'_>,
+    view: Arc<View>,
+) -> Result<Job, RpcError> {
+    let place = match incoming.method {
+        "tools/call" => named(caller, &view, asked, Kind::Tool).map(|place| Place {
+            params: without_task(incoming.params, asked),
+            ..place
+        }),
+        "prompts/get" => named(caller, &view, asked, Kind::Prompt),
+        "resources/read" => resource(caller, &view, asked),
+        _ => reference(caller, &view, incoming),
+    };
+    let place = place.map_err(|error| match client.era {
+        Era::Modern => error_to_modern(error, None),
+        Era::Legacy => error,
+    })?;
+    let abilities = Abilities::read(&client.capabilities);
+    let modern_words = match client.era {
+        Era::Modern => client.capabilities.clone(),
+        Era::Legacy => match capability::to_modern(&client.capabilities) {
+            Cow::Borrowed(_) => client.capabilities.clone(),
+            Cow::Owned(words) => Arc::from(words),
+        },
+    };
+    let session = client.session.as_ref();
+    let token = asked.token.map(ToOwned::to_owned);
+    let log_level = match session {
+        Some(session) => session.level(),
+        None => client.log_level,
+    };
+    Ok(Job {
+        principal: caller.principal.clone(),
+        id: incoming.id.to_owned(),
+        watch: Watch::default(),
+        what: place.what,
+        wrapped: place.wrapped,
+        via: match (&place.need, &caller.scope) {
+            (Need::Tool { tool, .. } | Need::Link { tool }, Scope::Entry(_)) => Some(tool.clone()),
+            _ => None,
+        },
+        errand: Arc::new(Errand {
+            server: place.server,
+            slot: Slot {
+                principal: caller.principal.clone(),
+                session: session.map(|session| session.key()),
+                ended: session.map(|session| session.ended().clone()),
+                capabilities: abilities.legacy(),
+            },
+            method: match method::find(incoming.method) {
+                Some(known) => Cow::Borrowed(known.name),
+                None => Cow::Owned(incoming.method.to_owned()),
+            },
+            params: place
+                .params
+                .or_else(|| incoming.params.map(ToOwned::to_owned)),
+            name: place.there,
+            capabilities: modern_words,
+            log_level,
+            hears_log: session.is_some(),
+            progress: token.is_some(),
+            limit: None,
+            right: caller.scope.grant().map(|grant| Right {
+                store: store.clone(),
+                grant: grant.clone(),
+                need: place.need,
+            }),
+            control: place.control,
+        }),
+        token,
+        abilities,
+        client: client.clone(),
+        view,
+    })
+}
+
+/// On whose behalf a request without a session is served.
+pub(super) fn slot_of(caller: &Caller, client: &Client) -> Slot {
+    Slot {
+        principal: caller.principal.clone(),
+        session: None,
+        ended: None,
+        capabilities: Abilities::read(&client.capabilities).legacy(),
+    }
+}
+
+/// On whose behalf a legacy session is served.
+pub(super) fn slot(caller: &Caller, session: &Session) -> Slot {
+    Slot {
+        principal: caller.principal.clone(),
+        session: Some(session.key()),
+        ended: Some(session.ended().clone()),
+        capabilities: Abilities::read(&session.capabilities).legacy(),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Tool,
+    Prompt,
+}
+
+fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<Place, RpcError> {
+    let name = text_of(asked.name, "name")?;
+    let target = match kind {
+        Kind::Tool => view.tool(&name),
+        Kind::Prompt => view.prompt(&name),
+    };
+    match (target, &caller.scope) {
+        (Some(target), _) if target.task_only => Err(task_only(&name)),
+        (Some(target), _) => Ok(Place {
+            params: None,
+            need: match kind {
+                Kind::Tool => Need::Tool {
+                    name: name.clone(),
+                    tool: target.name.clone(),
+                },
+                Kind::Prompt => Need::Prompts,
+            },
+            there: Some(target.name.clone()),
+            server: target.server.clone(),
+            wrapped: target.wrapped,
+            control: target.control.clone(),
+            what: name,
+        }),
+        // Some servers have more than they list; this is theirs to judge.
+        (None, Scope::Server(server)) => Ok(Place {
+            server: server.clone(),
+            params: None,
+            there: None,
+            what: name,
+            wrapped: false,
+            need: Need::Prompts,
+            control: view.control().cloned(),
+        }),
+        (None, Scope::Everything { .. } | Scope::Entry(_)) => {
+            let word = match kind {
+                Kind::Tool => "tool",
+                Kind::Prompt => "prompt",
+            };
+            let mut error = unknown(word, &name);
+            if let Some(server) = view.absent(&name) {
+                error.message += &format!("; server {server:?} is not connected");
+            }
+            let granted = caller.scope.grant().and_then(|grant| grant.tool(&name));
+            if matches!(kind, Kind::Tool) && granted.is_some() {
+                error.message += "; it is not available now";
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Tasks are not offered, so a request for one is a request for the result:
+/// whoever offers none must ignore `task`, says revision 2025-11-25.
+fn without_task(params: Option<&RawValue>, asked: Asked<'_>) -> Option<Box<RawValue>> {
+    asked.task?;
+    Some(remove_members(params?, &["task"]).into_owned())
+}
+
+fn task_only(name: &str) -> RpcError {
+    let text = format!(
+        "{name} runs only as a task (its server says taskSupport \"required\"), and Portway does \
+         not support tasks: it cannot be called through Portway"
+    );
+    RpcError::new(code::INVALID_PARAMS, text)
+}
+
+pub(super) fn unknown(word: &str, name: &str) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, format!("Unknown {word}: {name}"))
+}
+
+pub(super) fn no_resource(uri: &str) -> RpcError {
+    let text = format!("Resource not found: {uri}");
+    let error = RpcError::new(code::RESOURCE_NOT_FOUND, text);
+    match serde_json::value::to_raw_value(&serde_json::json!({ "uri": uri })) {
+        Ok(data) => error.with_data(data),
+        Err(_) => error,
+    }
+}
+
+fn resource(caller: &Caller, view: &View, asked: Asked<'_>) -> Result<Place, RpcError> {
+    let uri = text_of(asked.uri, "uri")?;
+    let (server, there, need) = match view.handed(&uri) {
+        Some(handed) => (
+            handed.server.into(),
+            handed.uri.to_owned(),
+            Need::Link {
+                tool: handed.tool.to_owned(),
+            },
+        ),
+        None => {
+            let (server, there) = place_of(&caller.scope, view, &uri)?;
+            (server, there, Need::Resources)
+        }
+    };
+    Ok(Place {
+        params: None,
+        there: Some(there),
+        server,
+        what: uri,
+        wrapped: false,
+        need,
+        control: None,
+    })
+}
+
+/// The server of a resource, and its URI there. On one server's own endpoint
+/// every URI is that server's to judge.
+pub(super) fn place_of(
+    scope: &Scope,
+    view: &View,
+    uri: &str,
+) -> Result<(Arc<str>, String), RpcError> {
+    if let Some(place) = view.resource(uri) {
+        return Ok(place);
+    }
+    match scope {
+        Scope::Server(server) => Ok((server.clone(), uri.to_owned())),
+        Scope::Everything { .. } | Scope::Entry(_) => Err(no_resource(uri)),
+    }
+}
+
+/// `completion/complete`: by the prompt or the template it is about.
+fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Place, RpcError> {
+    let bad = || {
+        RpcError::new(
+            code::INVALID_PARAMS,
+            "ref: must name a prompt or a resource",
+        )
+    };
+    let params = incoming.params.ok_or_else(bad)?;
+    let reference = member(params, "ref").ok_or_else(bad)?;
+    let kind = text_param(Some(reference), "type").map_err(|_| bad())?;
+    let (server, member_name, here, there) = match kind.as_str() {
+        "ref/prompt" => {
+            let name = text_param(Some(reference), "name").map_err(|_| bad())?;
+            match (view.prompt(&name), &caller.scope) {
+                (Some(target), _) => (
+                    target.server.clone(),
+                    "name",
+                    name.clone(),
+                    target.name.clone(),
+                ),
+                (None, Scope::Server(server)) => (server.clone(), "name", name.clone(), name),
+                _ => return Err(unknown("prompt", &name)),
+            }
+        }
+        "ref/resource" => {
+            let uri = text_param(Some(reference), "uri").map_err(|_| bad())?;
+            let (server, there) = place_of(&caller.scope, view, &uri)?;
+            (server, "uri", uri, there)
+        }
+        _ => return Err(bad()),
+    };
+    let params = match renamed(Some(reference.to_owned()), member_name, &here, &there) {
+        Some(reference) => set_member(params, "ref", &reference),
+        None => params.to_owned(),
+    };
+    Ok(Place {
+        server,
+        params: Some(params),
+        what: here,
+        there: None,
+        wrapped: false,
+        need: match member_name {
+            "name" => Need::Prompts,
+            _ => Need::Resources,
+        },
+        control: None,
+    })
+}
+
+/// The params with one member as the server knows it.
+fn renamed(
+    params: Option<Box<RawValue>>,
+    member: &str,
+    here: &str,
+    there: &str,
+) -> Option<Box<RawValue>> {
+    if here == there {
+        return params;
+    }
+    let there = serde_json::value::to_raw_value(there).ok()?;
+    params.map(|params| set_member(&params, member, &there))
+}

@@ -1,0 +1,99 @@
+//! What an endpoint shows, and to whom.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use store::{EntryId, Grant};
+
+/// What an endpoint shows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// All servers together, names made unique; narrowed by a named filter.
+    Everything { filter: Option<Arc<str>> },
+    /// One server as it is.
+    Server(Arc<str>),
+    /// What one entry was given, under the names it was given; narrowed by a
+    /// named filter.
+    Entry(EntryScope),
+}
+
+impl Scope {
+    pub(super) fn grant(&self) -> Option<&Arc<Grant>> {
+        match self {
+            Scope::Entry(entry) => Some(&entry.grant),
+            _ => None,
+        }
+    }
+}
+
+/// An entry as a request found it. Two of one entry are the same endpoint,
+/// whatever has changed about it in between, if the same filter narrows them.
+#[derive(Clone, Debug)]
+pub struct EntryScope {
+    grant: Arc<Grant>,
+    filter: Option<Arc<str>>,
+}
+
+impl EntryScope {
+    pub fn new(grant: Arc<Grant>) -> EntryScope {
+        EntryScope {
+            grant,
+            filter: None,
+        }
+    }
+
+    /// Narrowed by a named filter.
+    pub fn narrowed(grant: Arc<Grant>, filter: Option<Arc<str>>) -> EntryScope {
+        EntryScope { grant, filter }
+    }
+
+    pub fn grant(&self) -> &Arc<Grant> {
+        &self.grant
+    }
+
+    pub fn filter(&self) -> Option<&Arc<str>> {
+        self.filter.as_ref()
+    }
+
+    /// Which endpoint it is.
+    pub(super) fn key(&self) -> (EntryId, Option<Arc<str>>) {
+        (self.grant.entry, self.filter.clone())
+    }
+}
+
+impl PartialEq for EntryScope {
+    fn eq(&self, other: &EntryScope) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for EntryScope {}
+
+impl Hash for EntryScope {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+/// Who asks, and through which endpoint.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Opaque and stable: `admin`, `entry:12`. Nothing of one principal is
+    /// ever shown to another.
+    pub principal: Arc<str>,
+    pub scope: Scope,
+}
+
+impl Caller {
+    pub fn entry(grant: Arc<Grant>) -> Caller {
+        Caller::narrowed(grant, None)
+    }
+
+    /// An entry, narrowed by a named filter.
+    pub fn narrowed(grant: Arc<Grant>, filter: Option<Arc<str>>) -> Caller {
+        Caller {
+            principal: grant.principal.clone(),
+            scope: Scope::Entry(EntryScope::narrowed(grant, filter)),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What we give clients to keep for us: they cannot read it, change it, or
+//! use it as somebody else.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hkdf::{HKDF_SHA256, Prk, Salt};
+use ring::hmac;
+
+use subtle::ConstantTimeEq;
+
+use config::Secret;
+
+/// What a sealed text is for; one never opens as the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Session,
+    RequestState,
+}
+
+impl Purpose {
+    fn label(self) -> &'static [u8] {
+        match self {
+            Purpose::Session => b"portway session",
+            Purpose::RequestState => b"portway request state",
+        }
+    }
+}
+
+pub struct Seal {
+    session: LessSafeKey,
+    request_state: LessSafeKey,
+    marks: hmac::Key,
+}
+
+/// The bytes of a mark.
+const MARK: usize = 16;
+
+impl Seal {
+    /// The same secret, in another process, opens what this one sealed.
+    pub fn new(secret: &Secret) -> Seal {
+        Seal {
+            session: derive(secret, Purpose::Session),
+            request_state: derive(secret, Purpose::RequestState),
+            marks: marks(secret),
+        }
+    }
+
+    /// Marks something as handed out by us to this principal. The same thing
+    /// always gets the same mark, which nobody else can make.
+    pub fn mark(&self, principal: &str, parts: &[&str]) -> String {
+        let mut context = hmac::Context::with_key(&self.marks);
+        for part in std::iter::once(&principal).chain(parts) {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part.as_bytes());
+        }
+        let mark = context.sign();
+        let bytes = mark.as_ref().iter().take(MARK);
+        bytes.map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether `mark` is the one that [`Seal::mark`] makes; in constant time.
+    pub fn is_mark(&self, mark: &str, principal: &str, parts: &[&str]) -> bool {
+        let ours = self.mark(principal, parts);
+        ours.as_bytes().ct_eq(mark.as_bytes()).into()
+    }
+
+    /// Seals `bytes` for one principal, as text that fits a header.
+    pub fn seal(&self, purpose: Purpose, principal: &str, bytes: &[u8]) -> String {
+        // Random nonces hold for 2^32 texts under one key.
+        let nonce: [u8; NONCE_LEN] = random();
+        let mut sealed = Vec::with_capacity(NONCE_LEN + bytes.len() + CHACHA20_POLY1305.tag_len());
+        sealed.extend_from_slice(&nonce);
+        sealed.extend_from_slice(bytes);
+        let tag = self
+            .key(purpose)
+            .seal_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(principal.as_bytes()),
+                &mut sealed[NONCE_LEN..],
+            )
+            .expect("a text far below the cipher's limit");
+        sealed.extend_from_slice(tag.as_ref());
+        URL_SAFE_NO_PAD.encode(sealed)
+    }
+
+    /// What was sealed, for this purpose and principal; None for all else.
+    pub fn open(&self, purpose: Purpose, principal: &str, text: &str) -> Option<Vec<u8>> {
+        let mut sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (nonce, _) = sealed.split_first_chunk::<NONCE_LEN>()?;
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let aad = Aad::from(principal.as_bytes());
+        let length = self
+            .key(purpose)
+            .open_within(nonce, aad, &mut sealed, NONCE_LEN..)
+            .ok()?
+            .len();
+        sealed.truncate(length);
+        Some(sealed)
+    }
+
+    fn key(&self, purpose: Purpose) -> &LessSafeKey {
+        match purpose {
+            Purpose::Session => &self.session,
+            Purpose::RequestState => &self.request_state,
+        }
+    }
+}
+
+fn derive(secret: &Secret, purpose: Purpose) -> LessSafeKey {
+    let label = [purpose.label()];
+    let key = extracted(secret);
+    let key = key
+        .expand(&label, &CHACHA20_POLY1305)
+        .expect("a key is shorter than HKDF's limit");
+    LessSafeKey::new(UnboundKey::from(key))
+}
+
+fn marks(secret: &Secret) -> hmac::Key {
+    let key = extracted(secret);
+    let key = key
+        .expand(&[b"portway mark"], hmac::HMAC_SHA256)
+        .expect("a key is shorter than HKDF's limit");
+    hmac::Key::from(key)
+}
+
+fn extracted(secret: &Secret) -> Prk {
+    Salt::new(HKDF_SHA256, b"portway seal 1").extract(secret.expose().as_bytes())
+}
+
+/// Random bytes of the system.
+pub(super) fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the system gives randomness, as it did at start");
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seal() -> Seal {
+        Seal::new(&Secret::new("a secret of thirty-two characters"))
+    }
+
+    #[test]
+    fn what_was_sealed_opens_with_the_same_secret_only() {
+        let text = seal().seal(Purpose::Session, "admin", b"hello");
+        assert!(text.bytes().all(|byte| byte.is_ascii_graphic()));
+        let opened = seal().open(Purpose::Session, "admin", &text);
+        assert_eq!(opened.as_deref(), Some(&b"hello"[..]));
+        let other = Seal::new(&Secret::new("another secret of 32 characters!"));
+        assert_eq!(other.open(Purpose::Session, "admin", &text), None);
+    }
+
+    #[test]
+    fn t_d4_purpose_and_principal_are_part_of_the_seal() {
+        let text = seal().seal(Purpose::Session, "admin", b"x");
+        assert_eq!(seal().open(Purpose::RequestState, "admin", &text), None);
+        assert_eq!(seal().open(Purpose::Session, "entry:1", &text), None);
+        assert_eq!(seal().open(Purpose::Session, "", &text), None);
+    }
+
+    #[test]
+    fn t_d4_no_bit_can_be_changed() {
+        let seal = seal();
+        let text = seal.seal(Purpose::RequestState, "admin", b"state");
+        for at in 0..text.len() {
+            for with in ["A", "_", "=", "\u{e9}"] {
+                let mut changed = text.clone();
+                changed.replace_range(at..=at, with);
+                if changed != text {
+                    let opened = seal.open(Purpose::RequestState, "admin", &changed);
+                    assert_eq!(opened, None, "{at} {with}");
+                }
+            }
+            let short = &text[..at];
+            assert_eq!(seal.open(Purpose::RequestState, "admin", short), None);
+        }
+    }
+
+    #[test]
+    fn e12_a_mark_is_of_one_principal_and_one_thing() {
+        let mark = seal().mark("entry:1", &["a", "bc"]);
+        assert_eq!(mark.len(), 2 * MARK);
+        assert_eq!(mark, seal().mark("entry:1", &["a", "bc"]));
+        assert!(seal().is_mark(&mark, "entry:1", &["a", "bc"]));
+        let other = Seal::new(&Secret::new("another secret of 32 characters!"));
+        assert!(!other.is_mark(&mark, "entry:1", &["a", "bc"]));
+        for (principal, parts) in [
+            ("entry:2", ["a", "bc"]),
+            ("entry:1", ["ab", "c"]),
+            ("entry:1", ["a", "b"]),
+        ] {
+            assert!(!seal().is_mark(&mark, principal, &parts));
+        }
+        assert!(!seal().is_mark(&mark[..8], "entry:1", &["a", "bc"]));
+    }
+
+    #[test]
+    fn the_same_text_is_never_sealed_alike() {
+        let one = seal().seal(Purpose::Session, "admin", b"");
+        assert_ne!(one, seal().seal(Purpose::Session, "admin", b""));
+        assert_eq!(
+            seal().open(Purpose::Session, "admin", &one).as_deref(),
+            Some(&[][..])
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! The servers as they are managed, whoever asks: the REST API, or Portway's
+//! own tools. An edit of the registry and, where the answer is about what
+//! came of it, a wait until the snapshot shows it. An edit that has begun is
+//! finished, whether or not anybody still waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::record::{ServerRecord, record};
+use super::to_the_end;
+use config::body::{Change, parse_body};
+use config::{Problem, ServerSpec};
+use fleet::catalog::Catalog;
+use fleet::log::LogLine;
+use fleet::registry::{Basis, Registry, RegistryError, UpdateError, Wanted};
+use fleet::{Fleet, ServerView, Status};
+
+/// An answer that is about a start waits so long; then it tells what is.
+const START_WAIT: Duration = Duration::from_secs(30);
+/// The supervisor takes a wish up at once; this is only a bound.
+const TAKE_UP_WAIT: Duration = Duration::from_secs(2);
+const LOG_LINES: usize = 200;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Servers {
+    pub registry: Arc<Registry>,
+    pub fleet: Fleet,
+}
+
+/// A server, and how it was when the answer was due.
+pub struct Managed {
+    pub wanted: Arc<Wanted>,
+    pub record: ServerRecord,
+}
+
+impl Servers {
+    pub fn list(&self) -> Vec<ServerRecord> {
+        let snapshot = self.fleet.snapshot();
+        let desired = self.registry.desired();
+        let records = desired
+            .values()
+            .map(|wanted| record(wanted, snapshot.servers.get(&wanted.name)));
+        records.collect()
+    }
+
+    /// By name or id.
+    pub fn find(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        self.registry
+            .find(server)
+            .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
+    }
+
+    pub fn show(&self, server: &str) -> Result<Managed, RegistryError> {
+        let wanted = self.find(server)?;
+        let record = record(&wanted, self.fleet.snapshot().servers.get(&wanted.name));
+        Ok(Managed { wanted, record })
+    }
+
+    /// Registers what a request's body describes.
+    pub async fn create(&self, body: &[u8]) -> Result<Managed, UpdateError> {
+        let body = parse_body(body).map_err(UpdateError::Problems)?;
+        let auto_start = body.auto_start.unwrap_or(true);
+        let servers = self.clone();
+        to_the_end(async move {
+            let created = servers.registry.create(body.name, body.spec, auto_start);
+            Ok(servers.taken_up(created.await?).await)
+        })
+        .await
+    }
+
+    pub async fn update(
+        &self,
+        server: &str,
+        basis: Basis,
+        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>> + Send + Sync + 'static,
+    ) -> Result<Managed, UpdateError> {
+        let (servers, server) = (self.clone(), server.to_owned());
+        to_the_end(async move {
+            let wanted = servers.registry.update(&server, basis, read).await?;
+            Ok(servers.taken_up(wanted).await)
+        })
+        .await
+    }
+
+    /// Stops it first, if it runs.
+    pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+        let (servers, server) = (self.clone(), server.to_owned());
+        to_the_end(async move {
+            let removed = servers.registry.remove(&server).await?;
+            if servers.registry.find(&removed.name).is_none() {
+                servers.fleet.removed(&removed.name, START_WAIT).await;
+            }
+            Ok(removed)
+        })
+        .await
+    }
+
+    pub async fn start(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+        let wanted = self.find(server)?;
+        let snapshot = self.fleet.snapshot();
+        let view = snapshot.servers.get(&wanted.name);
+        let status = view.map(|view| view.state.status());
+        // One that should run but does not is tried again, at once.
+        let again = wanted.run && matches!(status, Some(Status::Error | Status::Disconnected));
+        let wanted = if again {
+            self.registry.restart(&wanted.name)?
+        } else {
+            self.registry.set_run(&wanted.name, true)?
+        };
+        Ok(self.acted(&wanted).await)
+    }
+
+    pub async fn stop(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+        let wanted = self.registry.set_run(server, false)?;
+        Ok(self.acted(&wanted).await)
+    }
+
+    pub async fn restart(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+        let wanted = self.registry.restart(server)?;
+        Ok(self.acted(&wanted).await)
+    }
+
+    pub fn catalog(&self, wanted: &Wanted) -> Arc<Catalog> {
+        let snapshot = self.fleet.snapshot();
+        let view = snapshot.servers.get(&wanted.name);
+        view.map_or_else(Arc::default, |view| view.catalog.clone())
+    }
+
+    /// The last `limit` lines of its log, from a line number on.
+    pub fn logs(
+        &self,
+        server: &str,
+        from: Option<u64>,
+        limit: Option<usize>,
+    ) -> Result<Vec<LogLine>, RegistryError> {
+        let wanted = self.find(server)?;
+        let snapshot = self.fleet.snapshot();
+        let lines = snapshot.servers.get(&wanted.name).map(|view| {
+            let limit = limit.unwrap_or(LOG_LINES);
+            view.log.read(from.unwrap_or(0), limit)
+        });
+        Ok(lines.unwrap_or_default())
+    }
+
+    /// The record once the supervisor has seen the wish.
+    async fn taken_up(&self, wanted: Arc<Wanted>) -> Managed {
+        let seen = |view: &ServerView| view.wanted.generation >= wanted.generation;
+        let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
+        let record = record(&wanted, view.as_ref());
+        Managed { wanted, record }
+    }
+
+    /// The record once the wish has come to something, with a warning if the
+    /// store has not recorded it.
+    async fn acted(&self, wanted: &Wanted) -> ServerRecord {
+        let (mut record, recorded) = tokio::join!(self.settled(wanted), self.registry.recorded());
+        if let Err(reason) = recorded {
+            record.warn(format!(
+                "this is in force but not recorded yet: {reason}; it is recorded as soon as the \
+                 store is back"
+            ));
+        }
+        record
+    }
+
+    /// The record once the wish has come to something.
+    async fn settled(&self, wanted: &Wanted) -> ServerRecord {
+        let settled =
+            |view: &ServerView| view.settled && view.wanted.generation >= wanted.generation;
+        let view = self.fleet.wait(&wanted.name, settled, START_WAIT).await;
+        record(wanted, view.as_ref())
+    }
+}

@@ -1,0 +1,272 @@
+//! Which sessions are in memory: those in use, within bounds.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::shelf::Shelf;
+use super::stream::Stream;
+use super::token::{self, Serial, Token};
+use super::{Caller, Scope, Session, State};
+use crate::seal::{Purpose, Seal};
+
+const MAX_LIVE: usize = 16_384;
+/// No principal can use up the place of all others.
+const MAX_PER_PRINCIPAL: usize = MAX_LIVE / 2;
+const MAX_ENDED: usize = 16_384;
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// For a session that nothing is lost of. Clients that left without a word
+/// are most of those that are idle.
+const PLAIN_IDLE: Duration = Duration::from_secs(20);
+const TEND: Duration = Duration::from_secs(15);
+
+pub struct Sessions {
+    seal: Arc<Seal>,
+    shelf: Arc<Shelf>,
+    clock: Instant,
+    /// A std mutex: held for map operations, never across an await.
+    live: Mutex<Live>,
+}
+
+#[derive(Default)]
+struct Live {
+    /// By the id the client sends.
+    sessions: HashMap<Box<str>, Arc<Session>>,
+    principals: HashMap<Arc<str>, usize>,
+    ended: HashSet<Serial>,
+    /// The same, oldest first.
+    ended_order: VecDeque<Serial>,
+}
+
+/// Why there is no session to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSession {
+    /// Never opened, opened by or for somebody else, expired or ended: nobody
+    /// is told which.
+    #[error("there is no such session")]
+    Unknown,
+    #[error("too many sessions are in use")]
+    Full,
+}
+
+impl Sessions {
+    pub fn new(seal: Arc<Seal>) -> Sessions {
+        Sessions {
+            seal,
+            shelf: Arc::default(),
+            clock: Instant::now(),
+            live: Mutex::default(),
+        }
+    }
+
+    /// How many bytes all streams may keep together.
+    pub fn set_room(&self, bytes: usize) {
+        self.shelf.set_room(bytes);
+    }
+
+    #[cfg(test)]
+    pub(super) fn seal(&self) -> &Seal {
+        &self.seal
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The id of a new session. Nothing is remembered of it.
+    pub fn open(&self, caller: &Caller, version: &'static str, capabilities: &RawValue) -> String {
+        let token = Token::new(version, capabilities);
+        self.seal
+            .seal(Purpose::Session, &owner(caller), &token.encode())
+    }
+
+    /// The session with this id, if it is one of this caller's.
+    pub fn find(&self, caller: &Caller, id: &str) -> Result<Arc<Session>, NoSession> {
+        if let Some(session) = self.live().sessions.get(id) {
+            if !session.is_of(caller) || session.expires <= token::now() {
+                return Err(NoSession::Unknown);
+            }
+            session.touch(self.now());
+            return Ok(session.clone());
+        }
+        let opened = self.seal.open(Purpose::Session, &owner(caller), id);
+        let token = opened.and_then(|bytes| Token::decode(&bytes));
+        let token = token.filter(|token| token.expires > token::now());
+        let token = token.ok_or(NoSession::Unknown)?;
+        let mut live = self.live();
+        if live.ended.contains(&token.serial) {
+            return Err(NoSession::Unknown);
+        }
+        // Another request of the same client may have been first.
+        if let Some(session) = live.sessions.get(id) {
+            return Ok(session.clone());
+        }
+        live.make_room(&caller.principal)?;
+        let own = Stream::new(self.shelf.clone(), true);
+        let session = self.make(caller, token, own);
+        live.insert(id, session.clone());
+        Ok(session)
+    }
+
+    /// A session that lives exactly as long as one connection, whose every
+    /// message goes to `pipe`.
+    pub fn attached(
+        &self,
+        caller: &Caller,
+        version: &'static str,
+        capabilities: &RawValue,
+        pipe: &Arc<Stream>,
+    ) -> Arc<Session> {
+        let token = Token::new(version, capabilities);
+        self.make(caller, token, pipe.clone())
+    }
+
+    /// A stream for [`Sessions::attached`].
+    pub fn pipe(&self) -> Arc<Stream> {
+        Stream::new(self.shelf.clone(), false)
+    }
+
+    fn make(&self, caller: &Caller, token: Token, own: Arc<Stream>) -> Arc<Session> {
+        Arc::new(Session {
+            version: token.version,
+            capabilities: token.capabilities.into(),
+            owner: caller.clone(),
+            expires: token.expires,
+            serial: token.serial,
+            key: format!("{:032x}", u128::from_be_bytes(token.serial)).into(),
+            ended: CancellationToken::new(),
+            own,
+            shelf: self.shelf.clone(),
+            used: AtomicU64::new(self.now()),
+            relied_on: AtomicBool::new(false),
+            state: Mutex::new(State::default()),
+        })
+    }
+
+    /// Ends a session for good.
+    pub fn end(&self, caller: &Caller, id: &str) -> Result<(), NoSession> {
+        let session = self.find(caller, id)?;
+        let mut live = self.live();
+        live.remove(id);
+        if live.ended.insert(session.serial) {
+            live.ended_order.push_back(session.serial);
+        }
+        if live.ended_order.len() > MAX_ENDED
+            && let Some(oldest) = live.ended_order.pop_front()
+        {
+            live.ended.remove(&oldest);
+        }
+        drop(live);
+        session.end();
+        Ok(())
+    }
+
+    /// Lets go of what nobody uses, again and again. To be run beside.
+    pub async fn tend(&self) {
+        loop {
+            tokio::time::sleep(TEND).await;
+            self.shelf.tidy();
+            self.sweep();
+        }
+    }
+
+    fn sweep(&self) {
+        let now = self.now();
+        let since = |session: &Session| {
+            Duration::from_millis(now.saturating_sub(session.used.load(Ordering::Relaxed)))
+        };
+        let mut live = self.live();
+        let idle = live.sessions.iter().filter(|(_, session)| {
+            if session.is_busy() {
+                session.touch(now);
+                return false;
+            }
+            let idle = since(session);
+            idle > IDLE || idle > PLAIN_IDLE && session.is_plain()
+        });
+        let idle: Vec<_> = idle.map(|(id, _)| id.clone()).collect();
+        let gone: Vec<_> = idle.iter().filter_map(|id| live.remove(id)).collect();
+        if live.sessions.capacity() > 4 * live.sessions.len() {
+            live.sessions.shrink_to_fit();
+        }
+        drop(live);
+        for session in gone {
+            session.end();
+        }
+    }
+
+    /// How many are in memory, and what their streams keep.
+    pub fn load(&self) -> (usize, usize) {
+        (self.live().sessions.len(), self.shelf.bytes())
+    }
+}
+
+impl Live {
+    fn insert(&mut self, id: &str, session: Arc<Session>) {
+        let principal = session.owner.principal.clone();
+        *self.principals.entry(principal).or_default() += 1;
+        self.sessions.insert(id.into(), session);
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Arc<Session>> {
+        let session = self.sessions.remove(id)?;
+        let principal = &session.owner.principal;
+        if let Some(count) = self.principals.get_mut(principal) {
+            *count -= 1;
+            if *count == 0 {
+                self.principals.remove(principal);
+            }
+        }
+        Some(session)
+    }
+
+    /// An idle session gives way to a new one: its client loses nothing but
+    /// what was kept for it, since its id still says what it is.
+    fn make_room(&mut self, principal: &Arc<str>) -> Result<(), NoSession> {
+        let mine = self.principals.get(principal).copied().unwrap_or(0);
+        let own = mine >= MAX_PER_PRINCIPAL;
+        if !own && self.sessions.len() < MAX_LIVE {
+            return Ok(());
+        }
+        let mut idle: Vec<_> = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| !own || session.owner.principal == *principal)
+            .filter(|(_, session)| !session.is_busy())
+            .map(|(id, session)| (session.used.load(Ordering::Relaxed), id.clone()))
+            .collect();
+        if idle.is_empty() {
+            return Err(NoSession::Full);
+        }
+        // Many at once, so that the next ones need not look.
+        let some = (MAX_LIVE / 32).min(idle.len() - 1);
+        idle.select_nth_unstable(some);
+        for (_, id) in &idle[..=some] {
+            if let Some(session) = self.remove(id) {
+                session.end();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whom an id was made for: it opens for nobody else, and at no other endpoint.
+fn owner(caller: &Caller) -> String {
+    let (kind, name) = match &caller.scope {
+        Scope::Everything { filter: None } => ("all", ""),
+        Scope::Everything { filter: Some(name) } => ("filter", &**name),
+        Scope::Server(name) => ("server", &**name),
+        // Its principal says which.
+        Scope::Entry(entry) => ("entry", entry.filter().map_or("", |name| &**name)),
+    };
+    format!("{kind}\0{name}\0{}", caller.principal)
+}

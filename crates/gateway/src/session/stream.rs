@@ -1,0 +1,310 @@
+//! One stream of messages to a legacy client: in order, within bounds, and
+//! kept for a while so that a client that lost its connection can come back
+//! for what it missed.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use super::shelf::Shelf;
+use crate::seal::random;
+use crate::text::Text;
+
+/// Most messages and bytes one stream keeps, answers aside.
+const MAX_KEPT: usize = 256;
+const MAX_BYTES: usize = 1 << 20;
+/// What a message costs beside its text.
+const OVERHEAD: usize = 64;
+
+pub struct Stream {
+    id: u64,
+    resumable: bool,
+    shelf: Arc<Shelf>,
+    /// A std mutex: held for moments, never across an await.
+    state: Mutex<State>,
+    /// For the reader: there is something new.
+    news: Notify,
+    /// For a writer: the reader has taken something, or is gone.
+    room: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    kept: VecDeque<Event>,
+    /// The number of the newest message; the first is 1.
+    newest: u64,
+    /// The last one that a reader took.
+    taken: u64,
+    bytes: usize,
+    /// Which reader has it; a later one takes it over.
+    reader: Option<u64>,
+    readers: u64,
+    closed: bool,
+}
+
+/// A message of a stream. Numbers grow; some may be missing.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub number: u64,
+    pub message: Text,
+    /// An answer to the client, which is never dropped for want of room.
+    pub answer: bool,
+}
+
+impl Event {
+    fn cost(&self) -> usize {
+        self.message.size() + OVERHEAD
+    }
+}
+
+impl State {
+    fn position(&self, after: u64) -> usize {
+        self.kept.partition_point(|event| event.number <= after)
+    }
+
+    /// Whether the reader is so far behind that nothing should be added.
+    fn waits(&self, shelf: &Shelf) -> bool {
+        let unread = self.kept.len() - self.position(self.taken);
+        let much = self.bytes > MAX_BYTES || shelf.is_full();
+        self.reader.is_some() && (unread >= MAX_KEPT || (unread > 0 && much))
+    }
+
+    fn drop_at(&mut self, at: usize) -> usize {
+        let cost = self.kept.remove(at).map_or(0, |event| event.cost());
+        self.bytes -= cost;
+        cost
+    }
+
+    /// Which message goes first when there are too many: the oldest that was
+    /// read, or that nobody is there to read.
+    fn dispensable(&self) -> Option<usize> {
+        let idle = self.reader.is_none();
+        self.kept
+            .iter()
+            .position(|event| !event.answer && (idle || event.number <= self.taken))
+    }
+}
+
+impl Stream {
+    pub(super) fn new(shelf: Arc<Shelf>, resumable: bool) -> Arc<Stream> {
+        Arc::new(Stream {
+            id: next_id(),
+            resumable,
+            shelf,
+            state: Mutex::default(),
+            news: Notify::new(),
+            room: Notify::new(),
+        })
+    }
+
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a message that must not be lost while somebody reads; waits for a
+    /// reader that is behind. Nobody there: the oldest go.
+    pub async fn push(&self, message: impl Into<Text>, answer: bool) {
+        let message = message.into();
+        loop {
+            let mut room = pin!(self.room.notified());
+            room.as_mut().enable();
+            {
+                let mut state = self.state();
+                if !state.waits(&self.shelf) {
+                    self.add(&mut state, message, answer);
+                    return;
+                }
+            }
+            room.await;
+        }
+    }
+
+    /// Adds an answer at once, however far behind the reader is.
+    pub fn answer(&self, message: impl Into<Text>) {
+        self.add(&mut self.state(), message.into(), true);
+    }
+
+    /// Adds a message that may be lost: if a reader is behind it is this one.
+    pub(super) fn put(&self, message: Bytes) {
+        let mut state = self.state();
+        if state.waits(&self.shelf) {
+            return;
+        }
+        let unread = state.position(state.taken);
+        if is_level(&message) && state.kept.range(unread..).any(|old| old.message == message) {
+            return;
+        }
+        self.add(&mut state, message.into(), false);
+    }
+
+    fn add(&self, state: &mut State, message: Text, answer: bool) {
+        if state.closed {
+            return;
+        }
+        state.newest += 1;
+        let event = Event {
+            number: state.newest,
+            message,
+            answer,
+        };
+        state.bytes += event.cost();
+        self.shelf.take(event.cost());
+        state.kept.push_back(event);
+        while state.kept.len() > MAX_KEPT || state.bytes > MAX_BYTES || self.shelf.is_full() {
+            match state.dispensable().filter(|at| *at + 1 < state.kept.len()) {
+                Some(at) => self.shelf.give(state.drop_at(at)),
+                None => break,
+            }
+        }
+        self.news.notify_waiters();
+    }
+
+    /// Nothing more comes.
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.news.notify_waiters();
+        self.room.notify_waiters();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    pub fn is_read(&self) -> bool {
+        self.state().reader.is_some()
+    }
+
+    pub fn has_unread(&self) -> bool {
+        let state = self.state();
+        state.position(state.taken) < state.kept.len()
+    }
+
+    /// Reads what has not been read. None while another reads it.
+    pub fn read(self: &Arc<Stream>) -> Option<StreamReader> {
+        let mut state = self.state();
+        if state.reader.is_some() {
+            return None;
+        }
+        let at = state.taken;
+        Some(self.reader(&mut state, at))
+    }
+
+    /// Reads what came after message `number`, taking over from whoever reads
+    /// it now. None if there is nothing left and nothing to come.
+    pub fn resume(self: &Arc<Stream>, number: u64) -> Option<StreamReader> {
+        let mut state = self.state();
+        let at = number.min(state.newest);
+        if state.closed && state.position(at) == state.kept.len() {
+            return None;
+        }
+        Some(self.reader(&mut state, at))
+    }
+
+    /// Takes over from whoever reads it now.
+    pub fn resume_unread(self: &Arc<Stream>) -> Option<StreamReader> {
+        let taken = self.state().taken;
+        self.resume(taken)
+    }
+
+    fn reader(self: &Arc<Stream>, state: &mut State, at: u64) -> StreamReader {
+        state.readers += 1;
+        state.reader = Some(state.readers);
+        state.taken = at;
+        // Whoever read it until now finds out.
+        self.news.notify_waiters();
+        StreamReader {
+            stream: self.clone(),
+            which: state.readers,
+        }
+    }
+}
+
+/// Counted from a random start, so that an id of an earlier run means nothing.
+fn next_id() -> u64 {
+    static NEXT: LazyLock<AtomicU64> =
+        LazyLock::new(|| AtomicU64::new(u64::from_be_bytes(random()) >> 1));
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Whether a message only says that something is no more what it was: twice
+/// says no more than once.
+fn is_level(message: &[u8]) -> bool {
+    let head = &message[..message.len().min(96)];
+    let names = [&b"/list_changed\""[..], b"/resources/updated\""];
+    names
+        .iter()
+        .any(|name| head.windows(name.len()).any(|part| part == *name))
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.shelf.give(self.state().bytes);
+    }
+}
+
+/// The one who reads a stream; dropping it leaves the stream to the next.
+pub struct StreamReader {
+    stream: Arc<Stream>,
+    which: u64,
+}
+
+impl StreamReader {
+    /// The next message; None when nothing more comes here. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        let stream = &*self.stream;
+        loop {
+            let mut news = pin!(stream.news.notified());
+            news.as_mut().enable();
+            {
+                let mut state = stream.state();
+                if state.reader != Some(self.which) {
+                    return None;
+                }
+                let at = state.position(state.taken);
+                if let Some(kept) = state.kept.get_mut(at) {
+                    let event = kept.clone();
+                    // What is kept after this is bounded by the shelf.
+                    kept.message.uncharge();
+                    state.taken = event.number;
+                    if !stream.resumable {
+                        stream.shelf.give(state.drop_at(at));
+                    }
+                    stream.room.notify_waiters();
+                    return Some(event);
+                }
+                if state.closed {
+                    return None;
+                }
+            }
+            news.await;
+        }
+    }
+
+    pub fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    /// The number of the message before the next.
+    pub fn position(&self) -> u64 {
+        self.stream.state().taken
+    }
+}
+
+impl Drop for StreamReader {
+    fn drop(&mut self) {
+        let mut state = self.stream.state();
+        if state.reader == Some(self.which) {
+            state.reader = None;
+            drop(state);
+            self.stream.room.notify_waiters();
+        }
+    }
+}

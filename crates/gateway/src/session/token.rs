@@ -1,0 +1,154 @@
+//! What a session id says about its session, so that nobody has to remember.
+
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::value::RawValue;
+
+use crate::seal::random;
+use wire::LEGACY;
+use wire::meta::member;
+
+/// A client that keeps its session longer opens another.
+const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The id travels in a header of every request.
+const MAX_CAPABILITIES: usize = 1024;
+const FORMAT: u8 = 1;
+
+pub(super) type Serial = [u8; 16];
+
+pub(super) struct Token {
+    pub version: &'static str,
+    pub capabilities: Box<RawValue>,
+    /// When it ends, in seconds of the epoch.
+    pub expires: u64,
+    /// What makes it unlike all others.
+    pub serial: Serial,
+}
+
+impl Token {
+    pub(super) fn new(version: &'static str, capabilities: &RawValue) -> Token {
+        Token {
+            version,
+            capabilities: concise(capabilities).into_owned(),
+            expires: now() + LIFETIME.as_secs(),
+            serial: random(),
+        }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let version = LEGACY.iter().position(|known| *known == self.version);
+        let version = version.and_then(|at| u8::try_from(at).ok());
+        let mut out = vec![FORMAT, version.unwrap_or_default()];
+        out.extend_from_slice(&self.expires.to_be_bytes());
+        out.extend_from_slice(&self.serial);
+        out.extend_from_slice(self.capabilities.get().as_bytes());
+        out
+    }
+
+    /// What [`Token::encode`] wrote, in this or an earlier run. A format or a
+    /// revision we do not know any more makes the session an unknown one.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Token> {
+        let ([FORMAT, version], rest) = bytes.split_first_chunk()? else {
+            return None;
+        };
+        let (expires, rest) = rest.split_first_chunk()?;
+        let (serial, capabilities) = rest.split_first_chunk()?;
+        let capabilities = String::from_utf8(capabilities.to_vec()).ok()?;
+        Some(Token {
+            version: LEGACY.get(usize::from(*version))?,
+            capabilities: RawValue::from_string(capabilities).ok()?,
+            expires: u64::from_be_bytes(*expires),
+            serial: *serial,
+        })
+    }
+}
+
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// The capabilities as they are, or of very long ones what the protocol
+/// itself defines.
+fn concise(capabilities: &RawValue) -> Cow<'_, RawValue> {
+    if !capabilities.get().starts_with('{') {
+        return Cow::Owned(raw("{}".to_owned()));
+    }
+    let whole = wire::compact(capabilities);
+    if whole.get().len() <= MAX_CAPABILITIES {
+        return whole;
+    }
+    const KNOWN: [(&str, &[&str]); 3] = [
+        ("roots", &["listChanged"]),
+        ("sampling", &["tools", "context"]),
+        ("elicitation", &["form", "url"]),
+    ];
+    let parts = KNOWN.iter().filter_map(|(name, flags)| {
+        let value = member(capabilities, name)?;
+        let flag = |flag: &&&str| {
+            let given = member(value, flag)?.get();
+            let said = if given == "true" || given == "false" {
+                given
+            } else {
+                "{}"
+            };
+            Some(format!("\"{flag}\":{said}"))
+        };
+        let flags: Vec<_> = flags.iter().filter_map(|name| flag(&name)).collect();
+        Some(format!("\"{name}\":{{{}}}", flags.join(",")))
+    });
+    let parts: Vec<_> = parts.collect();
+    Cow::Owned(raw(format!("{{{}}}", parts.join(","))))
+}
+
+fn raw(json: String) -> Box<RawValue> {
+    RawValue::from_string(json).expect("assembled from valid JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capabilities(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_token_survives_the_way_to_the_client_and_back() {
+        for version in LEGACY {
+            let given = capabilities(r#"{"roots":{"listChanged":true},"x":[1]}"#);
+            let token = Token::new(version, &given);
+            let back = Token::decode(&token.encode()).unwrap();
+            assert_eq!(back.version, *version);
+            assert_eq!(back.capabilities.get(), given.get());
+            assert_eq!((back.expires, back.serial), (token.expires, token.serial));
+        }
+        let bytes = Token::new(LEGACY[0], &capabilities("{}")).encode();
+        for length in 0..bytes.len() {
+            assert!(Token::decode(&bytes[..length]).is_none());
+        }
+        let mut other = bytes.clone();
+        other[0] = 2;
+        assert!(Token::decode(&other).is_none());
+        other[0] = 1;
+        other[1] = 9;
+        assert!(Token::decode(&other).is_none());
+    }
+
+    #[test]
+    fn long_capabilities_keep_what_matters() {
+        let noise = "x".repeat(3000);
+        let long = format!(
+            r#"{{"roots":{{"listChanged":true,"z":"{noise}"}},"sampling":{{}},
+                "elicitation":{{"url":{{"a":1}}}},"experimental":{{"n":"{noise}"}}}}"#
+        );
+        let token = Token::new(LEGACY[0], &capabilities(&long));
+        assert_eq!(
+            token.capabilities.get(),
+            r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{"url":{}}}"#
+        );
+        let odd = Token::new(LEGACY[0], &capabilities("[1]"));
+        assert_eq!(odd.capabilities.get(), "{}");
+    }
+}

@@ -1,0 +1,143 @@
+//! A whole message for a client. Nearly all are one piece; a list stands in
+//! bytes that were prepared once and that all who ask for it share.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use store::memory::Charge;
+
+#[derive(Clone, Debug)]
+pub struct Text {
+    start: Bytes,
+    end: Option<Ending>,
+    /// It counts against its client's share of memory.
+    charge: Option<Arc<Charge>>,
+}
+
+/// A value that was prepared once, and the end of the object that it is the
+/// last of: a message is its start and this. A third piece would go out by
+/// itself, and wake the client twice.
+#[derive(Clone, Debug)]
+pub struct Ending(Bytes);
+
+const CLOSE: &str = "}";
+
+impl Ending {
+    pub(super) fn new(value: &RawValue) -> Ending {
+        Ending([value.get(), CLOSE].concat().into())
+    }
+
+    /// The value alone.
+    pub fn value(&self) -> &[u8] {
+        &self.0[..self.0.len() - CLOSE.len()]
+    }
+}
+
+impl Text {
+    /// `start` opens the object that `end` ends.
+    pub(super) fn around(start: Vec<u8>, end: Ending) -> Text {
+        Text {
+            start: start.into(),
+            end: Some(end),
+            charge: None,
+        }
+    }
+
+    pub fn size(&self) -> usize {
+        self.start.len() + self.end.as_ref().map_or(0, |end| end.0.len())
+    }
+
+    /// In order.
+    pub fn pieces(self) -> impl ExactSizeIterator<Item = Bytes> {
+        let count = if self.end.is_some() { 2 } else { 1 };
+        let end = self.end.map(|end| end.0).unwrap_or_default();
+        let mut pieces = [self.start, end];
+        if let Some(charge) = self.charge {
+            // The last one is the last to go.
+            let last = &mut pieces[count - 1];
+            *last = charge.bind(std::mem::take(last));
+        }
+        pieces.into_iter().take(count)
+    }
+
+    /// Counts against a share of memory until the last of its bytes is gone.
+    pub fn charged(mut self, charge: Charge) -> Text {
+        self.charge = Some(Arc::new(charge));
+        self
+    }
+
+    pub fn is_charged(&self) -> bool {
+        self.charge.is_some()
+    }
+
+    /// From here on another bound holds for it.
+    pub(super) fn uncharge(&mut self) {
+        self.charge = None;
+    }
+
+    /// Bytes made of this message, which count in its place.
+    pub fn bind(&self, made: Bytes) -> Bytes {
+        match &self.charge {
+            Some(charge) => charge.clone().bind(made),
+            None => made,
+        }
+    }
+
+    /// In one piece; copied where it is not.
+    pub fn whole(&self) -> Cow<'_, [u8]> {
+        match &self.end {
+            None => Cow::Borrowed(&self.start),
+            Some(end) => Cow::Owned([&self.start[..], &end.0].concat()),
+        }
+    }
+
+    pub fn into_bytes(self) -> Bytes {
+        let whole = match self.end {
+            None => self.start.clone(),
+            Some(_) => self.whole().into_owned().into(),
+        };
+        self.bind(whole)
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Text {
+    fn from(whole: T) -> Text {
+        Text {
+            start: whole.into(),
+            end: None,
+            charge: None,
+        }
+    }
+}
+
+impl PartialEq<Bytes> for Text {
+    fn eq(&self, other: &Bytes) -> bool {
+        self.size() == other.len() && *self.whole() == **other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d2_a_list_goes_out_in_pieces_that_make_one_message() {
+        let list = RawValue::from_string(r#"{"tools":[]}"#.into()).unwrap();
+        let list = Ending::new(&list);
+        assert_eq!(list.value(), br#"{"tools":[]}"#);
+        let text = Text::around(br#"{"id":1,"result":"#.to_vec(), list.clone());
+        let expected: &[u8] = br#"{"id":1,"result":{"tools":[]}}"#;
+        assert_eq!(text.whole(), expected);
+        assert_eq!(text.size(), expected.len());
+        let pieces: Vec<Bytes> = text.clone().pieces().collect();
+        assert_eq!(pieces.concat(), expected);
+        assert_eq!(pieces[1].as_ptr(), list.0.as_ptr(), "not a copy");
+        assert_eq!(text.into_bytes(), expected);
+        let plain = Text::from(b"{}".to_vec());
+        assert_eq!(plain.clone().pieces().len(), 1);
+        assert_eq!(plain.into_bytes(), "{}");
+    }
+}

@@ -1,0 +1,153 @@
+//! What a client is told when a call did not come to a result.
+
+use serde_json::value::RawValue;
+
+use super::errand::Job;
+use super::questions::pages;
+use super::resolve::{no_resource, unknown};
+use fleet::CallError;
+use upstream::{Peer, UpstreamError};
+use wire::era::legacy_at_least;
+use wire::object::{pick, text as words};
+use wire::result::{error_to_legacy, error_to_modern};
+use wire::{Era, RpcError, code};
+
+/// The outcome of a failed request: a tool's failure is a result its model
+/// can read, everything else an error.
+pub(super) enum Trouble {
+    /// The text of an `isError` result.
+    Result(String),
+    /// The same, of a call that took too long.
+    Late(String),
+    Error(RpcError),
+}
+
+pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Trouble {
+    let subject = job.subject();
+    let late = matches!(error, CallError::Upstream(UpstreamError::Timeout { .. }));
+    let text = match error {
+        CallError::Upstream(UpstreamError::Revoked) => return Trouble::Error(gone(job)),
+        CallError::Upstream(UpstreamError::Rpc(error)) => {
+            let error = match job.method() {
+                "resources/read" | "completion/complete" => {
+                    job.view.error_to_client(job.origin(), error)
+                }
+                // What a tool or a prompt says of a failure is its own.
+                _ => error,
+            };
+            let lacking = error.code == code::MISSING_CAPABILITY;
+            let unknown = knows_no_pages(job).then(|| unopened(&error)).flatten();
+            let error = relayed(error, job, peer);
+            match unknown {
+                Some(text) => text,
+                // A legacy server would have let its tool fail.
+                None if lacking && job.client.era == Era::Legacy => error.message,
+                None => return Trouble::Error(error),
+            }
+        }
+        CallError::Upstream(error @ UpstreamError::Timeout { .. }) => {
+            format!("{subject}: {error}; the call was cancelled")
+        }
+        CallError::Upstream(error) => {
+            let text = match job.is_entrys() {
+                true => format!("{subject}: {}", discreet(&error)),
+                false => format!("{subject}: {error}"),
+            };
+            return Trouble::Error(RpcError::new(code::INTERNAL, text));
+        }
+        _ if job.is_entrys() => format!("{subject}: its server is not connected"),
+        error => error.to_string(),
+    };
+    match job.method() {
+        "tools/call" if late => Trouble::Late(text),
+        "tools/call" => Trouble::Result(text),
+        _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
+    }
+}
+
+/// Whether the client is of a revision that has no pages to open.
+fn knows_no_pages(job: &Job) -> bool {
+    let client = &job.client;
+    client.era == Era::Legacy && !legacy_at_least(client.version, "2025-11-25")
+}
+
+/// The pages to be opened first, for who reads them.
+fn unopened(error: &RpcError) -> Option<String> {
+    let mut text = error.message.clone();
+    for page in pages(error)? {
+        let [message, url] = pick(page, ["message", "url"]).map(|part| part.and_then(words));
+        for part in [message, url].into_iter().flatten() {
+            text = format!("{text}\n{part}");
+        }
+    }
+    Some(text)
+}
+
+/// As if it had never been there: the entry no longer has it.
+fn gone(job: &Job) -> RpcError {
+    let error = match job.method() {
+        "tools/call" => unknown("tool", &job.what),
+        "prompts/get" => unknown("prompt", &job.what),
+        _ => no_resource(&job.what),
+    };
+    match job.client.era {
+        Era::Modern => error_to_modern(error, None),
+        Era::Legacy => error,
+    }
+}
+
+/// Who has an entry's key need not know what runs behind it, nor what that
+/// wrote to its log.
+fn discreet(error: &UpstreamError) -> &'static str {
+    match error {
+        UpstreamError::Lost(_) => {
+            "the connection was lost before the answer; the request may have run"
+        }
+        UpstreamError::TooLarge { .. } => "the answer is too large",
+        UpstreamError::Login(_) => "the server behind it wants a login",
+        UpstreamError::Protocol(_) => "the server behind it answered in a way MCP does not allow",
+        _ => "the server behind it cannot be reached",
+    }
+}
+
+/// A server's own error, in the client's words. What it says about our hop is
+/// not the client's business.
+fn relayed(error: RpcError, job: &Job, peer: Option<&Peer>) -> RpcError {
+    let client = job.client.era;
+    let server = peer.map_or(client, |peer| peer.era);
+    // Of a legacy server these mean something else, whatever it is.
+    let of_the_hop = match error.code {
+        code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => true,
+        code::MISSING_CAPABILITY | code::URL_ELICITATION => {
+            (server, client) == (Era::Legacy, Era::Modern)
+        }
+        _ => false,
+    };
+    if of_the_hop {
+        let text = match server {
+            Era::Modern => format!("between Portway and the server: {}", error.message),
+            Era::Legacy => error.message,
+        };
+        return RpcError::new(code::INTERNAL, text);
+    }
+    match (server, client) {
+        (Era::Legacy, Era::Modern) => {
+            let uri = (job.method() == "resources/read").then_some(job.what.as_str());
+            error_to_modern(error, uri)
+        }
+        (Era::Modern, Era::Legacy) => error_to_legacy(job.method(), error),
+        _ => error,
+    }
+}
+
+/// A result that says the tool failed, and why.
+pub(super) fn failed_tool(text: &str, client: Era) -> Box<RawValue> {
+    let mut result = serde_json::json!({
+        "content": [{"type": "text", "text": text}],
+        "isError": true,
+    });
+    if client == Era::Modern {
+        result["resultType"] = "complete".into();
+    }
+    serde_json::value::to_raw_value(&result).expect("text and literals serialise")
+}

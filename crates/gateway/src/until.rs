@@ -1,0 +1,94 @@
+//! How long an open stream may stay: as long as Portway runs and, where it
+//! was opened with an entry's key, as long as that key opens the entry.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{Caller, Gateway};
+use store::{Grant, Store, StoreChange, Timestamp};
+
+/// To be held as long as the stream is open.
+pub struct Until {
+    token: CancellationToken,
+    /// Ends the watch that an entry's stream has.
+    _watch: Option<DropGuard>,
+}
+
+impl Until {
+    /// Cancelled when the stream has to end.
+    pub fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    pub async fn over(&self) {
+        self.token.cancelled().await;
+    }
+}
+
+impl Gateway {
+    /// Until when a stream that this caller opens may stay.
+    pub fn until(&self, caller: &Caller) -> Until {
+        let Some(grant) = caller.scope.grant() else {
+            return Until {
+                token: self.closing.clone(),
+                _watch: None,
+            };
+        };
+        let token = self.closing.child_token();
+        // Before the first look: what changes after it is heard of.
+        let changes = self.store.changes();
+        let (store, grant) = (self.store.clone(), grant.clone());
+        tokio::spawn(watch(store, grant, changes, token.clone()));
+        Until {
+            _watch: Some(token.clone().drop_guard()),
+            token,
+        }
+    }
+}
+
+async fn watch(
+    store: Arc<dyn Store>,
+    grant: Arc<Grant>,
+    mut changes: Receiver<StoreChange>,
+    token: CancellationToken,
+) {
+    // Looked at anew each time: the moment it expires may have been moved.
+    while let Some(now) = opens(&*store, &grant) {
+        let changed = async {
+            loop {
+                match changes.recv().await {
+                    Ok(StoreChange::Entry(entry)) if entry == grant.entry => return true,
+                    Ok(StoreChange::Everything) | Err(RecvError::Lagged(_)) => return true,
+                    Ok(_) => {}
+                    Err(RecvError::Closed) => return false,
+                }
+            }
+        };
+        tokio::select! {
+            () = token.cancelled() => return,
+            () = expiry(&now) => {}
+            goes_on = changed => if !goes_on { return },
+        }
+    }
+    token.cancel();
+}
+
+/// The grant of the entry, if the key still opens it.
+fn opens(store: &dyn Store, grant: &Grant) -> Option<Arc<Grant>> {
+    let now = store.grant_of(grant.entry)?;
+    let open = now.digest.matches(&grant.digest) && !now.expired(Timestamp::now());
+    open.then_some(now)
+}
+
+async fn expiry(grant: &Grant) {
+    let Some(at) = grant.expires_at else {
+        return std::future::pending().await;
+    };
+    let left = at.as_millis().saturating_sub(Timestamp::now().as_millis());
+    // A moment more: clocks are read in whole milliseconds.
+    tokio::time::sleep(Duration::from_millis(left + 1)).await;
+}

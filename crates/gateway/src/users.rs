@@ -1,0 +1,96 @@
+//! Which servers users may bind (SPEC E2): those that `userServers` of
+//! `.portway.json` lists, or else the setting `SUPABASE_USER_SERVERS`; all where
+//! neither is given, as before there was a list. The admin may use all.
+//!
+//! The list is looked at when something is bound and at every request of an
+//! entry, so a server that is taken off it stops serving users' entries at
+//! once. It does not stand in definitions: those are imported and edited
+//! through the API, and a definition must not open itself to users.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use config::filters::Filters;
+use config::globs;
+use store::ADMIN;
+
+#[derive(Clone)]
+pub struct UserServers {
+    setting: Option<Arc<[String]>>,
+    filters: watch::Receiver<Arc<Filters>>,
+}
+
+impl UserServers {
+    pub fn new(setting: Option<&[String]>, filters: watch::Receiver<Arc<Filters>>) -> UserServers {
+        UserServers {
+            setting: setting.map(Into::into),
+            filters,
+        }
+    }
+
+    /// Whether an owner's records and entries may have a server's.
+    pub fn may_use(&self, owner: &str, server: &str) -> bool {
+        owner == ADMIN || self.opens(&self.filters.borrow(), server)
+    }
+
+    /// The file that may decide it, to follow.
+    pub(super) fn filters(&self) -> watch::Receiver<Arc<Filters>> {
+        self.filters.clone()
+    }
+
+    /// What decides it now, and what narrows an entry; `None` for an entry of
+    /// the admin's that nothing narrows.
+    pub(super) fn basis(&self, owner: &str, narrowed: bool) -> Option<Arc<Filters>> {
+        (narrowed || owner != ADMIN).then(|| self.filters.borrow().clone())
+    }
+
+    /// Whether nothing lists the servers that are open to users.
+    pub fn is_unlisted(&self) -> bool {
+        self.setting.is_none() && self.filters.borrow().user_servers.is_none()
+    }
+
+    fn opens(&self, filters: &Filters, server: &str) -> bool {
+        // A file that cannot be read may have listed less.
+        if filters.unreadable.is_some() {
+            return false;
+        }
+        let listed = filters.user_servers.as_deref().or(self.setting.as_deref());
+        listed.is_none_or(|listed| globs::any(listed, server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::problem::Problem;
+
+    #[test]
+    fn e2_a_list_confines_users_to_its_servers() {
+        let (file, filters) = watch::channel(Arc::new(Filters::default()));
+        let unlisted = UserServers::new(None, filters.clone());
+        assert!(unlisted.is_unlisted() && unlisted.may_use("ann", "fs"));
+        let closed = UserServers::new(Some(&[]), filters.clone());
+        assert!(!closed.is_unlisted() && !closed.may_use("ann", "fs"));
+        assert!(closed.may_use(ADMIN, "fs"));
+        let listed = ["fs".to_owned(), "gh-*".to_owned()];
+        let users = UserServers::new(Some(&listed), filters);
+        for (server, open) in [("fs", true), ("gh-x", true), ("fsx", false), ("db", false)] {
+            assert_eq!(users.may_use("ann", server), open, "{server}");
+        }
+        // The file decides where it says anything, at once.
+        let listed = |user_servers, unreadable| Filters {
+            user_servers,
+            unreadable,
+            ..Filters::default()
+        };
+        file.send_replace(Arc::new(listed(Some(vec!["db".into()]), None)));
+        assert!(users.may_use("ann", "db") && !users.may_use("ann", "fs"));
+        file.send_replace(Arc::new(listed(Some(Vec::new()), None)));
+        assert!(!users.may_use("ann", "db"));
+        let problem = Problem::new("", "cannot be read");
+        file.send_replace(Arc::new(listed(None, Some(problem))));
+        assert!(!users.may_use("ann", "fs") && !unlisted.may_use("ann", "fs"));
+        assert!(users.may_use(ADMIN, "fs"));
+    }
+}

@@ -1,0 +1,167 @@
+//! A view's tools in the formats of other programs: each list is made when it
+//! is first asked for, and then shared.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::{Target, View};
+use crate::format::{self, Format, Shown};
+use crate::naming;
+use config::mistyped;
+use fleet::catalog::Kind;
+use wire::Era;
+use wire::object::member;
+
+/// A list as it is answered. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ToolList {
+    pub body: Bytes,
+    /// The entity tag, quotes and all: another body has another one.
+    pub tag: Bytes,
+}
+
+#[derive(Default)]
+pub(super) struct Formatted {
+    lists: [OnceLock<ToolList>; Format::ALL.len()],
+    /// From the names that models' APIs take to those of the view, where they
+    /// differ.
+    fitted: OnceLock<HashMap<String, String>>,
+    weight: AtomicUsize,
+}
+
+impl View {
+    pub fn tools_as(&self, format: Format) -> ToolList {
+        let cell = &self.formatted.lists[format as usize];
+        let list = cell.get_or_init(|| {
+            let list = self.format_tools(format);
+            let weight = &self.formatted.weight;
+            weight.fetch_add(list.body.len(), Ordering::Relaxed);
+            list
+        });
+        list.clone()
+    }
+
+    /// What the lists made so far take up.
+    pub(super) fn formatted(&self) -> usize {
+        self.formatted.weight.load(Ordering::Relaxed)
+    }
+
+    /// A tool and its name here, by any name it goes by: that of the view, as
+    /// a vendor's API was told, or `server:tool` where servers are known.
+    pub fn tool_called<'a>(&'a self, name: &str) -> Option<(&'a str, &'a Target)> {
+        let listed = |name: &str| self.tools.get_key_value(name);
+        let found = listed(name).or_else(|| listed(self.fitted().get(name)?));
+        let found = found.or_else(|| self.qualified_tool(name));
+        let found = found.or_else(|| {
+            let (server, own) = name.split_once(':').filter(|_| self.shows_servers())?;
+            let mut all = self.tools.iter();
+            all.find(|(_, target)| *target.server == *server && target.name == own)
+        });
+        found.map(|(name, target)| (name.as_str(), target))
+    }
+
+    /// The tools that a name may have been meant for, as a vendor's API was
+    /// told them, the likeliest first: it is mistyped, or the end of theirs.
+    pub fn near(&self, name: &str, most: usize) -> Vec<String> {
+        let likely = |known: &String| {
+            let known = naming::fitted(known, naming::is_allowed).into_owned();
+            let before = known.strip_suffix(name);
+            let is_end = before.is_some_and(|before| before.ends_with('_'));
+            let far = if is_end { 0 } else { mistyped(name, &known)? };
+            Some((far, known))
+        };
+        let mut near: Vec<(usize, String)> = self.tools.keys().filter_map(likely).collect();
+        near.sort_unstable();
+        near.into_iter().take(most).map(|(_, name)| name).collect()
+    }
+
+    /// The schema that a tool's arguments must meet.
+    pub fn input_schema(&self, target: &Target) -> Option<&RawValue> {
+        let entry = self.lists[Kind::Tools as usize].entries.get(target.at)?;
+        member(&entry.modern, "inputSchema")
+    }
+
+    /// The server of a `server:tool` that is defined and not there.
+    pub fn absent_server(&self, name: &str) -> Option<&str> {
+        let (server, _) = name.split_once(':')?;
+        let mut absent = self.absent.iter();
+        absent
+            .find(|(_, one)| **one == *server)
+            .map(|(_, one)| &**one)
+    }
+
+    /// Who has an entry's key need not know what is behind its tools.
+    fn shows_servers(&self) -> bool {
+        self.links.is_none()
+    }
+
+    fn fitted(&self) -> &HashMap<String, String> {
+        self.formatted.fitted.get_or_init(|| {
+            let changed = self.tools.keys().filter_map(|name| {
+                match naming::fitted(name, naming::is_allowed) {
+                    Cow::Borrowed(_) => None,
+                    Cow::Owned(fitted) => Some((fitted, name.clone())),
+                }
+            });
+            changed.collect()
+        })
+    }
+
+    fn format_tools(&self, format: Format) -> ToolList {
+        let entries = &self.lists[Kind::Tools as usize].entries;
+        let mut tools: Vec<(&String, &Target)> = self.tools.iter().collect();
+        tools.sort_unstable_by_key(|(_, target)| target.at);
+        let mut spelled = Vec::with_capacity(tools.len());
+        for (name, target) in tools {
+            let Some(entry) = entries.get(target.at) else {
+                continue;
+            };
+            let fitted = match format {
+                Format::Mcp => Cow::Borrowed(name.as_str()),
+                _ => naming::fitted(name, naming::is_allowed),
+            };
+            if matches!(fitted, Cow::Owned(_)) && self.tools.contains_key(&*fitted) {
+                tracing::warn!("{name:?} is left out of a list: its name there is taken");
+                continue;
+            }
+            let origin = (&*target.server, target.name.as_str());
+            spelled.push(format::tool(
+                format,
+                Shown {
+                    name: &fitted,
+                    tool: &entry.shown(Era::Modern),
+                    origin: self.shows_servers().then_some(origin),
+                },
+            ));
+        }
+        whole(format, &self.hash(), &spelled)
+    }
+}
+
+fn whole(format: Format, hash: &str, tools: &[Box<RawValue>]) -> ToolList {
+    let size: usize = tools.iter().map(|tool| tool.get().len() + 1).sum();
+    let mut body = String::with_capacity(size + 128);
+    let format = format.name();
+    body.push_str(&format!(
+        r#"{{"format":"{format}","hash":"{hash}","tools":["#
+    ));
+    for (number, tool) in tools.iter().enumerate() {
+        if number > 0 {
+            body.push(',');
+        }
+        body.push_str(tool.get());
+    }
+    body.push_str("]}");
+    let digest = Sha256::digest(&body);
+    let tag: String = digest[..16].iter().map(|b| format!("{b:02x}")).collect();
+    ToolList {
+        body: body.into(),
+        tag: format!("\"{tag}\"").into(),
+    }
+}

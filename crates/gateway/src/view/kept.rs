@@ -1,0 +1,179 @@
+//! The views in use, each kept until what it was made of has changed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::View;
+use super::shelf::{ROOM, Shelf};
+use crate::control::{self, Control};
+use crate::{Scope, Seal, UserServers};
+use config::filters::Filters;
+use fleet::{Offer, Snapshot};
+
+pub struct Views {
+    filters: watch::Receiver<Arc<Filters>>,
+    seal: Arc<Seal>,
+    control: Option<Arc<Control>>,
+    entries: Shelf,
+    /// A std mutex: held for a lookup, never while a view is made.
+    kept: Mutex<HashMap<Scope, Kept>>,
+}
+
+struct Kept {
+    basis: Basis,
+    view: Arc<View>,
+}
+
+/// What a view is made of.
+struct Basis {
+    /// The snapshot's.
+    offers: u64,
+    part: Part,
+}
+
+enum Part {
+    /// All servers, narrowed by these.
+    All(Arc<Filters>),
+    /// One server, if it has anything to offer.
+    One(Option<Arc<Offer>>),
+}
+
+impl Basis {
+    fn of(
+        scope: &Scope,
+        snapshot: &Snapshot,
+        filters: &Arc<Filters>,
+        control: Option<&Arc<Control>>,
+    ) -> Basis {
+        let part = match scope {
+            Scope::Everything { .. } => Part::All(filters.clone()),
+            Scope::Server(server) => {
+                let offer = match snapshot.find(server) {
+                    Some(view) => view.offer.as_ref(),
+                    None => control::offer(snapshot, control, server),
+                };
+                Part::One(offer.cloned())
+            }
+            // Kept on a shelf of their own.
+            Scope::Entry(_) => Part::One(None),
+        };
+        Basis {
+            offers: snapshot.offers,
+            part,
+        }
+    }
+
+    /// Whether what was made of this is still true. Of two that ask at once,
+    /// one may come with an older snapshot and gets the newer view.
+    fn holds(&self, now: &Basis) -> bool {
+        match (&self.part, &now.part) {
+            (Part::All(old), Part::All(new)) => Arc::ptr_eq(old, new) && self.offers >= now.offers,
+            (Part::One(Some(old)), Part::One(Some(new))) => {
+                Arc::ptr_eq(old, new) || self.offers > now.offers
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Views {
+    pub fn new(users: UserServers, seal: Arc<Seal>, control: Option<Arc<Control>>) -> Views {
+        Views {
+            filters: users.filters(),
+            seal,
+            entries: Shelf::new(ROOM, control.clone(), users),
+            control,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// How many bytes the views of entries may take together.
+    pub fn set_room(&self, bytes: usize) {
+        self.entries.set_room(bytes);
+    }
+
+    /// Whether Portway's own tools can be shown at all.
+    pub fn has_control(&self) -> bool {
+        self.control.is_some()
+    }
+
+    pub(crate) fn control(&self) -> Option<&Arc<Control>> {
+        self.control.as_ref()
+    }
+
+    /// The view of a scope on what runs now; made anew only when a catalog or
+    /// the filters have changed.
+    pub fn get(&self, scope: &Scope, snapshot: &Arc<Snapshot>) -> Arc<View> {
+        if let Scope::Entry(entry) = scope {
+            return self.entries.get(entry, &self.seal, snapshot);
+        }
+        let filters = self.filters.borrow().clone();
+        let control = self.control.as_ref();
+        let basis = Basis::of(scope, snapshot, &filters, control);
+        if let Some(kept) = self.lock().get(scope)
+            && kept.basis.holds(&basis)
+        {
+            return kept.view.clone();
+        }
+        let view = Arc::new(match scope {
+            Scope::Server(server) => View::of_server(server, snapshot, control),
+            Scope::Everything { filter } => {
+                View::of_all(snapshot, filters.find(filter.as_deref()), control)
+            }
+            Scope::Entry(entry) => return self.entries.get(entry, &self.seal, snapshot),
+        });
+        self.keep(
+            scope,
+            snapshot,
+            &filters,
+            Kept {
+                basis,
+                view: view.clone(),
+            },
+        );
+        view
+    }
+
+    fn keep(&self, scope: &Scope, snapshot: &Snapshot, filters: &Filters, fresh: Kept) {
+        let mut kept = self.lock();
+        kept.retain(|scope, _| match scope {
+            Scope::Everything { filter: None } => true,
+            Scope::Everything { filter: Some(name) } => filters.named.contains_key(&**name),
+            Scope::Server(server) => snapshot.find(server).is_some() || **server == *control::NAME,
+            Scope::Entry(_) => false,
+        });
+        // Scopes come from outside: those that show nothing are not kept.
+        if fresh.view.fault.is_some() {
+            kept.remove(scope);
+        } else if !kept
+            .get(scope)
+            .is_some_and(|kept| kept.basis.holds(&fresh.basis))
+        {
+            kept.insert(scope.clone(), fresh);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Scope, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+impl Views {
+    pub fn filtered(filters: watch::Receiver<Arc<Filters>>) -> Views {
+        let secret = config::Secret::new("a secret of thirty-two characters");
+        let users = UserServers::new(None, filters);
+        Views::new(users, Arc::new(Seal::new(&secret)), None)
+    }
+}
+
+/// Without any filter.
+#[cfg(test)]
+impl Default for Views {
+    fn default() -> Views {
+        // Nobody will ever send: what is there first is read all the same.
+        Views::filtered(watch::channel(Arc::default()).1)
+    }
+}

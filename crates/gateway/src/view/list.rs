@@ -1,0 +1,236 @@
+//! One list as it is handed out: pages made once per spelling, and cursors
+//! that only ever fit the list they were made for.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::entry::Entry;
+use crate::text::Ending;
+use fleet::catalog::Kind;
+use wire::message::compact;
+use wire::meta::{SERVER_INFO, set_meta_member};
+use wire::object::{each_member, is_null, member, text};
+use wire::result::Freshness;
+use wire::{Era, RpcError, code};
+
+/// Far more than any model takes, so that clients which never turn a page
+/// miss nothing.
+const PAGE_ENTRIES: usize = 2000;
+const PAGE_BYTES: usize = 4 << 20;
+const TAG: usize = 8;
+
+pub(super) struct List {
+    pub kind: Kind,
+    pub entries: Vec<Entry>,
+    pub freshness: Freshness,
+    /// Further members of the result, as the server had them.
+    pub rest: Option<Box<RawValue>>,
+    /// Whose list it is, for modern readers.
+    pub info: Arc<RawValue>,
+    /// Nobody has such a list.
+    pub missing: bool,
+    /// Each page is made when it is first asked for.
+    modern: OnceLock<Vec<OnceLock<Ending>>>,
+    legacy: OnceLock<Vec<OnceLock<Ending>>>,
+    /// What the pages made so far take up, in bytes.
+    paged: AtomicUsize,
+    pub tag: OnceLock<[u8; TAG]>,
+}
+
+impl List {
+    pub(super) fn new(kind: Kind, info: Arc<RawValue>) -> List {
+        List {
+            kind,
+            entries: Vec::new(),
+            freshness: Freshness::NONE,
+            rest: None,
+            info,
+            missing: false,
+            modern: OnceLock::new(),
+            legacy: OnceLock::new(),
+            paged: AtomicUsize::new(0),
+            tag: OnceLock::new(),
+        }
+    }
+
+    /// Its entries, pages aside. Text that other lists share is counted all
+    /// the same: nobody knows which list has it last.
+    pub(super) fn weight(&self) -> usize {
+        let size = |entry: &Entry| {
+            let (modern, legacy) = (entry.modern.get().len(), entry.legacy.get().len());
+            let shared = Arc::ptr_eq(&entry.modern, &entry.legacy);
+            128 + if shared { modern } else { modern + legacy }
+        };
+        self.entries.iter().map(size).sum()
+    }
+
+    /// The pages made so far, in bytes.
+    pub(super) fn paged(&self) -> usize {
+        self.paged.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn page(&self, era: Era, params: Option<&RawValue>) -> Result<Ending, RpcError> {
+        let cell = match era {
+            Era::Modern => &self.modern,
+            Era::Legacy => &self.legacy,
+        };
+        let pages = cell.get_or_init(|| self.chunks().iter().map(|_| OnceLock::new()).collect());
+        let cursor = params.and_then(|params| member(params, "cursor"));
+        let number = match cursor.filter(|cursor| !is_null(cursor)) {
+            None => 0,
+            Some(cursor) => self.number_of(cursor).ok_or_else(bad_cursor)?,
+        };
+        let page = pages.get(number).ok_or_else(bad_cursor)?;
+        Ok(page.get_or_init(|| self.make_page(era, number)).clone())
+    }
+
+    fn make_page(&self, era: Era, number: usize) -> Ending {
+        let chunks = self.chunks();
+        let page = Page {
+            list: self,
+            era,
+            entries: chunks[number],
+            next: (number + 1 < chunks.len()).then(|| self.cursor(number + 1)),
+        };
+        let raw = serde_json::value::to_raw_value(&page);
+        let raw = raw.expect("raw values serialise into memory");
+        // Once and for all who read it.
+        let page = Ending::new(&compact(&raw));
+        self.paged.fetch_add(page.value().len(), Ordering::Relaxed);
+        page
+    }
+
+    /// The entries page by page; at least one page. The same for both eras,
+    /// so a cursor is too.
+    fn chunks(&self) -> Vec<&[Entry]> {
+        let mut chunks = Vec::new();
+        let (mut start, mut bytes) = (0, 0);
+        for (at, entry) in self.entries.iter().enumerate() {
+            let size = entry.modern.get().len().max(entry.legacy.get().len());
+            if at - start >= PAGE_ENTRIES || (at > start && bytes + size > PAGE_BYTES) {
+                chunks.push(&self.entries[start..at]);
+                (start, bytes) = (at, 0);
+            }
+            bytes += size;
+        }
+        chunks.push(&self.entries[start..]);
+        chunks
+    }
+
+    fn cursor(&self, number: usize) -> String {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let mut bytes = self.tag().to_vec();
+        bytes.extend(number.to_be_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    fn number_of(&self, cursor: &RawValue) -> Option<usize> {
+        let bytes = URL_SAFE_NO_PAD.decode(text(cursor)?.as_bytes()).ok()?;
+        let (tag, number) = bytes.split_at_checked(TAG)?;
+        let number = u32::from_be_bytes(number.try_into().ok()?);
+        // The first page has none.
+        (tag == self.tag() && number > 0).then_some(number as usize)
+    }
+
+    /// Follows from what is listed, so that the cursor of an equal list holds
+    /// after a restart and on another replica, and no other does.
+    fn tag(&self) -> [u8; TAG] {
+        *self.tag.get_or_init(|| {
+            let mut hasher = Sha256::new();
+            hasher.update(self.kind.method());
+            for entry in &self.entries {
+                hasher.update([0]);
+                hasher.update(entry.modern.get());
+            }
+            let mut tag = [0; TAG];
+            tag.copy_from_slice(&hasher.finalize()[..TAG]);
+            tag
+        })
+    }
+
+    /// Of the entries in modern spelling, in an order of our own.
+    pub(super) fn hash(&self) -> String {
+        let mut entries: Vec<&str> = self
+            .entries
+            .iter()
+            .map(|entry| entry.modern.get())
+            .collect();
+        entries.sort_unstable();
+        let mut hasher = Sha256::new();
+        for entry in entries {
+            hasher.update(entry);
+            hasher.update([0]);
+        }
+        let digest = hasher.finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn bad_cursor() -> RpcError {
+    let message = "this cursor does not fit the list as it is now; start from the first page";
+    RpcError::new(code::INVALID_PARAMS, message)
+}
+
+struct Page<'a> {
+    list: &'a List,
+    era: Era,
+    entries: &'a [Entry],
+    next: Option<String>,
+}
+
+impl Serialize for Page<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let list = self.list;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(list.kind.member(), &Entries(self.entries, self.era))?;
+        if let Some(cursor) = &self.next {
+            map.serialize_entry("nextCursor", cursor)?;
+        }
+        let mut rest = list.rest.as_deref().map(Cow::Borrowed);
+        if self.era == Era::Modern {
+            map.serialize_entry("resultType", "complete")?;
+            map.serialize_entry("ttlMs", &list.freshness.ttl_ms)?;
+            map.serialize_entry("cacheScope", "private")?;
+            let holder = rest.as_deref().unwrap_or(empty());
+            rest = Some(Cow::Owned(set_meta_member(holder, SERVER_INFO, &list.info)));
+        }
+        if let Some(rest) = &rest {
+            let mut outcome = Ok(());
+            each_member(rest, |key, value| {
+                if outcome.is_ok() {
+                    outcome = map.serialize_entry(&key.decoded(), value);
+                }
+            });
+            outcome?;
+        }
+        map.end()
+    }
+}
+
+struct Entries<'a>(&'a [Entry], Era);
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
+        for entry in self.0 {
+            seq.serialize_element(&*entry.shown(self.1))?;
+        }
+        seq.end()
+    }
+}
+
+fn empty() -> &'static RawValue {
+    literal("{}")
+}
+
+fn literal(json: &'static str) -> &'static RawValue {
+    serde_json::from_str(json).expect("a literal")
+}

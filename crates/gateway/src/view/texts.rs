@@ -1,0 +1,121 @@
+//! The text of each bound tool as clients read it, made once and shared by the
+//! views of all entries that the tool is bound to.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use serde_json::value::RawValue;
+
+use super::entry::{self, Entry, Prepared};
+use fleet::Offer;
+use fleet::catalog::Item;
+use store::{ToolId, ToolRecord};
+use wire::Era;
+use wire::header::ParamHeader;
+use wire::invisible::without_tags;
+use wire::object::set_member;
+
+/// Views own the texts; this only knows where they are.
+///
+/// A std mutex: held for a lookup, never while a text is made.
+#[derive(Default)]
+pub(super) struct Texts(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    by_tool: HashMap<ToolId, Text>,
+    /// Looked through for texts that are gone when there are so many.
+    sweep_at: usize,
+}
+
+struct Text {
+    record: Weak<ToolRecord>,
+    /// The server's own words, and how they were spelled.
+    raw: Weak<RawValue>,
+    era: Era,
+    stale: bool,
+    modern: Weak<RawValue>,
+    legacy: Weak<RawValue>,
+    headers: Vec<ParamHeader>,
+    wrapped: bool,
+    task_only: bool,
+}
+
+/// Fewer texts are not worth a sweep.
+const SWEEP: usize = 1024;
+
+impl Texts {
+    /// The tool of a record, under the record's name and description.
+    pub(super) fn get(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> Prepared {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = known.by_tool.get(&record.id);
+        if let Some(prepared) = text.and_then(|text| text.of(record, item, offer)) {
+            return prepared;
+        }
+        drop(known);
+        let raw = described(entry::renamed(item, &record.name), record);
+        let prepared = entry::tool(raw, offer.peer.era, offer.stale);
+        known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.put(record.id, Text::new(record, item, offer, &prepared));
+        prepared
+    }
+}
+
+impl Known {
+    fn put(&mut self, id: ToolId, text: Text) {
+        self.by_tool.insert(id, text);
+        if self.by_tool.len() > self.sweep_at.max(SWEEP) {
+            self.by_tool
+                .retain(|_, text| text.modern.strong_count() > 0);
+            self.sweep_at = self.by_tool.len() * 2;
+        }
+    }
+}
+
+impl Text {
+    fn new(record: &Arc<ToolRecord>, item: &Item, offer: &Offer, prepared: &Prepared) -> Text {
+        Text {
+            record: Arc::downgrade(record),
+            raw: Arc::downgrade(&item.raw),
+            era: offer.peer.era,
+            stale: offer.stale,
+            modern: Arc::downgrade(&prepared.entry.modern),
+            legacy: Arc::downgrade(&prepared.entry.legacy),
+            headers: prepared.headers.clone(),
+            wrapped: prepared.wrapped,
+            task_only: prepared.task_only,
+        }
+    }
+
+    /// The text, if it was made of just this and somebody still has it.
+    fn of(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> Option<Prepared> {
+        let same = std::ptr::eq(self.record.as_ptr(), Arc::as_ptr(record))
+            && std::ptr::eq(self.raw.as_ptr(), Arc::as_ptr(&item.raw))
+            && self.era == offer.peer.era
+            && self.stale == offer.stale;
+        if !same {
+            return None;
+        }
+        Some(Prepared {
+            entry: Entry {
+                modern: self.modern.upgrade()?,
+                legacy: self.legacy.upgrade()?,
+                stale: self.stale,
+            },
+            headers: self.headers.clone(),
+            wrapped: self.wrapped,
+            task_only: self.task_only,
+        })
+    }
+}
+
+fn described(raw: Arc<RawValue>, record: &ToolRecord) -> Arc<RawValue> {
+    let Some(description) = &record.description else {
+        return raw;
+    };
+    let quoted = serde_json::Value::from(description.as_str()).to_string();
+    match RawValue::from_string(without_tags(&quoted).into_owned()) {
+        Ok(description) => Arc::from(set_member(&raw, "description", &description)),
+        Err(_) => raw,
+    }
+}

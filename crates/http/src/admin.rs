@@ -1,0 +1,200 @@
+//! What the admin does about access itself: the console's sessions, and a new
+//! admin token.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::{Extension, Json, Router};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Serialize;
+use tokio::sync::Mutex;
+
+use super::auth::{Access, AdminToken};
+use super::connections::Connection;
+use super::edge::Peer;
+use super::error::ApiError;
+use super::extract::Path;
+use super::guard::{Guard, Passed};
+use super::principal::Principal;
+use super::sessions::ShownSession;
+use config::Secret;
+
+/// What streams that the old token opened are given to end.
+const GRACE: Duration = Duration::from_millis(500);
+
+#[derive(Clone)]
+pub struct Admin {
+    pub guard: Arc<Guard>,
+    pub data_dir: PathBuf,
+    /// The token is set by `PORTWAY_ADMIN_TOKEN`.
+    pub token_is_set: bool,
+    /// One at a time.
+    pub rotating: Arc<Mutex<()>>,
+}
+
+pub fn router(admin: Admin) -> Router {
+    Router::new()
+        .route("/api/console/sessions", get(list).delete(end_others))
+        .route("/api/console/sessions/{session}", delete(end))
+        .route("/api/token/rotate", post(rotate))
+        .with_state(admin)
+}
+
+impl Admin {
+    fn token(&self) -> Option<&AdminToken> {
+        match self.guard.access() {
+            Access::Token(token) => Some(token),
+            Access::Open => None,
+        }
+    }
+
+    /// What is ended must stay so after a restart.
+    async fn save(&self) -> Result<(), ApiError> {
+        let admin = self.clone();
+        let saved = tokio::task::spawn_blocking(move || match admin.token() {
+            Some(token) => token.sessions().save(),
+            None => Ok(()),
+        });
+        Ok(saved.await.map_err(ApiError::internal)??)
+    }
+}
+
+async fn list(State(admin): State<Admin>, headers: HeaderMap) -> Json<Vec<ShownSession>> {
+    let Some(token) = admin.token() else {
+        return Json(Vec::new());
+    };
+    let current = token.session_of(&headers).map(|ticket| ticket.id);
+    Json(token.sessions().list(current.as_deref()))
+}
+
+async fn end(State(admin): State<Admin>, Path(id): Path) -> Result<StatusCode, ApiError> {
+    let ended = admin.token().is_some_and(|token| token.sessions().end(&id));
+    if !ended {
+        return Err(ApiError::not_found("there is no such session"));
+    }
+    admin.save().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// All but the one that asks.
+async fn end_others(
+    State(admin): State<Admin>,
+    headers: HeaderMap,
+) -> Result<StatusCode, ApiError> {
+    if let Some(token) = admin.token() {
+        let current = token.session_of(&headers).map(|ticket| ticket.id);
+        token
+            .sessions()
+            .end_where(|id| current.as_deref() != Some(id));
+        admin.save().await?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Serialize)]
+struct NewToken {
+    token: String,
+}
+
+/// In a task of its own: a client that hangs up leaves no token that is in
+/// the file and not in force.
+async fn rotate(
+    State(admin): State<Admin>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let connection = peer.map(|Extension(peer)| peer.connection);
+    let work = tokio::spawn(async move { admin.rotate(&headers, connection).await });
+    work.await.map_err(ApiError::internal)?
+}
+
+impl Admin {
+    async fn rotate(
+        &self,
+        headers: &HeaderMap,
+        connection: Option<Arc<Connection>>,
+    ) -> Result<Response, ApiError> {
+        let Some(token) = self.token() else {
+            return Err(ApiError::conflict(
+                "there is no admin token: --no-auth is set",
+            ));
+        };
+        if self.token_is_set {
+            return Err(ApiError::conflict(
+                "the admin token is set by PORTWAY_ADMIN_TOKEN: change it there and start \
+                 Portway again",
+            ));
+        }
+        let _turn = self.rotating.lock().await;
+        let fresh = self.replace_file().await?;
+        let cookie = token.replace(fresh.clone(), headers);
+        self.announce().await;
+        self.save().await?;
+        tracing::warn!("the admin token has been replaced; the old one is refused");
+        end_connections(connection);
+        let answer = NewToken {
+            token: fresh.expose().to_owned(),
+        };
+        let cookie = cookie.map(|cookie| [(header::SET_COOKIE, cookie)]);
+        Ok((cookie, Json(answer)).into_response())
+    }
+
+    async fn replace_file(&self) -> Result<Secret, ApiError> {
+        let directory = self.data_dir.clone();
+        let replaced =
+            tokio::task::spawn_blocking(move || store::replace_admin_token(&directory)).await;
+        Ok(replaced.map_err(ApiError::internal)??)
+    }
+
+    /// Running `portway connect`s look for the token again when the file with
+    /// our address is a new one.
+    async fn announce(&self) {
+        let directory = self.data_dir.clone();
+        let told = tokio::task::spawn_blocking(move || match store::known_address(&directory) {
+            Some(url) => store::tell_address(&directory, &url),
+            None => Ok(()),
+        });
+        if let Ok(Err(error)) = told.await {
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+/// Ends what the old token has open, but for the connection that asked.
+fn end_connections(asked: Option<Arc<Connection>>) {
+    let Some(asked) = asked else { return };
+    let connections = asked.connections().clone();
+    connections.finish_admin(asked.id());
+    tokio::spawn(async move {
+        tokio::time::sleep(GRACE).await;
+        connections.cut_finished_admin();
+    });
+}
+
+impl Guard {
+    /// Blocks on the disk.
+    pub(super) fn save_sessions(&self) {
+        if let Access::Token(token) = self.access()
+            && let Err(error) = token.sessions().save()
+        {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// A cookie for the console that is to go with the answer.
+    pub(super) fn cookie(&self, passed: &Passed, headers: &HeaderMap) -> Option<HeaderValue> {
+        if !matches!(passed.principal, Some(Principal::Admin))
+            || !headers.contains_key(header::COOKIE)
+        {
+            return None;
+        }
+        match self.access() {
+            Access::Token(token) => token.renewed_cookie(headers)?.parse().ok(),
+            Access::Open => None,
+        }
+    }
+}

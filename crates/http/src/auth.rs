@@ -1,0 +1,439 @@
+//! Who is asking. Everything but a short list of public paths needs a
+//! credential, on loopback too (SPEC K3).
+
+use std::sync::OnceLock;
+
+use http::{HeaderMap, Method, header};
+use ring::hmac;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::error::ApiError;
+use super::sessions::{ConsoleSessions, Ticket};
+use config::Secret;
+
+/// The paths, as the router spells them, that anybody may `GET`.
+const PUBLIC: [&str; 6] = [
+    "/",
+    "/healthz",
+    "/readyz",
+    "/favicon.ico",
+    "/assets/{*path}",
+    super::records::BY_KEY,
+];
+
+/// A page that acts with the console's cookie must send this header with
+/// whatever changes something: other pages cannot, without asking us first.
+pub(crate) const CONSOLE_HEADER: &str = "x-portway-console";
+const COOKIE: &str = "portway_session";
+const API_KEY: &str = "x-api-key";
+
+/// What is asked of a request.
+#[derive(Debug)]
+pub enum Access {
+    Token(AdminToken),
+    /// `--no-auth`.
+    Open,
+}
+
+/// The admin token, and what is signed in with it.
+#[derive(Debug)]
+pub struct AdminToken {
+    first: Box<Generation>,
+    sessions: Box<ConsoleSessions>,
+}
+
+/// One token after another: a reader takes the last and needs no lock.
+#[derive(Debug)]
+struct Generation {
+    token: Secret,
+    /// Seals the console's cookies, which so end with the token.
+    seal: hmac::Key,
+    next: OnceLock<Box<Generation>>,
+}
+
+impl Generation {
+    fn new(token: Secret) -> Generation {
+        // The cookie is sent to every port of this host by browsers, so it
+        // must tell nothing of the token.
+        let digest = Sha256::new()
+            .chain_update(b"portway console session\0")
+            .chain_update(token.expose())
+            .finalize();
+        Generation {
+            seal: hmac::Key::new(hmac::HMAC_SHA256, &digest),
+            token,
+            next: OnceLock::new(),
+        }
+    }
+}
+
+impl AdminToken {
+    pub fn new(token: Secret) -> AdminToken {
+        AdminToken {
+            first: Box::new(Generation::new(token)),
+            sessions: Box::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn with_sessions(self, sessions: ConsoleSessions) -> AdminToken {
+        AdminToken {
+            sessions: Box::new(sessions),
+            ..self
+        }
+    }
+
+    pub(super) fn sessions(&self) -> &ConsoleSessions {
+        &self.sessions
+    }
+
+    fn current(&self) -> &Generation {
+        let mut current: &Generation = &self.first;
+        while let Some(next) = current.next.get() {
+            current = next;
+        }
+        current
+    }
+
+    pub fn matches(&self, given: &str) -> bool {
+        let token = self.current().token.expose();
+        token.as_bytes().ct_eq(given.as_bytes()).into()
+    }
+
+    /// The value of `Set-Cookie` that signs the console in.
+    pub fn begin_session(&self, headers: &HeaderMap) -> Option<String> {
+        let begun = self.sessions.begin(&self.current().seal, agent(headers));
+        begun.map(|session| set_cookie(&session))
+    }
+
+    /// The session that the console's cookie is for, if it is in force.
+    pub(super) fn session_of(&self, headers: &HeaderMap) -> Option<Ticket> {
+        let session = session_cookie(headers)?;
+        let seal = &self.current().seal;
+        self.sessions.accept(seal, session, agent(headers))
+    }
+
+    /// A new cookie for one that will soon count as unused.
+    pub(super) fn renewed_cookie(&self, headers: &HeaderMap) -> Option<String> {
+        let ticket = self.session_of(headers)?;
+        let renewed = self.sessions.renewed(&self.current().seal, ticket);
+        renewed.map(|session| set_cookie(&session))
+    }
+
+    /// Puts another token in force. The sessions end, but for the one that
+    /// asks, which gets a new cookie.
+    pub(super) fn replace(&self, token: Secret, headers: &HeaderMap) -> Option<String> {
+        let asking = self.session_of(headers);
+        let asks = asking.as_ref().map(|ticket| ticket.id.clone());
+        self.sessions.end_where(|id| asks.as_deref() != Some(id));
+        // Its only caller makes one at a time.
+        let _ = self.current().next.set(Box::new(Generation::new(token)));
+        let seal = &self.current().seal;
+        asking.map(|ticket| set_cookie(&self.sessions.resealed(seal, ticket)))
+    }
+}
+
+fn set_cookie(session: &str) -> String {
+    // Only the API needs it; the console's files are public.
+    format!("{COOKIE}={session}; Path=/api; HttpOnly; SameSite=Strict")
+}
+
+/// What a browser says it is.
+fn agent(headers: &HeaderMap) -> &str {
+    let agent = headers.get(header::USER_AGENT);
+    agent
+        .and_then(|agent| agent.to_str().ok())
+        .unwrap_or_default()
+}
+
+pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
+    (method == Method::GET || method == Method::HEAD)
+        && matched.is_some_and(|p| PUBLIC.contains(&p))
+}
+
+/// What a request's credentials come to, as far as this room alone can tell.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Shown<'a> {
+    Admin,
+    /// Not the admin's; it may be somebody else's.
+    Other(&'a str),
+}
+
+impl Access {
+    /// Looks at a request that is not public. `endpoint`: it is for an MCP
+    /// endpoint, where a key has a header of its own (SPEC E8).
+    pub(super) fn look<'a>(
+        &self,
+        method: &Method,
+        headers: &'a HeaderMap,
+        endpoint: bool,
+    ) -> Result<Shown<'a>, ApiError> {
+        match self {
+            Access::Token(token) => match given(headers, endpoint) {
+                Given::Nothing => token.session(method, headers),
+                Given::One(text) if token.matches(text) => Ok(Shown::Admin),
+                Given::One(text) => Ok(Shown::Other(text)),
+                Given::Unclear => Err(refused()),
+            },
+            Access::Open => {
+                // Nothing proves that a page of another local server did not
+                // send it, unless the browser had to ask us first.
+                if changes(method) && from_browser(headers) && !needs_preflight(method, headers) {
+                    return Err(missing_header());
+                }
+                match given(headers, endpoint) {
+                    Given::One(text) => Ok(Shown::Other(text)),
+                    Given::Nothing | Given::Unclear => Ok(Shown::Admin),
+                }
+            }
+        }
+    }
+}
+
+impl AdminToken {
+    /// The console's cookie, where there is no other credential.
+    fn session(&self, method: &Method, headers: &HeaderMap) -> Result<Shown<'static>, ApiError> {
+        if headers_say_foreign(headers) || self.session_of(headers).is_none() {
+            return Err(refused());
+        }
+        if changes(method) && !headers.contains_key(CONSOLE_HEADER) {
+            return Err(missing_header());
+        }
+        Ok(Shown::Admin)
+    }
+}
+
+enum Given<'a> {
+    Nothing,
+    One(&'a str),
+    /// Twice, or not to be read.
+    Unclear,
+}
+
+/// A credential that was given decides; there is no falling back to another.
+/// One that is given in both headers is the same in both.
+fn given(headers: &HeaderMap, endpoint: bool) -> Given<'_> {
+    let bears = headers.contains_key(header::AUTHORIZATION);
+    let has_key = endpoint && headers.contains_key(API_KEY);
+    let one = match (bears, has_key) {
+        (false, false) => return Given::Nothing,
+        (true, false) => bearer(headers),
+        (false, true) => key(headers),
+        (true, true) => bearer(headers).filter(|bearer| key(headers) == Some(bearer)),
+    };
+    one.map_or(Given::Unclear, Given::One)
+}
+
+fn changes(method: &Method) -> bool {
+    !method.is_safe()
+}
+
+fn from_browser(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
+}
+
+fn needs_preflight(method: &Method, headers: &HeaderMap) -> bool {
+    method != Method::POST
+        || headers.contains_key(CONSOLE_HEADER)
+        || headers
+            .get(header::CONTENT_TYPE)
+            .is_some_and(super::guard::is_json)
+}
+
+/// Another port of this host is the same site, and gets the cookie; it is not
+/// the same origin.
+fn headers_say_foreign(headers: &HeaderMap) -> bool {
+    headers
+        .get("sec-fetch-site")
+        .is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+fn key(headers: &HeaderMap) -> Option<&str> {
+    let mut lines = headers.get_all(API_KEY).iter();
+    match (lines.next(), lines.next()) {
+        (Some(line), None) => line.to_str().ok(),
+        _ => None,
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return None;
+    };
+    let (scheme, token) = line.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    let lines = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find_map(|(name, value)| (name == COOKIE).then_some(value))
+}
+
+pub(super) fn refused() -> ApiError {
+    ApiError::unauthorized(
+        "this needs a credential that is in force, as `Authorization: Bearer <token>`: the \
+         admin token, or, to list and call tools, an entry's key",
+    )
+}
+
+fn missing_header() -> ApiError {
+    ApiError::forbidden(format!(
+        "a change made from a browser needs the header {CONSOLE_HEADER}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "pw_admin_0123456789abcdef";
+
+    fn admin() -> AdminToken {
+        AdminToken::new(Secret::new(TOKEN.to_owned()))
+    }
+
+    fn session() -> String {
+        admin()
+            .begin_session(&HeaderMap::new())
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap()
+            .to_owned()
+    }
+
+    fn verdict(access: &Access, method: Method, lines: &[(&'static str, String)]) -> u16 {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
+        match access.look(&method, &headers, true) {
+            Ok(Shown::Admin) => 200,
+            Ok(Shown::Other(_)) => 401,
+            Err(error) => error.code().status().as_u16(),
+        }
+    }
+
+    #[test]
+    fn k3_the_token_is_asked_for_and_nothing_else_will_do() {
+        let access = Access::Token(admin());
+        let is = |value: String| verdict(&access, Method::POST, &[("authorization", value)]);
+        assert_eq!(is(format!("Bearer {TOKEN}")), 200);
+        assert_eq!(is(format!("bearer {TOKEN}")), 200);
+        let wrong = [
+            String::new(),
+            "Bearer".into(),
+            "Bearer ".into(),
+            format!("Basic {TOKEN}"),
+            TOKEN.into(),
+            format!("Bearer {TOKEN}x"),
+            format!("Bearer {}", &TOKEN[1..]),
+            "Bearer anything".into(),
+            format!("Bearer {}", session().split_once('=').unwrap().1),
+        ];
+        for value in wrong {
+            assert_eq!(is(value.clone()), 401, "{value}");
+        }
+        assert_eq!(verdict(&access, Method::GET, &[]), 401);
+        let two = [
+            ("authorization", format!("Bearer {TOKEN}")),
+            ("authorization", format!("Bearer {TOKEN}")),
+        ];
+        assert_eq!(verdict(&access, Method::GET, &two), 401);
+    }
+
+    #[test]
+    fn e8_an_endpoint_takes_the_token_as_a_key_too() {
+        let access = Access::Token(admin());
+        let key = |value: &str| ("x-api-key", value.to_owned());
+        let bearer = |value: &str| ("authorization", format!("Bearer {value}"));
+        let is = |lines: &[_]| verdict(&access, Method::POST, lines);
+        assert_eq!(is(&[key(TOKEN)]), 200);
+        assert_eq!(is(&[key(TOKEN), bearer(TOKEN)]), 200);
+        assert_eq!(is(&[key("wrong")]), 401);
+        assert_eq!(is(&[key("")]), 401);
+        assert_eq!(is(&[key("wrong"), bearer(TOKEN)]), 401);
+        assert_eq!(is(&[key(TOKEN), bearer("wrong")]), 401);
+        assert_eq!(is(&[key(TOKEN), key(TOKEN)]), 401);
+        let mut headers = HeaderMap::new();
+        headers.insert("x-api-key", TOKEN.parse().unwrap());
+        assert!(access.look(&Method::POST, &headers, false).is_err());
+    }
+
+    #[test]
+    fn t_b2_the_cookie_changes_nothing_without_the_header() {
+        let access = Access::Token(admin());
+        let cookie = || ("cookie", format!("a=b; {}", session()));
+        let site = |s: &str| ("sec-fetch-site", s.to_owned());
+        assert_eq!(verdict(&access, Method::GET, &[cookie()]), 200);
+        assert_eq!(verdict(&access, Method::POST, &[cookie()]), 403);
+        assert_eq!(verdict(&access, Method::DELETE, &[cookie()]), 403);
+        let with_header = [cookie(), (CONSOLE_HEADER, "1".into()), site("same-origin")];
+        assert_eq!(verdict(&access, Method::POST, &with_header), 200);
+        assert_eq!(
+            verdict(&access, Method::GET, &[cookie(), site("same-site")]),
+            401
+        );
+        let token_as_cookie = ("cookie", format!("portway_session={TOKEN}"));
+        assert_eq!(verdict(&access, Method::GET, &[token_as_cookie]), 401);
+        let wrong_bearer = ("authorization", "Bearer wrong".to_owned());
+        assert_eq!(
+            verdict(&access, Method::GET, &[cookie(), wrong_bearer]),
+            401
+        );
+    }
+
+    #[test]
+    fn k1_no_auth_still_refuses_what_another_page_could_send() {
+        let page = || ("origin", "http://localhost:3000".to_owned());
+        let json = ("content-type", "application/json".to_owned());
+        assert_eq!(verdict(&Access::Open, Method::POST, &[]), 200);
+        assert_eq!(verdict(&Access::Open, Method::GET, &[page()]), 200);
+        assert_eq!(verdict(&Access::Open, Method::POST, &[page()]), 403);
+        assert_eq!(verdict(&Access::Open, Method::POST, &[page(), json]), 200);
+        assert_eq!(verdict(&Access::Open, Method::DELETE, &[page()]), 200);
+    }
+
+    #[test]
+    fn k3_a_replaced_token_is_refused_at_once_and_its_sessions_end() {
+        let token = admin();
+        let cookie = |value: String| {
+            let mut headers = HeaderMap::new();
+            let pair = value.split(';').next().unwrap().to_owned();
+            headers.insert("cookie", pair.parse().unwrap());
+            headers
+        };
+        let begin = || cookie(token.begin_session(&HeaderMap::new()).unwrap());
+        let (asking, other) = (begin(), begin());
+        let renewed = token.replace(Secret::new("pw_admin_new"), &asking).unwrap();
+        assert!(token.matches("pw_admin_new") && !token.matches(TOKEN));
+        assert!(token.session_of(&asking).is_none(), "it has a new cookie");
+        assert!(token.session_of(&cookie(renewed)).is_some());
+        assert!(token.session_of(&other).is_none());
+        assert_eq!(token.sessions().list(None).len(), 1);
+    }
+
+    #[test]
+    fn g3_nothing_prints_the_token() {
+        let shown = format!("{:?}", Access::Token(admin()));
+        assert!(!shown.contains("0123456789"), "{shown}");
+        assert!(!session().contains(TOKEN));
+    }
+
+    #[test]
+    fn k3_public_paths_are_for_reading() {
+        assert!(is_public(&Method::GET, Some("/healthz")));
+        assert!(is_public(&Method::HEAD, Some("/assets/{*path}")));
+        assert!(!is_public(&Method::POST, Some("/healthz")));
+        assert!(!is_public(&Method::GET, Some("/api/mcp/servers")));
+        assert!(!is_public(&Method::GET, None));
+    }
+}

@@ -1,0 +1,380 @@
+//! The open connections: how many there may be, whose they are, and which
+//! give way when there is no room for another.
+//!
+//! A connection is nobody's until its first request shows a credential. So
+//! there is always room to find out: idle connections of nobody give way
+//! first, then busy ones of nobody, then idle ones of others, the oldest
+//! first. Where none can give way, a few places are left for the admin and
+//! for public paths such as `/healthz`; a client that turns out to be anybody
+//! else is refused there.
+
+mod one;
+mod spare;
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::error::ApiError;
+use super::principal::Principal;
+use store::{EntryId, KeyDigest};
+
+pub(super) use one::{Connection, Order, Told};
+pub(super) use spare::Spares;
+
+/// Idle connections of nobody that give way at a time: looking for the oldest
+/// means looking at all.
+const BATCH: usize = 64;
+/// The same for those of somebody.
+const FEW: usize = 4;
+
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caps {
+    pub total: usize,
+    /// From one address; loopback is exempt.
+    pub per_source: usize,
+    /// Beside `total`, for the admin and for public paths.
+    pub reserve: usize,
+    /// Of one user or entry.
+    pub share: usize,
+}
+
+pub(super) struct Connections {
+    caps: Caps,
+    start: Instant,
+    /// A std mutex: held for a map operation or a look at all connections,
+    /// never across an await.
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    last: u64,
+    all: HashMap<u64, Held>,
+    /// Those that have not been told to go, without the reserve.
+    regular: usize,
+    reserved: usize,
+    sources: HashMap<IpAddr, usize>,
+    /// By [`Holder::tag`].
+    holders: HashMap<u64, usize>,
+}
+
+struct Held {
+    connection: Arc<Connection>,
+    source: IpAddr,
+    holder: Holder,
+    reserved: bool,
+    /// Told to go: it has no place any more.
+    leaving: bool,
+}
+
+/// Whose a connection is: of the credential its last request showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    Nobody,
+    Admin,
+    User(Arc<str>),
+    Entry(EntryId, KeyDigest),
+}
+
+impl Holder {
+    fn of(principal: &Principal) -> Holder {
+        match principal {
+            Principal::Admin => Holder::Admin,
+            Principal::User(user) => Holder::User(user.clone()),
+            Principal::Entry(grant) => Holder::Entry(grant.entry, grant.digest),
+        }
+    }
+
+    fn tag(&self) -> u64 {
+        match self {
+            Holder::Nobody => NOBODY,
+            Holder::Admin => ADMIN,
+            Holder::User(user) => tag_of_user(user),
+            Holder::Entry(_, digest) => tag_of_key(digest),
+        }
+    }
+}
+
+const NOBODY: u64 = 0;
+const ADMIN: u64 = 1;
+
+/// Tells holders apart without a lock and without a copy.
+fn tag(principal: &Principal) -> u64 {
+    match principal {
+        Principal::Admin => ADMIN,
+        Principal::User(user) => tag_of_user(user),
+        Principal::Entry(grant) => tag_of_key(&grant.digest),
+    }
+}
+
+fn tag_of_user(user: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    user.hash(&mut hasher);
+    hasher.finish() | 2
+}
+
+fn tag_of_key(digest: &KeyDigest) -> u64 {
+    let mut start = [0; 8];
+    start.copy_from_slice(&digest.as_bytes()[..8]);
+    u64::from_le_bytes(start) | 2
+}
+
+/// One open connection; dropping it frees the place.
+pub(super) struct Slot {
+    connections: Arc<Connections>,
+    pub connection: Arc<Connection>,
+    /// There is no room for another like it.
+    pub short: bool,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut open = self.connections.open();
+        open.free(self.connection.id);
+        open.all.remove(&self.connection.id);
+    }
+}
+
+impl Connections {
+    pub(super) fn new(caps: Caps) -> Arc<Connections> {
+        Arc::new(Connections {
+            caps,
+            start: Instant::now(),
+            open: Mutex::default(),
+        })
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Milliseconds since the start.
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// A place for a new connection, or `None` where even the reserve is
+    /// taken. `scarce`: descriptors are, so that only the reserve is left.
+    pub(super) fn take(self: &Arc<Connections>, ip: IpAddr, scarce: bool) -> Option<Slot> {
+        let source = source_of(ip);
+        let caps = self.caps;
+        let mut open = self.open();
+        let here = open.sources.get(&source).copied().unwrap_or(0);
+        let crowded = here >= caps.per_source && !source.is_loopback();
+        let full = open.regular >= caps.total;
+        let reserved = scarce
+            || crowded && !open.evict(|held| !held.reserved && held.source == source)
+            || full && !open.evict(|held| !held.reserved);
+        if reserved && open.reserved >= caps.reserve && !open.evict(|held| held.reserved) {
+            return None;
+        }
+        open.last += 1;
+        let connection = Arc::new(Connection::new(open.last, self.now(), self.clone()));
+        let held = Held {
+            connection: connection.clone(),
+            source,
+            holder: Holder::Nobody,
+            reserved,
+            leaving: false,
+        };
+        open.count(&held);
+        open.all.insert(connection.id, held);
+        Some(Slot {
+            connections: self.clone(),
+            connection,
+            short: reserved || open.regular >= caps.total,
+        })
+    }
+
+    /// Makes some idle connections give way, for their descriptors; whether
+    /// there were any.
+    pub(super) fn relieve(&self) -> bool {
+        self.open().evict(|_| true)
+    }
+
+    /// Notes whose a connection is from now on.
+    fn claim(&self, id: u64, principal: &Principal) -> Result<(), ApiError> {
+        let holder = Holder::of(principal);
+        let tag = holder.tag();
+        let mut open = self.open();
+        let Some(held) = open.all.get(&id).filter(|held| !held.leaving) else {
+            return Ok(());
+        };
+        let (connection, reserved) = (held.connection.clone(), held.reserved);
+        if holder != Holder::Admin {
+            if reserved && open.regular >= self.caps.total {
+                connection.order(Order::Finish);
+                return Err(ApiError::unavailable("too many connections; try again"));
+            }
+            let its = open.holders.get(&tag).copied().unwrap_or(0);
+            let mine = |held: &Held| held.holder.tag() == tag;
+            if its >= self.caps.share && !open.evict(mine) {
+                connection.order(Order::Finish);
+                return Err(ApiError::unavailable(
+                    "this credential has too many connections open; close some and try again",
+                ));
+            }
+        }
+        open.free(id);
+        if let Some(mut held) = open.all.remove(&id) {
+            held.reserved = reserved && holder == Holder::Admin;
+            held.holder = holder;
+            held.leaving = false;
+            open.count(&held);
+            open.all.insert(id, held);
+        }
+        connection.tag.store(tag, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Tells every connection, at the end.
+    pub(super) fn order_all(&self, order: Order) {
+        for held in self.open().all.values() {
+            held.connection.order(order);
+        }
+    }
+
+    /// Ends the connections whose holder `gone` says has gone: each with the
+    /// stream or the answer in hand, idle ones with their next answer or, if
+    /// none is asked for, when this is called again a moment later.
+    pub(super) fn retire(&self, gone: impl Fn(&Holder) -> bool) {
+        for held in self.open().all.values() {
+            if held.holder != Holder::Nobody && gone(&held.holder) && held.connection.retire() {
+                held.connection.order(Order::Finish);
+            }
+        }
+    }
+
+    /// Ends the admin's connections after the answers in hand, but for one.
+    pub(super) fn finish_admin(&self, except: u64) {
+        for (id, held) in &self.open().all {
+            if held.holder == Holder::Admin && *id != except {
+                held.connection.order(Order::Finish);
+            }
+        }
+    }
+
+    /// Ends those of them that still have not come to an end.
+    pub(super) fn cut_finished_admin(&self) {
+        let mut open = self.open();
+        let late = |held: &Held| held.holder == Holder::Admin && held.connection.is_finishing();
+        let ids = open.all.iter().filter(|(_, held)| late(held));
+        let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();
+        for id in ids {
+            open.cut(id);
+        }
+    }
+}
+
+impl Open {
+    fn count(&mut self, held: &Held) {
+        if held.reserved {
+            self.reserved += 1;
+        } else {
+            self.regular += 1;
+        }
+        *self.sources.entry(held.source).or_default() += 1;
+        *self.holders.entry(held.holder.tag()).or_default() += 1;
+    }
+
+    /// The connection has no place any more, though it may still be there.
+    fn free(&mut self, id: u64) {
+        let Some(held) = self.all.get_mut(&id).filter(|held| !held.leaving) else {
+            return;
+        };
+        held.leaving = true;
+        if held.reserved {
+            self.reserved -= 1;
+        } else {
+            self.regular -= 1;
+        }
+        let (source, tag) = (held.source, held.holder.tag());
+        less(&mut self.sources, source);
+        less(&mut self.holders, tag);
+    }
+
+    fn cut(&mut self, id: u64) {
+        self.free(id);
+        if let Some(held) = self.all.get(&id) {
+            held.connection.order(Order::Cut);
+        }
+    }
+
+    /// Makes those `among` the connections give way that can best do so,
+    /// the oldest first; whether there were any.
+    fn evict(&mut self, among: impl Fn(&Held) -> bool) -> bool {
+        let candidates = self.all.iter().filter(|(_, held)| among(held));
+        let mut ranked: Vec<(Rank, u64, u64)> = candidates
+            .filter_map(|(id, held)| Some((held.rank()?, held.connection.since(), *id)))
+            .collect();
+        let Some((first, ..)) = ranked.iter().min().copied() else {
+            return false;
+        };
+        ranked.retain(|(rank, ..)| *rank == first);
+        let count = match first {
+            Rank::NobodysIdle => BATCH.min(ranked.len().div_ceil(8)),
+            Rank::NobodysBusy | Rank::Idle | Rank::AdminsIdle => FEW.min(ranked.len().div_ceil(8)),
+        };
+        if count < ranked.len() {
+            ranked.select_nth_unstable(count);
+        }
+        for (_, _, id) in &ranked[..count] {
+            self.cut(*id);
+        }
+        true
+    }
+}
+
+/// Who gives way, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    NobodysIdle,
+    NobodysBusy,
+    Idle,
+    AdminsIdle,
+}
+
+impl Held {
+    /// `None` for one that does not give way.
+    fn rank(&self) -> Option<Rank> {
+        if self.leaving {
+            return None;
+        }
+        match (&self.holder, self.connection.is_busy()) {
+            (Holder::Nobody, false) => Some(Rank::NobodysIdle),
+            (Holder::Nobody, true) => Some(Rank::NobodysBusy),
+            (Holder::Admin, false) => Some(Rank::AdminsIdle),
+            (_, false) => Some(Rank::Idle),
+            (_, true) => None,
+        }
+    }
+}
+
+/// Nothing is remembered of what is gone.
+fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: K) {
+    if let std::collections::hash_map::Entry::Occupied(mut count) = counts.entry(key) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
+        }
+    }
+}
+
+/// Who an address stands for: one host usually owns a whole IPv6 /64.
+pub(super) fn source_of(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(v6) if !v6.is_loopback() => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        canonical => canonical,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,351 @@
+//! The console's door: its files, and signing in with the URL printed at
+//! start-up.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{RawQuery, State};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::get;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use rust_embed::{EmbeddedFile, RustEmbed};
+use zlib_rs::{InflateConfig, ReturnCode};
+
+use super::auth::Access;
+use super::coding::{self, Coding};
+use super::error::{self, ApiError};
+use super::extract::Path;
+use super::guard::Guard;
+
+const INDEX: &str = "index.html";
+
+/// Where no build of the console was there to be taken in.
+const PLAIN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+    <title>Portway</title>\n<h1>Portway</h1>\n\
+    <p>Portway is running, without its console: this build has none. To get one, install \
+    Node.js and run <code>make build</code> in the source folder. The API is under \
+    <code>/api</code>.</p>\n</html>\n";
+
+/// First segments of paths that are never a page: whoever asks there expects
+/// no HTML, whatever they accept.
+const NO_PAGES: [&str; 9] = [
+    "api",
+    "mcp",
+    "sse",
+    "messages",
+    ".well-known",
+    "assets",
+    "healthz",
+    "readyz",
+    ".refused",
+];
+
+#[derive(RustEmbed)]
+#[folder = "../../ui/dist"]
+#[allow_missing = true]
+struct Built;
+
+/// The files of the console, as far as this build has them.
+#[derive(Clone, Copy)]
+pub struct Console {
+    file: fn(&str) -> Option<EmbeddedFile>,
+}
+
+impl Console {
+    pub fn built_in() -> Console {
+        Console::of::<Built>()
+    }
+
+    pub fn of<Files: RustEmbed>() -> Console {
+        Console { file: Files::get }
+    }
+
+    pub fn missing() -> Console {
+        Console { file: |_| None }
+    }
+
+    /// Whether there is one, as `/healthz` says it.
+    pub(super) fn word(self) -> &'static str {
+        let identity = [Coding::Identity];
+        match self.find(INDEX, &identity) {
+            Some(_) => "embedded",
+            None => "missing",
+        }
+    }
+
+    fn index(self, headers: &HeaderMap) -> Response {
+        match self.answer(INDEX, headers) {
+            Some(response) => response,
+            None => ([NO_CACHE], Html(PLAIN_PAGE)).into_response(),
+        }
+    }
+
+    /// A file in the coding that the client likes best. Range requests get
+    /// the whole file, as RFC 9110 allows.
+    fn answer(self, name: &str, headers: &HeaderMap) -> Option<Response> {
+        let file = self.find(name, &coding::accepted(headers))?;
+        let lasting = match name.starts_with("assets/") {
+            true => LASTING,
+            false => NO_CACHE,
+        };
+        let known = headers.get_all(header::IF_NONE_MATCH);
+        let mut response = match known.iter().any(|known| names(known, &file.tag)) {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => file.bytes.into_response(),
+        };
+        let head = response.headers_mut();
+        head.insert(lasting.0, lasting.1);
+        head.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        if let Ok(tag) = file.tag.try_into() {
+            head.insert(header::ETAG, tag);
+        }
+        if response.status() == StatusCode::OK {
+            let head = response.headers_mut();
+            head.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(name)));
+            head.insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));
+            if file.coding != Coding::Identity {
+                let coding = HeaderValue::from_static(file.coding.name());
+                head.insert(header::CONTENT_ENCODING, coding);
+            }
+        }
+        Some(response)
+    }
+
+    /// The first coding that the build has of a file. It leaves out the plain
+    /// form of what it has compressed; a client that accepts no compression
+    /// gets it inflated.
+    fn find(self, name: &str, accepted: &[Coding]) -> Option<Found> {
+        // Debug builds read from disk: nothing outside the folder is served.
+        if name.contains("..") {
+            return None;
+        }
+        accepted.iter().find_map(|&coding| {
+            let file = (self.file)(&format!("{name}{}", coding.suffix()));
+            match (file, coding) {
+                (Some(file), _) => Some(Found::new(file, coding)),
+                (None, Coding::Identity) => {
+                    let packed = (self.file)(&format!("{name}{}", Coding::Gzip.suffix()))?;
+                    Found::inflated(&packed)
+                }
+                (None, _) => None,
+            }
+        })
+    }
+}
+
+/// A file in one coding.
+struct Found {
+    coding: Coding,
+    /// Every coding of a file has its own, in quotes.
+    tag: String,
+    bytes: Bytes,
+}
+
+impl Found {
+    fn new(file: EmbeddedFile, coding: Coding) -> Found {
+        let tag = hex(&file.metadata.sha256_hash()[..12]);
+        Found {
+            coding,
+            tag: format!("\"{tag}\""),
+            bytes: match file.data {
+                Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+                Cow::Owned(bytes) => bytes.into(),
+            },
+        }
+    }
+
+    /// Inflates a file once; there are as many as the build has.
+    fn inflated(packed: &EmbeddedFile) -> Option<Found> {
+        static INFLATED: Mutex<BTreeMap<[u8; 32], Bytes>> = Mutex::new(BTreeMap::new());
+        let hash = packed.metadata.sha256_hash();
+        let mut known = INFLATED.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = match known.get(&hash) {
+            Some(bytes) => bytes.clone(),
+            None => {
+                let bytes = inflate(&packed.data)?;
+                known.insert(hash, bytes.clone());
+                bytes
+            }
+        };
+        Some(Found {
+            coding: Coding::Identity,
+            tag: format!("\"{}-identity\"", hex(&hash[..12])),
+            bytes,
+        })
+    }
+}
+
+/// A whole gzip file, which ends with the size of what is in it.
+fn inflate(packed: &[u8]) -> Option<Bytes> {
+    const GZIP_WINDOW: i32 = 16 + 15;
+    let size = u32::from_le_bytes(*packed.last_chunk()?);
+    let mut output = vec![0; usize::try_from(size).ok()?];
+    let config = InflateConfig {
+        window_bits: GZIP_WINDOW,
+    };
+    let (written, outcome) = zlib_rs::decompress_slice(&mut output, packed, config);
+    let whole = outcome == ReturnCode::Ok && written.len() == output.len();
+    whole.then(|| output.into())
+}
+
+/// Whether a line of `If-None-Match` names a tag, compared weakly.
+fn names(line: &HeaderValue, tag: &str) -> bool {
+    let mut tags = line.to_str().unwrap_or_default().split(',').map(str::trim);
+    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+}
+
+const NO_CACHE: (http::HeaderName, HeaderValue) =
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+/// Their names change with what is in them.
+const LASTING: (http::HeaderName, HeaderValue) = (
+    header::CACHE_CONTROL,
+    HeaderValue::from_static("public, max-age=31536000, immutable"),
+);
+
+fn kind(name: &str) -> &'static str {
+    match name.rsplit('.').next().unwrap_or_default() {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "json" | "map" => "application/json",
+        _ => "application/octet-stream",
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn router(guard: Arc<Guard>, console: Console) -> Router {
+    let state = Door { guard, console };
+    Router::new()
+        .route("/", get(home))
+        .route("/favicon.ico", get(icon))
+        .route("/assets/{*path}", get(asset))
+        .with_state(state)
+}
+
+#[derive(Clone)]
+struct Door {
+    guard: Arc<Guard>,
+    console: Console,
+}
+
+/// `/?token=…` becomes a cookie, and the token leaves the address bar.
+async fn home(
+    State(door): State<Door>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let query = query.unwrap_or_default();
+    let given = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
+    let Some((_, given)) = given else {
+        return Ok(door.console.index(&headers));
+    };
+    match door.guard.access() {
+        Access::Open => Ok(Redirect::to("/").into_response()),
+        Access::Token(token) if token.matches(&given) => {
+            let cookie = token
+                .begin_session(&headers)
+                .ok_or_else(|| ApiError::unavailable("no session can be begun now; try again"))?;
+            let guard = door.guard.clone();
+            // The cookie is good in any case; without this it is not listed
+            // after a restart.
+            tokio::task::spawn_blocking(move || guard.save_sessions());
+            Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response())
+        }
+        Access::Token(_) => Err(ApiError::unauthorized(
+            "the token in this link is not the admin token",
+        )),
+    }
+}
+
+async fn icon(State(door): State<Door>, headers: HeaderMap) -> Result<Response, ApiError> {
+    let found = door.console.answer("favicon.ico", &headers);
+    found.ok_or_else(error::nothing_there)
+}
+
+async fn asset(
+    State(door): State<Door>,
+    Path(path): Path,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let found = door.console.answer(&format!("assets/{path}"), &headers);
+    found.ok_or_else(error::nothing_there)
+}
+
+/// Every path that is not another's. The console shows itself on pages of its
+/// own, which only it can tell apart.
+pub(super) async fn elsewhere(
+    console: Console,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    match is_page(&method, uri.path(), &headers) {
+        true => console.index(&headers),
+        false => error::nothing_there().into_response(),
+    }
+}
+
+/// Whether a path that the router does not know is asked for by a browser
+/// that wants a page.
+pub(super) fn is_page(method: &Method, path: &str, headers: &HeaderMap) -> bool {
+    let reads = method == Method::GET || method == Method::HEAD;
+    let html = coding::quality(headers, &header::ACCEPT, &["text/html"]);
+    if !reads || html.is_none_or(|quality| quality == 0.0) {
+        return false;
+    }
+    let mut segments = path.split('/').skip(1);
+    let (first, _, third) = (segments.next(), segments.next(), segments.next());
+    // Whatever hides behind an escape is not a page.
+    let plain = !path.contains(['%', ';', '\\']) && !path.contains("//") && !path.contains("..");
+    let endpoint = first == Some("servers") && third.is_some();
+    plain && !endpoint && first.is_some_and(|first| !NO_PAGES.contains(&first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h1_only_a_browser_gets_a_page_and_only_where_nobody_else_answers() {
+        let mut headers = HeaderMap::new();
+        assert!(!is_page(&Method::GET, "/tools", &headers));
+        let page = HeaderValue::from_static("text/html,application/xml;q=0.9,*/*;q=0.8");
+        headers.insert(header::ACCEPT, page);
+        for path in ["/servers", "/servers/a", "/tools", "/entries/7/keys"] {
+            assert!(is_page(&Method::GET, path, &headers), "{path}");
+            assert!(!is_page(&Method::POST, path, &headers), "{path}");
+        }
+        let never = [
+            "/api",
+            "/api/none",
+            "/mcp",
+            "/mcp/x",
+            "/servers/a/mcp",
+            "/servers/a/sse",
+            "/servers/a/mcp/x",
+            "/sse/",
+            "/messages",
+            "/.well-known/x",
+            "/assets/none.js",
+            "/%61pi/x",
+            "//api",
+            "/a/../api",
+        ];
+        for path in never {
+            assert!(!is_page(&Method::GET, path, &headers), "{path}");
+        }
+        let anything = HeaderValue::from_static("*/*, text/html;q=0");
+        headers.insert(header::ACCEPT, anything);
+        assert!(!is_page(&Method::GET, "/tools", &headers));
+    }
+}

@@ -1,0 +1,294 @@
+//! The listener: an accept loop over HTTP/1.1 with a limit on everything a
+//! client can hold: time, connections, bytes.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{debug, info, warn};
+
+use super::attend::attend;
+use super::connections::{Caps, Connection, Connections, Order, Slot, Spares};
+use super::error::{ApiError, Code};
+use super::framing::{Fault, HeadLimits};
+use super::revoked;
+use super::site::Site;
+use super::stream::ClientStream;
+use config::settings::Limits;
+
+const BACKOFF_FIRST: Duration = Duration::from_millis(5);
+const BACKOFF_LAST: Duration = Duration::from_millis(500);
+/// How often the log says that there are no descriptors.
+const SAY_AGAIN: Duration = Duration::from_secs(60);
+/// The least that is left for what is no client's connection.
+const OTHER_DESCRIPTORS: usize = 64;
+
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/json\r\ncontent-length: 76\r\n\
+    retry-after: 1\r\nconnection: close\r\n\r\n\
+    {\"error\":{\"code\":\"UNAVAILABLE\",\"message\":\"too many connections; try again\"}}";
+
+#[derive(Clone, Debug)]
+pub struct EdgeLimits {
+    /// A connection that says nothing at all.
+    pub first_byte: Duration,
+    /// A head, from its first byte to its last.
+    pub header: Duration,
+    /// A body, from its head to its last byte.
+    pub body: Duration,
+    /// What a body must keep up, in bytes a second, once its grace is over.
+    pub body_rate: u64,
+    pub body_grace: Duration,
+    /// An answer that the client does not take.
+    pub write_stall: Duration,
+    /// What it must take, in bytes a second, beyond one such pause.
+    pub write_rate: u64,
+    /// A connection between two requests.
+    pub idle: Duration,
+    /// After so much of it a connection gives back the memory it holds for
+    /// requests. It costs a little to come back, so a client that calls every
+    /// few seconds keeps it.
+    pub rest: Duration,
+    /// What requests in flight are given at shutdown.
+    pub drain: Duration,
+    pub connections: usize,
+    /// From one address; loopback is exempt, since a proxy in front of us
+    /// looks like one client.
+    pub connections_per_ip: usize,
+    /// Beside `connections`, for the admin and for `/healthz`.
+    pub reserve: usize,
+    pub head: HeadLimits,
+}
+
+impl Default for EdgeLimits {
+    fn default() -> EdgeLimits {
+        EdgeLimits {
+            first_byte: Duration::from_secs(5),
+            header: Duration::from_secs(10),
+            body: Duration::from_secs(30),
+            body_rate: 1024,
+            body_grace: Duration::from_secs(10),
+            write_stall: Duration::from_secs(30),
+            write_rate: 16 * 1024,
+            idle: Duration::from_secs(120),
+            rest: Duration::from_secs(5),
+            drain: Duration::from_secs(10),
+            connections: 10_000,
+            connections_per_ip: 1_000,
+            reserve: 32,
+            head: HeadLimits::default(),
+        }
+    }
+}
+
+impl From<&Limits> for EdgeLimits {
+    fn from(limits: &Limits) -> EdgeLimits {
+        EdgeLimits {
+            first_byte: limits.first_byte,
+            header: limits.header,
+            body: limits.body,
+            write_stall: limits.write,
+            idle: limits.idle,
+            drain: limits.drain,
+            connections: limits.max_connections,
+            connections_per_ip: limits.max_connections_per_ip,
+            ..EdgeLimits::default()
+        }
+    }
+}
+
+impl EdgeLimits {
+    /// No more connections than a process with so many descriptors can have
+    /// beside everything else: servers, their own connections, files.
+    #[must_use]
+    pub fn within(mut self, descriptors: usize) -> EdgeLimits {
+        let others = (descriptors / 4).max(OTHER_DESCRIPTORS) + self.reserve;
+        let most = descriptors.saturating_sub(others).max(1);
+        if self.connections > most {
+            info!(
+                "{descriptors} files may be open, so that at most {most} connections are taken \
+                 (PORTWAY_MAX_CONNECTIONS allows {})",
+                self.connections
+            );
+            self.connections = most;
+        }
+        self
+    }
+
+    fn caps(&self) -> Caps {
+        Caps {
+            total: self.connections,
+            per_source: self.connections_per_ip,
+            reserve: self.reserve,
+            share: self.connections.div_ceil(2),
+        }
+    }
+}
+
+/// The connection a request came on, and its two ends.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub remote: SocketAddr,
+    pub local: SocketAddr,
+    pub(super) connection: Arc<Connection>,
+}
+
+impl Peer {
+    pub(super) fn local_ip(&self) -> IpAddr {
+        self.local.ip().to_canonical()
+    }
+}
+
+/// Serves `site` until `shutdown`; then takes no more connections, lets
+/// requests in flight finish within `limits.drain`, and cuts the rest.
+pub async fn serve(
+    listener: TcpListener,
+    site: impl Into<Site>,
+    limits: EdgeLimits,
+    shutdown: CancellationToken,
+) {
+    let edge = Edge {
+        site: Arc::new(site.into()),
+        connections: Connections::new(limits.caps()),
+        limits: Arc::new(limits),
+        shutdown,
+        tasks: TaskTracker::new(),
+    };
+    let revoked = edge.site.keys().map(|keys| {
+        let connections = edge.connections.clone();
+        tokio::spawn(revoked::end_connections(keys, connections))
+    });
+    edge.accept_all(&listener).await;
+    drop(listener);
+    edge.connections.order_all(Order::Finish);
+    edge.tasks.close();
+    if tokio::time::timeout(edge.limits.drain, edge.tasks.wait())
+        .await
+        .is_err()
+    {
+        info!(
+            connections = edge.tasks.len(),
+            "cutting connections that did not finish in time"
+        );
+        edge.connections.order_all(Order::Cut);
+        edge.tasks.wait().await;
+    }
+    if let Some(revoked) = revoked {
+        revoked.abort();
+    }
+}
+
+struct Edge {
+    site: Arc<Site>,
+    limits: Arc<EdgeLimits>,
+    connections: Arc<Connections>,
+    shutdown: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Edge {
+    async fn accept_all(&self, listener: &TcpListener) {
+        let mut backoff = BACKOFF_FIRST;
+        let mut spares = Spares::keep();
+        let mut said: Option<Instant> = None;
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = self.shutdown.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((socket, remote)) => {
+                    backoff = BACKOFF_FIRST;
+                    spares.refill();
+                    if self.admit(socket, remote, spares.are_needed()) {
+                        // Those that give way must come to it.
+                        tokio::task::yield_now().await;
+                    }
+                }
+                Err(error) if belongs_to_one_connection(&error) => {}
+                Err(error) => {
+                    if said.is_none_or(|at| at.elapsed() > SAY_AGAIN) {
+                        said = Some(Instant::now());
+                        warn!(%error, "cannot take connections, trying again until it works");
+                    }
+                    if lacks_descriptors(&error) && (self.connections.relieve() || spares.give_up())
+                    {
+                        backoff = BACKOFF_FIRST;
+                    }
+                    tokio::select! {
+                        () = self.shutdown.cancelled() => return,
+                        () = tokio::time::sleep(backoff) => {}
+                    }
+                    backoff = (backoff * 2).min(BACKOFF_LAST);
+                }
+            }
+        }
+    }
+
+    /// Whether room is short.
+    fn admit(&self, socket: TcpStream, remote: SocketAddr, scarce: bool) -> bool {
+        let Some(slot) = self.connections.take(remote.ip(), scarce) else {
+            debug!(%remote, "connection refused: too many are open");
+            // Best effort: a client that finds the door closed may know why.
+            let _ = socket.try_write(FULL);
+            return true;
+        };
+        let short = slot.short;
+        // Without it an SSE answer waits for the client's delayed ACK.
+        let ready = socket.set_nodelay(true).and_then(|()| socket.local_addr());
+        match ready {
+            Ok(local) => {
+                let connection = slot.connection.clone();
+                let peer = Peer {
+                    remote,
+                    local,
+                    connection,
+                };
+                self.spawn(socket, peer, slot);
+            }
+            Err(error) => debug!(%remote, %error, "connection lost before its first byte"),
+        }
+        short
+    }
+
+    fn spawn(&self, socket: TcpStream, peer: Peer, slot: Slot) {
+        let stream = ClientStream::new(socket, self.limits.clone());
+        let remote = peer.remote;
+        let attended = attend(self.site.clone(), peer, stream, self.limits.clone());
+        self.tasks.spawn(async move {
+            if let Err(error) = attended.await {
+                debug!(%remote, %error, "connection ended early");
+            }
+            drop(slot);
+        });
+    }
+}
+
+fn lacks_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+fn belongs_to_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
+    )
+}
+
+impl From<Fault> for ApiError {
+    fn from(fault: Fault) -> ApiError {
+        let message = fault.to_string();
+        match fault {
+            Fault::UriTooLong => ApiError::new(Code::UriTooLong, message),
+            Fault::HeadTooLarge => ApiError::new(Code::HeadersTooLarge, message),
+            Fault::HeadTimeout => ApiError::new(Code::RequestTimeout, message),
+            _ => ApiError::bad_request(message),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Server-sent events of every change (SPEC G4). What is told is looked up
+//! when it is sent: a reader that is slow gets what is, not what was.
+
+mod follow;
+mod ring;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::mcp::{KEEP_ALIVE, events, quiet};
+use fleet::Fleet;
+use fleet::registry::Registry;
+use gateway::Renames;
+use gateway::activity::CallNews;
+use gateway::record::{ServerRecord, record};
+use ring::{News, Ring};
+use store::StoreChange;
+use wire::sse;
+
+/// Events made ready for one reader at a time.
+const AT_ONCE: usize = 64;
+/// What a client waits before it comes back, in milliseconds.
+const RETRY: u64 = 1000;
+
+pub(super) struct Feed {
+    /// Of this run: the ids of another one mean nothing here.
+    run: u32,
+    ring: Mutex<Ring>,
+    moved: watch::Sender<u64>,
+    registry: Arc<Registry>,
+    fleet: Fleet,
+    closing: CancellationToken,
+}
+
+#[derive(Serialize)]
+struct Snapshot {
+    servers: Vec<ServerRecord>,
+}
+
+impl Feed {
+    pub(crate) fn start(
+        registry: Arc<Registry>,
+        fleet: Fleet,
+        calls: broadcast::Receiver<CallNews>,
+        store: broadcast::Receiver<StoreChange>,
+        renames: broadcast::Receiver<Arc<Renames>>,
+        closing: CancellationToken,
+    ) -> Arc<Feed> {
+        let feed = Arc::new(Feed {
+            run: fastrand::u32(..),
+            ring: Mutex::default(),
+            moved: watch::Sender::new(0),
+            registry,
+            fleet,
+            closing: closing.clone(),
+        });
+        tokio::spawn(follow::follow(feed.clone(), calls, store, renames, closing));
+        feed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        // Each push leaves it whole.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, news: impl IntoIterator<Item = News>) {
+        let last = {
+            let mut ring = self.lock();
+            news.into_iter().for_each(|one| ring.push(one));
+            ring.last()
+        };
+        self.moved.send_if_modified(|known| {
+            let moved = *known != last;
+            *known = last;
+            moved
+        });
+    }
+
+    /// The events after `last`, the id of the last one that was seen; else
+    /// everything as it is, and what follows.
+    pub(crate) fn stream(self: &Arc<Feed>, last: Option<&str>) -> Response {
+        let seen = last.and_then(|last| self.number(last));
+        let known = seen.is_some_and(|seen| self.lock().after(seen, 1).is_some());
+        let mut reader = Reader {
+            feed: self.clone(),
+            moved: self.moved.subscribe(),
+            seen: seen.unwrap_or_default(),
+            ready: VecDeque::new(),
+        };
+        let mut hello = Vec::new();
+        sse::comment(&mut hello);
+        reader.ready.push_back(hello.into());
+        if !known {
+            reader.start_over(last.is_some());
+        }
+        quiet(events(stream::unfold(reader, |mut reader| async {
+            let next = reader.next().await?;
+            Some((next, reader))
+        })))
+    }
+
+    fn id(&self, number: u64) -> String {
+        format!("{:08x}-{number}", self.run)
+    }
+
+    fn number(&self, id: &str) -> Option<u64> {
+        let (run, number) = id.split_once('-')?;
+        let ours = u32::from_str_radix(run, 16).ok()? == self.run;
+        number.parse().ok().filter(|_| ours)
+    }
+
+    fn event(&self, name: &str, number: u64, data: &impl Serialize) -> Bytes {
+        let data = serde_json::to_vec(data).unwrap_or_default();
+        let mut out = Vec::new();
+        let retry = (name == "snapshot").then_some(RETRY);
+        sse::encode(Some(name), Some(&self.id(number)), retry, &data, &mut out);
+        out.into()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let snapshot = self.fleet.snapshot();
+        let desired = self.registry.desired();
+        let one = |name: &Arc<str>, wanted| record(wanted, snapshot.servers.get(name));
+        Snapshot {
+            servers: desired
+                .iter()
+                .map(|(name, wanted)| one(name, wanted))
+                .collect(),
+        }
+    }
+
+    /// `None` for what is no longer so: a later event says it.
+    fn spell(&self, number: u64, news: &News) -> Option<Bytes> {
+        let spelled = match news {
+            News::Server(name) => {
+                let wanted = self.registry.desired().get(name).cloned()?;
+                let snapshot = self.fleet.snapshot();
+                let now = record(&wanted, snapshot.servers.get(name));
+                self.event("server", number, &now)
+            }
+            News::Removed(name) => {
+                if self.registry.desired().contains_key(name) {
+                    return None;
+                }
+                self.event("server_removed", number, &json!({"name": name}))
+            }
+            News::Catalog(name) => {
+                let snapshot = self.fleet.snapshot();
+                let tools = snapshot.servers.get(name)?.catalog.tools.len();
+                let data = json!({"server": name, "toolCount": tools});
+                self.event("catalog", number, &data)
+            }
+            News::Renamed(renames) => self.event("renamed", number, renames),
+            News::Entries => self.event("entries", number, &json!({})),
+            News::Call(call) if call.outcome.is_some() => self.event("call_ended", number, call),
+            News::Call(call) => self.event("call_started", number, call),
+        };
+        Some(spelled)
+    }
+}
+
+struct Reader {
+    feed: Arc<Feed>,
+    moved: watch::Receiver<u64>,
+    seen: u64,
+    ready: VecDeque<Bytes>,
+}
+
+impl Reader {
+    /// `gap`: the client has missed something.
+    fn start_over(&mut self, gap: bool) {
+        // First the number, then the look: what comes between is told twice.
+        self.seen = self.feed.lock().last();
+        if gap {
+            let resync = self.feed.event("resync", self.seen, &json!({}));
+            self.ready.push_back(resync);
+        }
+        let snapshot = self.feed.snapshot();
+        let snapshot = self.feed.event("snapshot", self.seen, &snapshot);
+        self.ready.push_back(snapshot);
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(ready) = self.ready.pop_front() {
+                return Some(ready);
+            }
+            self.moved.mark_unchanged();
+            let after = self.feed.lock().after(self.seen, AT_ONCE);
+            match after {
+                None => self.start_over(true),
+                Some(news) if !news.is_empty() => {
+                    for (number, one) in news {
+                        self.seen = number;
+                        self.ready.extend(self.feed.spell(number, &one));
+                    }
+                }
+                Some(_) => tokio::select! {
+                    () = self.feed.closing.cancelled() => return None,
+                    Ok(()) = self.moved.changed() => {}
+                    () = tokio::time::sleep(KEEP_ALIVE) => return Some(heartbeat()),
+                },
+            }
+        }
+    }
+}
+
+/// A comment for what stands between, and an event for scripts in a browser,
+/// which see no comments.
+fn heartbeat() -> Bytes {
+    let mut out = Vec::new();
+    sse::comment(&mut out);
+    sse::encode(Some("heartbeat"), None, None, b"{}", &mut out);
+    out.into()
+}

@@ -1,0 +1,119 @@
+//! Notices what changed: compares what runs and what should run with what
+//! was last told, and passes on what others tell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::Feed;
+use super::ring::News;
+use fleet::ServerView;
+use fleet::registry::Wanted;
+use gateway::Renames;
+use gateway::activity::CallNews;
+use store::StoreChange;
+
+/// A thousand servers that start at once are looked at a few times, not a
+/// thousand times; nobody waits longer for it than this.
+const PACE: Duration = Duration::from_millis(10);
+
+/// A server as it was last told.
+struct Known {
+    wanted: Arc<Wanted>,
+    view: Option<Arc<ServerView>>,
+}
+
+type Servers = BTreeMap<Arc<str>, Known>;
+
+pub(super) async fn follow(
+    feed: Arc<Feed>,
+    mut calls: broadcast::Receiver<CallNews>,
+    mut store: broadcast::Receiver<StoreChange>,
+    mut renames: broadcast::Receiver<Arc<Renames>>,
+    closing: CancellationToken,
+) {
+    let mut snapshots = feed.fleet.watch();
+    let mut desired = feed.registry.watch();
+    let mut known = now(&feed);
+    let mut entries = true;
+    loop {
+        tokio::select! {
+            () = closing.cancelled() => return,
+            Ok(()) = snapshots.changed() => {}
+            Ok(()) = desired.changed() => {}
+            call = calls.recv() => match call {
+                Ok(call) => {
+                    feed.tell([News::Call(call)]);
+                    continue;
+                }
+                // Each call that was missed is in the activity.
+                Err(RecvError::Lagged(_)) => continue,
+                Err(RecvError::Closed) => return,
+            },
+            Ok(renamed) = renames.recv() => {
+                feed.tell([News::Renamed(renamed)]);
+                continue;
+            }
+            change = store.recv(), if entries => {
+                entries = !matches!(change, Err(RecvError::Closed));
+                if entries && !matches!(change, Ok(StoreChange::Servers)) {
+                    feed.tell([News::Entries]);
+                }
+                continue;
+            }
+        }
+        snapshots.mark_unchanged();
+        desired.mark_unchanged();
+        let next = now(&feed);
+        feed.tell(differences(&known, &next));
+        known = next;
+        tokio::time::sleep(PACE).await;
+    }
+}
+
+fn now(feed: &Feed) -> Servers {
+    let desired = feed.registry.desired();
+    let snapshot = feed.fleet.snapshot();
+    let one = |wanted: &Arc<Wanted>| Known {
+        wanted: wanted.clone(),
+        view: snapshot.servers.get(&wanted.name).cloned(),
+    };
+    desired
+        .values()
+        .map(|wanted| (wanted.name.clone(), one(wanted)))
+        .collect()
+}
+
+fn differences(before: &Servers, after: &Servers) -> Vec<News> {
+    let gone = before.keys().filter(|name| !after.contains_key(*name));
+    let mut news: Vec<News> = gone.cloned().map(News::Removed).collect();
+    for (name, now) in after {
+        let old = before.get(name);
+        if !old.is_some_and(|old| same(old, now)) {
+            news.push(News::Server(name.clone()));
+        }
+        let catalog = |known: &Known| known.view.as_ref().map(|view| view.catalog.clone());
+        let same_catalog = match (old.and_then(catalog), catalog(now)) {
+            (Some(old), Some(new)) => Arc::ptr_eq(&old, &new),
+            (None, Some(new)) => new.tools.is_empty(),
+            (_, None) => true,
+        };
+        if !same_catalog {
+            news.push(News::Catalog(name.clone()));
+        }
+    }
+    news
+}
+
+fn same(old: &Known, now: &Known) -> bool {
+    let views = match (&old.view, &now.view) {
+        (Some(old), Some(now)) => Arc::ptr_eq(old, now),
+        (None, None) => true,
+        _ => false,
+    };
+    views && Arc::ptr_eq(&old.wanted, &now.wanted)
+}

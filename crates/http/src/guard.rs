@@ -1,0 +1,436 @@
+//! The one door. Every request passes here, whatever its path, in this order:
+//! is it for us, is its body acceptable, who asks, is there room for it. Then
+//! it is handled, and a handler that panics costs one answer, not the process.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use http_body_util::Limited;
+use hyper::body::Body as _;
+use tracing::{debug, error};
+
+use super::auth::{self, Access};
+use super::connections::Connection;
+use super::console::is_page;
+use super::counted::Shares;
+use super::door::Door;
+use super::edge::Peer;
+use super::error::{ApiError, Cause, Code, nothing_there};
+use super::guesses::{Guesses, too_many};
+use super::hosts::HostPolicy;
+use super::json;
+use super::mcp;
+use super::principal::{Principal, takes_key};
+use super::records::BY_KEY;
+use super::users::Users;
+use store::Store;
+use store::memory::{Budget, Charge, default_budget};
+
+/// Blobs are what the console itself makes of a tool's pictures and sounds.
+const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
+    form-action 'self'; frame-ancestors 'none'; img-src 'self' blob:; media-src 'self' blob:";
+
+pub struct Guard {
+    door: Door,
+    hosts: HostPolicy,
+    max_body: usize,
+    shares: Shares,
+}
+
+impl Guard {
+    pub fn new(access: Access, hosts: HostPolicy, max_body: usize) -> Guard {
+        Guard {
+            door: Door {
+                access,
+                keys: None,
+                users: None,
+                guesses: Guesses::default(),
+            },
+            hosts,
+            max_body,
+            shares: Shares::new(Budget::new(default_budget())),
+        }
+    }
+
+    /// With another budget than the default one.
+    pub fn with_budget(mut self, budget: Arc<Budget>) -> Guard {
+        self.shares = Shares::new(budget);
+        self
+    }
+
+    /// Takes the keys of the entries in `store`, too.
+    pub fn with_keys(mut self, store: Arc<dyn Store>) -> Guard {
+        self.door.keys = Some(store);
+        self
+    }
+
+    /// Takes the tokens of users, too.
+    pub fn with_users(mut self, users: Option<Users>) -> Guard {
+        self.door.users = users;
+        self
+    }
+
+    pub(super) fn keys(&self) -> Option<Arc<dyn Store>> {
+        self.door.keys.clone()
+    }
+
+    pub fn access(&self) -> &Access {
+        &self.door.access
+    }
+
+    /// Whether a request may come in, and who asks.
+    pub(super) async fn pass(&self, knock: &Knock<'_>) -> Result<Passed, ApiError> {
+        self.hosts.check(knock.uri, knock.headers, knock.local)?;
+        self.check_body(knock)?;
+        // What the router does not know may be a page of the console.
+        let public = match knock.matched {
+            Some(_) => auth::is_public(knock.method, knock.matched),
+            None => is_page(knock.method, knock.uri.path(), knock.headers),
+        };
+        let principal = match public {
+            true => None,
+            false => Some(self.principal(knock).await?),
+        };
+        if let Some(connection) = knock.connection {
+            connection.admit(principal.as_ref())?;
+        }
+        let room = self.make_room(principal.as_ref(), knock.length)?;
+        Ok(Passed {
+            principal,
+            // What a key in the path opens is for its holder alone.
+            public: public && knock.matched != Some(BY_KEY),
+            _room: room,
+        })
+    }
+
+    async fn principal(&self, knock: &Knock<'_>) -> Result<Principal, ApiError> {
+        // There the address is the credential, and no other is looked at. A
+        // wrong one looks like any address that is not there (SPEC E7).
+        if mcp::is_keyed(knock.uri) {
+            let grant = match mcp::key_of(knock.uri) {
+                Some(key) => self.door.entry(&key).await?,
+                None => None,
+            };
+            return match grant {
+                Some(grant) => Ok(Principal::Entry(grant)),
+                None => Err(self.door.wrong(knock.remote, nothing_there)),
+            };
+        }
+        let with_key = |path| mcp::is_endpoint(path) || takes_key(path);
+        let endpoint = knock.matched.is_some_and(with_key);
+        let principal = self.door.who(knock, endpoint).await?;
+        principal.may_ask(knock.matched)?;
+        Ok(principal)
+    }
+
+    fn check_body(&self, knock: &Knock<'_>) -> Result<(), ApiError> {
+        if knock.length == Length::None {
+            return Ok(());
+        }
+        check_content(knock.headers)?;
+        match knock.length {
+            Length::Known(bytes) if bytes > self.max_body as u64 => Err(json::too_large()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A body that does not say how long it is. The framing keeps the others
+    /// to the length they announced.
+    pub(super) fn bound<B>(&self, body: B) -> Limited<B> {
+        Limited::new(body, self.max_body)
+    }
+
+    fn make_room(
+        &self,
+        principal: Option<&Principal>,
+        length: Length,
+    ) -> Result<Option<Charge>, ApiError> {
+        let bytes = match length {
+            // The health of the process can be asked for at any time.
+            Length::None if principal.is_none() => return Ok(None),
+            Length::None => 0,
+            Length::Known(bytes) => usize::try_from(bytes).unwrap_or(self.max_body),
+            Length::Unknown => self.max_body,
+        };
+        self.shares.admit(principal, bytes)
+    }
+}
+
+/// What the guard looks at.
+pub(super) struct Knock<'a> {
+    pub method: &'a Method,
+    pub uri: &'a Uri,
+    pub headers: &'a HeaderMap,
+    pub length: Length,
+    /// Where the connection came in.
+    pub local: Option<IpAddr>,
+    /// Where it came from.
+    pub remote: Option<IpAddr>,
+    /// The path as the router spells it, if it has it.
+    pub matched: Option<&'a str>,
+    pub connection: Option<&'a Connection>,
+}
+
+/// A request that may be handled.
+pub(super) struct Passed {
+    /// None where none is asked for.
+    pub principal: Option<Principal>,
+    /// The answer is for anybody, and may be kept.
+    pub public: bool,
+    /// Freed when the request has been handled.
+    _room: Option<Charge>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    None,
+    Known(u64),
+    Unknown,
+}
+
+impl Length {
+    pub(super) fn of(body: &impl hyper::body::Body) -> Length {
+        match body.size_hint().exact() {
+            _ if body.is_end_stream() => Length::None,
+            Some(bytes) => Length::Known(bytes),
+            None => Length::Unknown,
+        }
+    }
+}
+
+/// The middleware around the whole router.
+pub(super) async fn guard(
+    State(guard): State<Arc<Guard>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let peer = request.extensions().get::<Peer>();
+    let remote = peer.map(|peer| peer.remote.ip());
+    let length = Length::of(request.body());
+    let knock = Knock {
+        method: request.method(),
+        uri: request.uri(),
+        headers: request.headers(),
+        length,
+        local: peer.map(Peer::local_ip),
+        remote,
+        matched: matched.as_ref().map(MatchedPath::as_str),
+        connection: peer.map(|peer| &*peer.connection),
+    };
+    let passed = guard.pass(&knock).await;
+    let by_key = knock.matched == Some(BY_KEY);
+    let path = match matched {
+        Some(matched) => SeenPath::Matched(matched),
+        None if mcp::is_keyed(request.uri()) => SeenPath::Known(mcp::ENTRY),
+        None => SeenPath::Other(redact_path(request.uri().path()).into_owned()),
+    };
+    let seen = Seen::new(request.method(), path);
+    let passed = match passed {
+        Ok(passed) => passed,
+        Err(error) => return seen.refused(error),
+    };
+    let cookie = guard.cookie(&passed, request.headers());
+    if let Some(principal) = &passed.principal {
+        request.extensions_mut().insert(principal.clone());
+    }
+    if length == Length::Unknown {
+        request = request.map(|body| Body::new(guard.bound(body)));
+    }
+    let work = pin!(next.run(request));
+    let mut response = seen.handled(passed.public, work).await;
+    if !passed.public {
+        response = guard.shares.count(passed.principal.as_ref(), response);
+    }
+    if let Some(cookie) = cookie {
+        let headers = response.headers_mut();
+        headers.entry(header::SET_COOKIE).or_insert(cookie);
+    }
+    // Where the credential stands in the address its handler has judged it.
+    let wrong = match response.status() {
+        StatusCode::UNAUTHORIZED => passed.principal.is_none(),
+        StatusCode::NOT_FOUND => by_key,
+        _ => false,
+    };
+    match wrong && guard.door.is_one_too_many(remote) {
+        true => seen.refused(too_many()),
+        false => response,
+    }
+}
+
+fn check_content(headers: &HeaderMap) -> Result<(), ApiError> {
+    let refuse = |message| Err(ApiError::new(Code::UnsupportedMediaType, message));
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        return refuse("compressed request bodies are not taken");
+    }
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    match (types.next(), types.next()) {
+        (Some(kind), None) if is_json(kind) => Ok(()),
+        _ => refuse("the body must be JSON, with `Content-Type: application/json`"),
+    }
+}
+
+pub(super) fn is_json(kind: &HeaderValue) -> bool {
+    let essence = kind
+        .as_bytes()
+        .split(|b| *b == b';')
+        .next()
+        .unwrap_or_default();
+    essence
+        .trim_ascii()
+        .eq_ignore_ascii_case(b"application/json")
+}
+
+fn set_headers(headers: &mut HeaderMap, public: bool) {
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+    headers.insert(header::REFERRER_POLICY, fixed("no-referrer"));
+    let page = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|t| t.as_bytes().starts_with(b"text/html"));
+    if page {
+        headers
+            .entry(header::CONTENT_SECURITY_POLICY)
+            .or_insert(fixed(PAGE_POLICY));
+    }
+    if !public {
+        headers
+            .entry(header::CACHE_CONTROL)
+            .or_insert(fixed("no-store"));
+    }
+}
+
+/// What the log may know of a request.
+pub(super) struct Seen {
+    method: Method,
+    path: SeenPath,
+    started: Instant,
+}
+
+pub(super) enum SeenPath {
+    Matched(MatchedPath),
+    Known(&'static str),
+    Other(String),
+}
+
+impl Seen {
+    pub(super) fn new(method: &Method, path: SeenPath) -> Seen {
+        Seen {
+            method: method.clone(),
+            path,
+            started: Instant::now(),
+        }
+    }
+
+    pub(super) fn refused(&self, error: ApiError) -> Response {
+        let mut response = self.dressed(error.into_response(), false);
+        // The router would put it here, and not where hyper does: a refusal
+        // must not show which way it came.
+        if let Some(length) = response.body().size_hint().exact() {
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_LENGTH, length.into());
+        }
+        response
+    }
+
+    /// What comes of a request that was let in.
+    pub(super) async fn handled(
+        &self,
+        public: bool,
+        work: Pin<&mut impl Future<Output = Response>>,
+    ) -> Response {
+        let response = match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(response) => response,
+            // What it panicked with stays with the panic hook: it may hold data.
+            Err(_) => ApiError::internal("the handler panicked").into_response(),
+        };
+        self.dressed(response, public)
+    }
+
+    fn dressed(&self, mut response: Response, public: bool) -> Response {
+        set_headers(response.headers_mut(), public);
+        self.log(&response, self.started.elapsed());
+        response
+    }
+
+    fn log(&self, response: &Response, took: Duration) {
+        let method = &self.method;
+        let path = match &self.path {
+            SeenPath::Matched(path) => path.as_str(),
+            SeenPath::Known(path) => path,
+            SeenPath::Other(path) => path,
+        };
+        let status = response.status().as_u16();
+        match response.extensions().get::<Cause>() {
+            Some(cause) if response.status().is_server_error() => {
+                error!(%method, path, status, cause = cause.as_str(), "{method} {path} failed");
+            }
+            cause => {
+                let cause = cause.map(Cause::as_str);
+                debug!(%method, path, status, ?took, cause, "{method} {path} {status}");
+            }
+        }
+    }
+}
+
+/// A path for the log: segments that could be a key keep their last four
+/// characters at most (entry keys stand in paths, SPEC E6).
+pub fn redact_path(path: &str) -> Cow<'_, str> {
+    if path.split('/').all(|segment| segment.len() < 16) {
+        return Cow::Borrowed(path);
+    }
+    let short = |segment: &str| {
+        let tail = segment.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+        match segment.len() {
+            ..16 => segment.to_owned(),
+            _ => format!("…{}", &segment[tail..]),
+        }
+    };
+    Cow::Owned(path.split('/').map(short).collect::<Vec<_>>().join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_d6_a_key_in_a_path_is_not_logged() {
+        let key = "pw_5f0c9a1e7b3d2c4a6e8f";
+        assert_eq!(
+            redact_path(&format!("/api/v1/mcp_v2/server/{key}")),
+            "/api/v1/mcp_v2/server/…6e8f"
+        );
+        assert_eq!(redact_path(&format!("/{key}/x")), "/…6e8f/x");
+        assert_eq!(redact_path("/api/mcp/servers"), "/api/mcp/servers");
+        assert_eq!(redact_path("/ääääääääääääääää"), "/…ääää");
+    }
+
+    #[test]
+    fn t_b2_json_is_recognised_by_its_type_alone() {
+        for kind in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/json ;x",
+        ] {
+            assert!(is_json(&HeaderValue::from_str(kind).unwrap()), "{kind}");
+        }
+        for kind in [
+            "text/plain",
+            "application/jsonx",
+            "text/plain; application/json",
+            "",
+        ] {
+            assert!(!is_json(&HeaderValue::from_str(kind).unwrap()), "{kind}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The session's own stream, coming back to a stream, and the end of a
+//! session. Modern clients have none of this.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::Front;
+use super::accept::{Accept, single};
+use super::follow::{Follow, Kind, parse_event_id};
+use super::legacy::{SESSION, session};
+use super::post::{Post, Refusal, not_acceptable};
+use crate::error::{ApiError, Code};
+use gateway::{Caller, Session, StreamReader};
+use wire::code;
+
+pub(super) async fn get(
+    State(front): State<Front>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Response {
+    let post = Post {
+        front: &front,
+        caller: &caller,
+        headers: &headers,
+        accept: Accept::of(&headers),
+    };
+    if !headers.contains_key(SESSION) {
+        return no_session();
+    }
+    if !post.accept.events {
+        return not_acceptable().into_response();
+    }
+    follow(post).unwrap_or_else(IntoResponse::into_response)
+}
+
+pub(super) async fn delete(
+    State(front): State<Front>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Response {
+    let id = match single(&headers, &SESSION) {
+        Ok(None) => return no_session(),
+        Ok(Some(id)) => id,
+        // Two ids name no session that we know.
+        Err(_) => "",
+    };
+    match front.gateway.sessions.end(&caller, id) {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(none) => Refusal::from(none).into_response(),
+    }
+}
+
+/// Tells an old client, too, that this is not its transport.
+fn no_session() -> Response {
+    let error = ApiError::new(
+        Code::MethodNotAllowed,
+        "without Mcp-Session-Id only POST is possible at this path",
+    );
+    let mut response = error.into_response();
+    response
+        .headers_mut()
+        .insert(header::ALLOW, HeaderValue::from_static("POST"));
+    response
+}
+
+fn follow(post: Post<'_>) -> Result<Response, Refusal> {
+    post.known_version()?;
+    let session = session(post)?;
+    let last = single(post.headers, "last-event-id");
+    let last = last.map_err(|_| unreadable())?.filter(|id| !id.is_empty());
+    let missed = last.is_some_and(|id| is_of_earlier_run(&session, id));
+    let (reader, kind) = match last {
+        None => match session.own().read() {
+            Some(reader) => (reader, Kind::Own),
+            None => return Err(taken()),
+        },
+        Some(id) => match resume(&session, id)? {
+            Some(found) => found,
+            // 405 is what stops clients that would ask for ever.
+            None => return Ok(nothing_left()),
+        },
+    };
+    let at = reader.position();
+    let mut follow = Follow::new(reader, kind).greet(session.version, at);
+    let until = post.front.gateway.until(post.caller);
+    if kind == Kind::Own {
+        let gateway = &post.front.gateway;
+        gateway.attach(post.caller, &session);
+        if missed {
+            gateway.missed(post.caller, &session);
+        }
+        follow = follow.until(until.token().clone());
+    }
+    Ok(follow.response(until))
+}
+
+/// The stream of an event, from there on; None if nothing comes any more.
+fn resume(session: &Session, id: &str) -> Result<Option<(StreamReader, Kind)>, Refusal> {
+    let (kind, stream, number) = parse_event_id(id).ok_or_else(unreadable)?;
+    let found = session.find_stream(stream);
+    let reader = match (kind, found) {
+        (_, Some(stream)) => stream.resume(number),
+        // Of an earlier run: there is only one such stream now as then.
+        (Kind::Own, None) => session.own().resume_unread(),
+        (_, None) => None,
+    };
+    Ok(reader.map(|reader| (reader, kind)))
+}
+
+/// Whether what came after an event is not known any more.
+fn is_of_earlier_run(session: &Session, id: &str) -> bool {
+    let event = parse_event_id(id);
+    event
+        .is_some_and(|(kind, stream, _)| kind == Kind::Own && session.find_stream(stream).is_none())
+}
+
+fn unreadable() -> Refusal {
+    Refusal::new(code::INVALID_REQUEST, "Last-Event-ID is not one of ours")
+}
+
+fn taken() -> Refusal {
+    let error = wire::RpcError::new(
+        code::INVALID_REQUEST,
+        "this session's stream is already open",
+    );
+    Refusal::with(StatusCode::CONFLICT, error)
+}
+
+fn nothing_left() -> Response {
+    let error = ApiError::new(
+        Code::MethodNotAllowed,
+        "nothing more comes on the stream of this event",
+    );
+    error.into_response()
+}

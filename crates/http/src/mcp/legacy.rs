@@ -1,0 +1,245 @@
+//! What legacy clients post. A session is opened with `initialize` and named
+//! in all that follows; a request that names none is served by itself.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::{HeaderName, HeaderValue, StatusCode};
+use serde_json::value::RawValue;
+
+use super::accept::single;
+use super::exchange::Exchange;
+use super::post::{Post, Refusal};
+use super::reply::{accepted, events, json, message};
+use super::request::Request;
+use super::running::{Answers, client};
+use super::stateless;
+use gateway::{Caller, Client, Flow, Gateway, Incoming, Item, NoSession, Session, nothing};
+use wire::message::{Fault, Malformed, parse_batch};
+use wire::meta::{self, member, text};
+use wire::{Era, Message, Outcome, RpcError, code, era};
+
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The only revision with batches.
+pub(super) const BATCHES: &str = "2025-03-26";
+/// The revision of a client that never says one.
+const UNSAID: &str = "2025-03-26";
+/// What has no effect beyond the request but through a session.
+const OF_A_SESSION: [&str; 3] = [
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
+/// What the official servers say.
+const SESSION_NOT_FOUND: i64 = -32001;
+
+pub(super) async fn request(
+    post: Post<'_>,
+    version: Option<&'static str>,
+    incoming: Incoming<'_>,
+) -> Result<Response, Refusal> {
+    let method = incoming.method;
+    if method == "initialize" {
+        return Ok(initialize(post, incoming).await);
+    }
+    if !post.headers.contains_key(SESSION) && !OF_A_SESSION.contains(&method) {
+        return Ok(bare(post, version, incoming).await);
+    }
+    let session = session(post)?;
+    let gateway = &post.front.gateway;
+    // A list is there at once and cannot be cancelled: it needs no place among
+    // what runs, and no stream to come back to.
+    if post.accept.json
+        && method.ends_with("/list")
+        && let Some(Flow::Reply(reply)) = gateway.at_once(post.caller, &client(&session), incoming)
+    {
+        return Ok(json(StatusCode::OK, reply.body));
+    }
+    let mut answers = Answers::new(&session);
+    answers.run(gateway, post.caller, incoming)?;
+    Ok(answers.response(post.accept, false).await)
+}
+
+/// Serves a request without a session (SPEC K4): its client can be asked
+/// nothing.
+async fn bare(post: Post<'_>, version: Option<&'static str>, incoming: Incoming<'_>) -> Response {
+    let client = Client {
+        era: Era::Legacy,
+        version: version.unwrap_or(UNSAID),
+        capabilities: nothing(),
+        log_level: None,
+        session: None,
+    };
+    let exchange = Exchange::new(&post.front.gateway, post.caller, client, incoming);
+    // Errors of MCP itself travel on 200 in this era.
+    stateless::answer(post.accept.json_first(), exchange, |_| StatusCode::OK).await
+}
+
+/// Opens a session: its id goes out, and nothing of it stays here.
+async fn initialize(post: Post<'_>, incoming: Incoming<'_>) -> Response {
+    let (version, capabilities) = agreed(incoming.params);
+    let (gateway, caller) = (&post.front.gateway, post.caller);
+    let client = Client {
+        era: Era::Legacy,
+        version,
+        capabilities: capabilities.clone(),
+        log_level: None,
+        session: None,
+    };
+    let mut exchange = Exchange::new(gateway, caller, client, incoming);
+    let reply = loop {
+        if let Item::Last(reply) = exchange.next().await {
+            break reply;
+        }
+    };
+    let opened = reply.error.is_none();
+    let mut response = match post.accept.json {
+        true => json(StatusCode::OK, reply.body),
+        false => events(futures_util::stream::iter([message(None, &reply.body)])),
+    };
+    if opened {
+        let session = gateway.sessions.open(caller, version, &capabilities);
+        if let Ok(value) = HeaderValue::try_from(session) {
+            response.headers_mut().insert(SESSION, value);
+        }
+    }
+    response
+}
+
+/// The revision both speak, and what the client can do.
+pub(super) fn agreed(params: Option<&RawValue>) -> (&'static str, Arc<RawValue>) {
+    let [version, capabilities] = params.map_or([None; 2], |params| {
+        meta::pick(params, ["protocolVersion", "capabilities"])
+    });
+    let version = version.and_then(text).unwrap_or_default();
+    let none = || RawValue::NULL.to_owned();
+    let capabilities = capabilities.map_or_else(none, ToOwned::to_owned);
+    (era::negotiate(&version), capabilities.into())
+}
+
+pub(super) fn session(post: Post<'_>) -> Result<Arc<Session>, Refusal> {
+    let missing = || {
+        Refusal::new(
+            code::INVALID_REQUEST,
+            "header Mcp-Session-Id is missing; open a session with `initialize`",
+        )
+    };
+    let id = single(post.headers, &SESSION)
+        .map_err(|_| missing())?
+        .ok_or_else(missing)?;
+    let sessions = &post.front.gateway.sessions;
+    Ok(sessions.find(post.caller, id)?)
+}
+
+impl From<NoSession> for Refusal {
+    fn from(none: NoSession) -> Refusal {
+        match none {
+            NoSession::Unknown => Refusal::with(
+                StatusCode::NOT_FOUND,
+                RpcError::new(SESSION_NOT_FOUND, "Session not found"),
+            ),
+            NoSession::Full => Refusal::with(
+                StatusCode::SERVICE_UNAVAILABLE,
+                RpcError::new(code::INTERNAL, none.to_string()),
+            ),
+        }
+    }
+}
+
+/// A notification, or an answer to something we asked.
+pub(super) fn told(post: Post<'_>, message: Message<'_>) -> Result<Response, Refusal> {
+    let session = session(post)?;
+    take(&post.front.gateway, post.caller, &session, message);
+    Ok(accepted())
+}
+
+/// The client's answer to something we asked cannot be read: whoever asked
+/// need not wait for another.
+pub(super) fn unreadable_answer(post: Post<'_>, id: &RawValue, why: &Malformed) {
+    if let Ok(session) = session(post) {
+        let text = format!("the client's answer is {why}");
+        session.answer(id, Err(RpcError::new(code::INTERNAL, text)));
+    }
+}
+
+/// Takes what is not a request.
+pub(super) fn take(
+    gateway: &Gateway,
+    caller: &Caller,
+    session: &Arc<Session>,
+    message: Message<'_>,
+) {
+    match message {
+        Message::Notification { method, params } => {
+            if method == "notifications/cancelled"
+                && let Some(id) = params.and_then(|params| member(params, "requestId"))
+            {
+                session.cancel(id);
+                return;
+            }
+            gateway.notification(caller, session, &method);
+        }
+        Message::Response {
+            id: Some(id),
+            outcome,
+        } => {
+            let answer = match outcome {
+                Outcome::Result(result) => Ok(result.to_owned()),
+                Outcome::Error(error) => Err(error),
+            };
+            // A late answer is no fault of anybody's.
+            session.answer(id, answer);
+        }
+        Message::Response { id: None, .. } | Message::Request { .. } => {}
+    }
+}
+
+/// An array of messages, which one revision has.
+pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, Refusal> {
+    let elements = parse_batch(body)?;
+    post.known_version()?;
+    let session = session(post).map_err(|refusal| match refusal.status {
+        // Without a session there is nobody who may send batches.
+        StatusCode::BAD_REQUEST => Fault::Batch.into(),
+        _ => refusal,
+    })?;
+    if session.version != BATCHES {
+        return Err(Fault::Batch.into());
+    }
+    let (requests, told) = sort(&elements)?;
+    for message in told {
+        take(&post.front.gateway, post.caller, &session, message);
+    }
+    if requests.is_empty() {
+        return Ok(accepted());
+    }
+    let mut answers = Answers::new(&session);
+    for request in requests {
+        answers.run(&post.front.gateway, post.caller, request.incoming())?;
+    }
+    Ok(answers.response(post.accept, true).await)
+}
+
+/// The requests of a batch, and the rest. One bad element refuses it whole.
+pub(super) fn sort<'a>(
+    elements: &[&'a RawValue],
+) -> Result<(Vec<Request>, Vec<Message<'a>>), Refusal> {
+    let mut requests = Vec::new();
+    let mut told = Vec::new();
+    for element in elements {
+        match wire::parse(element.get().as_bytes())? {
+            Message::Request { id, method, params } => {
+                if method == "initialize" || meta::read_envelope(params)?.is_modern() {
+                    return Err(Fault::Batch.into());
+                }
+                requests.push(Request::of(Incoming {
+                    id: id.raw(),
+                    method: &method,
+                    params,
+                }));
+            }
+            message => told.push(message),
+        }
+    }
+    Ok((requests, told))
+}

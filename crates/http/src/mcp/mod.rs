@@ -1,0 +1,266 @@
+//! The MCP endpoints (SPEC K4), each in both eras: how clients ask the
+//! gateway. This room reads headers and chooses statuses; what is said is the
+//! gateway's.
+
+mod accept;
+mod exchange;
+mod follow;
+mod get;
+mod keyed;
+mod legacy;
+mod modern;
+mod old_sse;
+mod post;
+mod reply;
+mod request;
+mod running;
+mod stateless;
+
+pub(super) use reply::{KEEP_ALIVE, events, quiet};
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::response::Response;
+use axum::routing::{get, post};
+use http::request::Parts;
+use http::{HeaderMap, Uri};
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use super::auth;
+use super::error::{ApiError, nothing_there};
+use super::principal::{Principal, not_here};
+use super::relay::Relay;
+pub(super) use keyed::{beside, is_keyed, key_of};
+
+use config::filters::FilterError;
+use fleet::registry::{Registry, RegistryError};
+use gateway::{Caller, Gateway, Scope};
+use store::Grant;
+
+#[derive(Clone)]
+pub struct Front {
+    pub gateway: Arc<Gateway>,
+    pub registry: Arc<Registry>,
+    /// Cancelled when Portway shuts down: streams that would go on for ever
+    /// end.
+    pub closing: CancellationToken,
+    pipes: old_sse::Pipes,
+    /// Who serves the entries, if not we.
+    relay: Option<Relay>,
+}
+
+impl Front {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        registry: Arc<Registry>,
+        closing: CancellationToken,
+    ) -> Front {
+        Front {
+            gateway,
+            registry,
+            closing,
+            pipes: old_sse::Pipes::default(),
+            relay: None,
+        }
+    }
+
+    /// Entries are served there; the shared endpoint still is here.
+    pub fn with_relay(mut self, relay: Option<Relay>) -> Front {
+        self.relay = relay;
+        self
+    }
+}
+
+/// The paths of this room, as the router spells them.
+const EVERYTHING: &str = "/mcp";
+const SERVER: &str = "/servers/{server}/mcp";
+pub(super) const ENTRY: &str = "/api/v1/mcp_v2/server/{api_key}";
+
+pub fn router(front: Front) -> Router {
+    let endpoint = || post(post::post).get(get::get).delete(get::delete);
+    let entries = match &front.relay {
+        Some(relay) => relay.clone().router(),
+        None => Router::new()
+            .route(ENTRY, endpoint())
+            .route(&format!("{ENTRY}/sse"), get(old_sse::open))
+            .route(&format!("{ENTRY}/messages"), post(old_sse::take))
+            .with_state(front.clone()),
+    };
+    Router::new()
+        .route(EVERYTHING, endpoint())
+        .route(SERVER, endpoint())
+        // Where the console's cookie reaches it.
+        .route("/api/mcp/servers/{server}/mcp", endpoint())
+        .route("/sse", get(old_sse::open))
+        .route("/messages", post(old_sse::take))
+        .route("/servers/{server}/sse", get(old_sse::open))
+        .route("/servers/{server}/messages", post(old_sse::take))
+        .with_state(front)
+        .merge(entries)
+}
+
+/// Which endpoint a message is for.
+pub(super) enum Place {
+    Everything,
+    /// By its name or id.
+    Server(String),
+    /// The entry whose key stands in the address.
+    Entry,
+}
+
+impl Place {
+    /// That of an address which needs no decoding.
+    fn plain(uri: &Uri) -> Option<Place> {
+        let path = uri.path();
+        if uri.query().is_some() || path.contains('%') {
+            return None;
+        }
+        if path == EVERYTHING {
+            return Some(Place::Everything);
+        }
+        if let Some(key) = path.strip_prefix(keyed::PREFIX) {
+            let single = !key.is_empty() && !key.contains('/');
+            return single.then_some(Place::Entry);
+        }
+        let server = path.strip_prefix("/servers/")?.strip_suffix("/mcp")?;
+        let single = !server.is_empty() && !server.contains('/');
+        single.then(|| Place::Server(server.to_owned()))
+    }
+
+    /// As the router spells it.
+    pub(super) fn path(&self) -> &'static str {
+        match self {
+            Place::Everything => EVERYTHING,
+            Place::Server(_) => SERVER,
+            Place::Entry => ENTRY,
+        }
+    }
+}
+
+impl Front {
+    /// Who asks, and what they may see there. A server that does not exist is
+    /// told in the shape of the REST API.
+    pub(super) fn caller(
+        &self,
+        principal: Option<&Principal>,
+        place: Place,
+        filter: Option<String>,
+    ) -> Result<Caller, ApiError> {
+        let principal = principal.ok_or_else(auth::refused)?;
+        match principal {
+            Principal::Admin => {}
+            Principal::Entry(grant) => return self.narrowed(grant.clone(), filter),
+            Principal::User(_) => return Err(not_here()),
+        }
+        let scope = match place {
+            // The guard lets nobody else there.
+            Place::Entry => return Err(nothing_there()),
+            Place::Server(server) => {
+                let found = self.registry.find(&server);
+                match found {
+                    Some(wanted) => Scope::Server(wanted.name.clone()),
+                    None if self.gateway.is_own(&server) => Scope::Server(server.into()),
+                    None => return Err(RegistryError::NotFound(server).into()),
+                }
+            }
+            Place::Everything => {
+                let filters = self.registry.filters();
+                let known = filters.borrow().find(filter.as_deref()).map(drop);
+                known.map_err(|error| refused(error, filter.as_deref()))?;
+                Scope::Everything {
+                    filter: filter.map(Into::into),
+                }
+            }
+        };
+        Ok(Caller {
+            principal: principal.owner(),
+            scope,
+        })
+    }
+
+    /// An entry's caller. A named filter can only take from what the entry has.
+    pub(super) fn narrowed(
+        &self,
+        grant: Arc<Grant>,
+        filter: Option<String>,
+    ) -> Result<Caller, ApiError> {
+        if let Some(name) = filter.as_deref() {
+            let known = self.registry.filters().borrow().find(Some(name)).map(drop);
+            known.map_err(|error| refused(error, Some(name)))?;
+        }
+        Ok(Caller::narrowed(grant, filter.map(Into::into)))
+    }
+
+    /// The endpoint at an address, where a message can go there directly.
+    pub(super) fn place(&self, uri: &Uri) -> Option<Place> {
+        let elsewhere = |place: &Place| matches!(place, Place::Entry) && self.relay.is_some();
+        Place::plain(uri).filter(|place| !elsewhere(place))
+    }
+
+    /// Answers a message; `body` brings it.
+    pub(super) async fn post(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        body: impl Future<Output = Result<Bytes, ApiError>>,
+    ) -> Response {
+        post::answer(self, caller, headers, body).await
+    }
+}
+
+/// Whether a client can be kept waiting with events, whatever it asks.
+pub(super) fn takes_events(headers: &HeaderMap) -> bool {
+    accept::Accept::of(headers).json_first().events
+}
+
+/// Whether a path, as the router spells it, is an MCP endpoint.
+pub(super) fn is_endpoint(matched: &str) -> bool {
+    is_shared(matched) || matched.starts_with("/servers/")
+}
+
+/// Whether it is the endpoint that shows each what is theirs.
+pub(super) fn is_shared(matched: &str) -> bool {
+    matches!(matched, EVERYTHING | "/sse" | "/messages")
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    filter: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    server: Option<String>,
+}
+
+fn refused(error: FilterError, asked: Option<&str>) -> ApiError {
+    match error {
+        FilterError::Unknown(_) if asked.is_some() => ApiError::not_found(error.to_string()),
+        // What stands in the file is wrong, not what was asked for.
+        _ => ApiError::conflict(error.to_string()),
+    }
+}
+
+/// A handler's argument: who asks, and through which endpoint.
+impl FromRequestParts<Front> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, front: &Front) -> Result<Caller, ApiError> {
+        let principal = Principal::from_request_parts(parts, front).await?;
+        let Path(Named { server }) = Path::from_request_parts(parts, front)
+            .await
+            .map_err(|_| ApiError::bad_request("the path cannot be read"))?;
+        let Query(Asked { filter }) = Query::try_from_uri(&parts.uri)
+            .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
+        let place = match server {
+            Some(server) => Place::Server(server),
+            None if is_keyed(&parts.uri) => Place::Entry,
+            None => Place::Everything,
+        };
+        front.caller(Some(&principal), place, filter)
+    }
+}

@@ -1,0 +1,177 @@
+//! Requests of modern clients: each says all there is to know. The order of
+//! the checks is part of the protocol.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderName, StatusCode};
+use serde_json::value::RawValue;
+
+use super::accept::single;
+use super::exchange::Exchange;
+use super::post::{Post, Refusal, VERSION, not_acceptable};
+use super::reply::quiet;
+use super::stateless;
+use gateway::{Client, Incoming, Reply, kept};
+use wire::meta::{Inbound, member, text};
+use wire::method::{self, Kind, Sender};
+use wire::{Era, Id, MODERN, RpcError, code, header};
+
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LISTEN: &str = "subscriptions/listen";
+
+/// What a request says.
+pub(super) struct Asked<'a> {
+    pub method: &'a str,
+    pub params: Option<&'a RawValue>,
+    /// The param that says what it is about, where the method has one.
+    pub named: Option<&'a RawValue>,
+    pub envelope: Inbound<'a>,
+}
+
+pub(super) async fn request(
+    post: Post<'_>,
+    id: Id<'_>,
+    asked: Asked<'_>,
+) -> Result<Response, Refusal> {
+    version(post, &asked.envelope)?;
+    names(post, &asked)?;
+    let Asked {
+        method,
+        params,
+        named,
+        envelope,
+    } = asked;
+    known(method)?;
+    if method == "tools/call" {
+        arguments(post, named, params)?;
+    }
+    if method == LISTEN && !post.accept.events {
+        return Ok(not_acceptable().into_response());
+    }
+    let client = Client {
+        era: Era::Modern,
+        version: MODERN,
+        capabilities: kept(envelope.capabilities),
+        log_level: envelope.log_level,
+        session: None,
+    };
+    let incoming = Incoming {
+        id: id.raw(),
+        method,
+        params,
+    };
+    let exchange = Exchange::new(&post.front.gateway, post.caller, client, incoming);
+    let answer = stateless::answer(post.accept, exchange, status).await;
+    Ok(match method {
+        LISTEN => quiet(answer),
+        _ => answer,
+    })
+}
+
+fn version(post: Post<'_>, envelope: &Inbound<'_>) -> Result<(), Refusal> {
+    let asked = envelope.version.as_ref();
+    match single(post.headers, &VERSION) {
+        Ok(Some(named)) if named == asked => {}
+        Ok(None) => return Err(mismatch("header MCP-Protocol-Version is missing")),
+        _ => {
+            return Err(mismatch(
+                "header MCP-Protocol-Version does not match the body",
+            ));
+        }
+    }
+    if asked == MODERN {
+        return Ok(());
+    }
+    let data = serde_json::json!({"supported": [MODERN], "requested": asked});
+    let error = RpcError::new(code::UNSUPPORTED_VERSION, "Unsupported protocol version");
+    let error = match serde_json::value::to_raw_value(&data) {
+        Ok(data) => error.with_data(data),
+        Err(_) => error,
+    };
+    Err(Refusal::with(StatusCode::BAD_REQUEST, error))
+}
+
+/// `Mcp-Method` and `Mcp-Name` say what the body says.
+fn names(post: Post<'_>, asked: &Asked<'_>) -> Result<(), Refusal> {
+    let method = asked.method;
+    match single(post.headers, &METHOD) {
+        Ok(Some(named)) if named == method => {}
+        Ok(None) => return Err(mismatch("header Mcp-Method is missing")),
+        _ => return Err(mismatch("header Mcp-Method does not match the body")),
+    }
+    if method::name_param(method).is_none() {
+        return Ok(());
+    }
+    let named = single(post.headers, &NAME);
+    match (named, asked.named) {
+        (Ok(None), None) => Ok(()),
+        (Ok(None), Some(_)) => Err(mismatch("header Mcp-Name is missing")),
+        (Ok(Some(named)), Some(value)) if header::matches(named, value) == Ok(true) => Ok(()),
+        _ => Err(mismatch("header Mcp-Name does not match the body")),
+    }
+}
+
+/// Unknown methods are 404 with a body: without one it would look as if
+/// there were nothing at this path.
+fn known(method: &str) -> Result<(), Refusal> {
+    let known = method::find(method).is_some_and(|known| {
+        known.kind == Kind::Request
+            && known.modern == Some(Sender::Client)
+            && known.extension.is_none()
+    });
+    if known {
+        return Ok(());
+    }
+    // A name has no length limit of its own; the message about it has.
+    let short: String = method.chars().take(64).collect();
+    let error = RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {short}"));
+    Err(Refusal::with(StatusCode::NOT_FOUND, error))
+}
+
+/// `Mcp-Param-*` headers say what the arguments say.
+fn arguments(
+    post: Post<'_>,
+    named: Option<&RawValue>,
+    params: Option<&RawValue>,
+) -> Result<(), Refusal> {
+    let Some(name) = named.and_then(text) else {
+        return Ok(());
+    };
+    let gateway = &post.front.gateway;
+    let view = gateway.view(post.caller);
+    let tool = view.tool(&name);
+    let Some(tool) = tool.filter(|tool| !tool.headers.is_empty()) else {
+        return Ok(());
+    };
+    let arguments = params.and_then(|params| member(params, "arguments"));
+    let mut unclear = None;
+    let found = header::check_params(&tool.headers, arguments, |name| {
+        single(post.headers, name).unwrap_or_else(|_| {
+            unclear = Some(name.to_owned());
+            None
+        })
+    });
+    match (unclear, found) {
+        (Some(name), _) => Err(mismatch(format!("header {name} cannot be read"))),
+        (None, Err(wrong)) => Err(mismatch(wrong.to_string())),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+fn mismatch(message: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal::new(code::HEADER_MISMATCH, message.into())
+}
+
+/// A server's own `-32601` is an answer; ours says that the method is not
+/// there.
+fn status(reply: &Reply) -> StatusCode {
+    match reply.error {
+        Some(code::METHOD_NOT_FOUND) if !reply.relayed => StatusCode::NOT_FOUND,
+        Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION) => {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    }
+}

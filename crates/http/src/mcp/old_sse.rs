@@ -1,0 +1,283 @@
+//! HTTP+SSE, the transport of 2024-11-05: one long answer that carries every
+//! message to the client, and a URL to which the client posts its own. The
+//! end of the long answer is the end of the session.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use axum::extract::{Query, Request as HttpRequest, State};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::{HeaderMap, Uri};
+use serde::Deserialize;
+
+use super::Front;
+use super::accept::Accept;
+use super::exchange::Exchange;
+use super::follow::{Follow, Kind};
+use super::keyed::beside;
+use super::legacy::{self, agreed};
+use super::post::{Refusal, not_acceptable};
+use super::reply::accepted;
+use super::request::Request;
+use super::running;
+use crate::error::ApiError;
+use crate::json::read_body;
+use gateway::{Caller, Client, Incoming, Item, Reply, Scope, Session, Stream};
+use wire::message::{Fault, is_batch, parse_batch};
+use wire::{Era, Message, code, meta, sse};
+
+/// The open connections, by the id in the URL they were given.
+#[derive(Clone, Default)]
+pub(super) struct Pipes(Arc<Mutex<HashMap<Box<str>, Arc<Pipe>>>>);
+
+struct Pipe {
+    caller: Caller,
+    stream: Arc<Stream>,
+    session: OnceLock<Arc<Session>>,
+    /// `initialize` is being answered.
+    opening: AtomicBool,
+}
+
+impl Pipes {
+    fn open(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Pipe>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, caller: &Caller, id: &str) -> Option<Arc<Pipe>> {
+        let pipe = self.open().get(id).cloned()?;
+        let owner = &pipe.caller;
+        (owner.principal == caller.principal && owner.scope == caller.scope).then_some(pipe)
+    }
+}
+
+/// Forgets the connection when the client is gone.
+struct Opened {
+    pipes: Pipes,
+    id: Box<str>,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let pipe = self.pipes.open().remove(&self.id);
+        if let Some(pipe) = pipe {
+            pipe.stream.close();
+            if let Some(session) = pipe.session.get() {
+                session.end();
+            }
+        }
+    }
+}
+
+pub(super) async fn open(
+    State(front): State<Front>,
+    caller: Caller,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    if !Accept::of(&headers).events {
+        return not_acceptable().into_response();
+    }
+    let stream = front.gateway.sessions.pipe();
+    let Some(reader) = stream.read() else {
+        return ApiError::internal("a new stream is read by somebody").into_response();
+    };
+    let id = match unguessable() {
+        Ok(id) => id,
+        Err(error) => return ApiError::internal(error).into_response(),
+    };
+    let first = endpoint(&caller, &uri, &id);
+    let until = front.gateway.until(&caller);
+    let pipe = Arc::new(Pipe {
+        caller,
+        stream,
+        session: OnceLock::new(),
+        opening: AtomicBool::new(false),
+    });
+    front.pipes.open().insert(id.clone(), pipe);
+    let opened = Opened {
+        pipes: front.pipes.clone(),
+        id,
+    };
+    Follow::new(reader, Kind::Pipe)
+        .until(until.token().clone())
+        .first(first)
+        .response((opened, until))
+}
+
+fn unguessable() -> Result<Box<str>, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes).into())
+}
+
+/// Where the client posts what it has to say.
+fn endpoint(caller: &Caller, uri: &Uri, id: &str) -> Bytes {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    let path = match &caller.scope {
+        Scope::Server(name) => {
+            let mut url = url::Url::parse("http://localhost").expect("a URL");
+            if let Ok(mut path) = url.path_segments_mut() {
+                path.extend(["servers", name, "messages"]);
+            }
+            url.path().to_owned()
+        }
+        Scope::Everything { filter } => {
+            if let Some(filter) = filter {
+                query.append_pair("filter", filter);
+            }
+            "/messages".to_owned()
+        }
+        // Only this client, which knows the key, gets to read it.
+        Scope::Entry(entry) => {
+            if let Some(filter) = entry.filter() {
+                query.append_pair("filter", filter);
+            }
+            beside(uri, "messages")
+        }
+    };
+    let query = query.append_pair("sessionId", id).finish();
+    let mut out = Vec::new();
+    let place = format!("{path}?{query}");
+    sse::encode(Some("endpoint"), None, None, place.as_bytes(), &mut out);
+    out.into()
+}
+
+#[derive(Deserialize)]
+struct Place {
+    #[serde(rename = "sessionId")]
+    session: String,
+}
+
+pub(super) async fn take(
+    State(front): State<Front>,
+    caller: Caller,
+    request: HttpRequest,
+) -> Response {
+    let place = Query::<Place>::try_from_uri(request.uri());
+    let pipe = place
+        .ok()
+        .and_then(|Query(place)| front.pipes.find(&caller, &place.session));
+    let Some(pipe) = pipe else {
+        return ApiError::not_found("there is no such connection").into_response();
+    };
+    let body = match read_body(request.into_body()).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    match pipe.take(&front, &caller, &body) {
+        Ok(()) => accepted(),
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+impl Pipe {
+    /// `caller` is who posts now: what an entry gives may have changed since
+    /// the stream was opened.
+    fn take(self: &Arc<Pipe>, front: &Front, caller: &Caller, body: &[u8]) -> Result<(), Refusal> {
+        if is_batch(body) {
+            let session = self.session.get().ok_or(Fault::Batch)?;
+            let elements = parse_batch(body)?;
+            if session.version != legacy::BATCHES {
+                return Err(Fault::Batch.into());
+            }
+            let (requests, told) = legacy::sort(&elements)?;
+            for message in told {
+                legacy::take(&front.gateway, caller, session, message);
+            }
+            let mut requests = requests.into_iter();
+            return requests.try_for_each(|request| self.run(front, caller, session, request));
+        }
+        match wire::parse(body)? {
+            Message::Request { id, method, params } => {
+                if meta::read_envelope(params)?.is_modern() {
+                    let error = "this transport is not one of the modern revisions";
+                    return Err(Refusal::new(code::INVALID_REQUEST, error).of(id.raw()));
+                }
+                let request = Request::of(Incoming {
+                    id: id.raw(),
+                    method: &method,
+                    params,
+                });
+                match self.session.get() {
+                    Some(session) => self.run(front, caller, session, request),
+                    None => self.first(front, caller, request),
+                }
+            }
+            message => {
+                if let Some(session) = self.session.get() {
+                    legacy::take(&front.gateway, caller, session, message);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        front: &Front,
+        caller: &Caller,
+        session: &Arc<Session>,
+        request: Request,
+    ) -> Result<(), Refusal> {
+        running::run(
+            &front.gateway,
+            caller,
+            session,
+            request.incoming(),
+            &self.stream,
+            (),
+        )
+    }
+
+    /// A request before there is a session: it had better open one.
+    fn first(
+        self: &Arc<Pipe>,
+        front: &Front,
+        caller: &Caller,
+        request: Request,
+    ) -> Result<(), Refusal> {
+        let opens = request.method == "initialize";
+        if !opens || self.opening.swap(true, Ordering::Relaxed) {
+            let error = "the first request is `initialize`, and its answer comes before others";
+            return Err(Refusal::new(code::INVALID_REQUEST, error).of(&request.id));
+        }
+        let (version, capabilities) = agreed(request.params.as_deref());
+        let client = Client {
+            era: Era::Legacy,
+            version,
+            capabilities: capabilities.clone(),
+            log_level: None,
+            session: None,
+        };
+        let gateway = front.gateway.clone();
+        let exchange = Exchange::new(&gateway, caller, client, request.incoming());
+        let pipe = self.clone();
+        tokio::spawn(async move {
+            let reply = last(exchange).await;
+            if reply.error.is_none() {
+                let sessions = &gateway.sessions;
+                let session = sessions.attached(&pipe.caller, version, &capabilities, &pipe.stream);
+                // Opened twice at once: the first counts.
+                let session = pipe.session.get_or_init(|| session);
+                if pipe.stream.is_closed() {
+                    session.end();
+                }
+            }
+            pipe.opening.store(false, Ordering::Relaxed);
+            pipe.stream.push(reply.body, true).await;
+        });
+        Ok(())
+    }
+}
+
+async fn last(mut exchange: Exchange) -> Reply {
+    loop {
+        if let Item::Last(reply) = exchange.next().await {
+            return reply;
+        }
+    }
+}

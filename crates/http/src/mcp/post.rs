@@ -1,0 +1,193 @@
+//! What a client posts: which era it is of, and who takes it from there. The
+//! body alone decides the era; the headers are held against it.
+
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, StatusCode};
+use serde_json::value::RawValue;
+
+use super::accept::{Accept, Unclear, single};
+use super::legacy::SESSION;
+use super::reply::{accepted, refuse};
+use super::{Front, legacy, modern};
+use crate::error::{ApiError, Code};
+use crate::json::read_body;
+use gateway::{Caller, Incoming};
+use wire::message::{Fault, Malformed, is_batch};
+use wire::{Era, Message, RpcError, code, era, meta, method};
+
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+pub(super) async fn post(State(front): State<Front>, caller: Caller, request: Request) -> Response {
+    let (Parts { headers, .. }, body) = request.into_parts();
+    answer(&front, &caller, &headers, read_body(body)).await
+}
+
+pub(super) async fn answer(
+    front: &Front,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: impl Future<Output = Result<Bytes, ApiError>>,
+) -> Response {
+    let accept = Accept::of(headers);
+    if !accept.json && !accept.events {
+        return not_acceptable().into_response();
+    }
+    let body = match body.await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    let post = Post {
+        front,
+        caller,
+        headers,
+        accept,
+    };
+    let answer = if is_batch(&body) {
+        legacy::batch(post, &body).await
+    } else {
+        match wire::parse(&body) {
+            Ok(message) => post.route(message).await,
+            Err(malformed) => {
+                if let Some(id) = malformed.deep_answer() {
+                    legacy::unreadable_answer(post, id, &malformed);
+                }
+                Err(Refusal::from(malformed))
+            }
+        }
+    };
+    answer.unwrap_or_else(Refusal::into_response)
+}
+
+/// A request to one of the endpoints, its body aside.
+#[derive(Clone, Copy)]
+pub(super) struct Post<'a> {
+    pub front: &'a Front,
+    pub caller: &'a Caller,
+    pub headers: &'a HeaderMap,
+    pub accept: Accept,
+}
+
+impl<'a> Post<'a> {
+    async fn route(self, message: Message<'_>) -> Result<Response, Refusal> {
+        let named = self.named_version();
+        let says_modern =
+            matches!(named, Ok(Some(version)) if Era::of(version) == Some(Era::Modern));
+        match message {
+            Message::Request { id, method, params } => {
+                let refused = |refusal: Refusal| refusal.of(id.raw());
+                let name = method::name_param(&method).unwrap_or("_meta");
+                let read = meta::read_with(params, name).map_err(|e| refused(e.into()));
+                let (envelope, named) = read?;
+                if envelope.is_modern() || says_modern {
+                    let envelope = envelope.require().map_err(|e| refused(e.into()))?;
+                    let asked = modern::Asked {
+                        method: &method,
+                        params,
+                        named,
+                        envelope,
+                    };
+                    return modern::request(self, id, asked).await.map_err(refused);
+                }
+                let version = self.known_version().map_err(refused)?;
+                let incoming = Incoming {
+                    id: id.raw(),
+                    method: &method,
+                    params,
+                };
+                let answer = legacy::request(self, version, incoming).await;
+                answer.map_err(refused)
+            }
+            // Without a session there is nothing that a notification could
+            // concern: neither era's does any harm.
+            Message::Notification { .. } if says_modern => Ok(accepted()),
+            Message::Notification { .. } if !self.headers.contains_key(SESSION) => {
+                self.known_version()?;
+                Ok(accepted())
+            }
+            message => {
+                self.known_version()?;
+                legacy::told(self, message)
+            }
+        }
+    }
+
+    fn named_version(&self) -> Result<Option<&'a str>, Unclear> {
+        single(self.headers, &VERSION)
+    }
+
+    /// A legacy client may leave the version out; it may not make one up.
+    pub(super) fn known_version(&self) -> Result<Option<&'static str>, Refusal> {
+        let known = match self.named_version() {
+            Ok(None) => return Ok(None),
+            Ok(Some(version)) => era::known_legacy(version),
+            Err(Unclear) => None,
+        };
+        known.map(Some).ok_or_else(|| {
+            let text = format!(
+                "MCP-Protocol-Version is none of {}",
+                wire::LEGACY.join(", ")
+            );
+            Refusal::new(code::INVALID_REQUEST, text)
+        })
+    }
+}
+
+/// Why a message goes no further: a JSON-RPC error, and its status.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub status: StatusCode,
+    pub error: RpcError,
+    pub id: Option<Box<RawValue>>,
+}
+
+impl Refusal {
+    /// 400, as most are.
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Refusal {
+        Refusal::with(StatusCode::BAD_REQUEST, RpcError::new(code, message))
+    }
+
+    pub(super) fn with(status: StatusCode, error: RpcError) -> Refusal {
+        Refusal {
+            status,
+            error,
+            id: None,
+        }
+    }
+
+    pub(super) fn of(mut self, id: &RawValue) -> Refusal {
+        self.id.get_or_insert_with(|| id.to_owned());
+        self
+    }
+}
+
+impl From<Malformed> for Refusal {
+    fn from(malformed: Malformed) -> Refusal {
+        Refusal {
+            status: StatusCode::BAD_REQUEST,
+            error: RpcError::from(&malformed),
+            id: malformed.id().map(ToOwned::to_owned),
+        }
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Refusal {
+        Malformed::from(fault).into()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        refuse(self.status, self.id.as_deref(), &self.error)
+    }
+}
+
+pub(super) fn not_acceptable() -> ApiError {
+    ApiError::new(
+        Code::NotAcceptable,
+        "the answer is application/json or text/event-stream; Accept must name them",
+    )
+}

@@ -1,0 +1,127 @@
+//! Answers as HTTP: one JSON text, or a stream of events.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use hyper::body::{Frame, SizeHint};
+use serde_json::value::RawValue;
+
+use crate::attend::Quiet;
+use crate::counted::Counted;
+use gateway::Text;
+use wire::{RpcError, sse};
+
+/// A quiet stream says so often that it is alive: well within what proxies
+/// and clients wait for.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// What a client waits before it comes back to a stream, in milliseconds.
+const RETRY: u64 = 1000;
+
+pub(super) fn json(status: StatusCode, text: impl Into<Text>) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    let text = text.into();
+    let counted = text.is_charged().then_some(Extension(Counted));
+    let headers = [(header::CONTENT_TYPE, kind)];
+    (status, headers, counted, body(text)).into_response()
+}
+
+/// One write takes all pieces of it, and none is copied.
+fn body(text: Text) -> Body {
+    let left = text.size() as u64;
+    let mut pieces = text.pieces();
+    match (pieces.len(), pieces.next()) {
+        (1, Some(only)) => Body::from(only),
+        (_, first) => Body::new(Pieces {
+            pieces: first.into_iter().chain(pieces),
+            left,
+        }),
+    }
+}
+
+struct Pieces<P> {
+    pieces: P,
+    /// In bytes.
+    left: u64,
+}
+
+impl<P: Iterator<Item = Bytes> + Unpin> hyper::body::Body for Pieces<P> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.pieces.next();
+        self.left -= next.as_ref().map_or(0, Bytes::len) as u64;
+        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+/// A notification or an answer was taken.
+pub(super) fn accepted() -> Response {
+    StatusCode::ACCEPTED.into_response()
+}
+
+/// A refusal by this room, as a JSON-RPC error with a status of its own.
+pub(super) fn refuse(status: StatusCode, id: Option<&RawValue>, error: &RpcError) -> Response {
+    json(status, wire::error(id, error))
+}
+
+/// A stream of events, made of text already spelled as such.
+pub(crate) fn events<S>(stream: S) -> Response
+where
+    S: futures_util::Stream<Item = Bytes> + Send + 'static,
+{
+    use futures_util::StreamExt;
+    let body = Body::from_stream(stream.map(Ok::<_, Infallible>));
+    let fixed = HeaderValue::from_static;
+    let headers = [
+        (header::CONTENT_TYPE, fixed("text/event-stream")),
+        (header::CACHE_CONTROL, fixed("no-store")),
+        (NO_BUFFERING, fixed("no")),
+    ];
+    (headers, body).into_response()
+}
+
+/// The same, of a stream that is open for hours and has an event now and then.
+pub(crate) fn quiet(mut events: Response) -> Response {
+    events.extensions_mut().insert(Quiet);
+    events
+}
+
+pub(super) fn message(id: Option<&str>, message: &Text) -> Bytes {
+    let mut out = Vec::new();
+    sse::encode(Some("message"), id, None, &message.whole(), &mut out);
+    message.bind(out.into())
+}
+
+/// Tells a client where a stream begins, before there is anything on it.
+pub(super) fn priming(id: &str) -> Bytes {
+    let mut out = Vec::new();
+    sse::encode(None, Some(id), Some(RETRY), b"", &mut out);
+    out.into()
+}
+
+pub(super) fn comment() -> Bytes {
+    let mut out = Vec::new();
+    sse::comment(&mut out);
+    out.into()
+}

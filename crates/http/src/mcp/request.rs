@@ -1,0 +1,35 @@
+//! A client's request, kept beyond the body it came in.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use gateway::Incoming;
+use wire::method;
+
+pub(super) struct Request {
+    pub id: Box<RawValue>,
+    pub method: Cow<'static, str>,
+    pub params: Option<Box<RawValue>>,
+}
+
+impl Request {
+    pub(super) fn of(incoming: Incoming<'_>) -> Request {
+        Request {
+            id: incoming.id.to_owned(),
+            method: match method::find(incoming.method) {
+                Some(known) => Cow::Borrowed(known.name),
+                None => Cow::Owned(incoming.method.to_owned()),
+            },
+            params: incoming.params.map(ToOwned::to_owned),
+        }
+    }
+
+    pub(super) fn incoming(&self) -> Incoming<'_> {
+        Incoming {
+            id: &self.id,
+            method: &self.method,
+            params: self.params.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The requests of a legacy client while they run. A client that hangs up has
+//! not cancelled: what runs for it goes on by itself, and what that has to say
+//! goes to a stream that the client can come back to.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use futures_util::FutureExt;
+use http::StatusCode;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
+
+use super::accept::Accept;
+use super::exchange::Exchange;
+use super::follow::{Follow, Kind, takes_priming};
+use super::post::Refusal;
+use super::reply::{KEEP_ALIVE, accepted, events, json};
+use gateway::{Caller, Client, Event, Gateway, Incoming, Item, Reply, Running, Session, Stream};
+use wire::{Era, RpcError, code};
+
+/// A client that can come back to its answer is told how, soon: until then a
+/// lost connection loses the answer.
+const RESUMABLE_AFTER: Duration = Duration::from_millis(50);
+
+/// The answers to what came in one POST.
+pub(super) struct Answers {
+    session: Arc<Session>,
+    stream: Arc<Stream>,
+    ending: Arc<Ending>,
+    expected: usize,
+    attended: Attended,
+}
+
+impl Answers {
+    pub(super) fn new(session: &Arc<Session>) -> Answers {
+        let stream = session.stream();
+        let ending = Ending {
+            session: session.clone(),
+            stream: stream.clone(),
+        };
+        Answers {
+            session: session.clone(),
+            stream,
+            ending: Arc::new(ending),
+            expected: 0,
+            attended: Attended(None),
+        }
+    }
+
+    pub(super) fn run(
+        &mut self,
+        gateway: &Arc<Gateway>,
+        caller: &Caller,
+        incoming: Incoming<'_>,
+    ) -> Result<(), Refusal> {
+        let (session, stream) = (&self.session, &self.stream);
+        let ending = self.ending.clone();
+        let work = work(gateway, caller, session, incoming, stream, ending)?;
+        // Those before it, in a batch, go on by themselves.
+        self.attended = Attended(Some(work));
+        self.expected += 1;
+        Ok(())
+    }
+
+    /// JSON if the answers come first, and soon; else a stream.
+    pub(super) async fn response(self, accept: Accept, batch: bool) -> Response {
+        let Answers {
+            session,
+            stream,
+            ending,
+            expected,
+            mut attended,
+        } = self;
+        // From here on what runs alone holds the stream open.
+        drop(ending);
+        let Some(mut reader) = stream.read() else {
+            return accepted();
+        };
+        let patience = match takes_priming(session.version) {
+            true => RESUMABLE_AFTER,
+            false => KEEP_ALIVE,
+        };
+        let deadline = Instant::now() + patience;
+        let mut got = Vec::new();
+        loop {
+            let next = async {
+                loop {
+                    tokio::select! {
+                        biased;
+                        event = reader.next() => return event,
+                        () = attended.end() => {}
+                    }
+                }
+            };
+            let next = match accept.events {
+                true => timeout_at(deadline, next).await,
+                false => Ok(next.await),
+            };
+            match next {
+                Ok(Some(event)) if event.answer => {
+                    got.push(event);
+                    if got.len() == expected && accept.json {
+                        return whole(got, batch);
+                    }
+                }
+                // Nowhere else could the client get it.
+                Ok(Some(event)) if !accept.events => session.tell(event.message.into_bytes()),
+                Ok(Some(event)) => {
+                    got.push(event);
+                    break;
+                }
+                // Cancelled: nothing is to be said.
+                Ok(None) if got.is_empty() && accept.events => {
+                    return events(futures_util::stream::empty());
+                }
+                Ok(None) if got.is_empty() => return accepted(),
+                Ok(None) if accept.json => return whole(got, batch),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        session.announce(&stream);
+        let mut follow = Follow::new(reader, Kind::Answer);
+        if got.is_empty() || takes_priming(session.version) {
+            // A client that gets no further than this has seen nothing.
+            follow = follow.greet(session.version, 0);
+        }
+        for event in &got {
+            follow = follow.again(event);
+        }
+        follow.response(())
+    }
+}
+
+fn whole(mut answers: Vec<Event>, batch: bool) -> Response {
+    if !batch && let Some(only) = answers.pop() {
+        return json(StatusCode::OK, only.message);
+    }
+    let mut body = vec![b'['];
+    for (at, answer) in answers.iter().enumerate() {
+        if at > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(&answer.message.whole());
+    }
+    body.push(b']');
+    // Each of them counts until all are gone.
+    let body = answers
+        .iter()
+        .fold(body.into(), |body, answer| answer.message.bind(body));
+    json(StatusCode::OK, body)
+}
+
+/// What runs for a request, with no end but its own.
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Work driven by whoever waits for it, so that an answer that comes soon
+/// needs no task. Left before its end, it goes on in one of its own.
+struct Attended(Option<Work>);
+
+impl Attended {
+    /// Cancel-safe. Comes once.
+    async fn end(&mut self) {
+        match &mut self.0 {
+            Some(work) => work.await,
+            None => std::future::pending().await,
+        }
+        self.0 = None;
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        // Without a runtime everything ends.
+        if let Some(work) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(work);
+        }
+    }
+}
+
+/// The last of those who write to a stream closes it.
+pub(super) struct Ending {
+    session: Arc<Session>,
+    stream: Arc<Stream>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.stream.close();
+        self.session.retire(&self.stream);
+    }
+}
+
+/// Sets a request going; what comes of it goes to `stream`. `hold` is held
+/// for as long.
+pub(super) fn run<H: Send + 'static>(
+    gateway: &Arc<Gateway>,
+    caller: &Caller,
+    session: &Arc<Session>,
+    incoming: Incoming<'_>,
+    stream: &Arc<Stream>,
+    hold: H,
+) -> Result<(), Refusal> {
+    let work = work(gateway, caller, session, incoming, stream, hold)?;
+    tokio::spawn(work);
+    Ok(())
+}
+
+fn work<H: Send + 'static>(
+    gateway: &Arc<Gateway>,
+    caller: &Caller,
+    session: &Arc<Session>,
+    incoming: Incoming<'_>,
+    stream: &Arc<Stream>,
+    hold: H,
+) -> Result<Work, Refusal> {
+    let Some(running) = session.begin(incoming.id) else {
+        let busy = RpcError::new(code::INTERNAL, "too many requests run in this session");
+        return Err(Refusal::with(StatusCode::TOO_MANY_REQUESTS, busy));
+    };
+    let client = client(session);
+    let unanswered = Unanswered {
+        id: incoming.id.to_owned(),
+        stream: stream.clone(),
+        armed: true,
+    };
+    let exchange = Exchange::new(gateway, caller, client, incoming);
+    let work = async move {
+        let _hold = hold;
+        pump(exchange, running, unanswered).await;
+    };
+    // A panic has been answered where it happened.
+    Ok(Box::pin(AssertUnwindSafe(work).catch_unwind().map(drop)))
+}
+
+/// Who has this session.
+pub(super) fn client(session: &Arc<Session>) -> Client {
+    Client {
+        era: Era::Legacy,
+        version: session.version,
+        capabilities: session.capabilities.clone(),
+        log_level: session.level(),
+        session: Some(session.clone()),
+    }
+}
+
+async fn pump(mut exchange: Exchange, running: Running, mut unanswered: Unanswered) {
+    let stream = unanswered.stream.clone();
+    let work = async {
+        loop {
+            match exchange.next().await {
+                Item::Message(message) => stream.push(message, false).await,
+                Item::Last(reply) => return stream.push(reply.body, true).await,
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = running.cancelled() => {}
+        () = work => {}
+    }
+    unanswered.armed = false;
+}
+
+/// Answers where whoever should have answered panicked.
+struct Unanswered {
+    id: Box<RawValue>,
+    stream: Arc<Stream>,
+    armed: bool,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if self.armed {
+            let error = RpcError::new(code::INTERNAL, "something went wrong inside Portway");
+            let reply = Reply::error(&self.id, &error);
+            self.stream.answer(reply.body);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use config::Secret;
+    use gateway::{Scope, Seal, Sessions, Source};
+
+    /// Says something, then panics.
+    struct Panics(bool);
+
+    #[async_trait]
+    impl Source for Panics {
+        async fn next(&mut self) -> Item {
+            assert!(!std::mem::replace(&mut self.0, true), "as told");
+            Item::Message("{}".into())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_answer() {
+        let secret = Secret::new("a secret of thirty-two characters");
+        let sessions = Sessions::new(Arc::new(Seal::new(&secret)));
+        let caller = Caller {
+            principal: "admin".into(),
+            scope: Scope::Everything { filter: None },
+        };
+        let nothing = RawValue::from_string("{}".to_owned()).unwrap();
+        let id = sessions.open(&caller, "2025-11-25", &nothing);
+        let session = sessions.find(&caller, &id).unwrap();
+        let stream = session.stream();
+        let mut reader = stream.read().unwrap();
+        let id = RawValue::from_string("7".to_owned()).unwrap();
+        let unanswered = Unanswered {
+            id: id.clone(),
+            stream,
+            armed: true,
+        };
+        let running = session.begin(&id).unwrap();
+        let exchange = Exchange::streaming(Box::new(Panics(false)));
+        let task = tokio::spawn(pump(exchange, running, unanswered));
+        assert!(task.await.unwrap_err().is_panic());
+        assert!(!reader.next().await.unwrap().answer);
+        let answer = reader.next().await.unwrap();
+        let text = String::from_utf8(answer.message.whole().into_owned()).unwrap();
+        assert!(answer.answer && text.contains(r#""id":7,"error":{"code":-32603"#));
+    }
+}

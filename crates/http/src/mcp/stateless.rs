@@ -1,0 +1,94 @@
+//! Answers to requests that belong to no session: those of modern clients, and
+//! legacy ones without a session. The connection is all that such a client
+//! has, so hanging up cancels the request.
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
+use tokio::time::{Instant, timeout_at};
+
+use super::accept::Accept;
+use super::exchange::Exchange;
+use super::reply::{self, KEEP_ALIVE, comment, events, json};
+use gateway::{Item, Reply};
+
+/// JSON if the answer comes first; a stream as soon as anything comes before
+/// it, or nothing for so long that the connection should be kept alive.
+pub(super) async fn answer(
+    accept: Accept,
+    mut exchange: Exchange,
+    status: fn(&Reply) -> StatusCode,
+) -> Response {
+    let whole = |reply: Reply| match reply.shed {
+        false => json(status(&reply), reply.body),
+        true => {
+            let later = [(RETRY_AFTER, HeaderValue::from_static("1"))];
+            (later, json(StatusCode::SERVICE_UNAVAILABLE, reply.body)).into_response()
+        }
+    };
+    if !accept.events {
+        loop {
+            if let Item::Last(reply) = exchange.next().await {
+                return whole(reply);
+            }
+        }
+    }
+    let first = timeout_at(Instant::now() + KEEP_ALIVE, exchange.next()).await;
+    match first {
+        Ok(Item::Last(reply)) if accept.json => whole(reply),
+        first => {
+            let flow = Flowing {
+                exchange: Some(exchange),
+                quiet: first.is_err(),
+                queued: first.ok(),
+            };
+            events(stream::unfold(flow, |mut flow| async move {
+                let next = flow.next().await?;
+                Some((next, flow))
+            }))
+        }
+    }
+}
+
+/// The stream of one request. The client's hanging up drops it, and with it
+/// the exchange.
+struct Flowing {
+    exchange: Option<Exchange>,
+    /// Nothing has come yet, and the client should know that we live.
+    quiet: bool,
+    queued: Option<Item>,
+}
+
+impl Flowing {
+    async fn next(&mut self) -> Option<Bytes> {
+        if std::mem::take(&mut self.quiet) {
+            return Some(comment());
+        }
+        let item = match self.queued.take() {
+            Some(item) => item,
+            None => {
+                let exchange = self.exchange.as_mut()?;
+                tokio::select! {
+                    biased;
+                    item = exchange.next() => item,
+                    () = tokio::time::sleep(KEEP_ALIVE) => return Some(comment()),
+                }
+            }
+        };
+        Some(match item {
+            Item::Message(message) => {
+                let event = reply::message(None, &message.into());
+                match &self.exchange {
+                    Some(exchange) => exchange.count(event),
+                    None => event,
+                }
+            }
+            Item::Last(reply) => {
+                self.exchange = None;
+                reply::message(None, &reply.body)
+            }
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! Whom a request speaks for, and where they may go.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+
+use super::auth;
+use super::error::ApiError;
+use super::{catalog, mcp, tools};
+use store::{Grant, Whose};
+
+/// There is no default: it exists only where a credential was checked, or
+/// where `--no-auth` says that none is asked.
+#[derive(Clone, Debug)]
+pub enum Principal {
+    /// May do everything.
+    Admin,
+    /// Has records of their own, and sees no others.
+    User(Arc<str>),
+    /// Holds the key of an entry, and may use what it gives.
+    Entry(Arc<Grant>),
+}
+
+static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| store::ADMIN.into());
+
+impl Principal {
+    /// The records they may see and touch.
+    pub fn whose(&self) -> Result<Whose, ApiError> {
+        match self {
+            Principal::Admin => Ok(Whose::Everybodys),
+            Principal::User(user) => Ok(Whose::Only(user.clone())),
+            Principal::Entry(_) => Err(not_here()),
+        }
+    }
+
+    /// The records they may see, of one user where a list asks for that.
+    pub fn whose_of(&self, user: Option<&str>) -> Result<Whose, ApiError> {
+        let Some(user) = user else {
+            return self.whose();
+        };
+        match self.whose()? {
+            Whose::Only(own) if *own != *user => Err(ApiError::forbidden(
+                "user_id: only the admin can list the records of other users",
+            )),
+            _ => Ok(Whose::Only(user.into())),
+        }
+    }
+
+    /// The owner of what they make.
+    pub fn owner(&self) -> Arc<str> {
+        match self {
+            Principal::Admin => ADMIN.clone(),
+            Principal::User(user) => user.clone(),
+            Principal::Entry(grant) => grant.owner.clone(),
+        }
+    }
+
+    /// Whether a path, as the router spells it, is theirs to ask. The guard
+    /// asks this for every request; handlers need not.
+    pub(super) fn may_ask(&self, matched: Option<&str>) -> Result<(), ApiError> {
+        let may = match self {
+            Principal::Admin => true,
+            Principal::User(_) => matched.is_some_and(|path| path.starts_with(RECORDS)),
+            Principal::Entry(_) => matched.is_some_and(takes_key),
+        };
+        if may { Ok(()) } else { Err(not_here()) }
+    }
+}
+
+/// Whether the key of an entry opens a path, as the router spells it.
+pub(super) fn takes_key(matched: &str) -> bool {
+    mcp::is_shared(matched) || tools::is_tools(matched) || catalog::is_catalog(matched)
+}
+
+/// What users may ask begins with it.
+const RECORDS: &str = "/api/v1/";
+
+pub(super) fn not_here() -> ApiError {
+    ApiError::forbidden("this credential is not for this path")
+}
+
+/// A handler's argument. The guard has set it; a route that slipped past the
+/// guard is refused, not served.
+impl<S: Sync> FromRequestParts<S> for Principal {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Principal, ApiError> {
+        parts.extensions.get().cloned().ok_or_else(auth::refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    #[test]
+    fn e8_each_goes_where_they_may() {
+        let user = Principal::User("u".into());
+        let table = [
+            ("/api/v1/tools", true),
+            ("/api/v1/mcp_v2/{id}", true),
+            ("/api/mcp/servers", false),
+            ("/mcp", false),
+            ("/sse", false),
+            ("/servers/{server}/mcp", false),
+            ("/api/mcp/tools", false),
+            ("/api/mcp/tools/{name}/call", false),
+            ("/api/mcp/resources/read", false),
+            ("/api/mcp/prompts", false),
+        ];
+        for (path, may) in table {
+            assert_eq!(user.may_ask(Some(path)).is_ok(), may, "{path}");
+            assert!(Principal::Admin.may_ask(Some(path)).is_ok());
+        }
+        let refused = user.may_ask(None).unwrap_err();
+        assert_eq!(refused.code(), Code::Forbidden);
+    }
+
+    #[test]
+    fn e2_a_user_has_only_their_own() {
+        let user = Principal::User("u".into());
+        assert_eq!(user.whose().unwrap(), Whose::Only("u".into()));
+        assert_eq!(&*user.owner(), "u");
+        assert_eq!(Principal::Admin.whose().unwrap(), Whose::Everybodys);
+        assert_eq!(&*Principal::Admin.owner(), "admin");
+        for who in [&user, &Principal::Admin] {
+            let only = who.whose_of(Some("u")).unwrap();
+            assert_eq!(only, Whose::Only("u".into()));
+        }
+        assert!(user.whose_of(Some("v")).is_err());
+    }
+}

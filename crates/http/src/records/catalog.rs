@@ -1,0 +1,153 @@
+//! `/api/v1/catalog`: what the asking user, or the admin, may bind (SPEC E2).
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Paging, Records};
+use crate::Principal;
+use crate::error::ApiError;
+use crate::extract::Query;
+use fleet::catalog::{Catalog, Item};
+use wire::invisible::without_tags;
+
+/// Longer ones find nothing better.
+const SEARCH: usize = 200;
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    skip: Option<u64>,
+    limit: Option<u64>,
+    /// Only this server's.
+    server: Option<String>,
+    /// Words that all stand in the key, the title or the description.
+    search: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct CatalogAnswer {
+    items: Vec<BindableTool>,
+    /// How many there are without the page.
+    total: u64,
+    servers: Vec<BindableServer>,
+}
+
+#[derive(Serialize)]
+struct BindableServer {
+    name: Arc<str>,
+    /// Whether its tools are known now.
+    connected: bool,
+    tools: usize,
+}
+
+#[derive(Serialize)]
+struct BindableTool {
+    server: Arc<str>,
+    tool: String,
+    /// `server:tool`
+    key: String,
+    title: Option<String>,
+    description: Option<String>,
+    #[serde(rename = "inputSchema")]
+    input_schema: Option<Box<RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Described {
+    title: Option<String>,
+    description: Option<String>,
+    #[serde(rename = "inputSchema")]
+    input_schema: Option<Box<RawValue>>,
+}
+
+pub(super) async fn list(
+    State(records): State<Records>,
+    principal: Principal,
+    Query(asked): Query<Asked>,
+) -> Result<Json<CatalogAnswer>, ApiError> {
+    let paging = Paging {
+        user_id: None,
+        skip: asked.skip,
+        limit: asked.limit,
+    };
+    let page = paging.page()?;
+    let owner = principal.owner();
+    let words = asked.search.unwrap_or_default().to_lowercase();
+    let words: String = words.chars().take(SEARCH).collect();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let servers = records.targets().servers(&owner);
+    let servers = servers.into_iter().map(|name| {
+        let catalog = records.gateway.catalog_of(&name);
+        (name, catalog)
+    });
+    let servers: Vec<(Arc<str>, Option<Arc<Catalog>>)> = servers.collect();
+    let only = |server: &str| asked.server.as_deref().is_none_or(|only| only == server);
+    let tools = servers.iter().filter(|(name, _)| only(name));
+    let tools = tools.flat_map(|(name, catalog)| {
+        let items = catalog.iter().flat_map(|catalog| catalog.tools.iter());
+        items.map(move |item| (name, item))
+    });
+    let mut found: Vec<(&Arc<str>, &Item)> = tools
+        .filter(|(server, item)| mentions(server, item, &words))
+        .collect();
+    found.sort_unstable_by(|one, other| (one.0, &one.1.key).cmp(&(other.0, &other.1.key)));
+    let total = found.len() as u64;
+    let skip = usize::try_from(page.skip).unwrap_or(usize::MAX);
+    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+    let items = found.into_iter().skip(skip).take(limit);
+    Ok(Json(CatalogAnswer {
+        items: items
+            .map(|(server, item)| BindableTool::new(server, item))
+            .collect(),
+        total,
+        servers: servers.iter().map(BindableServer::new).collect(),
+    }))
+}
+
+fn described(item: &Item) -> Described {
+    serde_json::from_str(&without_tags(item.raw.get())).unwrap_or_default()
+}
+
+fn mentions(server: &str, item: &Item, words: &[&str]) -> bool {
+    if words.is_empty() {
+        return true;
+    }
+    let Described {
+        title, description, ..
+    } = described(item);
+    let text = format!(
+        "{server}:{} {} {}",
+        item.key,
+        title.unwrap_or_default(),
+        description.unwrap_or_default()
+    );
+    let text = text.to_lowercase();
+    words.iter().all(|word| text.contains(word))
+}
+
+impl BindableServer {
+    fn new((name, catalog): &(Arc<str>, Option<Arc<Catalog>>)) -> BindableServer {
+        BindableServer {
+            name: name.clone(),
+            connected: catalog.is_some(),
+            tools: catalog.as_ref().map_or(0, |catalog| catalog.tools.len()),
+        }
+    }
+}
+
+impl BindableTool {
+    fn new(server: &Arc<str>, item: &Item) -> BindableTool {
+        let described = described(item);
+        BindableTool {
+            key: format!("{server}:{}", item.key),
+            server: server.clone(),
+            tool: item.key.clone(),
+            title: described.title,
+            description: described.description,
+            input_schema: described.input_schema,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Where the keys of new entries come from.
+
+use ring::hkdf::{HKDF_SHA256, Salt};
+use ring::hmac;
+
+use super::once::Asked;
+use config::Secret;
+use store::{ApiKey, KeyDigest, StoreError, Timestamp};
+
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// Makes keys: random ones, and for a create with an `Idempotency-Key` one
+/// that follows from the request.
+///
+/// Who repeats such a create, because the answer got lost, must get the same
+/// key; but only its digest is stored, so that a stolen store opens nothing.
+/// So the key is not remembered, it is computed again: 256 bits of HMAC over
+/// the request, under a secret that is not in the store. To anybody without
+/// that secret they are as good as random.
+///
+/// The day is part of it. A create is remembered for a day; the same words
+/// afterwards make something new, and that must not have the key of what they
+/// made before, which may have been revoked since.
+pub struct Keys {
+    derive: hmac::Key,
+}
+
+impl Keys {
+    /// The same secret, in another process, makes the same keys.
+    pub fn new(secret: &Secret) -> Keys {
+        let salt = Salt::new(HKDF_SHA256, b"portway api keys 1");
+        let root = salt.extract(secret.expose().as_bytes());
+        let derive = root
+            .expand(&[b"idempotent create"], hmac::HMAC_SHA256)
+            .expect("a key is shorter than HKDF's limit");
+        Keys {
+            derive: derive.into(),
+        }
+    }
+
+    /// The key of what is to be made now.
+    pub(super) fn make(&self, asked: &Asked<'_>) -> Result<ApiKey, StoreError> {
+        match asked.key {
+            None => ApiKey::random(),
+            Some(key) => Ok(self.derived(asked, key, Timestamp::now().as_millis() / DAY)),
+        }
+    }
+
+    /// The key that the same request was answered with before, if it is still
+    /// the one in force.
+    pub(super) fn again(
+        &self,
+        asked: &Asked<'_>,
+        made_at: Timestamp,
+        in_force: &KeyDigest,
+    ) -> Option<ApiKey> {
+        let key = asked.key?;
+        // The store's clock may have been on the other side of midnight.
+        let day = made_at.as_millis() / DAY;
+        [day, day.saturating_sub(1), day + 1]
+            .into_iter()
+            .map(|day| self.derived(asked, key, day))
+            .find(|derived| derived.digest().matches(in_force))
+    }
+
+    fn derived(&self, asked: &Asked<'_>, key: &str, day: u64) -> ApiKey {
+        let mut mac = hmac::Context::with_key(&self.derive);
+        let day = day.to_be_bytes();
+        let parts = [
+            asked.owner.as_bytes(),
+            asked.route.as_bytes(),
+            key.as_bytes(),
+            &asked.body,
+            &day,
+        ];
+        for part in parts {
+            // With its length: no two lists of parts read alike.
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
+        }
+        let mut bits = [0; 32];
+        bits.copy_from_slice(mac.sign().as_ref());
+        ApiKey::from_bits(&bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> Keys {
+        Keys::new(&Secret::new("a secret of thirty-two characters"))
+    }
+
+    fn asked<'a>(owner: &'a str, key: Option<&'a str>, body: &[u8]) -> Asked<'a> {
+        Asked::new("route", owner, key, body)
+    }
+
+    #[test]
+    fn e10_a_repeated_create_computes_the_same_key_and_others_do_not() {
+        let first = asked("u", Some("k"), b"{}");
+        let key = keys().make(&first).unwrap();
+        let now = Timestamp::now();
+        let again = keys().again(&first, now, &key.digest()).unwrap();
+        assert_eq!(again.expose(), key.expose());
+        assert_eq!(key.expose().len(), "pwk_".len() + 43);
+
+        let other = Keys::new(&Secret::new("another secret of 32 characters!"));
+        assert!(other.again(&first, now, &key.digest()).is_none());
+        for asked in [
+            asked("v", Some("k"), b"{}"),
+            asked("u", Some("l"), b"{}"),
+            asked("u", Some("k"), b"{ }"),
+            asked("uk", Some(""), b"{}"),
+            Asked::new("elsewhere", "u", Some("k"), b"{}"),
+        ] {
+            assert!(keys().again(&asked, now, &key.digest()).is_none());
+            assert_ne!(keys().make(&asked).unwrap().expose(), key.expose());
+        }
+        let rotated = ApiKey::random().unwrap();
+        assert!(keys().again(&first, now, &rotated.digest()).is_none());
+    }
+
+    #[test]
+    fn e10_another_day_makes_another_key() {
+        let asked = asked("u", Some("k"), b"{}");
+        let key = |day| keys().derived(&asked, "k", day);
+        assert_ne!(key(20_000).expose(), key(20_001).expose());
+        let at = |millis| Timestamp::from_millis(millis);
+        let digest = key(20_000).digest();
+        for near in [20_000 * DAY - 1, 20_000 * DAY, 20_001 * DAY] {
+            assert!(keys().again(&asked, at(near), &digest).is_some(), "{near}");
+        }
+        assert!(keys().again(&asked, at(20_002 * DAY), &digest).is_none());
+    }
+
+    #[test]
+    fn e10_without_an_idempotency_key_they_are_random() {
+        let asked = asked("u", None, b"{}");
+        let (one, other) = (keys().make(&asked).unwrap(), keys().make(&asked).unwrap());
+        assert_ne!(one.expose(), other.expose());
+        assert!(
+            keys()
+                .again(&asked, Timestamp::now(), &one.digest())
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Entries, the tools that can be bound to them, and the old records (SPEC
+//! E1-E5, E9-E11, K6). A handler reads strictly, asks the store, and shows
+//! what it says; whose records are meant, the principal tells.
+
+mod answers;
+mod bindings;
+mod bodies;
+mod catalog;
+mod entries;
+mod instances;
+mod keys;
+mod once;
+mod targets;
+mod tools;
+mod values;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, patch, post};
+use serde::Deserialize;
+use tokio::sync::watch;
+
+use super::Principal;
+use super::error::{ApiError, FieldProblem};
+use fleet::registry::Desired;
+use gateway::{Gateway, to_the_end};
+use store::{EntryId, Page, Store, ToolId, Whose};
+
+pub(super) use answers::OURS;
+pub use keys::Keys;
+
+/// Where the entry of a key speaks MCP; the key follows.
+const ENDPOINT: &str = "/api/v1/mcp_v2/server/";
+
+/// The tools of the entry whose key stands in the path, which is all the
+/// credential it asks for.
+pub(super) const BY_KEY: &str = "/api/v1/mcp/{api_key}/tools";
+
+#[derive(Clone)]
+pub struct Records {
+    pub store: Arc<dyn Store>,
+    pub keys: Arc<Keys>,
+    /// The servers that are defined.
+    pub desired: watch::Receiver<Arc<Desired>>,
+    pub gateway: Arc<Gateway>,
+}
+
+pub fn router(records: Records) -> Router {
+    let tool = get(tools::show).patch(tools::change).delete(tools::remove);
+    let entry = get(entries::show)
+        .patch(entries::change)
+        .delete(entries::remove);
+    let binding = patch(bindings::change).delete(bindings::remove);
+    let old = || get(instances::list).post(instances::create);
+    let instance = get(instances::show)
+        .put(instances::change)
+        .delete(instances::remove);
+    Router::new()
+        .route("/api/v1/catalog", get(catalog::list))
+        .route("/api/v1/tools", get(tools::list).post(tools::create))
+        .route("/api/v1/tools/{id}", tool)
+        .route("/api/v1/mcp_v2", get(entries::list).post(entries::create))
+        .route("/api/v1/mcp_v2/with_bindings", post(entries::create_bound))
+        .route("/api/v1/mcp_v2/{id}", entry)
+        .route("/api/v1/mcp_v2/{id}/rotate_key", post(entries::rotate))
+        .route("/api/v1/mcp_v2/{id}/tools", get(bindings::tools))
+        .route(
+            "/api/v1/mcp_v2/{id}/bindings",
+            get(bindings::list).post(bindings::create),
+        )
+        .route("/api/v1/mcp_v2/{id}/bindings/{tool_id}", binding)
+        .route("/api/v1/mcp", old())
+        .route("/api/v1/mcp/", old())
+        .route("/api/v1/mcp/{api_key}", instance)
+        .route(BY_KEY, get(bindings::tools_by_key))
+        .with_state(records)
+        .layer(middleware::from_fn(finish))
+}
+
+/// An edit that has begun is finished, also if the client hangs up.
+async fn finish(request: Request, next: Next) -> Response {
+    match request.method().is_safe() {
+        true => next.run(request).await,
+        false => to_the_end(next.run(request)).await,
+    }
+}
+
+const LIMIT: u64 = 100;
+const MOST: u64 = 1000;
+
+/// `?user_id=…&skip=…&limit=…`
+#[derive(Deserialize)]
+struct Paging {
+    user_id: Option<String>,
+    skip: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl Paging {
+    /// Whose records, and which part of them.
+    fn read(self, principal: &Principal) -> Result<(Whose, Page), ApiError> {
+        let whose = principal.whose_of(self.user_id.as_deref())?;
+        Ok((whose, self.page()?))
+    }
+
+    fn page(self) -> Result<Page, ApiError> {
+        let page = Page {
+            skip: self.skip.unwrap_or(0),
+            limit: self.limit.unwrap_or(LIMIT),
+        };
+        let mut problems = Vec::new();
+        if i64::try_from(page.skip).is_err() {
+            problems.push(FieldProblem::new("skip", "is too large"));
+        }
+        if page.limit > MOST {
+            problems.push(FieldProblem::new("limit", format!("is at most {MOST}")));
+        }
+        refuse(problems).map(|()| page)
+    }
+}
+
+/// Where nothing is wrong, nothing is refused.
+fn refuse(problems: Vec<FieldProblem>) -> Result<(), ApiError> {
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::validation(problems)),
+    }
+}
+
+/// Another's and none at all are told alike.
+fn no_entry(id: EntryId) -> ApiError {
+    ApiError::not_found(format!("there is no entry {id}"))
+}
+
+fn no_tool(id: ToolId) -> ApiError {
+    ApiError::not_found(format!("there is no tool {id}"))
+}
+
+/// What is no number names nothing. It is not repeated: it may be a key.
+fn entry_id(text: &str) -> Result<EntryId, ApiError> {
+    let id = values::number(text).map(EntryId);
+    id.ok_or_else(|| ApiError::not_found("there is no such entry: its id is a number"))
+}
+
+fn tool_id(text: &str) -> Result<ToolId, ApiError> {
+    let id = values::number(text).map(ToolId);
+    id.ok_or_else(|| ApiError::not_found("there is no such tool: its id is a number"))
+}
+
+#[cfg(test)]
+mod tests;

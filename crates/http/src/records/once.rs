@@ -1,0 +1,77 @@
+//! `Idempotency-Key`: a create that may be sent twice, and makes one thing.
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use sha2::{Digest, Sha256};
+
+use crate::error::{ApiError, FieldProblem};
+use store::Once;
+
+const HEADER: &str = "Idempotency-Key";
+const LONGEST: usize = 255;
+
+/// A handler's argument: what the client sent, if it sent one.
+pub(super) struct IdempotencyKey(pub Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IdempotencyKey, ApiError> {
+        let mut lines = parts.headers.get_all(HEADER).iter();
+        let key = match (lines.next(), lines.next()) {
+            (None, _) => return Ok(IdempotencyKey(None)),
+            (Some(line), None) => line.to_str().ok().filter(|key| fits(key)),
+            _ => None,
+        };
+        match key {
+            Some(key) => Ok(IdempotencyKey(Some(key.to_owned()))),
+            None => Err(ApiError::validation(vec![FieldProblem::new(
+                HEADER,
+                format!("must be one header of 1 to {LONGEST} visible ASCII characters"),
+            )])),
+        }
+    }
+}
+
+fn fits(key: &str) -> bool {
+    (1..=LONGEST).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// A create, as far as it matters for telling two of them apart.
+pub(super) struct Asked<'a> {
+    pub route: &'static str,
+    pub owner: &'a str,
+    pub key: Option<&'a str>,
+    /// A digest: of the very bytes, since who repeats a request sends them.
+    pub body: [u8; 32],
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(
+        route: &'static str,
+        owner: &'a str,
+        key: Option<&'a str>,
+        body: &[u8],
+    ) -> Asked<'a> {
+        Asked {
+            route,
+            owner,
+            key,
+            body: Sha256::digest(body).into(),
+        }
+    }
+
+    /// For the store, which keeps no more than digests of it.
+    pub(super) fn once(&self) -> Option<Once> {
+        let key = self.key?;
+        let mut digest = Sha256::new();
+        for part in [self.owner, self.route, key] {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+        Some(Once {
+            key: digest.finalize().into(),
+            body: self.body,
+        })
+    }
+}

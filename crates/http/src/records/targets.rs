@@ -1,0 +1,249 @@
+//! What records stand for (SPEC E2): which servers and tools there are, which
+//! of them an owner may bind, and which a record means that are not there.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::Records;
+use crate::error::FieldProblem;
+use config::filters::Filter;
+use config::mistyped;
+use fleet::registry::Desired;
+use gateway::Gateway;
+use gateway::control;
+use store::{ADMIN, Exposes};
+
+/// Names that an error proposes.
+const NEAREST: usize = 3;
+
+/// How to make a record all the same.
+const ANYWAY: &str = "set allow_missing: true to take it anyway";
+
+/// Why a record's tool cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Missing {
+    /// No server has the name.
+    Server,
+    /// The server does not list the tool.
+    Tool,
+    /// The record's owner is a user, and the server is not open to users.
+    Closed,
+}
+
+/// The servers and tools as they are during one request.
+pub(super) struct Targets {
+    gateway: Arc<Gateway>,
+    desired: Arc<Desired>,
+    /// The tools of each server that was asked for; `None` while it is not
+    /// connected.
+    tools: HashMap<String, Option<HashSet<String>>>,
+}
+
+impl Records {
+    pub(super) fn targets(&self) -> Targets {
+        Targets {
+            gateway: self.gateway.clone(),
+            desired: self.desired.borrow().clone(),
+            tools: HashMap::new(),
+        }
+    }
+}
+
+impl Targets {
+    /// Portway's own tools are the admin's to bind. A server that only has
+    /// their name is as any other.
+    fn is_own(&self, server: &str) -> bool {
+        server == control::NAME && !self.desired.contains_key(server)
+    }
+
+    fn exists(&self, server: &str) -> bool {
+        self.desired.contains_key(server) || self.gateway.is_own(server)
+    }
+
+    pub(super) fn may_use(&self, owner: &str, server: &str) -> bool {
+        match self.is_own(server) {
+            true => owner == ADMIN,
+            false => self.gateway.users.may_use(owner, server),
+        }
+    }
+
+    /// The servers that an owner may bind, by name.
+    pub(super) fn servers(&self, owner: &str) -> Vec<Arc<str>> {
+        let own: Arc<str> = control::NAME.into();
+        let own = (self.is_own(&own) && self.gateway.is_own(&own)).then_some(own);
+        let mut servers: Vec<Arc<str>> = self.desired.keys().cloned().chain(own).collect();
+        servers.retain(|server| self.may_use(owner, server));
+        servers.sort_unstable();
+        servers
+    }
+
+    fn tools(&mut self, server: &str) -> Option<&HashSet<String>> {
+        let gateway = &self.gateway;
+        let known = self.tools.entry(server.to_owned()).or_insert_with(|| {
+            let catalog = gateway.catalog_of(server)?;
+            Some(catalog.tools.iter().map(|item| item.key.clone()).collect())
+        });
+        known.as_ref()
+    }
+
+    /// Whether what a record means has gone. A server that is not connected
+    /// may still have the tool.
+    pub(super) fn missing(&mut self, owner: &str, server: &str, tool: &str) -> Option<Missing> {
+        if !self.may_use(owner, server) {
+            return Some(Missing::Closed);
+        }
+        if !self.exists(server) {
+            return Some(Missing::Server);
+        }
+        let tools = self.tools(server)?;
+        (!tools.contains(tool)).then_some(Missing::Tool)
+    }
+
+    /// What is wrong with a record that is to stand for a tool.
+    pub(super) fn check(
+        &mut self,
+        owner: &str,
+        (server, tool): (&str, &str),
+        allow_missing: bool,
+    ) -> Option<FieldProblem> {
+        let problem = |message| Some(FieldProblem::new("server", message));
+        if let Some(message) = self.closed(owner, server) {
+            return problem(message);
+        }
+        if allow_missing {
+            return None;
+        }
+        if let Some(message) = self.unknown(owner, server) {
+            return problem(message);
+        }
+        let Some(tools) = self.tools(server) else {
+            return problem(format!(
+                "server {server:?} is not connected, so its tools are not known ({ANYWAY})"
+            ));
+        };
+        if tools.contains(tool) {
+            return None;
+        }
+        let near = nearest(tool, tools.iter().map(String::as_str));
+        let message = format!("server {server:?} has no tool {tool:?}{near} ({ANYWAY})");
+        Some(FieldProblem::new("tool", message))
+    }
+
+    /// What is wrong with the servers that an entry is to expose.
+    pub(super) fn check_exposes(
+        &self,
+        owner: &str,
+        exposes: &Exposes,
+        allow_missing: bool,
+    ) -> Vec<FieldProblem> {
+        let lists = [
+            ("resources", &exposes.resources),
+            ("prompts", &exposes.prompts),
+        ];
+        let mut problems = Vec::new();
+        for (name, servers) in lists {
+            for (at, server) in servers.iter().enumerate() {
+                let unknown = || match allow_missing {
+                    true => None,
+                    false => self.unknown(owner, server),
+                };
+                if let Some(message) = self.closed(owner, server).or_else(unknown) {
+                    let field = format!("exposes.{name}[{at}]");
+                    problems.push(FieldProblem::new(field, message));
+                }
+            }
+        }
+        problems
+    }
+
+    /// What is wrong with the filter of an entry: a user's names no server that
+    /// is closed to users. Other patterns match only those that are open.
+    pub(super) fn check_filter(&self, owner: &str, filter: &Filter) -> Vec<FieldProblem> {
+        let patterns = filter.allow.iter().enumerate();
+        let problems = patterns.filter_map(|(at, pattern)| {
+            let (server, _) = pattern.split_once(':')?;
+            let message = match server.contains(['*', '?']) {
+                true => return None,
+                false => self.closed(owner, server)?,
+            };
+            Some(FieldProblem::new(format!("filter.allow[{at}]"), message))
+        });
+        problems.collect()
+    }
+
+    /// The words are the same for a server that does not exist: a user need
+    /// not know what else there is.
+    pub(super) fn closed(&self, owner: &str, server: &str) -> Option<String> {
+        if self.may_use(owner, server) {
+            return None;
+        }
+        if self.is_own(server) {
+            let text = "is Portway itself: only the admin can make tools of its own management";
+            return Some(text.to_owned());
+        }
+        let near = self.near(owner, server);
+        Some(format!(
+            "{server:?} is not among the servers that users may bind{near} \
+             (GET /api/v1/catalog lists those)"
+        ))
+    }
+
+    fn unknown(&self, owner: &str, server: &str) -> Option<String> {
+        if self.exists(server) {
+            return None;
+        }
+        let near = self.near(owner, server);
+        Some(format!("there is no server {server:?}{near} ({ANYWAY})"))
+    }
+
+    fn near(&self, owner: &str, server: &str) -> String {
+        let servers = self.servers(owner);
+        nearest(server, servers.iter().map(|server| &**server))
+    }
+}
+
+/// `, did you mean "a" or "b"?`; empty where nothing is near.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let lower = word.to_lowercase();
+    let near = |known: &'a str| {
+        let within = || {
+            let other = known.to_lowercase();
+            let related = other.contains(&lower) || lower.contains(&other);
+            related.then(|| other.len().abs_diff(lower.len()))
+        };
+        let distance = mistyped(word, known).or_else(within)?;
+        Some((distance, known))
+    };
+    let mut near: Vec<(usize, &str)> = known.filter_map(near).collect();
+    near.sort_unstable();
+    let names: Vec<String> = near
+        .iter()
+        .take(NEAREST)
+        .map(|(_, name)| format!("{name:?}"))
+        .collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("; did you mean {}?", names.join(" or ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn e2_the_nearest_names_are_proposed_first() {
+        let known = ["files", "file", "filesystem", "git", "数据库"];
+        let near = |word: &str| nearest(word, known.into_iter());
+        assert_eq!(near("fils"), r#"; did you mean "file" or "files"?"#);
+        assert_eq!(
+            near("FILES"),
+            r#"; did you mean "files" or "file" or "filesystem"?"#
+        );
+        assert_eq!(near("system"), r#"; did you mean "filesystem"?"#);
+        assert_eq!(near("zzzz"), "");
+    }
+}

@@ -1,0 +1,44 @@
+//! Ends the connections of keys that open nothing any more: an entry was
+//! disabled or deleted, its key was replaced or has expired. What streams
+//! there are end by themselves; then their connections close.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::connections::{Connections, Holder};
+use store::{EntryId, KeyDigest, Store, StoreChange, Timestamp};
+
+/// How often keys are looked at that may have expired, and idle connections
+/// that were told to end.
+const EXPIRY: Duration = Duration::from_millis(500);
+
+pub(super) async fn end_connections(store: Arc<dyn Store>, connections: Arc<Connections>) {
+    let mut changes = store.changes();
+    let mut expiry = interval(EXPIRY);
+    expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let changed = tokio::select! {
+            change = changes.recv() => match change {
+                Ok(StoreChange::Entry(entry)) => Some(entry),
+                Ok(StoreChange::Everything) | Err(RecvError::Lagged(_)) => None,
+                Ok(StoreChange::Records | StoreChange::Servers) => continue,
+                Err(RecvError::Closed) => return,
+            },
+            _ = expiry.tick() => None,
+        };
+        connections.retire(|holder| match holder {
+            Holder::Entry(entry, key) => {
+                changed.is_none_or(|changed| changed == *entry) && !opens(&*store, *entry, key)
+            }
+            Holder::Nobody | Holder::Admin | Holder::User(_) => false,
+        });
+    }
+}
+
+fn opens(store: &dyn Store, entry: EntryId, key: &KeyDigest) -> bool {
+    let grant = store.grant_of(entry);
+    grant.is_some_and(|grant| grant.digest.matches(key) && !grant.expired(Timestamp::now()))
+}

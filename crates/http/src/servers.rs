@@ -1,0 +1,344 @@
+//! The servers: what is defined, what runs, and the edits of both (SPEC G1,
+//! G2). What is done and waited for is the gateway's; this says it in HTTP.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::{StatusCode, header};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::error::{ApiError, Code, FieldProblem};
+use super::extract::{Path, Query};
+use super::tag::{Asked, Tagged, Tags};
+use config::body::{Change, merge_patch, parse_replacement};
+use config::{Problem, ServerSpec};
+use fleet::catalog::{Catalog, Item};
+use fleet::log::LogLine;
+use fleet::registry::{Basis, RegistryError, SourceError, UpdateError, Wanted};
+use gateway::record::ServerRecord;
+use gateway::servers::{Managed, Servers as Managing};
+use store::{StoreError, StoreErrorKind};
+use wire::object;
+
+#[derive(Clone)]
+pub struct Servers {
+    pub managing: Managing,
+    pub tags: Tags,
+}
+
+pub fn router(servers: Servers) -> Router {
+    let one = get(show).put(replace).patch(change).delete(remove);
+    Router::new()
+        .route("/api/mcp/servers", get(list).post(create))
+        .route("/api/mcp/servers/{server}", one)
+        .route("/api/mcp/servers/{server}/start", post(start))
+        .route("/api/mcp/servers/{server}/stop", post(stop))
+        .route("/api/mcp/servers/{server}/restart", post(restart))
+        .route("/api/mcp/servers/{server}/tools", get(tools))
+        .route("/api/mcp/servers/{server}/resources", get(resources))
+        .route("/api/mcp/servers/{server}/prompts", get(prompts))
+        .route("/api/mcp/servers/{server}/logs", get(logs))
+        .with_state(servers)
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    include: Option<String>,
+}
+
+/// A record and, where they were asked for, its tools.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    record: ServerRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<Arc<RawValue>>>,
+}
+
+async fn list(
+    State(servers): State<Servers>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Vec<Listed>>, ApiError> {
+    let with_tools = match query.include.as_deref() {
+        None => false,
+        Some("tools") => true,
+        Some(_) => {
+            let problem = FieldProblem::new("include", "must be \"tools\"");
+            return Err(ApiError::validation(vec![problem]));
+        }
+    };
+    let listed = |record: ServerRecord| {
+        let server = servers.managing.find(record.name()).ok();
+        let tools = server.filter(|_| with_tools);
+        Listed {
+            tools: tools.map(|wanted| shown_tools(&servers, &wanted)),
+            record,
+        }
+    };
+    Ok(Json(
+        servers.managing.list().into_iter().map(listed).collect(),
+    ))
+}
+
+async fn create(State(servers): State<Servers>, body: Bytes) -> Result<Response, ApiError> {
+    let made = servers.managing.create(&body).await?;
+    let place = format!("/api/mcp/servers/{}", made.wanted.id);
+    let headers = [(header::LOCATION, place)];
+    Ok((StatusCode::CREATED, headers, servers.tagged(made)).into_response())
+}
+
+async fn show(State(servers): State<Servers>, Path(server): Path) -> Result<Tagged, ApiError> {
+    Ok(servers.tagged(servers.managing.show(&server)?))
+}
+
+async fn replace(
+    state: State<Servers>,
+    path: Path,
+    asked: Asked,
+    body: Bytes,
+) -> Result<Tagged, ApiError> {
+    let read = move |current: &_| parse_replacement(current, &body);
+    update(state, path, asked, Basis::AsTold, read).await
+}
+
+async fn change(
+    state: State<Servers>,
+    path: Path,
+    asked: Asked,
+    body: Bytes,
+) -> Result<Tagged, ApiError> {
+    let read = move |current: &_| merge_patch(current, &body);
+    update(state, path, asked, Basis::Newest, read).await
+}
+
+/// An edit that says what it was made from is held against what is there when
+/// it is written, not when it is told.
+async fn update(
+    State(servers): State<Servers>,
+    Path(server): Path,
+    asked: Asked,
+    basis: Basis,
+    read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>> + Send + Sync + 'static,
+) -> Result<Tagged, ApiError> {
+    let basis = match asked.given() {
+        true => Basis::Newest,
+        false => basis,
+    };
+    let stale = Arc::new(OnceLock::new());
+    let (found, tags) = (stale.clone(), servers.tags.clone());
+    let checked = move |current: &ServerSpec| {
+        if asked.fits(&tags.of(current)) {
+            return read(current);
+        }
+        let now = json!({
+            "config": config::view::view(current),
+            "etag": tags.of(current),
+        });
+        let _ = found.set(now);
+        Err(Vec::new())
+    };
+    let updated = servers.managing.update(&server, basis, checked).await;
+    if let Some(now) = stale.get() {
+        let text = "the definition was changed meanwhile; `details` has it as it is now";
+        return Err(ApiError::conflict(text).with_details(now.clone()));
+    }
+    Ok(servers.tagged(updated?))
+}
+
+async fn remove(
+    State(servers): State<Servers>,
+    Path(server): Path,
+) -> Result<StatusCode, ApiError> {
+    servers.managing.remove(&server).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn start(
+    State(servers): State<Servers>,
+    Path(server): Path,
+) -> Result<Json<ServerRecord>, ApiError> {
+    Ok(Json(servers.managing.start(&server).await?))
+}
+
+async fn stop(
+    State(servers): State<Servers>,
+    Path(server): Path,
+) -> Result<Json<ServerRecord>, ApiError> {
+    Ok(Json(servers.managing.stop(&server).await?))
+}
+
+async fn restart(
+    State(servers): State<Servers>,
+    Path(server): Path,
+) -> Result<Json<ServerRecord>, ApiError> {
+    Ok(Json(servers.managing.restart(&server).await?))
+}
+
+async fn tools(
+    State(servers): State<Servers>,
+    Path(server): Path,
+) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
+    let wanted = servers.managing.find(&server)?;
+    Ok(Json(shown_tools(&servers, &wanted)))
+}
+
+/// Its tools as it lists them, each with its key.
+fn shown_tools(servers: &Servers, wanted: &Wanted) -> Vec<Arc<RawValue>> {
+    let catalog = servers.managing.catalog(wanted);
+    let with_key = |tool: &Item| -> Arc<RawValue> {
+        let mut shown = tool.raw.clone();
+        let key = json!(format!("{}:{}", wanted.name, tool.key));
+        let flags = json!(["invisible_chars"]);
+        for (name, value) in [("key", Some(key)), ("flags", tool.hides.then_some(flags))] {
+            if let Some(Ok(value)) = value.map(|value| serde_json::value::to_raw_value(&value)) {
+                shown = object::set_member(&shown, name, &value).into();
+            }
+        }
+        shown
+    };
+    catalog.tools.iter().map(with_key).collect()
+}
+
+/// Resources, and templates behind them: these have `uriTemplate` where the
+/// others have `uri`.
+async fn resources(
+    State(servers): State<Servers>,
+    Path(server): Path,
+) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
+    let catalog = servers.catalog(&server)?;
+    let items = catalog.resources.iter().chain(&catalog.templates);
+    Ok(Json(items.map(|item| item.raw.clone()).collect()))
+}
+
+async fn prompts(
+    State(servers): State<Servers>,
+    Path(server): Path,
+) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
+    let catalog = servers.catalog(&server)?;
+    Ok(Json(
+        catalog
+            .prompts
+            .iter()
+            .map(|item| item.raw.clone())
+            .collect(),
+    ))
+}
+
+#[derive(Deserialize)]
+struct LogQuery {
+    /// The first line number wanted.
+    from: Option<u64>,
+    limit: Option<usize>,
+}
+
+async fn logs(
+    State(servers): State<Servers>,
+    Path(server): Path,
+    Query(query): Query<LogQuery>,
+) -> Result<Json<Vec<LogLine>>, ApiError> {
+    let LogQuery { from, limit } = query;
+    Ok(Json(servers.managing.logs(&server, from, limit)?))
+}
+
+impl Servers {
+    fn tagged(&self, managed: Managed) -> Tagged {
+        let spec = managed.wanted.spec.as_ref().ok();
+        Tagged {
+            tag: spec.map(|spec| self.tags.of(spec)),
+            record: managed.record,
+        }
+    }
+
+    fn catalog(&self, server: &str) -> Result<Arc<Catalog>, ApiError> {
+        let wanted = self.managing.find(server)?;
+        Ok(self.managing.catalog(&wanted))
+    }
+}
+
+/// Problems with a body: not JSON at all is 400, a wrong field 422.
+pub(super) fn invalid(problems: Vec<Problem>) -> ApiError {
+    if let [only] = problems.as_slice()
+        && only.field.is_empty()
+    {
+        return ApiError::bad_request(only.message.clone());
+    }
+    let fields = problems
+        .into_iter()
+        .map(|problem| FieldProblem::new(problem.field, problem.message));
+    ApiError::validation(fields.collect())
+}
+
+impl From<UpdateError> for ApiError {
+    fn from(error: UpdateError) -> ApiError {
+        match error {
+            UpdateError::Problems(problems) => invalid(problems),
+            UpdateError::Registry(error) => error.into(),
+        }
+    }
+}
+
+impl From<RegistryError> for ApiError {
+    fn from(error: RegistryError) -> ApiError {
+        let text = error.to_string();
+        match error {
+            RegistryError::NameTaken(_) | RegistryError::Broken(_) | RegistryError::Stale(_) => {
+                ApiError::conflict(text)
+            }
+            RegistryError::NotFound(_) => ApiError::not_found(text),
+            RegistryError::Closed => ApiError::unavailable(text),
+            RegistryError::Source(error) => error.into(),
+            RegistryError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SourceError> for ApiError {
+    fn from(error: SourceError) -> ApiError {
+        let text = error.to_string();
+        match error {
+            SourceError::Gone { .. } => ApiError::not_found(text),
+            SourceError::Full { .. } => ApiError::new(Code::StorageFull, text),
+            SourceError::Passing { .. } => ApiError::unavailable(text),
+            SourceError::Store(error) => error.into(),
+            _ => ApiError::conflict(text),
+        }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        let named = |field: &str, message: String| {
+            ApiError::validation(vec![FieldProblem::new(field, message)])
+        };
+        match &error.kind {
+            StoreErrorKind::Full => ApiError::new(Code::StorageFull, error.to_string()),
+            StoreErrorKind::Unavailable(_) => ApiError::unavailable(error.to_string()),
+            StoreErrorKind::Io { .. } => {
+                let (operation, reason) = (&error.operation, error.kind.in_public());
+                ApiError::unavailable(format!("cannot {operation}: {reason}")).with_cause(&error)
+            }
+            StoreErrorKind::Conflict { .. } | StoreErrorKind::Refused { clash: true, .. } => {
+                ApiError::conflict(error.to_string())
+            }
+            StoreErrorKind::Quota { what, limit } => {
+                let details = serde_json::json!({"quota": what, "limit": limit});
+                ApiError::new(Code::QuotaExceeded, error.to_string()).with_details(details)
+            }
+            StoreErrorKind::NoSuchTool(id) => {
+                ApiError::not_found(error.to_string()).with_details(json!({"tool_id": id}))
+            }
+            StoreErrorKind::SameName(_) => named("name", error.kind.to_string()),
+            StoreErrorKind::Unfit(_) | StoreErrorKind::Refused { .. } => {
+                ApiError::new(Code::ValidationError, error.to_string())
+            }
+            StoreErrorKind::OnceReused => named("Idempotency-Key", error.kind.to_string()),
+            _ => ApiError::internal(error),
+        }
+    }
+}

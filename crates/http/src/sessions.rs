@@ -1,0 +1,354 @@
+//! Sessions of the console. A cookie says which session it is, when that
+//! began and when it was last used, sealed with a key made of the admin
+//! token: so a session survives a restart, is good on every replica, and ends
+//! with the token. Which sessions there are, and which were ended, is kept in
+//! the data directory.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+use serde::{Deserialize, Serialize};
+
+use store::{StoreError, Timestamp};
+
+/// More are not remembered; the oldest are forgotten first.
+const REMEMBERED: usize = 1000;
+/// Of what a browser says about itself.
+const AGENT: usize = 200;
+
+/// How long a session lasts.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// Without a request.
+    pub idle: Duration,
+    /// In all.
+    pub lifetime: Duration,
+}
+
+impl Default for SessionLimits {
+    fn default() -> SessionLimits {
+        SessionLimits {
+            idle: Duration::from_secs(12 * 3600),
+            lifetime: Duration::from_secs(7 * 86_400),
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct ConsoleSessions {
+    limits: SessionLimits,
+    /// The data directory, where there is one.
+    directory: Option<PathBuf>,
+    /// A std mutex: held for a map operation, never across an await.
+    kept: Mutex<Kept>,
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Kept {
+    open: BTreeMap<String, Session>,
+    /// Until when their cookies could be used.
+    ended: BTreeMap<String, u64>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Session {
+    /// Milliseconds since the epoch, as all times here.
+    created: u64,
+    used: u64,
+    agent: String,
+}
+
+/// A session as the API shows it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownSession {
+    pub id: String,
+    pub created_at: Timestamp,
+    pub last_used_at: Timestamp,
+    /// At the latest.
+    pub expires_at: Timestamp,
+    /// What the browser said it is.
+    pub agent: String,
+    /// The session that asked.
+    pub current: bool,
+}
+
+/// What a cookie says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ticket {
+    pub id: String,
+    created: u64,
+    used: u64,
+}
+
+impl std::fmt::Debug for ConsoleSessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConsoleSessions")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ticket {
+    fn seal(&self, key: &hmac::Key) -> String {
+        let said = format!("{}.{}.{}", self.id, self.created, self.used);
+        let seal = hmac::sign(key, said.as_bytes());
+        format!("{said}.{}", URL_SAFE_NO_PAD.encode(seal))
+    }
+
+    fn read(text: &str, key: &hmac::Key) -> Option<Ticket> {
+        let (said, seal) = text.rsplit_once('.')?;
+        let seal = URL_SAFE_NO_PAD.decode(seal).ok()?;
+        hmac::verify(key, said.as_bytes(), &seal).ok()?;
+        let mut parts = said.split('.');
+        let (id, created, used) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Ticket {
+            id: id.to_owned(),
+            created: created.parse().ok()?,
+            used: used.parse().ok()?,
+        })
+    }
+}
+
+impl ConsoleSessions {
+    /// What the data directory remembers. Blocks on the disk. What cannot be
+    /// read is forgotten, but for the seals: no session is opened by that.
+    pub fn open(directory: PathBuf, limits: SessionLimits) -> Result<ConsoleSessions, StoreError> {
+        let bytes = store::console_sessions(&directory)?;
+        let kept = bytes.map(|bytes| serde_json::from_slice(&bytes));
+        let kept = kept.transpose().unwrap_or_else(|error| {
+            tracing::error!("the console's sessions cannot be read and are forgotten: {error}");
+            None
+        });
+        Ok(ConsoleSessions {
+            limits,
+            directory: Some(directory),
+            kept: Mutex::new(kept.unwrap_or_default()),
+        })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins one; what the cookie holds.
+    pub(super) fn begin(&self, key: &hmac::Key, agent: &str) -> Option<String> {
+        let mut bytes = [0_u8; 16];
+        getrandom::fill(&mut bytes).ok()?;
+        let now = now();
+        let ticket = Ticket {
+            id: URL_SAFE_NO_PAD.encode(bytes),
+            created: now,
+            used: now,
+        };
+        self.kept().note(&ticket, now, agent);
+        Some(ticket.seal(key))
+    }
+
+    /// The session of a cookie, if it is in force; it is used by this.
+    pub(super) fn accept(&self, key: &hmac::Key, text: &str, agent: &str) -> Option<Ticket> {
+        let ticket = Ticket::read(text, key)?;
+        let now = now();
+        let mut kept = self.kept();
+        let used = kept.open.get(&ticket.id).map_or(0, |session| session.used);
+        let unused = now.saturating_sub(used.max(ticket.used));
+        let age = now.saturating_sub(ticket.created);
+        let over = age > millis(self.limits.lifetime) || unused > millis(self.limits.idle);
+        if over || kept.ended.contains_key(&ticket.id) {
+            kept.open.remove(&ticket.id);
+            return None;
+        }
+        kept.note(&ticket, now, agent);
+        Some(ticket)
+    }
+
+    /// A new cookie for one that will soon count as unused.
+    pub(super) fn renewed(&self, key: &hmac::Key, ticket: Ticket) -> Option<String> {
+        let now = now();
+        let due = now.saturating_sub(ticket.used) > millis(self.limits.idle) / 8;
+        due.then(|| {
+            Ticket {
+                used: now,
+                ..ticket
+            }
+            .seal(key)
+        })
+    }
+
+    /// The same session under another key.
+    pub(super) fn resealed(&self, key: &hmac::Key, ticket: Ticket) -> String {
+        let used = now();
+        Ticket { used, ..ticket }.seal(key)
+    }
+
+    pub(super) fn list(&self, current: Option<&str>) -> Vec<ShownSession> {
+        let limits = self.limits;
+        let mut kept = self.kept();
+        kept.prune(limits);
+        let shown = |(id, session): (&String, &Session)| ShownSession {
+            id: id.clone(),
+            created_at: Timestamp::from_millis(session.created),
+            last_used_at: Timestamp::from_millis(session.used),
+            expires_at: Timestamp::from_millis(session.end(limits)),
+            agent: session.agent.clone(),
+            current: current == Some(id),
+        };
+        kept.open.iter().map(shown).collect()
+    }
+
+    /// Whether there was one.
+    pub(super) fn end(&self, id: &str) -> bool {
+        self.end_where(|one| one == id) > 0
+    }
+
+    /// Ends the sessions that `which` names; how many there were.
+    pub(super) fn end_where(&self, which: impl Fn(&str) -> bool) -> usize {
+        let limits = self.limits;
+        let mut kept = self.kept();
+        kept.prune(limits);
+        let (gone, open): (BTreeMap<_, _>, _) = std::mem::take(&mut kept.open)
+            .into_iter()
+            .partition(|(id, _)| which(id));
+        kept.open = open;
+        let count = gone.len();
+        let until = gone.into_iter().map(|(id, session)| {
+            let until = session.created.saturating_add(millis(limits.lifetime));
+            (id, until)
+        });
+        kept.ended.extend(until);
+        count
+    }
+
+    /// Blocks on the disk.
+    pub(super) fn save(&self) -> Result<(), StoreError> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        let kept = self.kept().clone();
+        let bytes = serde_json::to_vec(&kept).unwrap_or_default();
+        store::keep_console_sessions(directory, &bytes)
+    }
+}
+
+impl Kept {
+    fn note(&mut self, ticket: &Ticket, now: u64, agent: &str) {
+        if let Some(session) = self.open.get_mut(&ticket.id) {
+            session.used = now;
+            return;
+        }
+        if self.open.len() >= REMEMBERED {
+            let oldest = self.open.iter().min_by_key(|(_, session)| session.used);
+            if let Some(id) = oldest.map(|(id, _)| id.clone()) {
+                self.open.remove(&id);
+            }
+        }
+        let session = Session {
+            created: ticket.created,
+            used: now,
+            agent: agent.chars().take(AGENT).collect(),
+        };
+        self.open.insert(ticket.id.clone(), session);
+    }
+
+    fn prune(&mut self, limits: SessionLimits) {
+        let now = now();
+        self.open.retain(|_, session| session.end(limits) > now);
+        self.ended.retain(|_, until| *until > now);
+    }
+}
+
+impl Session {
+    fn end(&self, limits: SessionLimits) -> u64 {
+        let unused = self.used.saturating_add(millis(limits.idle));
+        unused.min(self.created.saturating_add(millis(limits.lifetime)))
+    }
+}
+
+fn now() -> u64 {
+    Timestamp::now().as_millis()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(secret: &str) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())
+    }
+
+    fn sessions(idle: u64, lifetime: u64) -> ConsoleSessions {
+        ConsoleSessions {
+            limits: SessionLimits {
+                idle: Duration::from_millis(idle),
+                lifetime: Duration::from_millis(lifetime),
+            },
+            ..ConsoleSessions::default()
+        }
+    }
+
+    fn aged(created: u64, used: u64) -> String {
+        let now = now();
+        let ticket = Ticket {
+            id: "one".into(),
+            created: now - created,
+            used: now - used,
+        };
+        ticket.seal(&key("k"))
+    }
+
+    #[test]
+    fn k3_a_session_ends_unused_and_in_any_case() {
+        let taken = |cookie: &str| {
+            let sessions = sessions(60_000, 600_000);
+            sessions.accept(&key("k"), cookie, "").is_some()
+        };
+        assert!(taken(&aged(30_000, 30_000)));
+        assert!(taken(&aged(500_000, 30_000)));
+        assert!(!taken(&aged(90_000, 90_000)), "unused for too long");
+        assert!(!taken(&aged(700_000, 0)), "too old");
+        let forged = aged(90_000, 90_000).replacen("one.", "two.", 1);
+        assert!(!taken(&forged));
+        let sessions = sessions(60_000, 600_000);
+        assert!(sessions.accept(&key("other"), &aged(0, 0), "").is_none());
+        assert!(sessions.accept(&key("k"), "", "").is_none());
+        // A replica that has seen nothing of it gets a newer cookie.
+        let ticket = sessions
+            .accept(&key("k"), &aged(30_000, 30_000), "")
+            .unwrap();
+        let newer = sessions.renewed(&key("k"), ticket).unwrap();
+        let ticket = sessions.accept(&key("k"), &newer, "").unwrap();
+        assert!(sessions.renewed(&key("k"), ticket).is_none());
+    }
+
+    #[test]
+    fn k3_sessions_are_listed_and_ended_for_good() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || {
+            let place = directory.path().to_owned();
+            ConsoleSessions::open(place, SessionLimits::default()).unwrap()
+        };
+        let sessions = open();
+        let [one, two] = ["a", "b"].map(|agent| sessions.begin(&key("k"), agent).unwrap());
+        let id = sessions.accept(&key("k"), &one, "a").unwrap().id;
+        let listed = sessions.list(Some(&id));
+        assert_eq!(listed.len(), 2);
+        assert_eq!(listed.iter().filter(|one| one.current).count(), 1);
+        assert!(sessions.end(&id) && !sessions.end(&id));
+        assert!(sessions.accept(&key("k"), &one, "a").is_none());
+        sessions.save().unwrap();
+        let later = open();
+        assert!(later.accept(&key("k"), &one, "a").is_none());
+        assert_eq!(later.list(None).len(), 1);
+        assert!(later.accept(&key("k"), &two, "b").is_some());
+        assert_eq!(later.end_where(|_| true), 1);
+        assert!(later.accept(&key("k"), &two, "b").is_none());
+    }
+}

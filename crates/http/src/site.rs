@@ -1,0 +1,170 @@
+//! Everything that is served. Messages to the MCP endpoints, which are nearly
+//! all there is, go a shorter way than through the router: past the same
+//! guard, to the same handler.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use http::{Method, Request, Uri};
+use hyper::body::{Body as _, Incoming};
+use tower::Service;
+
+use super::edge::Peer;
+use super::guard::{Guard, Knock, Length, Seen, SeenPath};
+use super::json::read_body;
+use super::mcp::{Front, Place, is_keyed};
+use store::Store;
+
+/// Bytes of an answer that waits for no others.
+const BURST: u64 = 64 * 1024;
+
+/// Boxed where it begins: a future is moved by everyone it is handed to, and
+/// hyper keeps room for the largest kind for as long as a client is there.
+pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+pub struct Site {
+    router: Router,
+    mcp: Option<Arc<ShortWay>>,
+}
+
+struct ShortWay {
+    guard: Arc<Guard>,
+    front: Front,
+}
+
+/// Without a short way.
+impl From<Router> for Site {
+    fn from(router: Router) -> Site {
+        Site { router, mcp: None }
+    }
+}
+
+impl Site {
+    /// `front` is what the router has at the MCP endpoints, behind `guard`.
+    pub fn new(router: Router, guard: Arc<Guard>, front: Front) -> Site {
+        Site {
+            router,
+            mcp: Some(Arc::new(ShortWay { guard, front })),
+        }
+    }
+
+    /// The store whose keys are taken here.
+    pub(super) fn keys(&self) -> Option<Arc<dyn Store>> {
+        self.mcp.as_ref()?.guard.keys()
+    }
+
+    pub(super) fn answer(&self, mut request: Request<Incoming>, peer: Peer) -> Answer {
+        if let Some(uri) = without_slash(request.uri()) {
+            *request.uri_mut() = uri;
+        }
+        if let Some(way) = &self.mcp
+            && request.method() == Method::POST
+            && let Some(place) = way.front.place(request.uri())
+        {
+            return Box::pin(way.clone().post(place, request, peer));
+        }
+        request.extensions_mut().insert(peer);
+        Box::pin(self.router.clone().call(request))
+    }
+}
+
+/// The same address without the slash at its end. Everything behind this sees
+/// that one: a redirect would lose the body of a POST. Where the slash stands
+/// before an empty key it stays: without it the address is another one.
+fn without_slash(uri: &Uri) -> Option<Uri> {
+    let path = uri
+        .path()
+        .strip_suffix('/')
+        .filter(|path| !path.is_empty())?;
+    let target = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(target.try_into().ok()?);
+    let without = Uri::from_parts(parts).ok()?;
+    (is_keyed(uri) == is_keyed(&without)).then_some(without)
+}
+
+impl ShortWay {
+    async fn post(
+        self: Arc<ShortWay>,
+        place: Place,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> Result<Response, Infallible> {
+        let (parts, body) = request.into_parts();
+        let length = Length::of(&body);
+        let seen = Seen::new(&parts.method, SeenPath::Known(place.path()));
+        let knock = Knock {
+            method: &parts.method,
+            uri: &parts.uri,
+            headers: &parts.headers,
+            length,
+            local: Some(peer.local_ip()),
+            remote: Some(peer.remote.ip()),
+            matched: Some(place.path()),
+            connection: Some(&peer.connection),
+        };
+        let ShortWay { guard, front } = &*self;
+        let passed = match guard.pass(&knock).await {
+            Ok(passed) => passed,
+            Err(error) => return Ok(seen.refused(error)),
+        };
+        let work = pin!(async {
+            let caller = match front.caller(passed.principal.as_ref(), place, None) {
+                Ok(caller) => caller,
+                Err(error) => return error.into_response(),
+            };
+            let body = async {
+                match length {
+                    Length::Unknown => read_body(guard.bound(body)).await,
+                    Length::None | Length::Known(_) => read_body(body).await,
+                }
+            };
+            front.post(&caller, &parts.headers, body).await
+        });
+        let response = seen.handled(passed.public, work).await;
+        // Answers that come together go out together: to wake a client for each
+        // would cost more than to send it. A large one is a burst by itself.
+        if response
+            .body()
+            .size_hint()
+            .upper()
+            .is_none_or(|size| size < BURST)
+        {
+            tokio::task::yield_now().await;
+        }
+        Ok(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g1_one_slash_at_the_end_makes_no_difference() {
+        for (given, meant) in [
+            ("/mcp/", Some("/mcp")),
+            (
+                "/api/mcp/servers/?include=tools",
+                Some("/api/mcp/servers?include=tools"),
+            ),
+            ("http://host:1/mcp/?a=b/", Some("http://host:1/mcp?a=b/")),
+            ("/a%2F/", Some("/a%2F")),
+            ("/mcp//", Some("/mcp/")),
+            ("/", None),
+            ("/?a=/", None),
+            ("/mcp", None),
+            ("/mcp?a=/", None),
+            ("/api/v1/mcp_v2/server/", None),
+        ] {
+            let uri = without_slash(&given.parse().unwrap());
+            assert_eq!(uri.map(|uri| uri.to_string()).as_deref(), meant, "{given}");
+        }
+    }
+}

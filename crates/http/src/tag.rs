@@ -1,0 +1,87 @@
+//! Which definition an edit was made from: the entity tag of a server.
+
+use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::response::{IntoResponse, Response};
+use http::header;
+use http::request::Parts;
+use sha2::{Digest, Sha256};
+
+use super::error::ApiError;
+use config::view::plain;
+use config::{Secret, ServerSpec};
+use gateway::record::ServerRecord;
+
+/// Makes tags. Definitions hold secrets, so that a plain hash of one would
+/// let whoever sees it try out what they might be.
+#[derive(Clone)]
+pub struct Tags([u8; 32]);
+
+impl Tags {
+    pub fn new(secret: &Secret) -> Tags {
+        let key = Sha256::new()
+            .chain_update(b"portway entity tags\0")
+            .chain_update(secret.expose())
+            .finalize();
+        Tags(key.into())
+    }
+
+    /// Quotes and all.
+    pub fn of(&self, spec: &ServerSpec) -> String {
+        let spec = serde_json::Value::Object(plain(spec)).to_string();
+        let digest = Sha256::new()
+            .chain_update(self.0)
+            .chain_update(spec)
+            .finalize();
+        let hex: String = digest[..16].iter().map(|b| format!("{b:02x}")).collect();
+        format!("\"{hex}\"")
+    }
+}
+
+/// A record with the tag of its definition.
+pub(super) struct Tagged {
+    pub record: ServerRecord,
+    pub tag: Option<String>,
+}
+
+impl IntoResponse for Tagged {
+    fn into_response(self) -> Response {
+        let tag = self.tag.map(|tag| [(header::ETAG, tag)]);
+        match tag {
+            Some(tag) => (tag, Json(self.record)).into_response(),
+            None => Json(self.record).into_response(),
+        }
+    }
+}
+
+/// What `If-Match` asks for.
+pub(super) struct Asked(Option<Vec<String>>);
+
+impl Asked {
+    pub(crate) fn given(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn fits(&self, tag: &str) -> bool {
+        match &self.0 {
+            Some(tags) => tags.iter().any(|one| one == tag || one == "*"),
+            None => true,
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Asked {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asked, ApiError> {
+        if !parts.headers.contains_key(header::IF_MATCH) {
+            return Ok(Asked(None));
+        }
+        let lines = parts.headers.get_all(header::IF_MATCH).iter();
+        let words = lines
+            .filter_map(|line| line.to_str().ok())
+            .flat_map(|line| line.split(','))
+            .map(|tag| tag.trim().to_owned());
+        Ok(Asked(Some(words.collect())))
+    }
+}

@@ -1,0 +1,196 @@
+//! `/api/mcp/tools`: tools and calls for programs that speak no MCP, in the
+//! shapes that their models' APIs take (SPEC D10).
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+
+use super::error::{ApiError, FieldProblem};
+use super::extract::{Path, Query};
+use super::json::Given;
+use super::mcp::{Front, Place};
+use super::principal::{Principal, not_here};
+use gateway::format::{self, Format};
+use gateway::{Caller, Gateway};
+use store::{EntryId, Grant, Store};
+
+mod body;
+
+use body::Ask;
+
+/// The paths of this room, as the router spells them.
+const LIST: &str = "/api/mcp/tools";
+const CALL: &str = "/api/mcp/tools/{name}/call";
+
+/// Entries of one name that are told apart in an answer.
+const TOLD: usize = 5;
+
+#[derive(Clone)]
+pub struct Tools {
+    pub front: Front,
+    pub store: Arc<dyn Store>,
+}
+
+pub fn router(tools: Tools) -> Router {
+    Router::new()
+        .route(LIST, get(list))
+        .route(CALL, post(call))
+        .with_state(tools)
+}
+
+/// Whether a path, as the router spells it, is of this room: the key of an
+/// entry opens it.
+pub(super) fn is_tools(matched: &str) -> bool {
+    matches!(matched, LIST | CALL)
+}
+
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    pub format: Option<String>,
+    pub filter: Option<String>,
+    pub entry: Option<String>,
+}
+
+impl Asked {
+    fn format(&self) -> Result<Format, ApiError> {
+        let Some(name) = &self.format else {
+            return Ok(Format::default());
+        };
+        Format::find(name).ok_or_else(|| {
+            let names = Format::ALL.map(Format::name).join(", ");
+            wrong("format", format!("must be one of {names}"))
+        })
+    }
+}
+
+pub(super) fn wrong(field: &str, message: impl Into<String>) -> ApiError {
+    ApiError::validation(vec![FieldProblem::new(field, message.into())])
+}
+
+impl Tools {
+    fn gateway(&self) -> &Gateway {
+        &self.front.gateway
+    }
+
+    /// Whose tools are asked for.
+    pub(super) fn caller(&self, principal: &Principal, asked: Asked) -> Result<Caller, ApiError> {
+        let Asked { filter, entry, .. } = asked;
+        match (principal, entry) {
+            (Principal::User(_), _) => Err(not_here()),
+            (Principal::Entry(_), Some(_)) => Err(ApiError::forbidden(
+                "entry: only the admin may name one; a key shows its own",
+            )),
+            (Principal::Entry(grant), None) => self.front.narrowed(grant.clone(), filter),
+            (Principal::Admin, Some(entry)) => self.front.narrowed(self.entry(&entry)?, filter),
+            (Principal::Admin, None) => {
+                let front = &self.front;
+                front.caller(Some(principal), Place::Everything, filter)
+            }
+        }
+    }
+
+    /// By its number, or by its name where only one that is open has it.
+    fn entry(&self, given: &str) -> Result<Arc<Grant>, ApiError> {
+        if given.trim().is_empty() {
+            return Err(wrong("entry", "must be the number or the name of an entry"));
+        }
+        // A number is never a name: an entry that is gone is not another one.
+        let named = match given.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => {
+                let id = given.parse().ok().map(EntryId);
+                Vec::from_iter(id.and_then(|id| self.store.grant_of(id)))
+            }
+            false => self.store.grants_named(given),
+        };
+        match &*named {
+            [grant] => Ok(grant.clone()),
+            [] => Err(ApiError::not_found(format!(
+                "there is no entry {given:?} that is switched on"
+            ))),
+            several => {
+                let numbers = several.iter().take(TOLD).map(|one| one.entry.0.to_string());
+                let numbers = numbers.collect::<Vec<_>>().join(", ");
+                Err(ApiError::conflict(format!(
+                    "entry: several are called {given:?}; give a number, as {numbers}"
+                )))
+            }
+        }
+    }
+}
+
+async fn list(
+    State(tools): State<Tools>,
+    principal: Principal,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let format = asked.format()?;
+    let caller = tools.caller(&principal, asked)?;
+    let list = tools.gateway().view(&caller).tools_as(format);
+    let tag = HeaderValue::from_maybe_shared(list.tag).map_err(ApiError::internal)?;
+    let known = headers.get_all(header::IF_NONE_MATCH).iter();
+    let mut response = match known.into_iter().any(|line| names(line, &tag)) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => json(Body::from(list.body)),
+    };
+    let own = response.headers_mut();
+    own.insert(header::ETAG, tag);
+    // To be kept, and asked about each time.
+    let cache = HeaderValue::from_static("private, no-cache");
+    own.insert(header::CACHE_CONTROL, cache);
+    Ok(response)
+}
+
+/// Whether a line of `If-None-Match` has the tag in it.
+fn names(line: &HeaderValue, tag: &HeaderValue) -> bool {
+    let line = line.to_str().unwrap_or_default();
+    let mut tags = line.split(',').map(str::trim);
+    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one).as_bytes() == tag.as_bytes())
+}
+
+async fn call(
+    State(tools): State<Tools>,
+    Path(name): Path,
+    principal: Principal,
+    Query(asked): Query<Asked>,
+    Given(body): Given,
+) -> Result<Response, ApiError> {
+    let format = asked.format()?;
+    let caller = tools.caller(&principal, asked)?;
+    let ask = Ask::read(&body)?;
+    let gateway = tools.gateway();
+    if let Some((field, said)) = &ask.named {
+        let view = gateway.view(&caller);
+        let tool = |name: &str| view.tool_called(name).map(|(name, _)| name);
+        let meant = tool(&name);
+        if *said != name && meant.is_some() && tool(said) != meant {
+            return Err(wrong(field, "is another tool than the one in the address"));
+        }
+    }
+    let called = match ask.arguments {
+        Ok(arguments) => gateway.call_tool(&caller, &name, format, &arguments).await,
+        Err(text) => gateway.refused_call(&caller, &name, &text),
+    };
+    let called = match (called, format) {
+        (Some(called), _) => called,
+        (None, Format::Mcp) => {
+            return Err(ApiError::not_found(format!("there is no tool {name:?}")));
+        }
+        // Models invent tools, and call those that were there a moment ago:
+        // their loop must go on.
+        (None, _) => gateway.no_tool(&caller, &name),
+    };
+    let answer = format::answer(format, called.outcome(), ask.id.as_deref());
+    Ok(json(Body::from(answer)))
+}
+
+fn json(body: Body) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}

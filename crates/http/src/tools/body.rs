@@ -1,0 +1,163 @@
+//! What a call brings: arguments alone, or the whole call as a model made it.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::wrong;
+use crate::error::ApiError;
+use crate::json::{MAX_DEPTH, depth_within};
+use wire::object::{each_member, empty, is_null, is_object, pick, text};
+
+/// Characters of a field's name that are repeated in an answer.
+const SHOWN: usize = 100;
+
+pub(super) struct Ask<'a> {
+    /// Or what is wrong with them, for the model that wrote them.
+    pub arguments: Result<Cow<'a, RawValue>, String>,
+    /// The model's name for the call.
+    pub id: Option<String>,
+    /// The tool, where the body names it too, and in which field.
+    pub named: Option<(&'static str, String)>,
+}
+
+impl<'a> Ask<'a> {
+    /// Told by their shape: OpenAI's calls have a `function`, Anthropic's an
+    /// `input`.
+    pub(super) fn read(body: &'a [u8]) -> Result<Ask<'a>, ApiError> {
+        let body = object(body)?;
+        let names = ["arguments", "id", "type", "function", "name", "input"];
+        once(body, &names)?;
+        let [arguments, id, kind, function, name, input] = pick(body, names);
+        let ask = Ask {
+            arguments: Ok(Cow::Borrowed(empty())),
+            id: string("id", id)?,
+            named: None,
+        };
+        let kind = string("type", kind)?;
+        let is = |wanted: &str| match kind.as_deref() {
+            Some(kind) if kind != wanted => Err(wrong("type", format!("must be {wanted:?}"))),
+            _ => Ok(()),
+        };
+        match (function, input) {
+            (Some(function), _) => {
+                is("function")?;
+                ask.of_function(function)
+            }
+            (None, Some(input)) => {
+                is("tool_use")?;
+                Ok(Ask {
+                    arguments: Ok(Cow::Borrowed(argument("input", input)?)),
+                    named: string("name", name)?.map(|name| ("name", name)),
+                    ..ask
+                })
+            }
+            (None, None) => {
+                only(body, &["arguments", "id", "name"])?;
+                let arguments = arguments.filter(|value| !is_null(value));
+                let arguments = arguments.map_or(Ok(empty()), |all| argument("arguments", all))?;
+                Ok(Ask {
+                    arguments: Ok(Cow::Borrowed(arguments)),
+                    named: string("name", name)?.map(|name| ("name", name)),
+                    ..ask
+                })
+            }
+        }
+    }
+
+    /// OpenAI has the arguments as a text that should be JSON.
+    fn of_function(self, function: &'a RawValue) -> Result<Ask<'a>, ApiError> {
+        let function = argument("function", function)?;
+        once(function, &["name", "arguments"])?;
+        let [name, arguments] = pick(function, ["name", "arguments"]);
+        let arguments = match arguments {
+            None => Ok(Cow::Borrowed(empty())),
+            Some(given) if is_object(given) => Ok(Cow::Borrowed(given)),
+            Some(given) => match text(given) {
+                Some(text) => written(&text),
+                None => return Err(wrong("function.arguments", "must be a text of JSON")),
+            },
+        };
+        Ok(Ask {
+            arguments,
+            named: string("function.name", name)?.map(|name| ("function.name", name)),
+            ..self
+        })
+    }
+}
+
+/// What a model wrote; nothing at all where a tool takes nothing.
+fn written(text: &str) -> Result<Cow<'static, RawValue>, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(Cow::Borrowed(empty()));
+    }
+    if !depth_within(text.as_bytes(), MAX_DEPTH) {
+        return Err(format!("nested more than {MAX_DEPTH} levels deep"));
+    }
+    let arguments = RawValue::from_string(text.to_owned());
+    let arguments = arguments.map_err(|error| format!("not JSON: {error}"))?;
+    match is_object(&arguments) {
+        true => Ok(Cow::Owned(arguments)),
+        false => Err("must be a JSON object".to_owned()),
+    }
+}
+
+fn object(body: &[u8]) -> Result<&RawValue, ApiError> {
+    if body.trim_ascii().is_empty() {
+        return Ok(empty());
+    }
+    if !depth_within(body, MAX_DEPTH) {
+        let text = format!("the body is nested more than {MAX_DEPTH} levels deep");
+        return Err(ApiError::bad_request(text));
+    }
+    let body: &RawValue = serde_json::from_slice(body)
+        .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
+    argument("body", body)
+}
+
+fn argument<'a>(field: &str, value: &'a RawValue) -> Result<&'a RawValue, ApiError> {
+    match is_object(value) {
+        true => Ok(value),
+        false => Err(wrong(field, "must be an object")),
+    }
+}
+
+fn string(field: &str, value: Option<&RawValue>) -> Result<Option<String>, ApiError> {
+    let Some(value) = value.filter(|value| !is_null(value)) else {
+        return Ok(None);
+    };
+    match text(value) {
+        Some(text) => Ok(Some(text.into_owned())),
+        None => Err(wrong(field, "must be a string")),
+    }
+}
+
+/// A field that is there twice would be read as one that is not.
+fn once(body: &RawValue, names: &[&str]) -> Result<(), ApiError> {
+    let mut seen = Vec::new();
+    let mut twice = None;
+    each_member(body, |key, _| {
+        let key = key.decoded();
+        if names.contains(&&*key) {
+            match seen.contains(&key) {
+                true => twice = Some(key),
+                false => seen.push(key),
+            }
+        }
+    });
+    twice.map_or(Ok(()), |field| Err(wrong(&field, "is given twice")))
+}
+
+/// A misspelled field must not become a call without arguments.
+fn only(body: &RawValue, names: &[&str]) -> Result<(), ApiError> {
+    let mut other = None;
+    each_member(body, |key, _| {
+        let key = key.decoded();
+        if !names.contains(&&*key) && other.is_none() {
+            other = Some(key.chars().take(SHOWN).collect::<String>());
+        }
+    });
+    let Some(field) = other else { return Ok(()) };
+    Err(wrong(&field, "is not known here; `arguments` is"))
+}

@@ -1,0 +1,107 @@
+//! Users of a Supabase project, known by the tokens it signs for them.
+//!
+//! What a token may be signed with follows from the kind of key we hold, never
+//! from what the token says: the project's secret is for HS256 alone, and a
+//! published key for the one algorithm of its kind.
+
+mod jwks;
+mod keys;
+mod token;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ring::hmac;
+use url::Url;
+
+use super::auth;
+use super::error::ApiError;
+use super::outward::NoCertificates;
+use config::Secret;
+use jwks::Jwks;
+use token::{Algorithm, Refused, Token};
+
+const KEYS: &str = "auth/v1/.well-known/jwks.json";
+const ISSUER: &str = "auth/v1";
+
+pub struct Users {
+    secret: Option<hmac::Key>,
+    project: Option<Project>,
+}
+
+struct Project {
+    issuer: String,
+    keys: Arc<Jwks>,
+}
+
+/// Whether a credential has the form of a user's token.
+pub(super) fn is_token(text: &str) -> bool {
+    text.starts_with("eyJ") && text.bytes().filter(|byte| *byte == b'.').count() == 2
+}
+
+impl Users {
+    /// `None` where nothing says how users are known.
+    pub fn new(
+        project: Option<&Url>,
+        secret: Option<&Secret>,
+    ) -> Result<Option<Users>, NoCertificates> {
+        let project = match project {
+            Some(url) => Some(Project {
+                issuer: below(url, ISSUER),
+                keys: Jwks::new(&below(url, KEYS), jwks::Pace::default())?,
+            }),
+            None => None,
+        };
+        let hs256 = |secret: &Secret| hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
+        let users = Users {
+            secret: secret.map(hs256),
+            project,
+        };
+        Ok((users.secret.is_some() || users.project.is_some()).then_some(users))
+    }
+
+    /// The id of the user whom a token speaks for.
+    pub(super) async fn verify(&self, text: &str) -> Result<Arc<str>, ApiError> {
+        match self.check(text).await {
+            Ok(user) => Ok(user),
+            Err(Refused::NoKeys) => Err(ApiError::unavailable(
+                "users' tokens cannot be checked now; try again",
+            )),
+            Err(why) => Err(auth::refused().with_cause(why)),
+        }
+    }
+
+    async fn check(&self, text: &str) -> Result<Arc<str>, Refused> {
+        let token = Token::read(text)?;
+        self.check_signature(&token).await?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0.0, |since| since.as_secs_f64());
+        let issuer = self.project.as_ref().map(|project| project.issuer.as_str());
+        token.claims()?.user(now, issuer)
+    }
+
+    async fn check_signature(&self, token: &Token<'_>) -> Result<(), Refused> {
+        let good = match token.algorithm()? {
+            Algorithm::Hs256 => {
+                let secret = self.secret.as_ref().ok_or(Refused::Algorithm)?;
+                hmac::verify(secret, token.signed.as_bytes(), &token.signature).is_ok()
+            }
+            Algorithm::Published(kind) => {
+                let project = self.project.as_ref().ok_or(Refused::Algorithm)?;
+                let id = token.header.kid.as_deref().ok_or(Refused::Key)?;
+                let key = project.keys.find(id, kind).await?;
+                key.verifies(token.signed.as_bytes(), &token.signature)
+            }
+        };
+        if good {
+            Ok(())
+        } else {
+            Err(Refused::Signature)
+        }
+    }
+}
+
+/// A path below the project's URL, which may or may not end with a slash.
+fn below(url: &Url, path: &str) -> String {
+    format!("{}/{path}", url.as_str().trim_end_matches('/'))
+}

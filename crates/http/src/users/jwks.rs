@@ -1,0 +1,136 @@
+//! A project's keys, fetched when they are needed and kept for a while. Who
+//! makes up key ids cannot make us ask more often than the pace allows, and a
+//! project that cannot be reached costs us no key that we have.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::{BodyExt, Empty, Limited};
+use tokio::sync::Mutex;
+use tracing::{debug, warn};
+
+use super::keys::{self, Kind, PublicKey, Published};
+use super::token::Refused;
+use crate::outward::{NoCertificates, Outward};
+
+/// From the request to the last byte of the answer.
+const FETCH: Duration = Duration::from_secs(5);
+const LARGEST: usize = 256 * 1024;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Between two attempts, while there is something to go by.
+    pub again: Duration,
+    /// The same before there is.
+    pub first: Duration,
+    /// Keys of this age are fetched anew: they may have been withdrawn.
+    pub age: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            again: Duration::from_secs(30),
+            first: Duration::from_secs(2),
+            age: Duration::from_secs(600),
+        }
+    }
+}
+
+pub(super) struct Jwks {
+    url: String,
+    outward: Outward<Empty<Bytes>>,
+    pace: Pace,
+    /// `None` until they have been fetched once.
+    known: RwLock<Option<Arc<Known>>>,
+    /// When the last attempt began. Held while one is made.
+    tried: Mutex<Option<Instant>>,
+}
+
+struct Known {
+    keys: Vec<Published>,
+    since: Instant,
+}
+
+impl Jwks {
+    pub(super) fn new(url: &str, pace: Pace) -> Result<Arc<Jwks>, NoCertificates> {
+        Ok(Arc::new(Jwks {
+            outward: Outward::new(url.starts_with("https:"))?,
+            url: url.to_owned(),
+            pace,
+            known: RwLock::default(),
+            tried: Mutex::default(),
+        }))
+    }
+
+    pub(super) async fn find(self: &Arc<Jwks>, id: &str, kind: Kind) -> Result<PublicKey, Refused> {
+        let known = self.known();
+        if let Some(key) = known.as_ref().and_then(|known| known.find(id, kind)) {
+            if known.is_some_and(|known| known.since.elapsed() > self.pace.age) {
+                drop(self.refresh());
+            }
+            return Ok(key);
+        }
+        // A task of its own: whoever hangs up meanwhile was not the only one
+        // to wait for it.
+        if self.refresh().await.is_err() {
+            return Err(Refused::NoKeys);
+        }
+        let known = self.known().ok_or(Refused::NoKeys)?;
+        known.find(id, kind).ok_or(Refused::Key)
+    }
+
+    fn known(&self) -> Option<Arc<Known>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.clone()
+    }
+
+    fn refresh(self: &Arc<Jwks>) -> tokio::task::JoinHandle<()> {
+        let jwks = self.clone();
+        tokio::spawn(async move { jwks.try_again().await })
+    }
+
+    async fn try_again(&self) {
+        let mut tried = self.tried.lock().await;
+        let pause = match self.known() {
+            Some(_) => self.pace.again,
+            None => self.pace.first,
+        };
+        if tried.is_some_and(|at| at.elapsed() < pause) {
+            return;
+        }
+        *tried = Some(Instant::now());
+        let fetched = tokio::time::timeout(FETCH, self.fetch()).await;
+        match fetched.unwrap_or_else(|_| Err("no answer in time".into())) {
+            Ok(keys) => {
+                debug!(keys = keys.len(), "fetched the keys of the project's users");
+                let since = Instant::now();
+                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+                *known = Some(Arc::new(Known { keys, since }));
+            }
+            Err(error) => warn!("cannot fetch the keys of SUPABASE_URL: {error}"),
+        }
+    }
+
+    async fn fetch(&self) -> Result<Vec<Published>, axum::BoxError> {
+        let request = Request::get(&self.url).header(header::ACCEPT, "application/json");
+        let response = self.outward.request(request.body(Empty::new())?).await?;
+        let status = response.status();
+        if status != http::StatusCode::OK {
+            return Err(format!("status {status}").into());
+        }
+        let body = Limited::new(response.into_body(), LARGEST)
+            .collect()
+            .await?;
+        Ok(keys::read(&body.to_bytes())?)
+    }
+}
+
+impl Known {
+    fn find(&self, id: &str, kind: Kind) -> Option<PublicKey> {
+        let fits = |one: &&Published| one.id == id && one.key.kind() == kind;
+        self.keys.iter().find(fits).map(|one| one.key.clone())
+    }
+}

@@ -1,0 +1,197 @@
+//! What every store does, and does alike.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+
+use super::{
+    Adopted, Bound, Created, Entry, EntryChange, EntryId, Grant, Instance, InstanceChange,
+    InstanceName, KeyDigest, Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool,
+    Once, Page, ServerRecord, StoreError, ToolChange, ToolId, ToolRecord, Whose,
+};
+use config::ServerName;
+
+/// What a key opens, as far as memory knows.
+#[derive(Clone, Debug)]
+pub enum Granted {
+    Yes(Arc<Grant>),
+    No,
+    /// Memory may be behind: [`Store::ask`].
+    Ask,
+}
+
+/// Something that others may want to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreChange {
+    /// The entry, its bindings or a tool of it.
+    Entry(EntryId),
+    /// A tool record or an old record: nothing that is being served.
+    Records,
+    /// Server records, by somebody else than this process.
+    Servers,
+    /// Anything may have changed.
+    Everything,
+}
+
+/// One definition that changes; `None` is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionChange {
+    pub name: String,
+    pub found: Option<String>,
+    pub new: Option<String>,
+}
+
+/// A write that was answered is durable; a read sees every answered write.
+/// Something missing is no error: `None`, or `false`.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// All server records, oldest first.
+    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError>;
+
+    /// Makes each record, or replaces the one with its id; all or none. Names
+    /// are unique.
+    async fn put_servers(&self, records: &[ServerRecord]) -> Result<(), StoreError>;
+
+    async fn put_server(&self, record: &ServerRecord) -> Result<(), StoreError> {
+        self.put_servers(std::slice::from_ref(record)).await
+    }
+
+    /// Whether there was one.
+    async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError>;
+
+    /// A server got another name, or is no more: the tool records that stand
+    /// for its tools and what entries expose of it follow. Of one that is no
+    /// more the records stay, with nobody bound to them.
+    async fn server_moved(
+        &self,
+        from: &ServerName,
+        to: Option<&ServerName>,
+    ) -> Result<(), StoreError>;
+
+    /// The servers defined in the store itself, each as the JSON of its
+    /// definition, by name; `None` where definitions stand in files alone.
+    async fn definitions(&self) -> Result<Option<BTreeMap<String, String>>, StoreError> {
+        Ok(None)
+    }
+
+    /// Changes definitions, all or none. False, and nothing is changed, if
+    /// one is not what was found any more.
+    async fn define(&self, changes: &[DefinitionChange]) -> Result<bool, StoreError> {
+        Ok(changes.is_empty())
+    }
+
+    async fn create_tool(
+        &self,
+        new: NewTool,
+        once: Option<Once>,
+    ) -> Result<Created<ToolRecord>, StoreError>;
+    async fn tool(&self, whose: &Whose, id: ToolId) -> Result<Option<ToolRecord>, StoreError>;
+    async fn tools(&self, whose: &Whose, page: Page) -> Result<Listed<ToolRecord>, StoreError>;
+    /// A name that another tool of one of its entries has is refused.
+    async fn update_tool(
+        &self,
+        whose: &Whose,
+        id: ToolId,
+        change: ToolChange,
+    ) -> Result<Option<ToolRecord>, StoreError>;
+    /// Its bindings go with it.
+    async fn delete_tool(&self, whose: &Whose, id: ToolId) -> Result<bool, StoreError>;
+
+    /// The entry and its bindings, or neither. Bound tools must be of the
+    /// entry's owner, and no two of one name.
+    async fn create_entry(
+        &self,
+        new: NewEntry,
+        once: Option<Once>,
+    ) -> Result<Created<Entry>, StoreError>;
+    async fn entry(&self, whose: &Whose, id: EntryId) -> Result<Option<Entry>, StoreError>;
+    async fn entries(&self, whose: &Whose, page: Page) -> Result<Listed<Entry>, StoreError>;
+    async fn update_entry(
+        &self,
+        whose: &Whose,
+        id: EntryId,
+        change: EntryChange,
+    ) -> Result<Option<Entry>, StoreError>;
+    /// From the answer on, the old key opens nothing.
+    async fn replace_key(
+        &self,
+        whose: &Whose,
+        id: EntryId,
+        key: NewKey,
+    ) -> Result<Option<Entry>, StoreError>;
+    async fn delete_entry(&self, whose: &Whose, id: EntryId) -> Result<bool, StoreError>;
+
+    /// In the order they were made; `None` without such an entry.
+    async fn bindings(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+    ) -> Result<Option<Vec<Bound>>, StoreError>;
+    /// Makes each binding, or sets its status; all or none. Answers with
+    /// those that were named.
+    async fn bind(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+        bindings: &[NewBinding],
+    ) -> Result<Option<Vec<Bound>>, StoreError>;
+    /// Sets the status of one that is there.
+    async fn update_binding(
+        &self,
+        whose: &Whose,
+        entry: EntryId,
+        binding: NewBinding,
+    ) -> Result<Option<Bound>, StoreError>;
+    async fn unbind(&self, whose: &Whose, entry: EntryId, tool: ToolId)
+    -> Result<bool, StoreError>;
+
+    async fn create_instance(
+        &self,
+        new: NewInstance,
+        once: Option<Once>,
+    ) -> Result<Created<Instance>, StoreError>;
+    async fn instance(
+        &self,
+        whose: &Whose,
+        named: &InstanceName,
+    ) -> Result<Option<Instance>, StoreError>;
+    async fn instances(&self, whose: &Whose, page: Page) -> Result<Listed<Instance>, StoreError>;
+    async fn update_instance(
+        &self,
+        whose: &Whose,
+        named: &InstanceName,
+        change: InstanceChange,
+    ) -> Result<Option<Instance>, StoreError>;
+    async fn delete_instance(
+        &self,
+        whose: &Whose,
+        named: &InstanceName,
+    ) -> Result<bool, StoreError>;
+    /// Turns every old record into an entry with the same key and with the
+    /// tools that [`Instance::registered`] says; all or none.
+    async fn migrate_instances(&self) -> Result<Vec<Migrated>, StoreError>;
+    /// Makes an entry of each record of another application, in the same way
+    /// and with the same key. What became of each, in order.
+    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adopted>, StoreError>;
+
+    /// What a key opens, from memory.
+    fn grant(&self, key: &KeyDigest) -> Granted;
+    /// The same, from where the truth is.
+    async fn ask(&self, key: &KeyDigest) -> Result<Option<Arc<Grant>>, StoreError>;
+    /// The grant of an entry that is open, from memory.
+    fn grant_of(&self, entry: EntryId) -> Option<Arc<Grant>>;
+    /// The grants of all open entries of a name, from memory, by number.
+    fn grants_named(&self, name: &str) -> Vec<Arc<Grant>>;
+
+    /// What changes from now on. Who falls behind must take it as
+    /// [`StoreChange::Everything`].
+    fn changes(&self) -> broadcast::Receiver<StoreChange>;
+
+    /// What a person should know about it, for `/healthz`; empty if all is
+    /// well.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+}

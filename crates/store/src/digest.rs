@@ -1,0 +1,117 @@
+//! Keys of entries: given out once, remembered as a digest.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::{NewKey, StoreError, StoreErrorKind, Timestamp};
+use config::Secret;
+
+/// How every key begins that we give out.
+pub const PREFIX: &str = "pwk_";
+const HINT: usize = 4;
+
+/// A key as a client shows it. Has no `Display`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(Secret);
+
+impl ApiKey {
+    /// 256 random bits.
+    pub fn random() -> Result<ApiKey, StoreError> {
+        let mut bytes = [0_u8; 32];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            StoreErrorKind::Unavailable(format!("no randomness: {error}")).during("make a key")
+        })?;
+        Ok(ApiKey::from_bits(&bytes))
+    }
+
+    /// For bits that are as good as random.
+    pub fn from_bits(bits: &[u8; 32]) -> ApiKey {
+        ApiKey(Secret::new(format!(
+            "{PREFIX}{}",
+            URL_SAFE_NO_PAD.encode(bits)
+        )))
+    }
+
+    /// What somebody sent; any text.
+    pub fn given(text: &str) -> ApiKey {
+        ApiKey(Secret::new(text))
+    }
+
+    /// For the one answer that shows it, and for the service behind a proxy.
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+
+    pub fn digest(&self) -> KeyDigest {
+        KeyDigest::of(self.expose())
+    }
+
+    /// As the store keeps it.
+    pub fn record(&self, expires_at: Option<Timestamp>) -> NewKey {
+        let text = self.expose();
+        let hint: Vec<char> = text.chars().rev().take(HINT).collect();
+        NewKey {
+            digest: self.digest(),
+            hint: hint.into_iter().rev().collect(),
+            expires_at,
+        }
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+/// SHA-256 of a key: keys are random, so nothing slower is needed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyDigest([u8; 32]);
+
+impl KeyDigest {
+    pub fn of(key: &str) -> KeyDigest {
+        KeyDigest(Sha256::digest(key).into())
+    }
+
+    pub fn matches(&self, other: &KeyDigest) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
+    pub fn from_bytes(bytes: [u8; 32]) -> KeyDigest {
+        KeyDigest(bytes)
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// Nobody needs to read one.
+impl fmt::Debug for KeyDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyDigest(…)")
+    }
+}
+
+impl Serialize for KeyDigest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for KeyDigest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<KeyDigest, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = URL_SAFE_NO_PAD
+            .decode(text)
+            .map_err(de::Error::custom)?
+            .try_into()
+            .map_err(|_| de::Error::custom("a digest has 32 bytes"))?;
+        Ok(KeyDigest(bytes))
+    }
+}

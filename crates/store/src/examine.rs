@@ -1,0 +1,163 @@
+//! A look at what is kept that changes nothing: for one who wants to know
+//! before, or while, a Portway uses it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::journal::{self, End};
+use super::json::{Disk, locate};
+use super::lock::{Holder, holder};
+use super::records::{Instance, KeyHolder, ToolRecord};
+use super::state::{State, Step};
+use super::{KeyDigest, PostgresStore, StoreError, StoreErrorKind};
+use config::settings::{Settings, Storage};
+use config::{DatabaseSchema, Secret};
+
+/// The records in a data directory.
+pub struct Files {
+    /// What cannot be used, a sentence each.
+    pub faults: Vec<String>,
+    /// What was put aside by an earlier start.
+    pub aside: Vec<PathBuf>,
+    /// A file of another application where the records would be, and where
+    /// they are instead.
+    pub foreign: Option<(PathBuf, PathBuf)>,
+}
+
+/// The records in a database.
+pub struct Database {
+    /// Its clock, in milliseconds since 1970.
+    pub millis: i64,
+    /// What is wrong with the tables.
+    pub tables: Option<String>,
+    /// Migrations that were not applied, where that can be seen.
+    pub missing: Option<Vec<String>>,
+}
+
+/// Blocks on the disk. `in_use`: somebody may be writing, so that an
+/// unfinished end of the journal means nothing.
+pub fn files(directory: &Path, in_use: bool) -> Files {
+    let location = match locate(directory) {
+        Ok(location) => location,
+        Err(kind) => {
+            return Files {
+                faults: vec![kind.to_string()],
+                aside: Vec::new(),
+                foreign: None,
+            };
+        }
+    };
+    let mut faults = location.snapshot.faults::<State>();
+    let path = location.journal;
+    match journal::look::<Vec<Step>>(&path) {
+        Ok(found) => {
+            if let (End::Corrupt(reason), false) = (&found.end, in_use) {
+                faults.push(format!("{} {reason}", path.display()));
+            }
+        }
+        Err(kind) => faults.push(kind.to_string()),
+    }
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut aside: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().contains(".corrupt-"))
+        .map(|entry| entry.path())
+        .collect();
+    aside.sort();
+    let instead = location.snapshot.path().to_owned();
+    let foreign = location.foreign.map(|path| (path, instead));
+    Files {
+        faults,
+        aside,
+        foreign,
+    }
+}
+
+/// What a migration looks at.
+#[derive(Default)]
+pub struct Contents {
+    pub instances: Vec<Instance>,
+    pub tools: Vec<ToolRecord>,
+    pub keys: HashMap<KeyDigest, KeyHolder>,
+}
+
+impl Contents {
+    /// Puts the keys of the old records beside those of the entries.
+    pub(super) fn add_instances(&mut self) {
+        for old in &self.instances {
+            let holder = KeyHolder::Instance(old.id);
+            self.keys.entry(old.key.digest).or_insert(holder);
+        }
+    }
+}
+
+/// Reads what is kept and changes nothing, not even what a start would
+/// repair or bring up to date. Empty where nothing was ever kept.
+pub async fn contents(settings: &Settings) -> Result<Contents, StoreError> {
+    match (settings.storage, &settings.supabase_db_url) {
+        (Storage::Supabase, Some(url)) => {
+            PostgresStore::contents(url, &settings.supabase_db_schema).await
+        }
+        (Storage::Supabase, None) => {
+            let text = "SUPABASE_DB_URL is not set".to_owned();
+            Err(StoreErrorKind::Setup(text).during("read the database"))
+        }
+        (Storage::Json, _) => {
+            in_files(&settings.data_dir).map_err(|kind| kind.during("read the data directory"))
+        }
+    }
+}
+
+fn in_files(directory: &Path) -> Result<Contents, StoreErrorKind> {
+    let held = holder(directory).map_err(|error| StoreErrorKind::io(directory, error))?;
+    if let Holder::Process(pid) = held {
+        let directory = directory.to_owned();
+        return Err(StoreErrorKind::Locked { directory, pid });
+    }
+    let state = Disk::look(directory)?;
+    let mut contents = Contents {
+        instances: state
+            .instances
+            .values()
+            .map(|it| Instance::clone(it))
+            .collect(),
+        tools: state
+            .tools
+            .values()
+            .map(|it| ToolRecord::clone(it))
+            .collect(),
+        ..Contents::default()
+    };
+    for held in state.entries.values() {
+        let holder = KeyHolder::Entry {
+            id: held.entry.id,
+            owner: held.entry.owner.clone(),
+        };
+        contents.keys.insert(held.entry.key.digest, holder);
+    }
+    contents.add_instances();
+    Ok(contents)
+}
+
+/// Connects as a start would, sends a notice to itself, and looks.
+pub async fn database(url: &Secret, schema: &DatabaseSchema) -> Result<Database, StoreError> {
+    PostgresStore::examine(url, schema).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k7_a_look_at_damaged_records_leaves_them_as_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let none = files(dir.path(), false);
+        assert!(none.faults.is_empty() && none.aside.is_empty());
+        let path = dir.path().join("mcp_instances.json");
+        std::fs::write(&path, "{\"version\":1").unwrap();
+        std::fs::write(dir.path().join("mcp_instances.json.corrupt-1"), "x").unwrap();
+        let found = files(dir.path(), false);
+        assert!(found.faults[0].contains("is damaged"), "{:?}", found.faults);
+        assert_eq!(found.aside.len(), 1);
+        assert_eq!(std::fs::read(&path).unwrap(), b"{\"version\":1");
+    }
+}

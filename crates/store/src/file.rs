@@ -1,0 +1,146 @@
+//! Whole files, read and replaced so that a reader, a crash and a lost power
+//! supply each find the old content or the new, and nothing in between.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::lock::private;
+use super::own;
+
+/// More than any file of ours, or of a person, should ever be.
+pub(crate) const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
+const OWN_SIZE_LIMIT: u64 = 2 * 1024 * 1024 * 1024;
+
+/// The content, or `None` where there is no file. No link is followed.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_with(own::open(path, OpenOptions::new().read(true)), SIZE_LIMIT)
+}
+
+/// The same for a secret, which has no second name.
+pub(super) fn read_alone(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let opened = own::open_alone(path, OpenOptions::new().read(true));
+    read_with(opened, SIZE_LIMIT)
+}
+
+/// The same for what this program alone writes, which may be a great deal.
+pub(super) fn read_own(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let opened = own::open(path, OpenOptions::new().read(true));
+    read_with(opened, OWN_SIZE_LIMIT)
+}
+
+fn read_with(opened: io::Result<File>, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    match opened {
+        Ok(file) => read_up_to(&file, limit).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn read_open(file: &File) -> io::Result<Vec<u8>> {
+    read_up_to(file, SIZE_LIMIT)
+}
+
+fn read_up_to(mut file: &File, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    (&mut file).take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("is larger than {} MiB", limit >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+/// Replaces a file of our own: durable once this returns, its owner's alone.
+pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    prepare(path, bytes)?.place(path)
+}
+
+/// All but the last step of [`write_private`]: up to here the file is as it
+/// was.
+pub(super) fn prepare(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
+    let temporary = Temporary::create(path, bytes)?;
+    temporary.file.sync_all()?;
+    Ok(temporary)
+}
+
+/// A rename lives in the directory: without this it may be lost although the
+/// content was saved.
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(directory_of(path))?.sync_all()
+}
+
+pub(super) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// What the temporary files beside `path` are called, up to a random end.
+fn temporary_prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(".{}.portway-", name.trim_start_matches('.'))
+}
+
+/// A file beside the one it is to become; removed unless kept.
+pub(super) struct Temporary {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    kept: bool,
+}
+
+impl Temporary {
+    pub(super) fn create(target: &Path, bytes: &[u8]) -> io::Result<Temporary> {
+        let end: String = std::iter::repeat_with(fastrand::alphanumeric)
+            .take(12)
+            .collect();
+        let name = format!("{}{end}", temporary_prefix(target));
+        let path = directory_of(target).join(name);
+        let file = private(OpenOptions::new().write(true).create_new(true)).open(&path)?;
+        let mut temporary = Temporary {
+            path,
+            file,
+            kept: false,
+        };
+        temporary.file.write_all(bytes)?;
+        Ok(temporary)
+    }
+
+    /// After a failure either content may be there, until the next start.
+    pub(super) fn place(self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.keep();
+        sync_directory(path)
+    }
+
+    /// The path is someone else's now.
+    pub(super) fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes what a crash in the middle of a write left beside `path`, if it
+/// is older than any write that may be going on.
+pub(super) fn sweep(path: &Path, older_than: Duration) {
+    let prefix = temporary_prefix(path);
+    let Ok(entries) = fs::read_dir(directory_of(path)) else {
+        return;
+    };
+    let age = |entry: &fs::DirEntry| entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(&prefix);
+        if ours && age(&entry).is_none_or(|age| age >= older_than) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

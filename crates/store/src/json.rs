@@ -1,0 +1,385 @@
+//! The store in files. Everything is in memory; one thread owns the disk. It
+//! takes all writes that wait, applies them to a copy, saves once, and only
+//! then shows the copy and answers: a failed save has changed nothing.
+
+mod answers;
+mod disk;
+mod location;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{broadcast, oneshot};
+
+use super::lock::{DirectoryLock, make_directory};
+use super::quota;
+use super::records::{ADMIN, Entry, EntryId};
+use super::rules::Ruling;
+use super::state::{State, Step};
+use super::{Directory, Grant, StoreChange, StoreError, StoreErrorKind, UserLimits};
+
+pub(super) use disk::{Disk, Sizes};
+pub(super) use location::locate;
+
+/// Writes that may wait for the disk at a time.
+const QUEUE: usize = 1024;
+
+/// A disk that takes longer is as good as gone.
+const WRITE_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a small snapshot may stay behind.
+const COMPACT_AFTER: Duration = Duration::from_secs(1);
+
+/// How long the moments of last use may stay behind.
+const USED_AFTER: Duration = Duration::from_secs(60);
+
+/// How often a disk that failed is tried again.
+const PROBE_AFTER: Duration = Duration::from_secs(1);
+
+/// Changes that others may not have heard of yet.
+const CHANGES: usize = 4096;
+
+/// Looks at the state and returns what it comes to; how to answer once that
+/// is saved, or has failed to be, is part of it.
+type Job = Box<dyn FnOnce(&State) -> (Vec<Step>, Answer) + Send>;
+type Answer = Box<dyn FnOnce(Result<Replaced, StoreErrorKind>) + Send>;
+
+/// The grants that a save has put out of force.
+type Replaced = Arc<Vec<Arc<Grant>>>;
+
+pub struct JsonStore {
+    state: Arc<Mutex<State>>,
+    grants: Arc<Directory>,
+    changes: broadcast::Sender<StoreChange>,
+    trouble: Trouble,
+    jobs: Option<SyncSender<Job>>,
+    writer: Option<JoinHandle<()>>,
+    directory: PathBuf,
+    limits: Option<UserLimits>,
+    /// Last, so that it is released when the writer has ended.
+    _lock: DirectoryLock,
+}
+
+/// Why the last write failed, until one works again.
+type Trouble = Arc<Mutex<Option<String>>>;
+
+/// An open store, and what a person should hear about what was found.
+pub struct Opened {
+    pub store: JsonStore,
+    pub warnings: Vec<String>,
+}
+
+impl JsonStore {
+    /// Takes the directory for this process and loads it. Blocks on the disk.
+    pub fn open(directory: &Path) -> Result<Opened, StoreError> {
+        Self::open_with(directory, Sizes::default())
+    }
+
+    pub(super) fn open_with(directory: &Path, sizes: Sizes) -> Result<Opened, StoreError> {
+        Self::try_open(directory, sizes).map_err(|kind| kind.during("open the data directory"))
+    }
+
+    fn try_open(directory: &Path, sizes: Sizes) -> Result<Opened, StoreErrorKind> {
+        make_directory(directory)?;
+        let lock = DirectoryLock::take(directory)?;
+        let (disk, state, warnings) = Disk::open(directory, sizes)?;
+        let grants = Arc::new(Directory::default());
+        let entries = state.entries.keys();
+        grants.replace(entries.map(|id| (*id, state.grant(*id))).collect());
+        let state = Arc::new(Mutex::new(state));
+        let (jobs, queue) = sync_channel(QUEUE);
+        let (changes, _) = broadcast::channel(CHANGES);
+        let trouble = Trouble::default();
+        let writer = Writer {
+            disk,
+            trouble: trouble.clone(),
+            probe: None,
+            state: state.clone(),
+            grants: grants.clone(),
+            changes: changes.clone(),
+            quiet: None,
+            used: Instant::now() + USED_AFTER,
+        };
+        let writer = std::thread::Builder::new()
+            .name("store".into())
+            .spawn(move || writer.run(&queue))
+            .map_err(|error| StoreErrorKind::io(directory, error))?;
+        Ok(Opened {
+            store: JsonStore {
+                state,
+                grants,
+                changes,
+                trouble,
+                jobs: Some(jobs),
+                writer: Some(writer),
+                directory: directory.to_owned(),
+                limits: None,
+                _lock: lock,
+            },
+            warnings,
+        })
+    }
+
+    /// With limits on what one user may have.
+    pub fn limiting(mut self, limits: UserLimits) -> JsonStore {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// Where it lives; the admin token and the instance id live beside it.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// With the moment of its last use, which memory knows first.
+    fn used(&self, entry: &Entry) -> Entry {
+        let mut entry = entry.clone();
+        let grant = self.grants.of_entry(entry.id);
+        let used = grant.and_then(|grant| grant.last_used());
+        entry.key.last_used_at = used.max(entry.key.last_used_at);
+        entry
+    }
+
+    fn state(&self) -> State {
+        lock(&self.state).clone()
+    }
+
+    /// What one who acts, or makes something, may have; the admin has no limits.
+    fn limits_of(&self, owner: Option<&str>) -> Option<UserLimits> {
+        self.limits
+            .filter(|_| owner.is_some_and(|owner| owner != ADMIN))
+    }
+
+    /// Runs a change that must leave a user's records within the limits.
+    async fn write_limited<T: Send + 'static>(
+        &self,
+        limits: Option<UserLimits>,
+        operation: &'static str,
+        rule: impl FnOnce(&State) -> Ruling<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write(operation, move |state| {
+            let (value, steps) = rule(state)?;
+            limits.map_or(Ok(()), |limits| quota::admit_steps(&limits, state, &steps))?;
+            Ok((value, steps))
+        })
+        .await
+    }
+
+    /// Runs a change. When it is answered, nothing passes any more on the
+    /// strength of what it took away.
+    async fn write<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        rule: impl FnOnce(&State) -> Ruling<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answered) = oneshot::channel();
+        let job: Job = Box::new(move |state| {
+            let (outcome, steps) = match rule(state) {
+                Ok((value, steps)) => (Ok(value), steps),
+                Err(kind) => (Err(kind), Vec::new()),
+            };
+            let answer: Answer = Box::new(move |saved| {
+                let outcome = outcome.and_then(|value| saved.map(|old| (value, old)));
+                // The caller may have gone; the write stays.
+                let _ = reply.send(outcome);
+            });
+            (steps, answer)
+        });
+        let fail = |reason: &str| StoreErrorKind::Unavailable(reason.to_owned()).during(operation);
+        let jobs = self
+            .jobs
+            .as_ref()
+            .ok_or_else(|| fail("the store is closed"))?;
+        jobs.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => fail("too many writes wait for the disk"),
+            TrySendError::Disconnected(_) => fail("the store is closed"),
+        })?;
+        let outcome = match tokio::time::timeout(WRITE_LIMIT, answered).await {
+            Ok(Ok(outcome)) => outcome.map_err(|kind| kind.during(operation)),
+            Ok(Err(_)) => Err(fail("the store is closed")),
+            Err(_) => Err(fail("the disk does not answer")),
+        };
+        let (value, replaced) = outcome?;
+        let settled = Directory::settle(&replaced).await;
+        settled.map_err(|kind| kind.during(operation))?;
+        Ok(value)
+    }
+}
+
+impl Drop for JsonStore {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+/// A panic elsewhere cannot leave the state half-changed: it is only ever
+/// replaced as a whole.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Writer {
+    disk: Disk,
+    state: Arc<Mutex<State>>,
+    grants: Arc<Directory>,
+    changes: broadcast::Sender<StoreChange>,
+    /// When a small snapshot is made new.
+    quiet: Option<Instant>,
+    /// When the moments of last use are saved.
+    used: Instant,
+    trouble: Trouble,
+    /// When a disk that failed is tried again.
+    probe: Option<Instant>,
+}
+
+impl Writer {
+    fn run(mut self, queue: &Receiver<Job>) {
+        loop {
+            let due = [self.quiet, self.probe].into_iter().flatten();
+            let next = due.fold(self.used, Instant::min);
+            match queue.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(job) => self.save(std::iter::once(job).chain(queue.try_iter()).take(QUEUE)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.close(),
+            }
+            self.tidy();
+        }
+    }
+
+    /// One save for all.
+    fn save(&mut self, jobs: impl Iterator<Item = Job>) {
+        let before = lock(&self.state).clone();
+        let mut state = before.clone();
+        let (mut steps, mut answers) = (Vec::new(), Vec::new());
+        for job in jobs {
+            let (its, answer) = job(&state);
+            for step in &its {
+                state.apply(step);
+            }
+            steps.extend(its);
+            answers.push(answer);
+        }
+        let saved = match steps.is_empty() {
+            true => Ok(Replaced::default()),
+            false => self.save_state(&before, &steps, state).map(|()| {
+                drop(before);
+                self.publish(&steps)
+            }),
+        };
+        for answer in answers {
+            answer(saved.clone());
+        }
+    }
+
+    fn save_state(
+        &mut self,
+        before: &State,
+        steps: &[Step],
+        state: State,
+    ) -> Result<(), StoreErrorKind> {
+        let saved = self.disk.save(before, steps, &state);
+        self.note(&saved);
+        saved?;
+        *lock(&self.state) = state;
+        self.quiet
+            .get_or_insert_with(|| Instant::now() + COMPACT_AFTER);
+        Ok(())
+    }
+
+    /// Puts in force what has been saved.
+    fn publish(&self, steps: &[Step]) -> Replaced {
+        let state = lock(&self.state).clone();
+        let touched: BTreeSet<EntryId> =
+            steps.iter().flat_map(|step| state.touched(step)).collect();
+        let grants = touched.iter().map(|id| (*id, state.grant(*id)));
+        let replaced = self.grants.replace(grants.collect());
+        for id in touched {
+            // Nobody may be listening.
+            let _ = self.changes.send(StoreChange::Entry(id));
+        }
+        let _ = self.changes.send(StoreChange::Records);
+        Arc::new(replaced)
+    }
+
+    /// Remembers whether the disk works, for `/healthz`.
+    fn note(&mut self, outcome: &Result<(), StoreErrorKind>) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        match outcome {
+            Ok(()) => {
+                if trouble.take().is_some() {
+                    tracing::info!("the data directory can be written again");
+                }
+                self.probe = None;
+            }
+            Err(kind) => {
+                if trouble.is_none() {
+                    tracing::error!("the data directory cannot be written: {kind}");
+                }
+                let reason = kind.in_public();
+                *trouble = Some(format!("changes cannot be saved: {reason}"));
+                self.probe = Some(Instant::now() + PROBE_AFTER);
+            }
+        }
+    }
+
+    /// What nobody waits for.
+    fn tidy(&mut self) {
+        let now = Instant::now();
+        if self.probe.is_some_and(|at| at <= now) {
+            let probed = self.disk.probe();
+            self.note(&probed);
+        }
+        if self.used <= now {
+            self.save_used();
+        }
+        let quiet = self.quiet.is_some_and(|at| at <= now);
+        if quiet {
+            self.quiet = None;
+        }
+        if self.disk.is_due() || quiet && self.disk.is_small() {
+            self.compact();
+        }
+    }
+
+    fn close(mut self) {
+        self.save_used();
+        if self.disk.is_dirty() {
+            self.compact();
+        }
+    }
+
+    fn compact(&mut self) {
+        let state = lock(&self.state).clone();
+        let compacted = self.disk.compact(&state);
+        self.note(&compacted);
+    }
+
+    /// Requests only note when a key was used; this writes it down.
+    fn save_used(&mut self) {
+        self.used = Instant::now() + USED_AFTER;
+        let before = lock(&self.state).clone();
+        let newer = |grant: Arc<Grant>| {
+            let used = grant.last_used()?;
+            let known = before.entries.get(&grant.entry)?.entry.key.last_used_at;
+            (known < Some(used)).then_some((grant.entry, used))
+        };
+        let mut used: Vec<_> = self.grants.all().into_iter().filter_map(newer).collect();
+        if used.is_empty() {
+            return;
+        }
+        used.sort_unstable();
+        let step = Step::Used(used);
+        let mut state = before.clone();
+        state.apply(&step);
+        if let Err(error) = self.save_state(&before, &[step], state) {
+            tracing::warn!("when keys were last used could not be saved: {error}");
+        }
+    }
+}

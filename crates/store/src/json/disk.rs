@@ -1,0 +1,246 @@
+//! What the store has on disk: a snapshot, its backup, and a journal of what
+//! has changed since. A new snapshot is saved first, then its backup, and
+//! only then is the journal emptied: at any moment either of the two
+//! snapshots, with the journal, is everything.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::super::journal::{self, End, Found, Journal};
+use super::super::snapshot::{Loaded, SnapshotFile, aside};
+use super::super::state::{State, Step};
+use super::super::{StoreErrorKind, file};
+use super::location::{Location, locate};
+
+/// When the journal makes way for a new snapshot.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Sizes {
+    /// At once, when the journal has outgrown this and the snapshot.
+    pub journal: u64,
+    /// In the next quiet moment, as long as all together is no larger.
+    pub small: u64,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes {
+            journal: 4 * 1024 * 1024,
+            small: 1024 * 1024,
+        }
+    }
+}
+
+/// After a snapshot that could not be saved.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Bytes of a file that only shows whether there is room for it.
+const PROBE: usize = 16 * 1024;
+
+pub(in super::super) struct Disk {
+    snapshot: SnapshotFile,
+    journal: Journal,
+    path: PathBuf,
+    sizes: Sizes,
+    /// Of the snapshot, in bytes.
+    length: u64,
+    /// The highest that may be on disk.
+    generation: u64,
+    /// The journal cannot be added to before there is a new snapshot.
+    unsure: bool,
+    not_before: Option<Instant>,
+}
+
+impl Disk {
+    /// What is there, repaired, and what a person should hear about it.
+    pub(crate) fn open(
+        directory: &Path,
+        sizes: Sizes,
+    ) -> Result<(Disk, State, Vec<String>), StoreErrorKind> {
+        let location = locate(directory)?;
+        if let Some(earlier) = &location.earlier {
+            take_over(earlier, &location)?;
+        }
+        let mut loaded = location.snapshot.load::<State>()?;
+        loaded.warnings.extend(location.warning());
+        let (snapshot, path) = (location.snapshot, location.journal);
+        let found = journal::read::<Vec<Step>>(&path)?;
+        let mut state = loaded.data.take().unwrap_or_default();
+        let belongs = found.generation.is_none_or(|it| it == loaded.generation);
+        if belongs {
+            for step in found.saves.iter().flatten() {
+                state.apply(step);
+            }
+        }
+        let repair = complain(&path, &found, &mut loaded)?;
+        let generation = found.generation.unwrap_or(0).max(loaded.generation);
+        let mut disk = Disk {
+            journal: match repair {
+                true => Journal::none(&path),
+                false => found.go_on(&path, loaded.generation)?,
+            },
+            snapshot,
+            sizes,
+            length: loaded.length,
+            generation,
+            // An older Portway kept none.
+            unsure: repair || loaded.length > 0 && !path.exists(),
+            path,
+            not_before: None,
+        };
+        if repair {
+            match disk.compact(&state) {
+                // All is known; what is written next has to wait for room.
+                Err(StoreErrorKind::Full) => loaded.warnings.push(format!(
+                    "{} cannot be mended: {}",
+                    directory.display(),
+                    StoreErrorKind::Full
+                )),
+                done => done?,
+            }
+        }
+        Ok((disk, state, loaded.warnings))
+    }
+
+    /// What is there, without repairing it.
+    pub(crate) fn look(directory: &Path) -> Result<State, StoreErrorKind> {
+        let location = locate(directory)?;
+        let location = location.earlier.as_deref().unwrap_or(&location);
+        let (mut state, generation) = location.snapshot.look::<State>()?.unwrap_or_default();
+        let found = journal::look::<Vec<Step>>(&location.journal)?;
+        if found.generation.is_none_or(|it| it == generation) {
+            for step in found.saves.iter().flatten() {
+                state.apply(step);
+            }
+        }
+        Ok(state)
+    }
+
+    /// Durable once this returns. `before` is what the disk holds, `after`
+    /// what the steps make of it.
+    pub(crate) fn save(
+        &mut self,
+        before: &State,
+        steps: &[Step],
+        after: &State,
+    ) -> Result<(), StoreErrorKind> {
+        if self.length == 0 {
+            // The very first is the snapshot itself.
+            return self.compact(after);
+        }
+        if self.unsure {
+            self.compact(before)?;
+        }
+        self.journal.append(&steps).map_err(|failed| {
+            self.unsure |= failed.unsure;
+            failed.kind
+        })
+    }
+
+    /// Whether the directory can be written at all.
+    pub(crate) fn probe(&self) -> Result<(), StoreErrorKind> {
+        file::prepare(&self.path, &[b'\n'; PROBE])
+            .map(drop)
+            .map_err(|error| StoreErrorKind::io(&self.path, error))
+    }
+
+    /// The journal has grown too large.
+    pub(crate) fn is_due(&self) -> bool {
+        let large = self.journal.length() > self.sizes.journal.max(self.length);
+        large && self.not_before.is_none_or(|at| at <= Instant::now())
+    }
+
+    /// Whether a quiet moment should be used.
+    pub(crate) fn is_small(&self) -> bool {
+        let length = self.journal.length();
+        length > 0 && length + self.length <= self.sizes.small
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.unsure || self.journal.length() > 0
+    }
+
+    /// Puts everything into a new snapshot.
+    pub(crate) fn compact(&mut self, state: &State) -> Result<(), StoreErrorKind> {
+        self.not_before = Some(Instant::now() + RETRY);
+        let prepared = self.snapshot.prepare(self.generation + 1, state)?;
+        // From here on a start may find the new one, to which the journal
+        // does not belong.
+        self.generation += 1;
+        self.unsure = true;
+        let bytes = self.snapshot.place(prepared)?;
+        self.length = bytes.len() as u64;
+        // Before the journal goes: with the backup that there was, it is all
+        // that a start would have if this snapshot turned out damaged.
+        self.snapshot.save_backup(&bytes)?;
+        self.journal = Journal::start(&self.path, self.generation)?;
+        self.unsure = false;
+        self.not_before = None;
+        Ok(())
+    }
+}
+
+/// Copies what we kept under the usual name, whose snapshot is another
+/// application's by now. The snapshot goes last: without it, all is copied
+/// again.
+fn take_over(earlier: &Location, to: &Location) -> Result<(), StoreErrorKind> {
+    let copy = |from: &Path, to: &Path| {
+        let bytes = file::read_own(from).map_err(|error| StoreErrorKind::io(from, error))?;
+        let copied = bytes.map_or(Ok(()), |bytes| file::write_private(to, &bytes));
+        copied.map_err(|error| StoreErrorKind::io(to, error))
+    };
+    copy(&earlier.journal, &to.journal)?;
+    copy(&earlier.snapshot.backup(), to.snapshot.path())
+}
+
+/// Adds to the warnings what is wrong with the journal. Whether it has to be
+/// replaced; what cannot be used of it has got another name by then.
+fn complain(
+    path: &Path,
+    found: &Found<Vec<Step>>,
+    loaded: &mut Loaded<State>,
+) -> Result<bool, StoreErrorKind> {
+    let shown = path.display();
+    let older = found.generation.is_some_and(|it| it < loaded.generation);
+    let newer = found.generation.is_some_and(|it| it > loaded.generation);
+    if older {
+        // The snapshot has it all: a crash came between the two.
+        return Ok(true);
+    }
+    if newer {
+        let kept = keep(path)?;
+        loaded.warnings.push(format!(
+            "{shown} goes on from a snapshot that is lost and was put aside as {}; \
+             the changes in it are missing",
+            kept.display()
+        ));
+        return Ok(true);
+    }
+    match &found.end {
+        End::Clean => {}
+        End::Torn => loaded.warnings.push(format!(
+            "the end of {shown} was cut off: a write that was interrupted, and not answered"
+        )),
+        End::Corrupt(reason) => {
+            let kept = keep(path)?;
+            loaded.warnings.push(format!(
+                "{shown} {reason} and was put aside as {}; going on with the {} good lines before",
+                kept.display(),
+                found.saves.len()
+            ));
+            return Ok(true);
+        }
+    }
+    Ok(loaded.recovered)
+}
+
+/// Keeps a file under another name as well: the first must stay until what
+/// is good of it is saved.
+fn keep(path: &Path) -> Result<PathBuf, StoreErrorKind> {
+    let aside = aside(path);
+    fs::hard_link(path, &aside)
+        .or_else(|_| fs::copy(path, &aside).map(drop))
+        .and_then(|()| file::sync_directory(path))
+        .map_err(|error| StoreErrorKind::io(path, error))?;
+    Ok(aside)
+}

@@ -1,0 +1,124 @@
+//! Secrets of the program itself, and the mark by which its leftovers are
+//! known: small files in the data directory, made at first start.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use uuid::Uuid;
+
+use super::{StoreError, StoreErrorKind, file};
+use config::Secret;
+
+const TOKEN_PREFIX: &str = "pwa_";
+/// 256 bits in base64; less was not written by us.
+const SECRET_LENGTH: usize = 43;
+/// What a token in a file has at least.
+pub(super) const SHORTEST: usize = 32;
+
+/// The admin token: the one given, else the one kept in the directory, else
+/// a new one that is kept. Blocks on the disk.
+pub fn admin_token(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {
+    let fail = |kind: StoreErrorKind| kind.during("get the admin token");
+    if let Some(given) = given {
+        return Ok(given.clone());
+    }
+    let path = directory.join("admin_token");
+    kept(
+        &path,
+        |text| is_token(text).then(|| Secret::new(text)),
+        || {
+            let token = random_token()?;
+            Ok((token.clone(), Secret::new(token)))
+        },
+    )
+    .map_err(fail)
+}
+
+/// A new token in the place of the one that is kept. Blocks on the disk.
+pub fn replace_admin_token(directory: &Path) -> Result<Secret, StoreError> {
+    let path = directory.join("admin_token");
+    let replace = || {
+        let token = random_token()?;
+        file::write_private(&path, format!("{token}\n").as_bytes())
+            .map_err(|error| StoreErrorKind::io(&path, error))?;
+        Ok(Secret::new(token))
+    };
+    replace().map_err(|kind: StoreErrorKind| kind.during("replace the admin token"))
+}
+
+/// The token of whoever uses the directory, if there is one and we may read it.
+pub fn known_admin_token(directory: &Path) -> Option<Secret> {
+    let bytes = file::read_alone(&directory.join("admin_token")).ok()??;
+    let text = std::str::from_utf8(&bytes).ok()?.trim();
+    is_token(text).then(|| Secret::new(text))
+}
+
+/// The secret that seals what clients keep for us: the one given, else the
+/// one kept in the directory, else a new one that is kept.
+pub fn session_secret(directory: &Path, given: Option<&Secret>) -> Result<Secret, StoreError> {
+    if let Some(given) = given {
+        return Ok(given.clone());
+    }
+    kept(
+        &directory.join("session_secret"),
+        |text| (text.len() >= SECRET_LENGTH).then(|| Secret::new(text)),
+        || {
+            let secret = random_text()?;
+            Ok((secret.clone(), Secret::new(secret)))
+        },
+    )
+    .map_err(|kind| kind.during("get the secret that seals sessions"))
+}
+
+/// One that fits into a header and cannot be guessed.
+fn is_token(text: &str) -> bool {
+    text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn random_token() -> Result<String, StoreErrorKind> {
+    Ok(format!("{TOKEN_PREFIX}{}", random_text()?))
+}
+
+/// 256 random bits.
+pub(super) fn random_text() -> Result<String, StoreErrorKind> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreErrorKind::Unavailable(format!("no randomness: {error}")))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The mark of this data directory on the processes started from it.
+pub fn instance_id(directory: &Path) -> Result<Uuid, StoreError> {
+    let path = directory.join("instance_id");
+    kept(
+        &path,
+        |text| Uuid::try_parse(text).ok(),
+        || {
+            let id = Uuid::new_v4();
+            Ok((id.to_string(), id))
+        },
+    )
+    .map_err(|kind| kind.during("get the instance id"))
+}
+
+/// A value in a small file: read, or made and written.
+fn kept<T>(
+    path: &Path,
+    read: impl Fn(&str) -> Option<T>,
+    make: impl Fn() -> Result<(String, T), StoreErrorKind>,
+) -> Result<T, StoreErrorKind> {
+    let fail = |error| StoreErrorKind::io(path, error);
+    if let Some(bytes) = file::read_alone(path).map_err(fail)? {
+        let found = std::str::from_utf8(&bytes).ok().map(str::trim);
+        return found.and_then(read).ok_or_else(|| {
+            StoreErrorKind::Corrupt(format!(
+                "{} is damaged or too short; remove it to have a new one made",
+                path.display()
+            ))
+        });
+    }
+    let (text, value) = make()?;
+    file::write_private(path, format!("{text}\n").as_bytes()).map_err(fail)?;
+    Ok(value)
+}

@@ -1,0 +1,202 @@
+//! What is remembered. The trait is all that other rooms see; behind it,
+//! this room alone knows file syscalls, locks and SQL. Something
+//! missing is never an error here: the caller decides what it means.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use config::ServerName;
+pub use config::settings::UserLimits;
+
+mod behind;
+mod contract;
+mod digest;
+mod examine;
+mod file;
+mod foreign;
+mod git;
+mod grant;
+mod journal;
+mod json;
+mod key;
+mod lock;
+pub mod memory;
+mod open;
+mod own;
+mod passing;
+mod postgres;
+mod presence;
+mod quota;
+mod records;
+mod replace;
+mod rules;
+mod sessions;
+mod snapshot;
+mod state;
+mod time;
+mod trust;
+mod whereabouts;
+mod writers;
+
+pub use behind::{Behind, behind};
+pub use contract::{DefinitionChange, Granted, Store, StoreChange};
+pub use digest::{ApiKey, KeyDigest, PREFIX as KEY_PREFIX};
+pub use examine::{
+    Contents, Database, Files as ExaminedFiles, contents, database as examine_database,
+    files as examine_files,
+};
+pub use foreign::{ForeignRecord, foreign_file, foreign_table};
+pub use grant::{Directory, Gate, Grant};
+pub use json::{JsonStore, Opened};
+pub use key::{admin_token, instance_id, known_admin_token, replace_admin_token, session_secret};
+pub use lock::{Holder, holder, make_directory};
+pub use open::{OpenStore, open};
+pub use passing::is_passing;
+pub use postgres::PostgresStore;
+pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clients};
+pub use records::{
+    ADMIN, Adopted, Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance,
+    InstanceChange, InstanceName, Key, KeyHolder, Listed, Migrated, NewBinding, NewEntry,
+    NewInstance, NewKey, NewTool, ONCE_MILLIS, Once, Page, ToolChange, ToolId, ToolRecord, Whose,
+};
+pub use replace::{ReadError, ReplaceError, read_trusted, replace};
+pub use sessions::{console_sessions, keep_console_sessions};
+pub use time::Timestamp;
+pub use trust::{claim, hidden_directories, is_trusted, objections};
+pub use whereabouts::{address_stamp, forget_address, known_address, socket_address, tell_address};
+
+/// What no configuration file has a field for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerRecord {
+    pub id: Uuid,
+    pub name: ServerName,
+    /// The last word of a person on whether it should run; where there is
+    /// none, its definition's `enabled` decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<bool>,
+    /// The fingerprint of the definition that was seen to ask its client
+    /// something during a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
+    pub created_at: Timestamp,
+}
+
+impl ServerRecord {
+    pub fn new(name: ServerName) -> ServerRecord {
+        ServerRecord {
+            id: Uuid::new_v4(),
+            name,
+            run: None,
+            asks: None,
+            created_at: Timestamp::now(),
+        }
+    }
+}
+
+/// What could not be done, in words, and why. Cheap to clone: one failed
+/// write answers everyone who was waiting for it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot {operation}: {kind}")]
+pub struct StoreError {
+    pub operation: Cow<'static, str>,
+    pub kind: StoreErrorKind,
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreErrorKind {
+    /// Try again later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Another process has the data directory.
+    #[error(
+        "{} is in use by another Portway{}",
+        directory.display(),
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    Locked {
+        directory: PathBuf,
+        pid: Option<u32>,
+    },
+    /// A rule of the data forbids it.
+    #[error("{constraint} is taken")]
+    Conflict { constraint: &'static str },
+    /// Not there, or not of that owner.
+    #[error("there is no tool {0}")]
+    NoSuchTool(ToolId),
+    /// Two tools of one entry.
+    #[error("two bound tools are called {0:?}")]
+    SameName(String),
+    /// One user may not have more of it.
+    #[error(
+        "a user may have {limit} {what} (PORTWAY_USER_{}); delete some first",
+        what.to_ascii_uppercase()
+    )]
+    Quota { what: &'static str, limit: usize },
+    /// Too long, empty, or not to be kept as text.
+    #[error("{0} does not fit")]
+    Unfit(&'static str),
+    /// A rule that the owner of the database made, by its name.
+    #[error("{rule}")]
+    Refused {
+        rule: String,
+        /// Another record is in the way.
+        clash: bool,
+    },
+    /// What is set up cannot work; trying again will not help.
+    #[error("{0}")]
+    Setup(String),
+    /// Something else was asked for with the same `Idempotency-Key`.
+    #[error("this Idempotency-Key came with another request before")]
+    OnceReused,
+    /// What is on disk cannot be used, and it is not ours to throw away.
+    #[error("{0}")]
+    Corrupt(String),
+    #[error("no space is left on the disk")]
+    Full,
+    #[error("{}: {source}", path.display())]
+    Io {
+        path: PathBuf,
+        source: Arc<io::Error>,
+    },
+}
+
+impl StoreErrorKind {
+    fn io(path: impl Into<PathBuf>, error: io::Error) -> StoreErrorKind {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
+            _ if is_passing(&error) => StoreErrorKind::Unavailable(format!(
+                "the data directory cannot be used now ({error})"
+            )),
+            _ => StoreErrorKind::Io {
+                path: path.into(),
+                source: Arc::new(error),
+            },
+        }
+    }
+
+    /// The reason in words that name no file and no address.
+    pub fn in_public(&self) -> String {
+        match self {
+            StoreErrorKind::Unavailable(_)
+            | StoreErrorKind::Full
+            | StoreErrorKind::Refused { .. } => self.to_string(),
+            StoreErrorKind::Io { .. } => "the data directory cannot be written".into(),
+            _ => "the store refused it".into(),
+        }
+    }
+
+    fn during(self, operation: impl Into<Cow<'static, str>>) -> StoreError {
+        StoreError {
+            operation: operation.into(),
+            kind: self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

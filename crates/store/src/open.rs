@@ -1,0 +1,38 @@
+//! The store that the settings name.
+
+use std::sync::Arc;
+
+use super::lock::{DirectoryLock, make_directory};
+use super::{JsonStore, PostgresStore, Store, StoreError, StoreErrorKind};
+use config::settings::{Settings, Storage};
+
+/// An open store, and what a person should hear about what was found.
+pub struct OpenStore {
+    pub store: Arc<dyn Store>,
+    pub warnings: Vec<String>,
+}
+
+/// Opens it. The data directory is this process's own while the store lives,
+/// also where the records are elsewhere: the admin token is there.
+pub async fn open(settings: &Settings) -> Result<OpenStore, StoreError> {
+    if settings.storage == Storage::Json {
+        let opened = JsonStore::open(&settings.data_dir)?;
+        return Ok(OpenStore {
+            store: Arc::new(opened.store.limiting(settings.limits.users)),
+            warnings: opened.warnings,
+        });
+    }
+    let directory = &settings.data_dir;
+    let lock = make_directory(directory)
+        .and_then(|()| DirectoryLock::take(directory))
+        .map_err(|kind| kind.during("open the data directory"))?;
+    let url = settings.supabase_db_url.as_ref().ok_or_else(|| {
+        StoreErrorKind::Setup("SUPABASE_DB_URL is not set".into()).during("open the database")
+    })?;
+    let store = PostgresStore::open(url, &settings.supabase_db_schema).await?;
+    let store = store.limiting(settings.limits.users).holding(lock);
+    Ok(OpenStore {
+        store: Arc::new(store),
+        warnings: Vec::new(),
+    })
+}

@@ -1,0 +1,217 @@
+//! The store in PostgreSQL, for several processes at once. The database holds
+//! the truth and the rules; what keys open is also in memory, kept in step
+//! by notices.
+
+#[macro_use]
+mod rows;
+
+mod adopt;
+mod answers;
+mod bindings;
+mod entries;
+mod fault;
+mod foreign;
+mod instances;
+mod link;
+mod listen;
+mod mirror;
+mod moved;
+mod namespace;
+mod once;
+mod quota;
+mod schema;
+mod servers;
+mod standing;
+mod tools;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::Connection;
+use sqlx::postgres::PgConnection;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::examine::{Contents, Database};
+use super::lock::DirectoryLock;
+use super::records::{Entry, EntryId};
+use super::{StoreError, StoreErrorKind, UserLimits};
+use config::{DatabaseSchema, Secret};
+use fault::Fault;
+use link::{Doing, LIMIT, LONG, Link};
+use listen::Keeper;
+use mirror::Mirror;
+use quota::Quota;
+use standing::Memory;
+
+/// For a write as a whole, until it is in force.
+const IN_FORCE: Duration = Duration::from_millis(2800);
+
+pub struct PostgresStore {
+    link: Arc<Link>,
+    mirror: Arc<Mirror>,
+    tasks: Vec<JoinHandle<()>>,
+    lock: Option<DirectoryLock>,
+    limits: Option<UserLimits>,
+}
+
+/// What a write has changed, for memory.
+type Touched = Vec<EntryId>;
+
+impl PostgresStore {
+    /// Connects, brings the tables up to date and loads what keys open.
+    pub async fn open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, StoreError> {
+        let opened = Self::try_open(url, schema).await;
+        opened.map_err(|fault| fault.kind().during("open the database"))
+    }
+
+    async fn try_open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, Fault> {
+        let link = Arc::new(Link::new(url, schema)?);
+        // Beside the pool, which would try again and again and not say why.
+        let mut connection = link.connect().await?;
+        let mut listener = listen::listen(&link).await?;
+        listen::self_test(&link, &mut listener).await?;
+        schema::prepare(&mut connection, &link.namespace).await?;
+        // All is done; how the goodbye is taken does not matter.
+        drop(connection.close_hard().await);
+        let (mirror, reader) = Mirror::new(link.clone());
+        let reader = tokio::spawn(reader);
+        let mut store = PostgresStore {
+            link: link.clone(),
+            mirror: mirror.clone(),
+            tasks: vec![reader],
+            lock: None,
+            limits: None,
+        };
+        mirror.reload(true).await?;
+        let keeper = Keeper { link, mirror };
+        store.tasks.push(tokio::spawn(keeper.run(listener)));
+        Ok(store)
+    }
+
+    /// Looks at the database without changing anything in it.
+    pub(super) async fn examine(
+        url: &Secret,
+        schema: &DatabaseSchema,
+    ) -> Result<Database, StoreError> {
+        let examined = Self::try_examine(url, schema).await;
+        examined.map_err(|fault| fault.kind().during("use the database"))
+    }
+
+    async fn try_examine(url: &Secret, schema: &DatabaseSchema) -> Result<Database, Fault> {
+        let link = Link::new(url, schema)?;
+        let mut connection = link.connect().await?;
+        let mut listener = listen::listen(&link).await?;
+        listen::self_test(&link, &mut listener).await?;
+        let found = schema::examine(&mut connection, &link.namespace).await?;
+        drop(connection.close_hard().await);
+        Ok(found)
+    }
+
+    /// Everything that a migration looks at, without changing anything.
+    pub(super) async fn contents(
+        url: &Secret,
+        schema: &DatabaseSchema,
+    ) -> Result<Contents, StoreError> {
+        let read = async {
+            let link = Link::new(url, schema)?;
+            adopt::contents(&mut link.connect().await?, &link.namespace).await
+        };
+        let read = timeout(LONG, read).await.unwrap_or(Err(Fault::Late));
+        read.map_err(|fault| fault.kind().during("read the database"))
+    }
+
+    /// The rows of a table of another application, each as JSON.
+    pub(super) async fn rows_of(
+        url: &Secret,
+        schema: &str,
+        table: &str,
+    ) -> Result<Vec<String>, StoreError> {
+        let read = async {
+            let link = Link::new(url, &DatabaseSchema::default())?;
+            adopt::rows_of(&mut link.connect().await?, schema, table).await
+        };
+        let read = timeout(LONG, read).await.unwrap_or(Err(Fault::Late));
+        read.map_err(|fault| fault.kind().during("read the table"))
+    }
+
+    /// With limits on what one user may have.
+    pub fn limiting(mut self, limits: UserLimits) -> PostgresStore {
+        self.limits = Some(limits);
+        self
+    }
+
+    fn quota(&self, owner: Option<&str>) -> Quota {
+        quota::of(owner, self.limits)
+    }
+
+    /// Keeps the data directory until the store is dropped.
+    pub(super) fn holding(mut self, lock: DirectoryLock) -> PostgresStore {
+        self.lock = Some(lock);
+        self
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        let outcome = self.link.read(LIMIT, work).await;
+        outcome.map_err(|fault| fault.kind().during(operation))
+    }
+
+    /// Runs a change. When it is answered, nothing passes any more on the
+    /// strength of what it took away.
+    async fn write<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        limit: Duration,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, (T, Touched)> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        let deadline = Instant::now() + limit + (IN_FORCE - LIMIT);
+        let outcome = self.link.write(limit, work).await;
+        let (value, touched) = outcome.map_err(|fault| fault.kind().during(operation))?;
+        if touched.is_empty() {
+            return Ok(value);
+        }
+        let refreshed = timeout_at(deadline, self.mirror.refresh(touched)).await;
+        let late = || {
+            Err(StoreErrorKind::Unavailable(
+                "it is saved, but not in force yet".into(),
+            ))
+        };
+        refreshed
+            .unwrap_or_else(|_| late())
+            .map_err(|kind| kind.during(operation))?;
+        Ok(value)
+    }
+
+    /// With the moment of its last use, which memory knows first.
+    fn used(&self, mut entry: Entry) -> Entry {
+        let grant = self.mirror.grants.of_entry(entry.id);
+        let used = grant.and_then(|grant| grant.last_used());
+        entry.key.last_used_at = used.max(entry.key.last_used_at);
+        entry
+    }
+
+    fn told_trouble(&self) -> Option<String> {
+        match self.link.standing.memory() {
+            Memory::InStep => None,
+            Memory::Behind => {
+                Some("database notifications lost; every key is looked up in the database".into())
+            }
+            Memory::Away(unheard) => Some(format!(
+                "the database has not answered for {} s; entries are served as they were then",
+                unheard.as_secs()
+            )),
+        }
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}

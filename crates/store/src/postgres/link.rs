@@ -1,0 +1,327 @@
+//! The way to the database: few connections, and no operation that waits for
+//! long. Each runs in a task of its own, so that a caller who goes away
+//! leaves no connection in the middle of something.
+
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
+use sqlx::{ConnectOptions, Connection, Executor};
+use tokio::time::{Instant, timeout, timeout_at};
+use uuid::Uuid;
+
+use super::super::StoreErrorKind;
+use super::fault::Fault;
+use super::namespace::Namespace;
+use super::standing::Standing;
+use config::{DatabaseSchema, Secret};
+
+const CONNECTIONS: u32 = 8;
+
+/// For one operation as a whole, and for the parts of it.
+pub(super) const LIMIT: Duration = Duration::from_millis(2300);
+const ACQUIRE: Duration = Duration::from_secs(2);
+
+/// For what goes through whole tables.
+pub(super) const LONG: Duration = Duration::from_secs(60);
+
+/// What the database itself enforces, should we be gone.
+const SESSION_LIMITS: &str = "set statement_timeout = '2s'; set lock_timeout = '1s'; \
+     set idle_in_transaction_session_timeout = '5s'";
+
+/// Operations that may wait for a connection at a time.
+const WAITING: usize = 1024;
+
+/// How often one is tried in all, after a deadlock or on a dead connection.
+const TRIES: usize = 4;
+
+/// An idle connection is looked at before it is trusted again.
+const STALE: Duration = Duration::from_secs(10);
+
+/// The port on which Supabase pools by transaction.
+const TRANSACTION_POOLER: u16 = 6543;
+
+pub(super) type Doing<'c, T> = BoxFuture<'c, Result<T, Fault>>;
+
+pub(super) struct Link {
+    options: PgConnectOptions,
+    pub(super) namespace: Namespace,
+    /// Replaced after every interruption: what the old one holds is of no use.
+    pool: RwLock<Arc<PgPool>>,
+    pub(super) standing: Standing,
+    /// How this process is called in notices.
+    pub(super) origin: Uuid,
+    running: AtomicUsize,
+}
+
+impl Link {
+    pub(super) fn new(url: &Secret, schema: &DatabaseSchema) -> Result<Link, StoreErrorKind> {
+        let options = options(url)?;
+        let namespace = Namespace::new(schema);
+        let origin = Uuid::new_v4();
+        Ok(Link {
+            pool: RwLock::new(Arc::new(pool(&options, &namespace, origin))),
+            options,
+            namespace,
+            standing: Standing::default(),
+            origin,
+            running: AtomicUsize::new(0),
+        })
+    }
+
+    /// A connection beside the pool, without time limits of its own.
+    pub(super) async fn connect(&self) -> Result<PgConnection, Fault> {
+        let search_path = self.namespace.search_path();
+        let connecting = async {
+            let mut connection = self.options.connect().await?;
+            let search_path = sqlx::AssertSqlSafe(search_path);
+            connection.execute(search_path).await?;
+            Ok(connection)
+        };
+        timeout(LIMIT, connecting).await.map_err(|_| Fault::Late)?
+    }
+
+    /// A pool of one, for a listener.
+    pub(super) fn pool_of_one(&self) -> PgPool {
+        PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_lazy_with(self.options.clone())
+    }
+
+    pub(super) fn renew(&self) {
+        let fresh = Arc::new(pool(&self.options, &self.namespace, self.origin));
+        *self.pool.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+    }
+
+    /// One connection of `stale` is dead, so the others are too; whoever
+    /// finds that out first replaces the pool.
+    fn renew_from(&self, stale: &Arc<PgPool>) {
+        let mut current = self.pool.write().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&current, stale) {
+            *current = Arc::new(pool(&self.options, &self.namespace, self.origin));
+        }
+    }
+
+    fn pool(&self) -> Arc<PgPool> {
+        let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner);
+        pool.clone()
+    }
+
+    /// Something that only looks.
+    pub(super) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        limit: Duration,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, Fault> {
+        self.not_away()?;
+        self.run(limit, Kind::Read, work).await
+    }
+
+    /// A transaction: all of it, or nothing.
+    pub(super) async fn write<T: Send + 'static>(
+        self: &Arc<Self>,
+        limit: Duration,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, Fault> {
+        self.not_away()?;
+        self.run(limit, Kind::Write, work).await
+    }
+
+    /// Like [`Link::read`], for those who find out whether anybody answers.
+    pub(super) async fn try_read<T: Send + 'static>(
+        self: &Arc<Self>,
+        limit: Duration,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, Fault> {
+        self.run(limit, Kind::Read, work).await
+    }
+
+    /// Where it is known that nobody answers, nobody waits.
+    fn not_away(&self) -> Result<(), Fault> {
+        match self.standing.is_away() {
+            true => Err(Fault::Away),
+            false => Ok(()),
+        }
+    }
+
+    async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        limit: Duration,
+        kind: Kind,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, Fault> {
+        let place =
+            Place::take(self).ok_or_else(|| unavailable("too many wait for the database"))?;
+        let link = self.clone();
+        let task = tokio::spawn(async move {
+            let _place = place;
+            link.tries(Instant::now() + limit, kind, &work).await
+        });
+        task.await
+            .unwrap_or_else(|_| Err(unavailable("the store is closed")))
+    }
+
+    async fn tries<T>(
+        &self,
+        deadline: Instant,
+        kind: Kind,
+        work: &(impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Sync),
+    ) -> Result<T, Fault> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let pool = self.pool();
+            let failure = match once(&pool, deadline, kind, work).await {
+                Ok(done) => {
+                    self.standing.note_answer();
+                    return Ok(done);
+                }
+                Err(failure) => failure,
+            };
+            let lost = failure.fault.is_lost();
+            if lost {
+                self.renew_from(&pool);
+            }
+            let again = failure.fault.is_clash() || lost && !failure.maybe_committed;
+            if !again || tried >= TRIES {
+                return Err(failure.fault);
+            }
+            let pause = fastrand::u64(1..=10 * tried as u64);
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+    }
+}
+
+/// An attempt that failed.
+struct Failure {
+    fault: Fault,
+    /// A COMMIT was sent and not answered: the change may have been made.
+    maybe_committed: bool,
+}
+
+async fn once<T>(
+    pool: &PgPool,
+    deadline: Instant,
+    kind: Kind,
+    work: &(impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Sync),
+) -> Result<T, Failure> {
+    let early = |fault| Failure {
+        fault,
+        maybe_committed: false,
+    };
+    let acquired = timeout_at(deadline, pool.acquire()).await;
+    let acquired = acquired.map_err(|_| early(Fault::Late))?;
+    let mut connection = acquired.map_err(|error| early(error.into()))?;
+    let mut committing = false;
+    let doing = async {
+        match kind {
+            Kind::Read => work(&mut connection).await,
+            Kind::Write => {
+                let mut transaction = connection.begin().await?;
+                let done = work(&mut transaction).await?;
+                committing = true;
+                transaction.commit().await?;
+                Ok(done)
+            }
+        }
+    };
+    let outcome = timeout_at(deadline, doing)
+        .await
+        .unwrap_or(Err(Fault::Late));
+    outcome.map_err(|fault| {
+        if fault.is_connection() {
+            connection.close_on_drop();
+        }
+        Failure {
+            fault,
+            maybe_committed: committing,
+        }
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Read,
+    Write,
+}
+
+fn unavailable(text: &str) -> Fault {
+    Fault::Rule(StoreErrorKind::Unavailable(text.to_owned()))
+}
+
+/// One of those who wait; gives its place back however it ends.
+struct Place(Arc<Link>);
+
+impl Place {
+    fn take(link: &Arc<Link>) -> Option<Place> {
+        let before = link.running.fetch_add(1, Ordering::Relaxed);
+        let place = Place(link.clone());
+        (before < WAITING).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn options(url: &Secret) -> Result<PgConnectOptions, StoreErrorKind> {
+    let bad = || StoreErrorKind::Setup("SUPABASE_DB_URL is not a database URL".into());
+    let options = PgConnectOptions::from_str(url.expose()).map_err(|_| bad())?;
+    if options.get_port() == TRANSACTION_POOLER {
+        return Err(StoreErrorKind::Setup(format!(
+            "SUPABASE_DB_URL leads to the transaction pooler (port {TRANSACTION_POOLER}), {USE}"
+        )));
+    }
+    // Without a word on it, nothing leaves this machine in the clear.
+    let silent = !url.expose().contains("sslmode=");
+    let here = options.get_socket().is_some()
+        || matches!(
+            options.get_host(),
+            "localhost" | "127.0.0.1" | "::1" | "[::1]"
+        );
+    let options = match silent && !here && matches!(options.get_ssl_mode(), PgSslMode::Prefer) {
+        true => options.ssl_mode(PgSslMode::Require),
+        false => options,
+    };
+    Ok(options
+        .application_name("portway")
+        // Poolers refuse what they do not know.
+        .extra_float_digits(None)
+        .disable_statement_logging())
+}
+
+/// What to do about a pooler that does not work.
+pub(super) const USE: &str = "which does not deliver change notices; use the direct connection \
+     or the session pooler (port 5432)";
+
+fn pool(options: &PgConnectOptions, namespace: &Namespace, origin: Uuid) -> PgPool {
+    let search_path = namespace.search_path();
+    PgPoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(ACQUIRE)
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > STALE {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .after_connect(move |connection, _| {
+            let setup = format!("{SESSION_LIMITS}; {search_path}; set portway.origin = '{origin}'");
+            Box::pin(async move {
+                connection.execute(sqlx::AssertSqlSafe(setup)).await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options.clone())
+}

@@ -1,0 +1,426 @@
+//! The copy in memory of what keys open. One task reads, one read at a time,
+//! so that an older read can never take the place of a newer one; whoever
+//! waits meanwhile shares the next.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{Connection, Executor, Row};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+
+use super::super::records::{Entry, EntryId, ToolId, ToolRecord};
+use super::super::{Directory, Grant, KeyDigest, StoreChange, StoreErrorKind};
+use super::fault::Fault;
+use super::link::{LONG, Link};
+use super::rows;
+
+/// Those who may wait for a read.
+const WAITING: usize = 2048;
+
+/// For a read of a few entries.
+const READ: Duration = Duration::from_millis(1500);
+
+/// Changes that others may not have heard of yet.
+const CHANGES: usize = 4096;
+
+pub(super) struct Mirror {
+    pub(super) grants: Directory,
+    pub(super) changes: broadcast::Sender<StoreChange>,
+    /// Something could not be read that should have been.
+    pub(super) doubt: Notify,
+    requests: mpsc::Sender<Request>,
+}
+
+/// What to read again.
+#[derive(Default)]
+struct Wanted {
+    entries: Vec<EntryId>,
+    keys: Vec<KeyDigest>,
+    everything: bool,
+    /// Memory is in step from then on.
+    in_step: bool,
+}
+
+struct Request {
+    wanted: Wanted,
+    reply: oneshot::Sender<Result<Leaving, Failed>>,
+}
+
+/// Why there was no answer.
+#[derive(Clone)]
+pub(super) struct Failed {
+    pub(super) kind: StoreErrorKind,
+    /// The database could not be reached.
+    pub(super) away: bool,
+}
+
+impl From<Failed> for StoreErrorKind {
+    fn from(failed: Failed) -> StoreErrorKind {
+        failed.kind
+    }
+}
+
+/// Grants out of force through which calls may still be passing.
+type Leaving = Vec<Arc<Grant>>;
+
+impl Mirror {
+    /// With the reader, which must be run.
+    pub(super) fn new(link: Arc<Link>) -> (Arc<Mirror>, impl Future<Output = ()> + Send) {
+        let (requests, queue) = mpsc::channel(WAITING);
+        let (changes, _) = broadcast::channel(CHANGES);
+        let mirror = Arc::new(Mirror {
+            grants: Directory::default(),
+            changes,
+            doubt: Notify::new(),
+            requests,
+        });
+        let reader = Reader {
+            link,
+            mirror: mirror.clone(),
+            leaving: Vec::new(),
+            tools: SharedTools::default(),
+        };
+        (mirror, reader.run(queue))
+    }
+
+    /// Puts in force what has been committed. On return nothing passes any
+    /// more on the strength of what it took away.
+    pub(super) async fn refresh(&self, entries: Vec<EntryId>) -> Result<(), StoreErrorKind> {
+        let wanted = Wanted {
+            entries,
+            ..Wanted::default()
+        };
+        let leaving = self.request(wanted)?.await;
+        let leaving = leaving.unwrap_or_else(|_| Err(closed()))?;
+        Directory::settle(&leaving).await
+    }
+
+    /// Without waiting for it.
+    pub(super) fn refresh_soon(&self, entries: Vec<EntryId>) {
+        let wanted = Wanted {
+            entries,
+            ..Wanted::default()
+        };
+        if self.request(wanted).is_err() {
+            self.doubt.notify_one();
+        }
+    }
+
+    pub(super) async fn ask(&self, key: KeyDigest) -> Result<Option<Arc<Grant>>, Failed> {
+        let wanted = Wanted {
+            keys: vec![key],
+            ..Wanted::default()
+        };
+        let asked = self.request(wanted)?.await;
+        asked.unwrap_or_else(|_| Err(closed()))?;
+        Ok(self.grants.find(&key))
+    }
+
+    /// Reads everything; with `in_step` from then on.
+    pub(super) async fn reload(&self, in_step: bool) -> Result<(), StoreErrorKind> {
+        let wanted = Wanted {
+            everything: true,
+            in_step,
+            ..Wanted::default()
+        };
+        let leaving = self.request(wanted)?.await;
+        leaving.unwrap_or_else(|_| Err(closed()))?;
+        Ok(())
+    }
+
+    fn request(
+        &self,
+        wanted: Wanted,
+    ) -> Result<oneshot::Receiver<Result<Leaving, Failed>>, Failed> {
+        let (reply, answered) = oneshot::channel();
+        let request = Request { wanted, reply };
+        let sent = self.requests.try_send(request);
+        sent.map_err(|_| Failed::here("too many wait for the database"))?;
+        Ok(answered)
+    }
+
+    pub(super) fn tell(&self, change: StoreChange) {
+        // Nobody may be listening.
+        let _ = self.changes.send(change);
+    }
+}
+
+impl Failed {
+    /// For a reason that is not the database's.
+    fn here(text: &str) -> Failed {
+        Failed {
+            kind: StoreErrorKind::Unavailable(text.to_owned()),
+            away: false,
+        }
+    }
+}
+
+fn closed() -> Failed {
+    Failed::here("the store is closed")
+}
+
+struct Reader {
+    link: Arc<Link>,
+    mirror: Arc<Mirror>,
+    leaving: Leaving,
+    tools: SharedTools,
+}
+
+impl Reader {
+    async fn run(mut self, mut queue: mpsc::Receiver<Request>) {
+        let mut batch = Vec::new();
+        while queue.recv_many(&mut batch, WAITING).await > 0 {
+            let wanted = Wanted::all(batch.iter().map(|request| &request.wanted));
+            let outcome = self.read(&wanted).await;
+            self.leaving.retain(|grant| !grant.gate.is_empty());
+            for request in batch.drain(..) {
+                let answer = match &outcome {
+                    Ok(()) => Ok(self.leaving_of(&request.wanted)),
+                    Err(failed) => Err(failed.clone()),
+                };
+                // Who asked may have gone.
+                let _ = request.reply.send(answer);
+            }
+        }
+    }
+
+    /// Also those that an earlier read has put out of force: somebody may
+    /// have heard of the change before the one who made it came here.
+    fn leaving_of(&self, wanted: &Wanted) -> Leaving {
+        let concerns = |grant: &&Arc<Grant>| wanted.entries.contains(&grant.entry);
+        self.leaving.iter().filter(concerns).cloned().collect()
+    }
+
+    async fn read(&mut self, wanted: &Wanted) -> Result<(), Failed> {
+        let answers = self.link.standing.answers();
+        let mut entries: BTreeSet<EntryId> = wanted.entries.iter().copied().collect();
+        // A key may have opened another entry before.
+        let known = wanted
+            .keys
+            .iter()
+            .filter_map(|key| self.mirror.grants.find(key));
+        entries.extend(known.map(|grant| grant.entry));
+        let found = match wanted.everything {
+            true => load(&self.link, None).await,
+            false => {
+                let ids = entries.iter().copied().collect();
+                load(&self.link, Some((ids, wanted.keys.clone()))).await
+            }
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(fault) => {
+                self.give_up(wanted, &fault, answers);
+                let away = fault.is_connection();
+                let kind = fault.kind();
+                return Err(Failed { kind, away });
+            }
+        };
+        if wanted.everything {
+            entries.extend(self.mirror.grants.all().iter().map(|grant| grant.entry));
+        }
+        let found = self.tools.grants(found);
+        self.publish(entries, found);
+        for id in &wanted.entries {
+            self.mirror.tell(StoreChange::Entry(*id));
+        }
+        if wanted.everything {
+            self.mirror.tell(StoreChange::Everything);
+        }
+        if wanted.in_step {
+            self.link.standing.set_in_step();
+        }
+        Ok(())
+    }
+
+    /// What is known to have changed is not served as it was.
+    fn give_up(&mut self, wanted: &Wanted, fault: &Fault, answers: u64) {
+        let gone = wanted.entries.iter().map(|id| (*id, None));
+        self.leaving
+            .extend(self.mirror.grants.replace(gone.collect()));
+        if fault.is_connection() {
+            self.link.standing.suspect_away(answers);
+        }
+        if !wanted.entries.is_empty() {
+            self.link.standing.doubt();
+            self.mirror.doubt.notify_one();
+        }
+    }
+
+    /// Those asked for that were not found are closed.
+    fn publish(&mut self, asked: BTreeSet<EntryId>, found: Vec<(EntryId, Option<Grant>)>) {
+        let mut found: HashMap<EntryId, Option<Grant>> = found.into_iter().collect();
+        for id in asked {
+            found.entry(id).or_default();
+        }
+        let grants = &self.mirror.grants;
+        let mut changed: Vec<_> = found
+            .into_iter()
+            .filter(|(id, grant)| match (grants.of_entry(*id), grant) {
+                (Some(before), Some(grant)) => !before.gives_the_same(grant),
+                (before, grant) => before.is_some() || grant.is_some(),
+            })
+            .collect();
+        // A key that went from one entry to another must not go with the one.
+        changed.sort_by_key(|(_, grant)| grant.is_some());
+        self.leaving.extend(grants.replace(changed));
+    }
+}
+
+impl Wanted {
+    fn all<'a>(each: impl Iterator<Item = &'a Wanted>) -> Wanted {
+        let mut all = Wanted::default();
+        for wanted in each {
+            all.entries.extend(&wanted.entries);
+            all.keys.extend(&wanted.keys);
+            all.everything |= wanted.everything;
+            all.in_step |= wanted.in_step;
+        }
+        all
+    }
+}
+
+macro_rules! select_grants {
+    ($which:literal) => {
+        concat!(
+            "select ",
+            entry_columns!(),
+            ", array(select b.tool_id from mcp_binding b where b.mcp_id = e.id and b.status) as tools, ",
+            "array(select b.tool_id from mcp_binding b where b.mcp_id = e.id and not b.status ",
+            "and (e.filter_allow is not null or e.filter_deny is not null)) as off ",
+            "from mcp_v2 e ",
+            $which
+        )
+    };
+}
+
+type Few = Option<(Vec<EntryId>, Vec<KeyDigest>)>;
+
+/// Entries with the numbers of their tools and whether each is enabled, and
+/// each of those tools once, however many entries have it.
+struct Loaded {
+    entries: Vec<(Entry, Vec<(ToolId, bool)>)>,
+    tools: Vec<ToolRecord>,
+}
+
+async fn load(link: &Arc<Link>, few: Few) -> Result<Loaded, Fault> {
+    let limit = if few.is_some() { READ } else { LONG };
+    link.try_read(limit, move |connection| {
+        let few = few.clone();
+        Box::pin(select(connection, few))
+    })
+    .await
+}
+
+async fn select(connection: &mut PgConnection, few: Few) -> Result<Loaded, Fault> {
+    let Some((ids, keys)) = few else {
+        // In a transaction, so that the longer limit ends with it.
+        let mut whole = connection.begin().await?;
+        whole.execute("set local statement_timeout = '60s'").await?;
+        let all = sqlx::query(select_grants!("where e.status"));
+        let rows = all.fetch_all(&mut *whole).await?;
+        let loaded = with_their_tools(&mut whole, &rows).await?;
+        whole.commit().await?;
+        return Ok(loaded);
+    };
+    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(|key| &key.as_bytes()[..]).collect();
+    let few = select_grants!("where e.id = any($1) or e.key_digest = any($2)");
+    let few = sqlx::query(few).bind(ids).bind(keys);
+    let rows = few.fetch_all(&mut *connection).await?;
+    with_their_tools(connection, &rows).await
+}
+
+/// The tools are read after the entries, and may be newer. Whoever changed one
+/// meanwhile has its entries read again.
+async fn with_their_tools(connection: &mut PgConnection, rows: &[PgRow]) -> Result<Loaded, Fault> {
+    let entries = rows::all(rows, with_tools)?;
+    let wanted: BTreeSet<i64> = entries
+        .iter()
+        .flat_map(|(_, tools)| tools.iter().map(|(id, _)| id.0))
+        .collect();
+    let tools = match wanted.is_empty() {
+        true => Vec::new(),
+        false => {
+            let few = concat!("select ", tool_columns!(), " from tool where id = any($1)");
+            let few = sqlx::query(few).bind(Vec::from_iter(wanted));
+            rows::all(&few.fetch_all(connection).await?, rows::tool)?
+        }
+    };
+    Ok(Loaded { entries, tools })
+}
+
+fn with_tools(row: &PgRow) -> Result<(Entry, Vec<(ToolId, bool)>), Fault> {
+    let tools: Vec<i64> = row.try_get("tools")?;
+    let off: Vec<i64> = row.try_get("off")?;
+    let tools = tools.into_iter().map(|id| (ToolId(id), true));
+    let off = off.into_iter().map(|id| (ToolId(id), false));
+    Ok((rows::entry(row)?, tools.chain(off).collect()))
+}
+
+/// The tool records in use, so that those that are read again are kept once.
+#[derive(Default)]
+struct SharedTools(HashMap<ToolId, Weak<ToolRecord>>);
+
+impl SharedTools {
+    fn grants(&mut self, loaded: Loaded) -> Vec<(EntryId, Option<Grant>)> {
+        let tools = loaded.tools.into_iter();
+        let tools: HashMap<ToolId, Arc<ToolRecord>> =
+            tools.map(|tool| (tool.id, self.share(tool))).collect();
+        self.0.retain(|_, known| known.strong_count() > 0);
+        let grant = |(entry, ids): (Entry, Vec<(ToolId, bool)>)| {
+            let its = ids.iter();
+            let its = its.filter_map(|(id, enabled)| Some((tools.get(id)?.clone(), *enabled)));
+            (entry.id, Grant::new(&entry, its))
+        };
+        loaded.entries.into_iter().map(grant).collect()
+    }
+
+    fn share(&mut self, tool: ToolRecord) -> Arc<ToolRecord> {
+        let known = self.0.get(&tool.id).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| **known == tool) {
+            return known;
+        }
+        let tool = Arc::new(tool);
+        self.0.insert(tool.id, Arc::downgrade(&tool));
+        tool
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+
+    fn tool(id: i64, description: &str) -> ToolRecord {
+        ToolRecord {
+            id: ToolId(id),
+            owner: "ann".into(),
+            name: format!("tool {id}"),
+            description: Some(description.into()),
+            server: "s".into(),
+            tool: "t".into(),
+            created_at: Timestamp::from_millis(1),
+            updated_at: Timestamp::from_millis(1),
+        }
+    }
+
+    #[test]
+    fn t_a_tool_that_is_read_again_is_kept_once() {
+        let mut shared = SharedTools::default();
+        let first = shared.share(tool(1, "long"));
+        assert!(Arc::ptr_eq(&first, &shared.share(tool(1, "long"))));
+        let changed = shared.share(tool(1, "other"));
+        assert!(!Arc::ptr_eq(&first, &changed));
+        assert!(Arc::ptr_eq(&changed, &shared.share(tool(1, "other"))));
+        drop((first, changed));
+        let nothing = Loaded {
+            entries: Vec::new(),
+            tools: Vec::new(),
+        };
+        shared.grants(nothing);
+        assert!(shared.0.is_empty(), "what nobody has is forgotten");
+    }
+}

@@ -1,0 +1,76 @@
+//! What one user's records come to, counted by the database.
+
+use std::sync::Arc;
+
+use sqlx::Row;
+use sqlx::postgres::PgConnection;
+
+use super::super::UserLimits;
+use super::super::quota::{self, Usage};
+use super::super::records::ADMIN;
+use super::fault::Fault;
+
+/// Whom a write is counted for, and what they may have; `None` for the admin.
+pub(super) type Quota = Option<(Arc<str>, UserLimits)>;
+
+pub(super) fn of(owner: Option<&str>, limits: Option<UserLimits>) -> Quota {
+    let user = owner.filter(|owner| *owner != ADMIN)?;
+    Some((user.into(), limits?))
+}
+
+/// What there is before a write. Where little room is left, other writes of
+/// the same user wait until this one is over: two at once would each see only
+/// themselves.
+pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> Result<Usage, Fault> {
+    let Some((owner, limits)) = quota else {
+        return Ok(Usage::default());
+    };
+    let before = usage(tx, owner).await?;
+    if !quota::is_near(limits, before) {
+        return Ok(before);
+    }
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended('portway quota ' || $1, 0))")
+        .bind(&**owner)
+        .execute(&mut *tx)
+        .await?;
+    usage(tx, owner).await
+}
+
+/// Refuses a write, which then did not happen, that went over a limit.
+pub(super) async fn check(
+    tx: &mut PgConnection,
+    quota: &Quota,
+    before: Usage,
+) -> Result<(), Fault> {
+    let Some((owner, limits)) = quota else {
+        return Ok(());
+    };
+    let after = usage(tx, owner).await?;
+    Ok(quota::admit(limits, after, after.less(before))?)
+}
+
+async fn usage(tx: &mut PgConnection, owner: &str) -> Result<Usage, Fault> {
+    let row = sqlx::query(
+        "select tools.count + old.count as records, entries.count as entries, \
+         bound.count as bindings, tools.bytes + old.bytes + entries.bytes as bytes from \
+         (select count(*), coalesce(sum(octet_length(name) + octet_length(server) + \
+          octet_length(tool) + coalesce(octet_length(description), 0)), 0)::bigint as bytes \
+          from tool where user_id = $1) tools, \
+         (select count(*), coalesce(sum(octet_length(name) + octet_length(extra::text)), 0)::bigint \
+          as bytes from mcp where user_id = $1) old, \
+         (select count(*), coalesce(sum(octet_length(name) + octet_length( \
+          array_to_string(exposed_resources || exposed_prompts || \
+          coalesce(filter_allow, '{}') || coalesce(filter_deny, '{}'), ''))), 0)::bigint as bytes \
+          from mcp_v2 where user_id = $1) entries, \
+         (select count(*) from mcp_binding where user_id = $1) bound",
+    )
+    .bind(owner)
+    .fetch_one(tx)
+    .await?;
+    Ok(Usage {
+        records: row.try_get("records")?,
+        entries: row.try_get("entries")?,
+        bindings: row.try_get("bindings")?,
+        bytes: row.try_get("bytes")?,
+    })
+}

@@ -1,0 +1,233 @@
+//! The tables: made by our own migrations where they are not there yet, and
+//! looked at before they are trusted.
+
+use std::time::Duration;
+
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection, Executor, SqlSafeStr};
+use tokio::time::timeout;
+
+use super::super::StoreErrorKind;
+use super::super::examine::Database;
+use super::fault::Fault;
+use super::foreign;
+use super::namespace::Namespace;
+
+/// Two that start at once wait for each other.
+const MIGRATE: Duration = Duration::from_secs(60);
+
+/// Beside the ledger of the Supabase CLI, which knows the same files: they
+/// do no harm twice.
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (
+        20_261_116_000_000,
+        "portway tables",
+        include_str!("../../../../supabase/migrations/20261116000000_portway_tables.sql"),
+    ),
+    (
+        20_261_116_000_100,
+        "portway notices",
+        include_str!("../../../../supabase/migrations/20261116000100_portway_notices.sql"),
+    ),
+    (
+        20_261_116_000_200,
+        "portway filters",
+        include_str!("../../../../supabase/migrations/20261116000200_portway_filters.sql"),
+    ),
+    (
+        20_261_116_000_300,
+        "portway asking",
+        include_str!("../../../../supabase/migrations/20261116000300_portway_asking.sql"),
+    ),
+];
+
+/// What is read and written must be there, whoever made it.
+const SHAPE: &[(&str, &str)] = &[
+    (
+        "mcp_v2",
+        "select id, user_id, name, status, key_digest, key_hint, key_created_at, expires_at, \
+         last_used_at, exposed_resources, exposed_prompts, created_at, updated_at, filter_allow, \
+         filter_deny from mcp_v2 limit 0",
+    ),
+    (
+        "tool",
+        "select id, user_id, name, description, server, tool, created_at, updated_at \
+         from tool limit 0",
+    ),
+    (
+        "mcp_binding",
+        "select id, mcp_id, tool_id, user_id, tool_name, status, created_at \
+         from mcp_binding limit 0",
+    ),
+    (
+        "mcp",
+        "select id, user_id, name, status, key_digest, key_hint, key_created_at, expires_at, \
+         last_used_at, extra, created_at, updated_at from mcp limit 0",
+    ),
+    (
+        "mcp_server",
+        "select id, seq, name, run, asks, created_at from mcp_server limit 0",
+    ),
+    (
+        "mcp_server_definition",
+        "select name, definition from mcp_server_definition limit 0",
+    ),
+    (
+        "mcp_idempotency",
+        "select key, body, made, created_at from mcp_idempotency limit 0",
+    ),
+];
+
+/// Brings the tables up to date, all or nothing. A user who may not do that
+/// is fine where somebody else has.
+pub(super) async fn prepare(
+    connection: &mut PgConnection,
+    namespace: &Namespace,
+) -> Result<(), Fault> {
+    let prepared = timeout(MIGRATE, in_one_go(connection, namespace)).await;
+    match prepared.unwrap_or(Err(Fault::Late)) {
+        // Why the tables cannot be made matters more than that they are not there.
+        Err(fault) if forbidden(&fault) => shape(connection).await.map_err(|_| fault),
+        prepared => prepared,
+    }
+}
+
+/// In one transaction, so that a start that fails has changed nothing.
+async fn in_one_go(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), Fault> {
+    let mut whole = connection.begin().await?;
+    whole
+        .execute("set local lock_timeout = '20s'; set local client_min_messages = 'warning'")
+        .await?;
+    // Not the migrator's own lock: that one ends before the transaction does.
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended('portway ' || $1, 0))")
+        .bind(namespace.internal())
+        .execute(&mut *whole)
+        .await?;
+    foreign::look(&mut whole, namespace).await?.refusal()?;
+    migrate(&mut whole, namespace).await?;
+    shape(&mut whole).await?;
+    whole.commit().await?;
+    Ok(())
+}
+
+async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), Fault> {
+    let there: bool = sqlx::query_scalar("select to_regnamespace(quote_ident($1)) is not null")
+        .bind(namespace.schema())
+        .fetch_one(&mut *connection)
+        .await?;
+    if !there {
+        let create = format!("create schema \"{}\"", namespace.schema());
+        connection.execute(sqlx::AssertSqlSafe(create)).await?;
+    }
+    let migrations = MIGRATIONS.iter().map(|(version, name, sql)| {
+        let kind = MigrationType::Simple;
+        let sql = sqlx::AssertSqlSafe(namespace.adapt(sql)).into_sql_str();
+        Migration::new(*version, (*name).into(), kind, sql, false)
+    });
+    let mut migrator = Migrator::with_migrations(migrations.collect());
+    migrator.create_schema(namespace.internal().to_owned());
+    migrator.dangerous_set_table_name(namespace.ledger());
+    migrator.set_locking(false);
+    // A newer Portway may have been here.
+    migrator.set_ignore_missing(true);
+    let outcome = migrator.run_direct(None, connection, false).await;
+    outcome.map_err(|error| match error {
+        sqlx::migrate::MigrateError::Execute(error)
+        | sqlx::migrate::MigrateError::ExecuteMigration(error, _) => Fault::Sql(error),
+        other => StoreErrorKind::Setup(format!(
+            "the tables cannot be brought up to date: {}",
+            match other {
+                sqlx::migrate::MigrateError::VersionMismatch(version) =>
+                    format!("migration {version} was applied in another form"),
+                sqlx::migrate::MigrateError::Dirty(version) =>
+                    format!("migration {version} was left half done"),
+                _ => format!("the table {} cannot be used", namespace.ledger()),
+            }
+        ))
+        .into(),
+    })
+}
+
+/// What there is, compared with what this program brings along.
+pub(super) async fn examine(
+    connection: &mut PgConnection,
+    namespace: &Namespace,
+) -> Result<Database, Fault> {
+    let looking = async {
+        let clock = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
+        let millis: i64 = sqlx::query_scalar(clock)
+            .fetch_one(&mut *connection)
+            .await?;
+        let found = foreign::look(connection, namespace).await?;
+        let looked = match found.refusal() {
+            Ok(()) => shape(connection).await,
+            Err(kind) => Err(kind.into()),
+        };
+        let tables = match looked {
+            Ok(()) => None,
+            Err(Fault::Rule(kind)) => Some(kind.to_string()),
+            Err(fault) => return Err(fault),
+        };
+        // Who may not look there has applied them in another way.
+        let versions = format!("select version from {} where success", namespace.ledger());
+        let applied: Result<Vec<i64>, _> = sqlx::query_scalar(sqlx::AssertSqlSafe(versions))
+            .fetch_all(&mut *connection)
+            .await;
+        let missing = applied.ok().map(|applied| {
+            let known = MIGRATIONS.iter().map(|(version, name, _)| (version, name));
+            known
+                .filter(|(version, _)| !applied.contains(version))
+                .map(|(version, name)| format!("{version} {name}"))
+                .collect()
+        });
+        Ok(Database {
+            millis,
+            tables,
+            missing,
+        })
+    };
+    let found = timeout(MIGRATE, looking).await;
+    found.unwrap_or(Err(Fault::Late))
+}
+
+fn forbidden(fault: &Fault) -> bool {
+    fault.code().as_deref() == Some("42501")
+}
+
+async fn shape(connection: &mut PgConnection) -> Result<(), Fault> {
+    for (table, select) in SHAPE {
+        if let Err(error) = connection.execute(*select).await {
+            let fault = Fault::Sql(error);
+            let wrong = matches!(fault.code().as_deref(), Some("42P01" | "42703"));
+            return Err(match wrong {
+                true => StoreErrorKind::Setup(format!(
+                    "the table {table} is not as it should be (see supabase/migrations)"
+                ))
+                .into(),
+                false => fault,
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f7_every_migration_is_in_the_binary() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../supabase/migrations");
+        let mut files: Vec<String> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        let known: Vec<String> = MIGRATIONS
+            .iter()
+            .map(|(version, name, _)| format!("{version}_{}.sql", name.replace(' ', "_")))
+            .collect();
+        assert_eq!(files, known);
+    }
+}

@@ -1,0 +1,349 @@
+//! Entries, the tools that can be bound to them, and the bindings: what an
+//! owner hands out, and to whom.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{KeyDigest, Timestamp};
+use config::filters::Filter;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub i64);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id!(
+    /// An entry's number: `bigint` in a database, and a string where the
+    /// model calls it `mcp_instance_id`.
+    EntryId
+);
+id!(ToolId);
+
+/// Whom the records that no user made belong to. No user has this id.
+pub const ADMIN: &str = "admin";
+
+/// Whose records are meant: those of somebody else are not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose {
+    Everybodys,
+    Only(Arc<str>),
+}
+
+impl Whose {
+    pub fn includes(&self, owner: &str) -> bool {
+        match self {
+            Whose::Everybodys => true,
+            Whose::Only(only) => **only == *owner,
+        }
+    }
+
+    pub fn owner(&self) -> Option<&str> {
+        match self {
+            Whose::Everybodys => None,
+            Whose::Only(only) => Some(only),
+        }
+    }
+}
+
+/// An MCP address of its own, with its own key and exactly the tools bound
+/// to it, or that its filter gives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub id: EntryId,
+    pub owner: Arc<str>,
+    pub name: String,
+    pub enabled: bool,
+    pub key: Key,
+    #[serde(default)]
+    pub exposes: Exposes,
+    /// Further tools, by patterns; what they deny is denied to bindings too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// What is remembered of a key; not the key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    pub digest: KeyDigest,
+    /// Its last characters, so that a person can tell keys apart.
+    pub hint: String,
+    pub created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// About when; not kept to the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// The servers whose resources and prompts an entry hands out whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exposes {
+    #[serde(default)]
+    pub resources: Vec<String>,
+    #[serde(default)]
+    pub prompts: Vec<String>,
+}
+
+/// A tool that its owner can bind: a name of their own for `server:tool`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolRecord {
+    pub id: ToolId,
+    pub owner: Arc<str>,
+    pub name: String,
+    /// In place of the server's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub server: String,
+    pub tool: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// One tool of an entry. A disabled one is neither listed nor callable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    pub tool: ToolId,
+    pub enabled: bool,
+    pub created_at: Timestamp,
+}
+
+/// A binding together with what it binds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    pub binding: Binding,
+    /// Shared by every entry it is bound to.
+    pub tool: Arc<ToolRecord>,
+}
+
+/// A record of the API before entries. What it says beyond these fields is
+/// carried as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    pub id: EntryId,
+    pub owner: Arc<str>,
+    pub name: String,
+    pub enabled: bool,
+    pub key: Key,
+    #[serde(default)]
+    pub extra: serde_json::Map<String, serde_json::Value>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// A key to be given out, as the store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewKey {
+    pub digest: KeyDigest,
+    pub hint: String,
+    pub expires_at: Option<Timestamp>,
+}
+
+impl NewKey {
+    pub(super) fn made(self, at: Timestamp) -> Key {
+        Key {
+            digest: self.digest,
+            hint: self.hint,
+            created_at: at,
+            expires_at: self.expires_at,
+            last_used_at: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NewEntry {
+    pub owner: Arc<str>,
+    pub name: String,
+    pub enabled: bool,
+    pub key: NewKey,
+    pub exposes: Exposes,
+    pub filter: Option<Filter>,
+    /// Made together with the entry, or neither is.
+    pub bindings: Vec<NewBinding>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewBinding {
+    pub tool: ToolId,
+    pub enabled: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewTool {
+    pub owner: Arc<str>,
+    pub name: String,
+    pub description: Option<String>,
+    pub server: String,
+    pub tool: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewInstance {
+    pub owner: Arc<str>,
+    pub name: String,
+    pub enabled: bool,
+    pub key: NewKey,
+    pub extra: serde_json::Map<String, serde_json::Value>,
+}
+
+/// What to change; the rest stays. An inner `None` takes the value away.
+#[derive(Clone, Debug, Default)]
+pub struct EntryChange {
+    pub name: Option<String>,
+    pub enabled: Option<bool>,
+    pub exposes: Option<Exposes>,
+    pub filter: Option<Option<Filter>>,
+    pub expires_at: Option<Option<Timestamp>>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ToolChange {
+    pub name: Option<String>,
+    pub description: Option<Option<String>>,
+    pub server: Option<String>,
+    pub tool: Option<String>,
+}
+
+/// How a client names an old record: by its key or, where no key reads so,
+/// by its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceName {
+    pub key: KeyDigest,
+    pub id: Option<EntryId>,
+}
+
+impl InstanceName {
+    /// Compares keys in constant time.
+    pub(super) fn matches(&self, instance: &Instance) -> bool {
+        instance.key.digest.matches(&self.key) || self.id == Some(instance.id)
+    }
+}
+
+impl From<KeyDigest> for InstanceName {
+    fn from(key: KeyDigest) -> InstanceName {
+        InstanceName { key, id: None }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct InstanceChange {
+    pub owner: Option<Arc<str>>,
+    pub key: Option<NewKey>,
+    pub name: Option<String>,
+    pub enabled: Option<bool>,
+    /// What is mentioned; the rest stays.
+    pub extra: serde_json::Map<String, serde_json::Value>,
+}
+
+impl InstanceChange {
+    /// Changes it as it stands where nobody else can.
+    pub(super) fn apply(self, instance: &mut Instance) {
+        if let Some(owner) = self.owner {
+            instance.owner = owner;
+        }
+        let other = |key: &NewKey| key.digest != instance.key.digest;
+        if let Some(key) = self.key.filter(other) {
+            instance.key = key.made(Timestamp::now());
+        }
+        if let Some(name) = self.name {
+            instance.name = name;
+        }
+        if let Some(enabled) = self.enabled {
+            instance.enabled = enabled;
+        }
+        instance.extra.extend(self.extra);
+    }
+}
+
+/// A create that may be asked for twice (`Idempotency-Key`). Who asks again
+/// with the same words gets what was made the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Once {
+    /// Of the key the client sent, its owner and the route.
+    pub key: [u8; 32],
+    /// Of what it asked for.
+    pub body: [u8; 32],
+}
+
+/// How long a create is remembered.
+pub const ONCE_MILLIS: u64 = 24 * 60 * 60 * 1000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Created<T> {
+    New(T),
+    /// It was made by an earlier request. `None`: and is gone since.
+    Earlier(Option<T>),
+}
+
+/// Which part of a list, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub skip: u64,
+    pub limit: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed<T> {
+    pub items: Vec<T>,
+    /// How many there are without the page.
+    pub total: u64,
+}
+
+/// An old record that became an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migrated {
+    pub instance: EntryId,
+    pub entry: EntryId,
+    pub name: String,
+    /// How many of its tools could be bound.
+    pub tools: usize,
+}
+
+/// What became of a record of another application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Adopted {
+    Made(Migrated),
+    /// This entry has the key already: it was made of it before.
+    Known(EntryId),
+    /// It cannot be one, and why.
+    Refused(String),
+}
+
+/// Who has a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyHolder {
+    Entry { id: EntryId, owner: Arc<str> },
+    Instance(EntryId),
+}
+
+impl KeyHolder {
+    /// What this means for a record of another application with the key.
+    pub fn outcome(&self, record: &Instance) -> Adopted {
+        match self {
+            KeyHolder::Entry { id, owner } if *owner == record.owner => Adopted::Known(*id),
+            KeyHolder::Entry { id, owner } => {
+                Adopted::Refused(format!("its key is that of entry {id}, of user {owner}"))
+            }
+            KeyHolder::Instance(id) => Adopted::Refused(format!(
+                "its key is that of the old record {id} in Portway: run portway migrate first"
+            )),
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! What a change comes to, given what is: the steps, or why there are none.
+//! Nothing here touches a disk; a database says the same by constraints.
+
+mod migrate;
+mod moved;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::records::*;
+use super::state::{Held, Made, State, Step};
+use super::{KeyDigest, ServerRecord, StoreErrorKind, Timestamp};
+use config::ServerName;
+
+pub(super) use migrate::{adopt, migrate};
+pub(super) use moved::server_moved;
+
+/// What to answer, and what to remember.
+pub(super) type Ruling<T> = Result<(T, Vec<Step>), StoreErrorKind>;
+
+fn unchanged<T>(answer: T) -> Ruling<T> {
+    Ok((answer, Vec::new()))
+}
+
+/// A create, which may have been asked for before.
+fn create<T>(
+    state: &State,
+    once: Option<Once>,
+    earlier: impl FnOnce(i64) -> Option<T>,
+    make: impl FnOnce() -> Result<(i64, T, Vec<Step>), StoreErrorKind>,
+) -> Ruling<Created<T>> {
+    let now = Timestamp::now();
+    let Some(once) = once else {
+        let (_, made, steps) = make()?;
+        return Ok((Created::New(made), steps));
+    };
+    let key = KeyDigest::from_bytes(once.key);
+    let body = KeyDigest::from_bytes(once.body);
+    let fresh = |made: &Made| now.as_millis() < made.at.as_millis() + ONCE_MILLIS;
+    if let Some(made) = state.once.get(&key).filter(|made| fresh(made)) {
+        if made.body != body {
+            return Err(StoreErrorKind::OnceReused);
+        }
+        return unchanged(Created::Earlier(earlier(made.id)));
+    }
+    let (id, made, mut steps) = make()?;
+    let old = state.once.iter().filter(|(_, made)| !fresh(made));
+    steps.extend(old.map(|(key, _)| Step::NoOnce(*key)));
+    steps.push(Step::Once(key, Made { body, id, at: now }));
+    Ok((Created::New(made), steps))
+}
+
+pub(super) fn put_servers(state: &State, records: Vec<ServerRecord>) -> Ruling<()> {
+    let before = state.servers.values();
+    let mut owners: HashMap<ServerName, Uuid> = before
+        .map(|record| (record.name.clone(), record.id))
+        .collect();
+    for record in &records {
+        let owner = owners.entry(record.name.clone()).or_insert(record.id);
+        if *owner != record.id {
+            let constraint = "the server's name";
+            return Err(StoreErrorKind::Conflict { constraint });
+        }
+    }
+    Ok(((), records.into_iter().map(Step::Server).collect()))
+}
+
+pub(super) fn delete_server(state: &State, name: &ServerName) -> Ruling<bool> {
+    match state.servers.values().find(|record| record.name == *name) {
+        Some(record) => Ok((true, vec![Step::NoServer(record.id)])),
+        None => unchanged(false),
+    }
+}
+
+pub(super) fn create_tool(
+    state: &State,
+    new: NewTool,
+    once: Option<Once>,
+) -> Ruling<Created<ToolRecord>> {
+    let earlier = |id| Some(ToolRecord::clone(state.tools.get(&ToolId(id))?));
+    create(state, once, earlier, || {
+        let now = Timestamp::now();
+        let tool = ToolRecord {
+            id: ToolId(state.last.tool + 1),
+            owner: new.owner,
+            name: new.name,
+            description: new.description,
+            server: new.server,
+            tool: new.tool,
+            created_at: now,
+            updated_at: now,
+        };
+        Ok((tool.id.0, tool.clone(), vec![Step::Tool(Arc::new(tool))]))
+    })
+}
+
+pub(super) fn update_tool(
+    state: &State,
+    whose: &Whose,
+    id: ToolId,
+    change: ToolChange,
+) -> Ruling<Option<ToolRecord>> {
+    let Some(before) = state.tool(whose, id) else {
+        return unchanged(None);
+    };
+    let mut tool = ToolRecord::clone(before);
+    tool.name = change.name.unwrap_or(tool.name);
+    tool.description = change.description.unwrap_or(tool.description);
+    tool.server = change.server.unwrap_or(tool.server);
+    tool.tool = change.tool.unwrap_or(tool.tool);
+    if tool == **before {
+        return unchanged(Some(tool));
+    }
+    tool.updated_at = Timestamp::now();
+    for held in state.bound_to(id) {
+        let others = held.bindings.iter().filter(|binding| binding.tool != id);
+        names(
+            state,
+            others.map(|binding| binding.tool),
+            [tool.name.as_str()],
+        )?;
+    }
+    Ok((Some(tool.clone()), vec![Step::Tool(Arc::new(tool))]))
+}
+
+pub(super) fn delete_tool(state: &State, whose: &Whose, id: ToolId) -> Ruling<bool> {
+    if state.tool(whose, id).is_none() {
+        return unchanged(false);
+    }
+    let without = |held: &Arc<Held>| {
+        let mut held = Held::clone(held);
+        held.bindings.retain(|binding| binding.tool != id);
+        Step::Entry(Arc::new(held))
+    };
+    let mut steps: Vec<Step> = state.bound_to(id).map(without).collect();
+    steps.push(Step::NoTool(id));
+    Ok((true, steps))
+}
+
+/// No two of these may have one name.
+fn names<'a>(
+    state: &'a State,
+    tools: impl Iterator<Item = ToolId>,
+    further: impl IntoIterator<Item = &'a str>,
+) -> Result<(), StoreErrorKind> {
+    let mut seen = HashSet::new();
+    let named = tools.filter_map(|id| Some(state.tools.get(&id)?.name.as_str()));
+    for name in named.chain(further) {
+        if !seen.insert(name) {
+            return Err(StoreErrorKind::SameName(name.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// The bindings as they would be, in order: those there are, and these.
+fn bound(
+    state: &State,
+    owner: &str,
+    before: &[Binding],
+    new: &[NewBinding],
+) -> Result<Vec<Binding>, StoreErrorKind> {
+    let now = Timestamp::now();
+    let mut all = before.to_vec();
+    for one in new {
+        let tool = state.tools.get(&one.tool);
+        if tool.is_none_or(|tool| *tool.owner != *owner) {
+            return Err(StoreErrorKind::NoSuchTool(one.tool));
+        }
+        match all.iter_mut().find(|binding| binding.tool == one.tool) {
+            Some(binding) => binding.enabled = one.enabled,
+            None => all.push(Binding {
+                tool: one.tool,
+                enabled: one.enabled,
+                created_at: now,
+            }),
+        }
+    }
+    names(state, all.iter().map(|binding| binding.tool), [])?;
+    Ok(all)
+}
+
+fn free(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKind> {
+    let mut all = state.entries.values();
+    if all.any(|held| held.entry.key.digest == *key) {
+        let constraint = "the key";
+        return Err(StoreErrorKind::Conflict { constraint });
+    }
+    Ok(())
+}
+
+pub(super) fn create_entry(
+    state: &State,
+    new: NewEntry,
+    once: Option<Once>,
+) -> Ruling<Created<Entry>> {
+    let earlier = |id| Some(state.entries.get(&EntryId(id))?.entry.clone());
+    create(state, once, earlier, || {
+        let id = EntryId(state.last.entry + 1);
+        let held = make_entry(state, id, new)?;
+        Ok((id.0, held.entry.clone(), vec![Step::Entry(Arc::new(held))]))
+    })
+}
+
+fn make_entry(state: &State, id: EntryId, new: NewEntry) -> Result<Held, StoreErrorKind> {
+    free(state, &new.key.digest)?;
+    let now = Timestamp::now();
+    let bindings = bound(state, &new.owner, &[], &new.bindings)?;
+    Ok(Held {
+        entry: Entry {
+            id,
+            owner: new.owner,
+            name: new.name,
+            enabled: new.enabled,
+            key: new.key.made(now),
+            exposes: new.exposes,
+            filter: new.filter,
+            created_at: now,
+            updated_at: now,
+        },
+        bindings,
+    })
+}
+
+/// An entry as a change leaves it.
+fn edit_entry(
+    state: &State,
+    whose: &Whose,
+    id: EntryId,
+    edit: impl FnOnce(&mut Entry) -> Result<(), StoreErrorKind>,
+) -> Ruling<Option<Entry>> {
+    let Some(before) = state.held(whose, id) else {
+        return unchanged(None);
+    };
+    let mut held = Held::clone(before);
+    edit(&mut held.entry)?;
+    let mut same = before.entry.clone();
+    same.key.last_used_at = held.entry.key.last_used_at;
+    if held.entry == same {
+        return unchanged(Some(same));
+    }
+    held.entry.updated_at = Timestamp::now();
+    Ok((Some(held.entry.clone()), vec![Step::Entry(Arc::new(held))]))
+}
+
+pub(super) fn update_entry(
+    state: &State,
+    whose: &Whose,
+    id: EntryId,
+    change: EntryChange,
+    used: Option<Timestamp>,
+) -> Ruling<Option<Entry>> {
+    edit_entry(state, whose, id, |entry| {
+        // Memory knows it first, and forgets it with an entry that is
+        // switched off.
+        entry.key.last_used_at = used.max(entry.key.last_used_at);
+        if let Some(name) = change.name {
+            entry.name = name;
+        }
+        entry.enabled = change.enabled.unwrap_or(entry.enabled);
+        if let Some(exposes) = change.exposes {
+            entry.exposes = exposes;
+        }
+        if let Some(filter) = change.filter {
+            entry.filter = filter;
+        }
+        entry.key.expires_at = change.expires_at.unwrap_or(entry.key.expires_at);
+        Ok(())
+    })
+}
+
+pub(super) fn replace_key(
+    state: &State,
+    whose: &Whose,
+    id: EntryId,
+    key: NewKey,
+) -> Ruling<Option<Entry>> {
+    edit_entry(state, whose, id, |entry| {
+        free(state, &key.digest)?;
+        entry.key = key.made(Timestamp::now());
+        Ok(())
+    })
+}
+
+pub(super) fn delete_entry(state: &State, whose: &Whose, id: EntryId) -> Ruling<bool> {
+    match state.held(whose, id) {
+        Some(_) => Ok((true, vec![Step::NoEntry(id)])),
+        None => unchanged(false),
+    }
+}
+
+pub(super) fn bind(
+    state: &State,
+    whose: &Whose,
+    id: EntryId,
+    new: &[NewBinding],
+) -> Ruling<Option<Vec<Bound>>> {
+    let Some(before) = state.held(whose, id) else {
+        return unchanged(None);
+    };
+    let bindings = bound(state, &before.entry.owner, &before.bindings, new)?;
+    let mut steps = Vec::new();
+    let held = Held {
+        entry: before.entry.clone(),
+        bindings,
+    };
+    let mut answer = state.bound(&held);
+    answer.retain(|bound| new.iter().any(|one| one.tool == bound.binding.tool));
+    if held.bindings != before.bindings {
+        steps.push(Step::Entry(Arc::new(held)));
+    }
+    Ok((Some(answer), steps))
+}
+
+pub(super) fn update_binding(
+    state: &State,
+    whose: &Whose,
+    id: EntryId,
+    binding: NewBinding,
+) -> Ruling<Option<Bound>> {
+    let held = state.held(whose, id);
+    let there = held.is_some_and(|held| held.bindings.iter().any(|one| one.tool == binding.tool));
+    if !there {
+        return unchanged(None);
+    }
+    let (bound, steps) = bind(state, whose, id, &[binding])?;
+    Ok((bound.and_then(|mut bound| bound.pop()), steps))
+}
+
+pub(super) fn unbind(state: &State, whose: &Whose, id: EntryId, tool: ToolId) -> Ruling<bool> {
+    let Some(before) = state.held(whose, id) else {
+        return unchanged(false);
+    };
+    let mut held = Held::clone(before);
+    held.bindings.retain(|binding| binding.tool != tool);
+    if held.bindings.len() == before.bindings.len() {
+        return unchanged(false);
+    }
+    Ok((true, vec![Step::Entry(Arc::new(held))]))
+}
+
+pub(super) fn create_instance(
+    state: &State,
+    new: NewInstance,
+    once: Option<Once>,
+) -> Ruling<Created<Instance>> {
+    let earlier = |id| Some(Instance::clone(state.instances.get(&EntryId(id))?));
+    create(state, once, earlier, || {
+        free_for_instance(state, &new.key.digest)?;
+        let now = Timestamp::now();
+        let made = Instance {
+            id: EntryId(state.last.instance + 1),
+            owner: new.owner,
+            name: new.name,
+            enabled: new.enabled,
+            key: new.key.made(now),
+            extra: new.extra,
+            created_at: now,
+            updated_at: now,
+        };
+        Ok((
+            made.id.0,
+            made.clone(),
+            vec![Step::Instance(Arc::new(made))],
+        ))
+    })
+}
+
+/// An entry's key is taken, too: the record may become one.
+fn free_for_instance(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKind> {
+    let named = InstanceName::from(*key);
+    if state.instance(&Whose::Everybodys, &named).is_some() {
+        let constraint = "the key";
+        return Err(StoreErrorKind::Conflict { constraint });
+    }
+    free(state, key)
+}
+
+pub(super) fn update_instance(
+    state: &State,
+    whose: &Whose,
+    named: &InstanceName,
+    change: InstanceChange,
+) -> Ruling<Option<Instance>> {
+    let Some(before) = state.instance(whose, named) else {
+        return unchanged(None);
+    };
+    let mut instance = Instance::clone(before);
+    change.apply(&mut instance);
+    if instance == **before {
+        return unchanged(Some(instance));
+    }
+    if instance.key.digest != before.key.digest {
+        free_for_instance(state, &instance.key.digest)?;
+    }
+    instance.updated_at = Timestamp::now();
+    let steps = vec![Step::Instance(Arc::new(instance.clone()))];
+    Ok((Some(instance), steps))
+}
+
+pub(super) fn delete_instance(state: &State, whose: &Whose, named: &InstanceName) -> Ruling<bool> {
+    match state.instance(whose, named) {
+        Some(instance) => Ok((true, vec![Step::NoInstance(instance.id)])),
+        None => unchanged(false),
+    }
+}

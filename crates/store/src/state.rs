@@ -1,0 +1,192 @@
+//! Everything a file store remembers, and the steps by which it changes. A
+//! step says what is, not what was done, so that applying it twice does no
+//! harm.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::records::{
+    Binding, Bound, Entry, EntryId, Instance, InstanceName, KeyHolder, ToolId, ToolRecord, Whose,
+};
+use super::{Grant, KeyDigest, ServerRecord, Timestamp};
+
+/// Collections are shared until written to, so that a copy costs nothing but
+/// what changes.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct State {
+    #[serde(default)]
+    pub servers: Arc<IndexMap<Uuid, ServerRecord>>,
+    #[serde(default)]
+    pub tools: Arc<BTreeMap<ToolId, Arc<ToolRecord>>>,
+    #[serde(default)]
+    pub entries: Arc<BTreeMap<EntryId, Arc<Held>>>,
+    #[serde(default)]
+    pub instances: Arc<BTreeMap<EntryId, Arc<Instance>>>,
+    /// Creates that may be asked for again, by what was sent with them.
+    #[serde(default)]
+    pub once: Arc<BTreeMap<KeyDigest, Made>>,
+    /// The last number given to each kind of record; numbers are not used
+    /// twice.
+    #[serde(default)]
+    pub last: Last,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Last {
+    pub tool: i64,
+    pub entry: i64,
+    pub instance: i64,
+}
+
+/// An entry and its bindings, in the order they were made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Held {
+    pub entry: Entry,
+    pub bindings: Vec<Binding>,
+}
+
+/// What came of a create.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Made {
+    pub body: KeyDigest,
+    pub id: i64,
+    pub at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Step {
+    Server(ServerRecord),
+    NoServer(Uuid),
+    Tool(Arc<ToolRecord>),
+    NoTool(ToolId),
+    Entry(Arc<Held>),
+    NoEntry(EntryId),
+    Instance(Arc<Instance>),
+    NoInstance(EntryId),
+    Once(KeyDigest, Made),
+    NoOnce(KeyDigest),
+    Used(Vec<(EntryId, Timestamp)>),
+}
+
+impl State {
+    pub(crate) fn apply(&mut self, step: &Step) {
+        match step {
+            Step::Server(record) => {
+                Arc::make_mut(&mut self.servers).insert(record.id, record.clone());
+            }
+            Step::NoServer(id) => {
+                Arc::make_mut(&mut self.servers).shift_remove(id);
+            }
+            Step::Tool(tool) => {
+                self.last.tool = self.last.tool.max(tool.id.0);
+                Arc::make_mut(&mut self.tools).insert(tool.id, tool.clone());
+            }
+            Step::NoTool(id) => {
+                Arc::make_mut(&mut self.tools).remove(id);
+            }
+            Step::Entry(held) => {
+                let id = held.entry.id;
+                self.last.entry = self.last.entry.max(id.0);
+                Arc::make_mut(&mut self.entries).insert(id, held.clone());
+            }
+            Step::NoEntry(id) => {
+                Arc::make_mut(&mut self.entries).remove(id);
+            }
+            Step::Instance(instance) => {
+                self.last.instance = self.last.instance.max(instance.id.0);
+                Arc::make_mut(&mut self.instances).insert(instance.id, instance.clone());
+            }
+            Step::NoInstance(id) => {
+                Arc::make_mut(&mut self.instances).remove(id);
+            }
+            Step::Once(key, made) => {
+                Arc::make_mut(&mut self.once).insert(*key, *made);
+            }
+            Step::NoOnce(key) => {
+                Arc::make_mut(&mut self.once).remove(key);
+            }
+            Step::Used(used) => {
+                let entries = Arc::make_mut(&mut self.entries);
+                for (id, at) in used {
+                    if let Some(held) = entries.get_mut(id) {
+                        Arc::make_mut(held).entry.key.last_used_at = Some(*at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The entries whose grants a step changes.
+    pub(crate) fn touched(&self, step: &Step) -> Vec<EntryId> {
+        match step {
+            Step::Entry(held) => vec![held.entry.id],
+            Step::NoEntry(id) => vec![*id],
+            Step::Tool(tool) => self.bound_to(tool.id).map(|held| held.entry.id).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The entries that a tool is bound to.
+    pub(crate) fn bound_to(&self, tool: ToolId) -> impl Iterator<Item = &Arc<Held>> {
+        let binds = move |held: &&Arc<Held>| held.bindings.iter().any(|one| one.tool == tool);
+        self.entries.values().filter(binds)
+    }
+
+    pub(crate) fn held(&self, whose: &Whose, id: EntryId) -> Option<&Arc<Held>> {
+        let held = self.entries.get(&id)?;
+        whose.includes(&held.entry.owner).then_some(held)
+    }
+
+    pub(crate) fn tool(&self, whose: &Whose, id: ToolId) -> Option<&Arc<ToolRecord>> {
+        let tool = self.tools.get(&id)?;
+        whose.includes(&tool.owner).then_some(tool)
+    }
+
+    /// A key goes before an id.
+    pub(crate) fn instance(&self, whose: &Whose, named: &InstanceName) -> Option<&Arc<Instance>> {
+        let mut all = self.instances.values();
+        let by_key = all.find(|instance| instance.key.digest.matches(&named.key));
+        let by_id = || self.instances.get(&named.id?);
+        let found = by_key.or_else(by_id)?;
+        whose.includes(&found.owner).then_some(found)
+    }
+
+    pub(crate) fn holder(&self, key: &KeyDigest) -> Option<KeyHolder> {
+        let mut entries = self.entries.values();
+        if let Some(held) = entries.find(|held| held.entry.key.digest.matches(key)) {
+            return Some(KeyHolder::Entry {
+                id: held.entry.id,
+                owner: held.entry.owner.clone(),
+            });
+        }
+        let mut instances = self.instances.values();
+        let old = instances.find(|old| old.key.digest.matches(key))?;
+        Some(KeyHolder::Instance(old.id))
+    }
+
+    /// A binding without its tool cannot be: both go in one step.
+    pub(crate) fn bound(&self, held: &Held) -> Vec<Bound> {
+        let bound = |binding: &Binding| {
+            let tool = self.tools.get(&binding.tool)?;
+            Some(Bound {
+                binding: binding.clone(),
+                tool: tool.clone(),
+            })
+        };
+        held.bindings.iter().filter_map(bound).collect()
+    }
+
+    pub(crate) fn grant(&self, id: EntryId) -> Option<Grant> {
+        let held = self.entries.get(&id)?;
+        let bound = held.bindings.iter().filter_map(|binding| {
+            let tool = self.tools.get(&binding.tool)?;
+            Some((tool.clone(), binding.enabled))
+        });
+        Grant::new(&held.entry, bound)
+    }
+}

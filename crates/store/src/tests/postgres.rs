@@ -1,0 +1,112 @@
+//! PostgreSQL itself: its tables, its faults, several processes on one.
+
+use std::time::{Duration, Instant};
+
+use super::cluster::{self, Cluster};
+use super::rounds;
+use crate::*;
+use config::{DatabaseSchema, Secret};
+
+mod faults;
+mod foreign;
+mod replicas;
+mod rules;
+mod scale;
+mod tables;
+
+const ALL: Whose = Whose::Everybodys;
+
+async fn open(cluster: &Cluster, database: &str) -> PostgresStore {
+    open_in(cluster, database, "public").await
+}
+
+async fn open_in(cluster: &Cluster, database: &str, schema: &str) -> PostgresStore {
+    let url = Secret::new(cluster.url(database));
+    let schema = DatabaseSchema::parse(schema).unwrap();
+    PostgresStore::open(&url, &schema).await.unwrap()
+}
+
+async fn refused(url: &str) -> StoreError {
+    match PostgresStore::open(&Secret::new(url), &DatabaseSchema::default()).await {
+        Ok(_) => panic!("{url} was opened"),
+        Err(error) => error,
+    }
+}
+
+async fn tool(store: &dyn Store, name: &str) -> ToolId {
+    let new = NewTool {
+        owner: "me".into(),
+        name: name.into(),
+        description: None,
+        server: "files".into(),
+        tool: name.into(),
+    };
+    match store.create_tool(new, None).await.unwrap() {
+        Created::New(tool) => tool.id,
+        earlier => panic!("{earlier:?}"),
+    }
+}
+
+fn new_entry(tools: &[ToolId]) -> (KeyDigest, NewEntry) {
+    let key = ApiKey::random().unwrap();
+    let bindings = tools.iter().map(|tool| NewBinding {
+        tool: *tool,
+        enabled: true,
+    });
+    let new = NewEntry {
+        owner: "me".into(),
+        name: "desk".into(),
+        enabled: true,
+        key: key.record(None),
+        exposes: Exposes::default(),
+        filter: None,
+        bindings: bindings.collect(),
+    };
+    (key.digest(), new)
+}
+
+async fn entry(store: &dyn Store, tools: &[ToolId]) -> (KeyDigest, EntryId) {
+    let (key, new) = new_entry(tools);
+    match store.create_entry(new, None).await.unwrap() {
+        Created::New(entry) => (key, entry.id),
+        earlier => panic!("{earlier:?}"),
+    }
+}
+
+/// Waits until the notices of what was made so far have been read: an entry
+/// known to have changed is not served from memory. They come in order.
+async fn has_heard(store: &dyn Store, cluster: &Cluster, database: &str) {
+    let (key, id) = entry(store, &[]).await;
+    let close = format!("update public.mcp_v2 set status = false where id = {id}");
+    cluster.sql(database, &close);
+    let closed = async || granted(store, &key).await.unwrap().is_none();
+    eventually("a change is heard of", closed).await;
+}
+
+/// As the edge does it.
+async fn granted(
+    store: &dyn Store,
+    key: &KeyDigest,
+) -> Result<Option<std::sync::Arc<Grant>>, StoreError> {
+    match store.grant(key) {
+        Granted::Yes(grant) => Ok(Some(grant)),
+        Granted::No => Ok(None),
+        Granted::Ask => store.ask(key).await,
+    }
+}
+
+/// Waits until it is so.
+async fn eventually(what: &str, mut so: impl AsyncFnMut() -> bool) {
+    let start = Instant::now();
+    while !so().await {
+        assert!(start.elapsed() < Duration::from_secs(60), "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn switch(enabled: bool) -> EntryChange {
+    EntryChange {
+        enabled: Some(enabled),
+        ..EntryChange::default()
+    }
+}

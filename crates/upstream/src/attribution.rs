@@ -1,0 +1,320 @@
+//! Whose question it is. Nothing on a pipe says which call a server's question
+//! belongs to: it belongs to the one call in flight that can have caused it.
+//! Where several can, the question is held until the others have ended, for a
+//! limited time; then it is refused.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::asking::Asking;
+use super::pending::{LINGERS, Pending};
+use super::{CallEvent, LogSink, LogStream, ServerRequest};
+use wire::{RpcError, code};
+
+/// How long a question waits for other calls to end.
+const HOLD: Duration = Duration::from_secs(5);
+/// How much longer each further one: the end of the one before may settle it.
+const STAGGER: Duration = Duration::from_secs(1);
+/// Questions of one connection that wait at once.
+const HELD: usize = 64;
+
+/// The calls that a server may be asking something for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Candidates {
+    pub calls: Vec<u64>,
+    /// They are made for several clients.
+    pub mixed: bool,
+}
+
+impl Candidates {
+    /// The one call that can have caused what the server says.
+    pub(crate) fn sole(&self) -> Option<u64> {
+        match self.calls[..] {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+}
+
+/// The questions of one connection.
+pub(crate) struct Attribution {
+    pending: Arc<Pending>,
+    asking: Arc<Asking>,
+    log: LogSink,
+    /// Told whenever something is asked.
+    asked: Notify,
+    /// Every open question has a receiver of it.
+    open: watch::Sender<()>,
+    held: Mutex<Vec<Held>>,
+}
+
+/// A question that nobody can be asked yet.
+struct Held {
+    id: Box<RawValue>,
+    withdrawn: CancellationToken,
+}
+
+impl Attribution {
+    pub(crate) fn new(
+        pending: &Arc<Pending>,
+        asking: &Arc<Asking>,
+        log: &LogSink,
+    ) -> Arc<Attribution> {
+        Arc::new(Attribution {
+            pending: pending.clone(),
+            asking: asking.clone(),
+            log: log.clone(),
+            asked: Notify::new(),
+            open: watch::Sender::new(()),
+            held: Mutex::default(),
+        })
+    }
+
+    /// Resolves when the server asks something.
+    pub(crate) async fn asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Resolves once no question of the server's is open.
+    pub(crate) async fn answered(&self) {
+        self.open.closed().await;
+    }
+
+    /// Takes a question; gives it back if no call can have caused it.
+    pub(crate) fn take(self: &Arc<Self>, request: ServerRequest) -> Option<ServerRequest> {
+        self.asked.notify_waiters();
+        let request = request.open(self.open.subscribe());
+        let candidates = self.pending.candidates();
+        if self.pending.concerns_clients(&candidates) {
+            self.asking.see();
+        }
+        match candidates.calls[..] {
+            [] => return Some(request),
+            [call] => self.give(call, request),
+            _ => self.hold(candidates, request),
+        }
+        None
+    }
+
+    /// A full queue drops it, and that refuses it.
+    fn give(&self, call: u64, request: ServerRequest) {
+        if let Some(turn) = self.pending.turn(call) {
+            self.asking.learn(&turn.subject, true);
+        }
+        self.pending.event(call, CallEvent::Request(request));
+    }
+
+    fn hold(self: &Arc<Self>, candidates: Candidates, request: ServerRequest) {
+        let withdrawn = CancellationToken::new();
+        let until = {
+            let mut held = self.held();
+            if held.len() >= HELD {
+                drop(held);
+                return self.refuse(&candidates, request);
+            }
+            let until = Instant::now() + HOLD + STAGGER * held.len() as u32;
+            held.push(Held {
+                id: request.id().to_owned(),
+                withdrawn: withdrawn.clone(),
+            });
+            until
+        };
+        let this = self.clone();
+        tokio::spawn(async move {
+            let settled = tokio::select! {
+                candidates = this.settled(candidates, until) => Some(candidates),
+                () = withdrawn.cancelled() => None,
+            };
+            let id = request.id().get();
+            this.held().retain(|held| held.id.get() != id);
+            let Some(candidates) = settled else {
+                return request.forget();
+            };
+            match candidates.sole().or_else(|| this.likely(&candidates)) {
+                Some(call) => this.give(call, request),
+                None => this.refuse(&candidates, request),
+            }
+        });
+    }
+
+    /// Waits until at most one of the candidates is left.
+    async fn settled(&self, mut candidates: Candidates, until: Instant) -> Candidates {
+        loop {
+            let left = self.pending.left();
+            tokio::pin!(left);
+            left.as_mut().enable();
+            self.pending.keep_running(&mut candidates);
+            if candidates.calls.len() <= 1 || Instant::now() >= until {
+                return candidates;
+            }
+            // A call that was given up leaves without a word.
+            let look = until.min(Instant::now() + LINGERS);
+            tokio::select! {
+                () = left => {}
+                () = tokio::time::sleep_until(look) => {}
+            }
+        }
+    }
+
+    /// Of one client's calls, the only one that is known to ask.
+    fn likely(&self, candidates: &Candidates) -> Option<u64> {
+        if candidates.mixed {
+            return None;
+        }
+        let mut calls = self.pending.subjects(candidates);
+        calls.retain(|(_, turn)| self.asking.asks(&turn.subject) == Some(true));
+        match &calls[..] {
+            [(call, _)] => Some(*call),
+            _ => None,
+        }
+    }
+
+    fn refuse(&self, candidates: &Candidates, request: ServerRequest) {
+        // Its calls have ended: dropping it refuses it.
+        if candidates.calls.is_empty() {
+            return;
+        }
+        let text = format!(
+            "cannot tell which of {} calls in flight asks for {}; \
+             make the call again while no other call runs{}",
+            candidates.calls.len(),
+            request.method,
+            match candidates.mixed {
+                true => ", or set the server's isolation to \"auto\" or \"principal\"",
+                false => "",
+            }
+        );
+        (self.log)(LogStream::Portway, &text);
+        request.answer(Err(RpcError::new(code::INTERNAL, text)));
+    }
+
+    /// The server gives up a question; one that is held is forgotten.
+    pub(crate) fn withdrawn(&self, id: &RawValue) {
+        let held = self.held();
+        let given_up = held.iter().filter(|held| held.id.get() == id.get());
+        given_up.for_each(|held| held.withdrawn.cancel());
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::pending::Ticket;
+    use crate::permit::Line;
+    use crate::{Call, EventReceiver, event_queue};
+
+    /// A connection with calls in flight, and what its server is told.
+    struct Rig {
+        attribution: Arc<Attribution>,
+        outbox: mpsc::Sender<Line>,
+        answers: mpsc::Receiver<Line>,
+    }
+
+    impl Rig {
+        fn new() -> Rig {
+            let (outbox, answers) = mpsc::channel(8);
+            let log: LogSink = Arc::new(|_, _| {});
+            let asking = Arc::new(Asking::default());
+            Rig {
+                attribution: Attribution::new(&Pending::new(), &asking, &log),
+                outbox,
+                answers,
+            }
+        }
+
+        fn call(&self, id: u64, whose: &str) -> (Ticket, EventReceiver) {
+            let (events, queue) = event_queue(8);
+            let whose = whose.into();
+            let able = RawValue::from_string(r#"{"elicitation":{}}"#.into()).unwrap();
+            let call = Call {
+                events: Some(events),
+                capabilities: Some(&able),
+                whose: Some(&whose),
+                ..Call::new("tools/call", Duration::from_secs(30))
+            };
+            let ticket = self.attribution.pending.expect(id, &call);
+            (ticket.unwrap(), queue)
+        }
+
+        fn ask(&self, id: &str) -> Option<ServerRequest> {
+            let id = RawValue::from_string(id.into()).unwrap();
+            let method = "elicitation/create";
+            let request = ServerRequest::new(&id, method, None, self.outbox.clone());
+            self.attribution.take(request)
+        }
+
+        async fn told(&mut self) -> String {
+            let line = self.answers.recv().await.unwrap();
+            String::from_utf8(line.bytes.to_vec()).unwrap()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_a_question_waits_until_it_is_clear_whose_it_is() {
+        let rig = Rig::new();
+        let (_first, mut first) = rig.call(1, "a");
+        let (second, mut other) = rig.call(2, "b");
+        assert!(rig.ask("7").is_none());
+        tokio::task::yield_now().await;
+        assert!(first.try_recv().is_none() && other.try_recv().is_none());
+        drop(second);
+        assert!(matches!(first.recv().await, Some(CallEvent::Request(_))));
+        assert!(rig.attribution.asking.seen());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_a_call_that_came_later_is_not_asked() {
+        let rig = Rig::new();
+        let (_first, mut first) = rig.call(1, "a");
+        let (second, _) = rig.call(2, "a");
+        assert!(rig.ask("7").is_none());
+        let (_late, mut late) = rig.call(3, "a");
+        drop(second);
+        assert!(matches!(first.recv().await, Some(CallEvent::Request(_))));
+        assert!(late.try_recv().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_what_stays_unclear_is_refused_with_the_reason() {
+        let mut rig = Rig::new();
+        let calls = [rig.call(1, "a"), rig.call(2, "b")];
+        assert!(rig.ask("7").is_none());
+        let told = rig.told().await;
+        assert!(told.contains("which of 2 calls in flight"), "{told}");
+        // The server goes on with one of them: the next question is clear.
+        assert!(rig.ask("8").is_none());
+        let [(first, _), (_second, mut second)] = calls;
+        drop(first);
+        assert!(matches!(second.recv().await, Some(CallEvent::Request(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_a_held_question_that_is_withdrawn_gets_no_answer() {
+        let mut rig = Rig::new();
+        let calls = [rig.call(1, "a"), rig.call(2, "b")];
+        assert!(rig.ask("7").is_none());
+        let id = RawValue::from_string("7".into()).unwrap();
+        rig.attribution.withdrawn(&id);
+        rig.attribution.answered().await;
+        assert!(rig.answers.try_recv().is_err());
+        drop(calls);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c7_outside_any_call_nothing_is_learned() {
+        let rig = Rig::new();
+        assert!(rig.ask("7").is_some());
+        assert!(!rig.attribution.asking.seen());
+    }
+}

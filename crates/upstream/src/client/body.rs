@@ -1,0 +1,281 @@
+//! The body of an answer, read by whoever wants it. The connection goes back
+//! to the shelf at the body's end; dropped before, it is closed.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::AsyncReadExt;
+
+use super::shelf::{Line, Shelf};
+
+/// One line of a chunked body; real ones have a few digits.
+const LINE_LIMIT: usize = 4 << 10;
+
+/// Least and most that one read of a body is for.
+const READ: usize = 8 << 10;
+const MOST: usize = 256 << 10;
+
+/// Where a body ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    Length(u64),
+    Chunked(Chunk),
+    /// With the connection.
+    Close,
+}
+
+/// What comes next of a chunked body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Chunk {
+    Size,
+    Data(u64),
+    DataEnd,
+    Trailer,
+    End,
+}
+
+impl Framing {
+    pub(super) fn chunked() -> Framing {
+        Framing::Chunked(Chunk::Size)
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self, Framing::Length(0) | Framing::Chunked(Chunk::End))
+    }
+
+    /// How much to read at once.
+    fn appetite(&self) -> usize {
+        match self {
+            Framing::Length(left) => (*left).clamp(READ as u64, MOST as u64) as usize,
+            _ => READ,
+        }
+    }
+
+    /// The next piece of the body that is in `buffer`; None if more must be
+    /// read first, or the body is over.
+    fn take(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, BodyError> {
+        loop {
+            let next = match self {
+                Framing::Length(0) | Framing::Chunked(Chunk::End) => return Ok(None),
+                Framing::Close => return Ok(piece(buffer, u64::MAX)),
+                Framing::Length(left) => {
+                    let piece = piece(buffer, *left);
+                    *left -= piece.as_ref().map_or(0, Bytes::len) as u64;
+                    return Ok(piece);
+                }
+                Framing::Chunked(Chunk::Data(0)) => Chunk::DataEnd,
+                Framing::Chunked(Chunk::Data(left)) => {
+                    let piece = piece(buffer, *left);
+                    *left -= piece.as_ref().map_or(0, Bytes::len) as u64;
+                    return Ok(piece);
+                }
+                Framing::Chunked(state) => {
+                    let Some(line) = line(buffer)? else {
+                        return Ok(None);
+                    };
+                    match (state, line.is_empty()) {
+                        (Chunk::Size, _) => match size(&line)? {
+                            0 => Chunk::Trailer,
+                            size => Chunk::Data(size),
+                        },
+                        (Chunk::DataEnd, true) => Chunk::Size,
+                        (Chunk::DataEnd, false) => return Err(BodyError::Chunk),
+                        (_, true) => Chunk::End,
+                        (_, false) => Chunk::Trailer,
+                    }
+                }
+            };
+            *self = Framing::Chunked(next);
+        }
+    }
+}
+
+fn piece(buffer: &mut BytesMut, most: u64) -> Option<Bytes> {
+    let size = usize::try_from(most).map_or(buffer.len(), |most| most.min(buffer.len()));
+    (size > 0).then(|| buffer.split_to(size).freeze())
+}
+
+/// One line, without its end.
+fn line(buffer: &mut BytesMut) -> Result<Option<BytesMut>, BodyError> {
+    match buffer.iter().take(LINE_LIMIT).position(|b| *b == b'\n') {
+        Some(end) => {
+            let mut line = buffer.split_to(end);
+            buffer.advance(1);
+            if line.last() != Some(&b'\r') {
+                return Err(BodyError::Chunk);
+            }
+            line.truncate(end - 1);
+            Ok(Some(line))
+        }
+        None if buffer.len() >= LINE_LIMIT => Err(BodyError::Chunk),
+        None => Ok(None),
+    }
+}
+
+/// The number in front of a chunk; extensions after it mean nothing to us.
+fn size(line: &[u8]) -> Result<u64, BodyError> {
+    let digits = line.split(|b| matches!(b, b';' | b' ' | b'\t')).next();
+    let digits = digits.filter(|digits| (1..=15).contains(&digits.len()));
+    let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+    digits
+        .and_then(|digits| std::str::from_utf8(digits).ok())
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .ok_or(BodyError::Chunk)
+}
+
+/// Why a body did not come whole.
+#[derive(Debug)]
+pub enum BodyError {
+    Io(io::Error),
+    /// The connection ended first.
+    Short,
+    Chunk,
+    TooLarge,
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BodyError::Io(error) => error.fmt(f),
+            BodyError::Short => f.write_str("the connection was closed before its end"),
+            BodyError::Chunk => f.write_str("its chunks are broken"),
+            BodyError::TooLarge => f.write_str("it is too large"),
+        }
+    }
+}
+
+pub struct Received {
+    /// Gone when the body is over.
+    line: Option<Line>,
+    framing: Framing,
+    /// Where the connection goes then, if it outlives the body.
+    shelf: Option<Arc<Shelf>>,
+}
+
+impl Received {
+    pub(super) fn new(line: Line, framing: Framing, shelf: Option<Arc<Shelf>>) -> Received {
+        let mut body = Received {
+            line: Some(line),
+            framing,
+            shelf,
+        };
+        body.end();
+        body
+    }
+
+    /// The next piece; None at the end. Loses nothing when it is dropped half
+    /// way.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
+        loop {
+            let Some(line) = &mut self.line else {
+                return Ok(None);
+            };
+            if let Some(piece) = self.framing.take(&mut line.buffer)? {
+                self.end();
+                return Ok(Some(piece));
+            }
+            if self.end() {
+                return Ok(None);
+            }
+            let Some(line) = &mut self.line else {
+                return Ok(None);
+            };
+            line.buffer.reserve(self.framing.appetite());
+            match line.socket.read_buf(&mut line.buffer).await {
+                Ok(0) if self.framing == Framing::Close => self.line = None,
+                Ok(0) => return Err(BodyError::Short),
+                Ok(_) => {}
+                Err(error) => return Err(BodyError::Io(error)),
+            }
+        }
+    }
+
+    /// All of it, within `limit`.
+    pub async fn whole(mut self, limit: usize) -> Result<Bytes, BodyError> {
+        if let Framing::Length(length) = self.framing
+            && length > limit as u64
+        {
+            return Err(BodyError::TooLarge);
+        }
+        let Some(first) = self.piece().await? else {
+            return Ok(Bytes::new());
+        };
+        if self.line.is_none() && first.len() <= limit {
+            return Ok(first);
+        }
+        let mut whole = BytesMut::from(first);
+        while whole.len() <= limit {
+            match self.piece().await? {
+                Some(piece) => whole.extend_from_slice(&piece),
+                None => return Ok(whole.freeze()),
+            }
+        }
+        Err(BodyError::TooLarge)
+    }
+
+    /// Whether it is over; if so, lets go of the connection.
+    fn end(&mut self) -> bool {
+        if !self.framing.is_over() {
+            return self.line.is_none();
+        }
+        if let Some(line) = self.line.take()
+            && let Some(shelf) = &self.shelf
+            // What was not asked for belongs to nobody.
+            && line.buffer.is_empty()
+        {
+            shelf.put(line);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The body of `text` as it comes in pieces of `step` bytes.
+    fn read(mut framing: Framing, text: &str, step: usize) -> Result<(String, String), BodyError> {
+        let (mut buffer, mut body) = (BytesMut::new(), Vec::new());
+        for bytes in text.as_bytes().chunks(step) {
+            buffer.extend_from_slice(bytes);
+            while let Some(piece) = framing.take(&mut buffer)? {
+                body.extend_from_slice(&piece);
+            }
+        }
+        let over = if framing.is_over() { "over" } else { "open" };
+        Ok((String::from_utf8(body).unwrap(), over.to_owned()))
+    }
+
+    #[test]
+    fn c1_bodies_end_where_their_framing_says() {
+        let chunks = "3\r\nabc\r\n0A;ext=1\r\n0123456789\r\n0\r\nx: y\r\n\r\n";
+        for step in 1..chunks.len() {
+            let both = read(Framing::chunked(), chunks, step).unwrap();
+            assert_eq!(both, ("abc0123456789".into(), "over".into()), "{step}");
+            let (body, over) = read(Framing::Length(5), "abcdefg", step).unwrap();
+            assert_eq!((body.as_str(), over.as_str()), ("abcde", "over"));
+            let (body, over) = read(Framing::Close, "abc", step).unwrap();
+            assert_eq!((body.as_str(), over.as_str()), ("abc", "open"));
+        }
+        let (body, over) = read(Framing::chunked(), "3\r\nabc\r\n", 1).unwrap();
+        assert_eq!((body.as_str(), over.as_str()), ("abc", "open"));
+    }
+
+    #[test]
+    fn c1_broken_chunks_are_an_error() {
+        for text in [
+            "x\r\n",
+            "\r\n",
+            "-1\r\n",
+            "3\nabc\r\n",
+            "3\r\nabcd\r\n",
+            "1000000000000000\r\n",
+        ] {
+            assert!(read(Framing::chunked(), text, 1).is_err(), "{text:?}");
+        }
+        let endless = "1".repeat(LINE_LIMIT + 1);
+        assert!(read(Framing::chunked(), &endless, 100).is_err());
+    }
+}

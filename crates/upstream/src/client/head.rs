@@ -1,0 +1,291 @@
+//! The heads of requests, written, and of answers, read.
+
+use std::fmt;
+
+use bytes::BytesMut;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+
+use super::body::Framing;
+
+/// Most bytes, and most lines, of an answer's head.
+const HEAD_LIMIT: usize = 128 << 10;
+const LINES: usize = 100;
+
+/// Header lines as they are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers(Vec<u8>);
+
+impl Headers {
+    pub fn new() -> Headers {
+        Headers(Vec::with_capacity(256))
+    }
+
+    pub fn add(&mut self, name: &HeaderName, value: &HeaderValue) {
+        self.line(name, value.as_bytes());
+    }
+
+    pub fn add_all(&mut self, map: &HeaderMap) {
+        for (name, value) in map {
+            self.add(name, value);
+        }
+    }
+
+    /// False, and nothing added, if no header can carry the text.
+    #[must_use]
+    pub fn add_text(&mut self, name: &HeaderName, text: &str) -> bool {
+        let fits = text.bytes().all(|b| b == b'\t' || (b >= b' ' && b != 0x7f));
+        if fits {
+            self.line(name, text.as_bytes());
+        }
+        fits
+    }
+
+    fn line(&mut self, name: &HeaderName, value: &[u8]) {
+        let out = &mut self.0;
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// A request, whole but for a body too large to be copied.
+pub(super) fn request(
+    method: &Method,
+    path: &str,
+    lines: [&Headers; 2],
+    body: &[u8],
+    copied: usize,
+) -> Vec<u8> {
+    let size = 64 + path.len() + lines[0].0.len() + lines[1].0.len() + copied;
+    let mut out = Vec::with_capacity(size);
+    out.extend_from_slice(method.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(path.as_bytes());
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    out.extend_from_slice(&lines[0].0);
+    out.extend_from_slice(&lines[1].0);
+    if method == Method::POST {
+        use std::io::Write;
+        write!(out, "content-length: {}\r\n", body.len()).expect("writing into memory");
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(&body[..copied]);
+    out
+}
+
+/// What an answer begins with.
+pub(super) struct Head {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub framing: Framing,
+    /// Another request may follow on the same connection.
+    pub keeps: bool,
+}
+
+/// Why an answer cannot be read.
+#[derive(Debug)]
+pub(super) struct NotHttp(&'static str);
+
+impl fmt::Display for NotHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not an HTTP answer: {}", self.0)
+    }
+}
+
+impl std::error::Error for NotHttp {}
+
+/// Takes the head off the front of `buffer`, once it has come whole.
+/// Interim answers are skipped.
+pub(super) fn read(buffer: &mut BytesMut) -> Result<Option<Head>, NotHttp> {
+    loop {
+        let mut lines = [httparse::EMPTY_HEADER; LINES];
+        let mut parsed = httparse::Response::new(&mut lines);
+        let size = match parsed.parse(buffer) {
+            Ok(httparse::Status::Complete(size)) => size,
+            Ok(httparse::Status::Partial) if buffer.len() > HEAD_LIMIT => {
+                return Err(NotHttp("its head is too large"));
+            }
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => {
+                return Err(NotHttp("its head has too many lines"));
+            }
+            Err(_) => return Err(NotHttp("its head cannot be read")),
+        };
+        let status = StatusCode::from_u16(parsed.code.unwrap_or(0))
+            .map_err(|_| NotHttp("its status is none"))?;
+        if status.is_informational() {
+            if status == StatusCode::SWITCHING_PROTOCOLS {
+                return Err(NotHttp("it wants another protocol"));
+            }
+            let _ = buffer.split_to(size);
+            continue;
+        }
+        let new = parsed.version == Some(1);
+        let places: Vec<_> = parsed
+            .headers
+            .iter()
+            .map(|line| (line.name, place(buffer, line.value)))
+            .map(|(name, value)| (HeaderName::from_bytes(name.as_bytes()), value))
+            .collect();
+        let text = buffer.split_to(size).freeze();
+        let mut headers = HeaderMap::with_capacity(places.len());
+        for (name, value) in places {
+            let name = name.map_err(|_| NotHttp("a header has no name"))?;
+            let value = HeaderValue::from_maybe_shared(text.slice(value))
+                .map_err(|_| NotHttp("a header has a value that is none"))?;
+            headers.append(name, value);
+        }
+        let (framing, keeps) = framing(status, &headers, new)?;
+        return Ok(Some(Head {
+            status,
+            headers,
+            framing,
+            keeps,
+        }));
+    }
+}
+
+fn place(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
+    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+    start..start + part.len()
+}
+
+/// Where the body ends, and whether the connection outlives it.
+fn framing(status: StatusCode, headers: &HeaderMap, new: bool) -> Result<(Framing, bool), NotHttp> {
+    let says = |what: &str| {
+        let lines = headers.get_all(header::CONNECTION).iter();
+        let mut words = lines
+            .filter_map(|line| line.to_str().ok())
+            .flat_map(|line| line.split(','));
+        words.any(|word| word.trim().eq_ignore_ascii_case(what))
+    };
+    let keeps = match new {
+        true => !says("close"),
+        false => says("keep-alive"),
+    };
+    if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
+        return Ok((Framing::Length(0), keeps));
+    }
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    if let Some(coding) = codings.next() {
+        let chunked = coding
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"chunked");
+        if !chunked || codings.next().is_some() {
+            return Err(NotHttp("its body has a coding we did not ask for"));
+        }
+        return Ok((Framing::chunked(), keeps));
+    }
+    let mut length = None;
+    for line in headers.get_all(header::CONTENT_LENGTH) {
+        let digits = line
+            .to_str()
+            .ok()
+            .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        let said = digits.and_then(|digits| digits.parse::<u64>().ok());
+        let said = said.ok_or(NotHttp("its length is not a number"))?;
+        if length.replace(said).is_some_and(|other| other != said) {
+            return Err(NotHttp("it has two lengths"));
+        }
+    }
+    Ok(match length {
+        Some(length) => (Framing::Length(length), keeps),
+        None => (Framing::Close, false),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn read_all(text: &str) -> Result<Option<(u16, Framing, bool, Bytes)>, String> {
+        let mut buffer = BytesMut::from(text.as_bytes());
+        let head = read(&mut buffer).map_err(|error| error.to_string())?;
+        Ok(head.map(|head| {
+            let status = head.status.as_u16();
+            (status, head.framing, head.keeps, buffer.freeze())
+        }))
+    }
+
+    #[test]
+    fn c1_the_head_says_where_the_body_ends() {
+        let chunked = Framing::chunked;
+        let table = [
+            (
+                "200 OK\r\nContent-Length: 3\r\n\r\nabc",
+                (200, Framing::Length(3), true, "abc"),
+            ),
+            (
+                "200\r\ncontent-length: 3\r\ncontent-length: 3\r\n\r\n",
+                (200, Framing::Length(3), true, ""),
+            ),
+            (
+                "202 Accepted\r\nconnection: Close\r\ncontent-length: 0\r\n\r\n",
+                (202, Framing::Length(0), false, ""),
+            ),
+            (
+                "200 OK\r\ntransfer-encoding: Chunked\r\n\r\n0\r\n\r\n",
+                (200, chunked(), true, "0\r\n\r\n"),
+            ),
+            (
+                "204 No Content\r\n\r\n",
+                (204, Framing::Length(0), true, ""),
+            ),
+            ("200 OK\r\n\r\nrest", (200, Framing::Close, false, "rest")),
+            (
+                "100 Continue\r\n\r\nHTTP/1.1 404 \r\ncontent-length: 1\r\n\r\nx",
+                (404, Framing::Length(1), true, "x"),
+            ),
+        ];
+        for (text, (status, framing, keeps, rest)) in table {
+            let found = read_all(&format!("HTTP/1.1 {text}"));
+            let expected = (status, framing, keeps, Bytes::from(rest));
+            assert_eq!(found, Ok(Some(expected)), "{text:?}");
+        }
+        let old = read_all("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n")
+            .unwrap()
+            .unwrap();
+        assert!(!old.2);
+    }
+
+    #[test]
+    fn c1_what_could_be_read_in_two_ways_is_refused() {
+        for text in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: +3\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: 3, 3\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+            "HTTP/2 200\r\n\r\n",
+            "<!doctype html>",
+        ] {
+            assert!(read_all(text).is_err(), "{text:?}");
+        }
+        assert_eq!(read_all("HTTP/1.1 200 OK\r\ncontent-le"), Ok(None));
+        let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(HEAD_LIMIT));
+        assert!(read_all(&endless).is_err());
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(LINES + 1));
+        assert!(read_all(&many).is_err());
+    }
+
+    #[test]
+    fn c5_a_value_cannot_bring_lines_of_its_own() {
+        let mut headers = Headers::new();
+        assert!(!headers.add_text(&header::ACCEPT, "a\r\nb: c"));
+        assert!(headers.add_text(&header::ACCEPT, "a\tb"));
+        let sent = request(
+            &Method::POST,
+            "/p",
+            [&headers, &Headers::default()],
+            b"{}",
+            2,
+        );
+        let expected = "POST /p HTTP/1.1\r\naccept: a\tb\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(String::from_utf8(sent).unwrap(), expected);
+    }
+}

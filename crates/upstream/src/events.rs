@@ -1,0 +1,86 @@
+//! The events of one HTTP answer.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures_util::FutureExt;
+
+use super::UpstreamError;
+use super::client::{BodyError, Received};
+use super::reply::Failure;
+use wire::sse::{Decoder, Event, EventTooLong};
+
+/// How long an answered stream may take to end, so that its connection can
+/// be used again.
+const FINISH_LIMIT: Duration = Duration::from_millis(500);
+
+pub struct Events {
+    body: Received,
+    decoder: Decoder,
+    chunk: Bytes,
+    from: String,
+}
+
+impl Events {
+    pub fn new(body: Received, limit: usize, from: String) -> Events {
+        Events {
+            body,
+            decoder: Decoder::new(limit),
+            chunk: Bytes::new(),
+            from,
+        }
+    }
+
+    /// The next event, or `None` when the server ended the stream. Loses
+    /// nothing when it is dropped half way.
+    pub async fn next(&mut self) -> Result<Option<Event>, Failure> {
+        loop {
+            match self.ready() {
+                Ok(Some(event)) => return Ok(Some(event)),
+                Ok(None) => {}
+                Err(long) => {
+                    return Err(Failure::Other(UpstreamError::TooLarge {
+                        limit: long.limit,
+                    }));
+                }
+            }
+            match self.more().await {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(_) => {
+                    return Err(Failure::Broken(format!("{}: the stream broke", self.from)));
+                }
+            }
+        }
+    }
+
+    /// The next event of what has come already.
+    pub fn ready(&mut self) -> Result<Option<Event>, EventTooLong> {
+        let mut rest = &self.chunk[..];
+        let event = self.decoder.next(&mut rest);
+        let read = self.chunk.len() - rest.len();
+        self.chunk.advance(read);
+        event
+    }
+
+    /// Waits until more has come, be it a comment; false if the stream is
+    /// over.
+    pub async fn more(&mut self) -> Result<bool, BodyError> {
+        let piece = self.body.piece().await?;
+        let is_more = piece.is_some();
+        self.chunk = piece.unwrap_or_default();
+        Ok(is_more)
+    }
+
+    /// Nothing more is wanted: lets the stream end by itself, if it does so
+    /// soon, instead of cutting the connection.
+    pub fn finish(mut self) {
+        match self.body.piece().now_or_never() {
+            Some(Ok(None) | Err(_)) => {}
+            _ => {
+                let rest = async move { while let Ok(Some(_)) = self.body.piece().await {} };
+                tokio::spawn(tokio::time::timeout(FINISH_LIMIT, rest));
+            }
+        }
+    }
+}

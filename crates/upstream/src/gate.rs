@@ -1,0 +1,102 @@
+//! The gate of a connection, which lets it finish its calls before it is
+//! replaced.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+
+use super::UpstreamError;
+
+/// Counts calls in flight, and closes so that they can finish.
+#[derive(Default)]
+pub(crate) struct Gate {
+    /// Calls in flight; the top bit says closed.
+    state: AtomicUsize,
+    /// Told when the last call leaves, and at the closing.
+    emptied: Notify,
+    /// Those for whom the connection is to stay, although they send nothing.
+    held: AtomicUsize,
+}
+
+const CLOSED: usize = 1 << (usize::BITS - 1);
+
+impl Gate {
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<Pass, UpstreamError> {
+        let before = self.state.fetch_add(1, Ordering::AcqRel);
+        let pass = Pass(self.clone());
+        if before & CLOSED != 0 {
+            return Err(UpstreamError::Draining);
+        }
+        Ok(pass)
+    }
+
+    pub(crate) fn close(&self) {
+        self.state.fetch_or(CLOSED, Ordering::AcqRel);
+        self.emptied.notify_waiters();
+    }
+
+    pub(crate) fn hold(self: &Arc<Self>) -> Hold {
+        self.held.fetch_add(1, Ordering::AcqRel);
+        Hold(self.clone())
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire) > 0
+    }
+
+    /// Resolves when it is closed.
+    pub(crate) async fn closed(&self) {
+        loop {
+            let told = self.emptied.notified();
+            tokio::pin!(told);
+            told.as_mut().enable();
+            if self.is_closed() {
+                return;
+            }
+            told.await;
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.state.load(Ordering::Acquire) & !CLOSED
+    }
+
+    /// Resolves when no call is in flight.
+    pub(crate) async fn empty(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            tokio::pin!(emptied);
+            emptied.as_mut().enable();
+            if self.in_flight() == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
+
+/// Keeps a connection that would otherwise end when it is idle.
+pub struct Hold(Arc<Gate>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.held.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Held while a call is in flight.
+pub(crate) struct Pass(Arc<Gate>);
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let before = self.0.state.fetch_sub(1, Ordering::AcqRel);
+        if before & !CLOSED == 1 {
+            self.0.emptied.notify_waiters();
+        }
+    }
+}

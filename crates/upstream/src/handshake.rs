@@ -1,0 +1,249 @@
+//! Which era a server speaks, and the opening of a conversation in it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::lines::quote;
+use super::peer::{Peer, Spelling, client_info, empty_object};
+use super::pending::Answer;
+use super::{Call, Options, Transport, UpstreamError};
+use wire::{Era, RpcError, code};
+
+/// What an answer to `server/discover` says about the other side.
+pub(crate) enum Verdict {
+    Modern(Peer),
+    /// Speaks the old handshake, or nothing that says otherwise.
+    Legacy,
+    /// Modern, but of no revision we speak: falling back would be wrong.
+    Refused(String),
+}
+
+#[derive(Deserialize)]
+struct Discovered {
+    #[serde(rename = "supportedVersions")]
+    versions: Vec<String>,
+    capabilities: Option<Box<RawValue>>,
+    instructions: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Option<DiscoveredMeta>,
+}
+
+#[derive(Deserialize)]
+struct DiscoveredMeta {
+    #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+    server_info: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Initialized {
+    #[serde(rename = "protocolVersion")]
+    version: String,
+    capabilities: Option<Box<RawValue>>,
+    #[serde(rename = "serverInfo")]
+    server_info: Option<Box<RawValue>>,
+    instructions: Option<String>,
+}
+
+/// Reads the answer to a probe. Only what a modern server alone would say is
+/// taken as modern; which error a legacy server answers with tells nothing.
+pub(crate) fn verdict(answer: &Answer, capabilities: &Arc<RawValue>) -> Verdict {
+    match answer {
+        Ok(result) => match serde_json::from_str::<Discovered>(result.get()) {
+            Ok(found) if found.versions.iter().any(|v| v == wire::MODERN) => {
+                Verdict::Modern(modern_peer(found, capabilities))
+            }
+            Ok(found) => only_versions(&found.versions),
+            Err(_) => Verdict::Legacy,
+        },
+        Err(UpstreamError::Rpc(error)) if error.code == code::UNSUPPORTED_VERSION => {
+            match supported(error) {
+                Some(versions) => only_versions(&versions),
+                None => Verdict::Legacy,
+            }
+        }
+        // Our own request was wrong in a modern server's eyes.
+        Err(UpstreamError::Rpc(error))
+            if matches!(error.code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY) =>
+        {
+            Verdict::Refused(format!("server/discover was refused: {}", error.message))
+        }
+        Err(_) => Verdict::Legacy,
+    }
+}
+
+/// The versions a refusal of ours names.
+fn supported(error: &RpcError) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let data: Data = serde_json::from_str(error.data.as_deref()?.get()).ok()?;
+    Some(data.supported)
+}
+
+/// A refusal of the very version it says it speaks: worth asking once more.
+pub(crate) fn names_our_version(error: &RpcError) -> bool {
+    error.code == code::UNSUPPORTED_VERSION
+        && supported(error).is_some_and(|all| all.iter().any(|v| v == wire::MODERN))
+}
+
+fn only_versions(versions: &[String]) -> Verdict {
+    if versions.is_empty() || versions.iter().any(|v| wire::LEGACY.contains(&v.as_str())) {
+        return Verdict::Legacy;
+    }
+    Verdict::Refused(format!(
+        "the server speaks only MCP {}, Portway {} and earlier",
+        versions.join(", "),
+        wire::MODERN
+    ))
+}
+
+fn modern_peer(found: Discovered, capabilities: &Arc<RawValue>) -> Peer {
+    Peer {
+        era: Era::Modern,
+        version: wire::MODERN.to_owned(),
+        capabilities: found
+            .capabilities
+            .unwrap_or_else(|| empty_object().to_owned()),
+        server_info: found.meta.and_then(|meta| meta.server_info),
+        instructions: found.instructions,
+        spelling: Spelling::modern(capabilities.clone()),
+    }
+}
+
+/// The peer of a definition that says `era: modern`. Nobody is asked in the
+/// old way then, so the error must say why not.
+pub(crate) fn insist(answer: Answer, options: &Options) -> Result<Peer, UpstreamError> {
+    let why = match verdict(&answer, &options.capabilities) {
+        Verdict::Modern(peer) => return Ok(peer),
+        Verdict::Refused(reason) => return Err(UpstreamError::Protocol(reason)),
+        Verdict::Legacy => match answer {
+            Ok(_) => "the answer to server/discover is not one".to_owned(),
+            Err(UpstreamError::Rpc(error)) => quote(&error.message, &options.redactor),
+            Err(other) => return Err(other),
+        },
+    };
+    Err(UpstreamError::Protocol(not_modern(&why)))
+}
+
+pub(crate) fn not_modern(why: &str) -> String {
+    format!(
+        "the server does not speak MCP {}, which its `era` asks for: {why}",
+        wire::MODERN
+    )
+}
+
+/// Asks who is there, in the modern way.
+pub(crate) async fn discover(transport: &Transport, options: &Options, limit: Duration) -> Answer {
+    let spelling = Spelling::modern(options.capabilities.clone());
+    transport
+        .request(&spelling, Call::new("server/discover", limit))
+        .await
+}
+
+/// The legacy handshake, `notifications/initialized` included.
+pub(crate) async fn initialize(
+    transport: &Transport,
+    options: &Options,
+    limit: Duration,
+) -> Result<Peer, UpstreamError> {
+    let params = initialize_params(&options.capabilities)?;
+    let spelling = Spelling::legacy(wire::LEGACY[0], options.capabilities.clone());
+    let call = Call::new("initialize", limit).params(Some(&params));
+    let answer = match transport.request(&spelling, call).await {
+        Err(UpstreamError::Rpc(error)) => {
+            return Err(UpstreamError::Protocol(format!(
+                "the handshake was refused: {} (code {})",
+                quote(&error.message, &options.redactor),
+                error.code
+            )));
+        }
+        other => other?,
+    };
+    let peer = legacy_peer(&answer, &options.capabilities)?;
+    transport
+        .notify(wire::notification("notifications/initialized", None))
+        .await?;
+    Ok(peer)
+}
+
+pub(crate) fn initialize_params(capabilities: &RawValue) -> Result<Box<RawValue>, UpstreamError> {
+    let params = serde_json::json!({
+        "protocolVersion": wire::LEGACY[0],
+        "capabilities": capabilities,
+        "clientInfo": client_info(),
+    });
+    serde_json::value::to_raw_value(&params)
+        .map_err(|error| UpstreamError::Protocol(error.to_string()))
+}
+
+pub(crate) fn legacy_peer(
+    answer: &RawValue,
+    capabilities: &Arc<RawValue>,
+) -> Result<Peer, UpstreamError> {
+    let found: Initialized = serde_json::from_str(answer.get()).map_err(|error| {
+        UpstreamError::Protocol(format!("the answer to initialize is not one: {error}"))
+    })?;
+    if !wire::LEGACY.contains(&found.version.as_str()) {
+        return Err(UpstreamError::Protocol(format!(
+            "the server chose MCP {:?}, which Portway does not speak",
+            found.version
+        )));
+    }
+    Ok(Peer {
+        era: Era::Legacy,
+        spelling: Spelling::legacy(&found.version, capabilities.clone()),
+        version: found.version,
+        capabilities: found
+            .capabilities
+            .unwrap_or_else(|| empty_object().to_owned()),
+        server_info: found.server_info,
+        instructions: found.instructions,
+    })
+}
+
+/// Finds out the era over a pipe. A server that is silent is asked in the old
+/// way too, because it may only be slow to start: whichever answer is of use
+/// first decides.
+pub(crate) async fn probe_pipe(
+    transport: &Transport,
+    options: &Options,
+) -> Result<Peer, UpstreamError> {
+    let limits = &options.limits;
+    let discover = discover(transport, options, limits.connect);
+    tokio::pin!(discover);
+    let early = tokio::select! {
+        answer = &mut discover => Some(answer),
+        () = tokio::time::sleep(limits.probe) => None,
+    };
+    if let Some(answer) = early {
+        if let Err(error @ (UpstreamError::Exited(_) | UpstreamError::Lost(_))) = answer {
+            return Err(error);
+        }
+        return match verdict(&answer, &options.capabilities) {
+            Verdict::Modern(peer) => Ok(peer),
+            Verdict::Refused(reason) => Err(UpstreamError::Protocol(reason)),
+            Verdict::Legacy => initialize(transport, options, limits.connect).await,
+        };
+    }
+    let initialize = initialize(transport, options, limits.connect);
+    tokio::pin!(initialize);
+    tokio::select! {
+        peer = &mut initialize => match peer {
+            Ok(peer) => Ok(peer),
+            // Refused, perhaps by a modern server that is about to answer.
+            Err(refusal) => match verdict(&discover.await, &options.capabilities) {
+                Verdict::Modern(peer) => Ok(peer),
+                _ => Err(refusal),
+            },
+        },
+        answer = &mut discover => match verdict(&answer, &options.capabilities) {
+            Verdict::Modern(peer) => Ok(peer),
+            Verdict::Refused(reason) => Err(UpstreamError::Protocol(reason)),
+            Verdict::Legacy => initialize.await,
+        },
+    }
+}

@@ -1,0 +1,267 @@
+//! Streamable HTTP, in both eras: every message is a POST, every answer the
+//! body of its own response.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::{HeaderName, Method};
+use serde_json::value::RawValue;
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::client::{Endpoint, Headers};
+use super::peer::{Peer, Spelling};
+use super::pending::{Answer, Pending};
+use super::permit::{Line, Permit};
+use super::pipe::{CancelOnDrop, Pipe, Receiver};
+use super::reply::{Failure, Reply};
+use super::{
+    Call, Connection, INBOUND_QUEUE, Inbound, Limits, Link, LogStream, Options, Transport,
+    UpstreamError, poster,
+};
+use wire::Era;
+
+mod flight;
+mod legacy;
+mod listen;
+mod modern;
+pub(super) mod probe;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use flight::Flight;
+use legacy::Session;
+use modern::{Outgoing, ToolHeaders};
+
+/// Replies and cancellations on their way to the server.
+const OUTBOX_QUEUE: usize = 256;
+/// How long one of them may take.
+const POST_LIMIT: Duration = Duration::from_secs(10);
+
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// The handle that requests go through.
+#[derive(Clone)]
+pub(crate) struct Http(Arc<Shared>);
+
+/// A result, or why there is none.
+type Found = Result<Box<RawValue>, Failure>;
+
+/// What is one per connection.
+struct Shared {
+    endpoint: Endpoint,
+    limits: Limits,
+    capabilities: Arc<RawValue>,
+    /// Takes what belongs to no request, and knows those that wait.
+    receiver: Receiver,
+    /// Legacy only; none before the handshake, and none ever in a modern one.
+    session: watch::Sender<Option<Arc<Session>>>,
+    /// Held by whoever opens a new session; the others wait for it.
+    renewing: Mutex<()>,
+    tools: ToolHeaders,
+    /// Whether the server's own stream was asked for once, whatever came of it.
+    listened: watch::Sender<bool>,
+    gone: watch::Sender<Option<UpstreamError>>,
+}
+
+/// What the owner of a connection gets, once there is one.
+struct Ends {
+    queue: mpsc::Receiver<Line>,
+    inbound: mpsc::Receiver<Inbound>,
+    gone: watch::Receiver<Option<UpstreamError>>,
+}
+
+impl Http {
+    fn new(endpoint: Endpoint, options: &Options) -> (Http, Ends) {
+        let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
+        let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
+        let (gone_sender, gone) = watch::channel(None);
+        let (_, receiver) = Pipe::new(outbox, inbound_sender, options);
+        let shared = Shared {
+            endpoint,
+            limits: options.limits.clone(),
+            capabilities: options.capabilities.clone(),
+            receiver,
+            session: watch::Sender::new(None),
+            renewing: Mutex::new(()),
+            tools: ToolHeaders::default(),
+            listened: watch::Sender::new(false),
+            gone: gone_sender,
+        };
+        (
+            Http(Arc::new(shared)),
+            Ends {
+                queue,
+                inbound,
+                gone,
+            },
+        )
+    }
+
+    /// Hands the connection over to its owner.
+    fn start(self, peer: Peer, ends: Ends) -> (Link, Connection) {
+        let stop = CancellationToken::new();
+        let keeper = keep(self.0.clone(), ends.queue, stop.clone());
+        let transport = Arc::new(Transport::Http(self));
+        let link = Link {
+            inbound: ends.inbound,
+            process: None,
+            transport: transport.clone(),
+            gone: ends.gone,
+            stop,
+            keeper: Some(tokio::spawn(keeper)),
+        };
+        let connection = Connection::new(transport, peer);
+        (link, connection)
+    }
+
+    pub(crate) async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+        Ok(self.exchange(spelling, call).await?)
+    }
+
+    async fn exchange(&self, spelling: &Spelling, call: Call<'_>) -> Found {
+        let shared = &self.0;
+        shared.alive()?;
+        let id = shared.receiver.pending.next_id();
+        let body = Bytes::from(spelling.request(&call, id)?);
+        let mut ticket = shared.receiver.pending.expect(id, &call)?;
+        let flight = Flight::new(shared, spelling.era, id, call.events).permit(call.permit);
+        let mut cancel = CancelOnDrop {
+            outbox: &shared.receiver.outbox,
+            pending: &shared.receiver.pending,
+            id,
+            // Modern: closing the stream says it.
+            armed: spelling.era == Era::Legacy,
+        };
+        // Boxed, so that it is moved once and not at every level.
+        let work = Box::pin(async {
+            match spelling.era {
+                Era::Modern => {
+                    let outgoing = Outgoing {
+                        method: call.method,
+                        params: call.params,
+                        name: call.name,
+                        body,
+                        begin: call.limit.is_none().then_some(shared.limits.connect),
+                    };
+                    shared.modern(spelling, &flight, outgoing).await
+                }
+                Era::Legacy => shared.legacy(&flight, body).await,
+            }
+        });
+        let outcome = tokio::select! {
+            biased;
+            outcome = work => outcome,
+            // The limit, or an answer that took another stream.
+            answer = ticket.wait(call.limit) => answer.map_err(Failure::from),
+        };
+        cancel.armed &= matches!(outcome, Err(Failure::Other(UpstreamError::Timeout { .. })));
+        outcome
+    }
+
+    pub(crate) async fn notify(&self, message: Bytes) -> Result<(), UpstreamError> {
+        self.0.alive()?;
+        let post = self.0.deliver(message);
+        match tokio::time::timeout(POST_LIMIT, post).await {
+            Ok(outcome) => Ok(outcome?),
+            Err(_) => Err(UpstreamError::Timeout { limit: POST_LIMIT }),
+        }
+    }
+
+    pub(crate) fn pending(&self) -> &Pending {
+        &self.0.receiver.pending
+    }
+
+    /// Why a tool cannot be called over HTTP, if so.
+    pub(crate) fn tool_fault(&self, name: &str) -> Option<String> {
+        self.0.tools.fault(name)
+    }
+}
+
+impl Shared {
+    /// Fails once the connection is of no more use.
+    fn alive(&self) -> Result<(), UpstreamError> {
+        match &*self.gone.borrow() {
+            Some(reason) => Err(reason.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn log(&self, text: &str) {
+        (self.receiver.log)(LogStream::Portway, text);
+    }
+
+    async fn post(
+        &self,
+        mut headers: Headers,
+        body: Bytes,
+        permit: Option<&Arc<dyn Permit>>,
+    ) -> Result<Replied, Failure> {
+        headers.add(&header::ACCEPT, &BOTH);
+        headers.add(&header::CONTENT_TYPE, &JSON);
+        self.ask(Method::POST, &headers, body, permit).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        headers: &Headers,
+        body: Bytes,
+        permit: Option<&Arc<dyn Permit>>,
+    ) -> Result<Replied, Failure> {
+        let sent = self.endpoint.send_permitted(method, headers, body, permit);
+        let response = sent.await?;
+        let session = response.headers().get(SESSION).cloned();
+        let reply = self.endpoint.read(response, &self.limits).await?;
+        Ok(Replied { reply, session })
+    }
+}
+
+/// What a POST takes as its answer.
+pub(super) const BOTH: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+struct Replied {
+    reply: Reply,
+    /// The session the server opened with this answer, if it did.
+    session: Option<HeaderValue>,
+}
+
+/// Owns what runs beside the requests, to the end.
+async fn keep(
+    shared: Arc<Shared>,
+    queue: mpsc::Receiver<Line>,
+    stop: CancellationToken,
+) -> Option<usize> {
+    let post = |message: Line| {
+        let shared = shared.clone();
+        async move {
+            let post = shared.deliver(message.bytes);
+            match tokio::time::timeout(POST_LIMIT, post).await {
+                Ok(Ok(())) => {}
+                Ok(Err(failure)) => shared.log(&UpstreamError::from(failure).to_string()),
+                Err(_) => shared.log("the server was slow to take a message; given up"),
+            }
+        }
+    };
+    let work = async { tokio::join!(poster::run(queue, post), listen::run(&shared)) };
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        _ = work => stop.cancelled().await,
+    }
+    let reason = UpstreamError::Lost("the server was stopped".into());
+    shared.receiver.pending.fail_all(&reason);
+    shared.gone.send_if_modified(|gone| {
+        let first = gone.is_none();
+        gone.get_or_insert(reason);
+        first
+    });
+    shared.goodbye().await;
+    None
+}

@@ -1,0 +1,177 @@
+//! One request on its way, and the messages that come on its own stream.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+
+use super::{Found, Shared};
+use crate::peer::empty_object;
+use crate::pipe::CANCELLED;
+use crate::reply::{Failure, Reply};
+use crate::{CallEvent, EventSender, Inbound, LogStream, Notification, Permit, ServerRequest};
+use wire::{Era, Message, Outcome, message, meta};
+
+/// So many messages on one stream that do not belong there, and it is given
+/// up.
+const VIOLATIONS: u32 = 100;
+
+pub(super) struct Flight<'a> {
+    shared: &'a Shared,
+    era: Era,
+    id: u64,
+    events: Option<EventSender>,
+    violations: AtomicU32,
+    /// For the request itself.
+    pub permit: Option<&'a Arc<dyn Permit>>,
+}
+
+impl<'a> Flight<'a> {
+    pub(super) fn new(
+        shared: &'a Shared,
+        era: Era,
+        id: u64,
+        events: Option<EventSender>,
+    ) -> Flight<'a> {
+        Flight {
+            shared,
+            era,
+            id,
+            events,
+            violations: AtomicU32::new(0),
+            permit: None,
+        }
+    }
+
+    pub(super) fn permit(mut self, permit: Option<&'a Arc<dyn Permit>>) -> Flight<'a> {
+        self.permit = permit;
+        self
+    }
+
+    /// The result in an answer that is no stream.
+    pub(super) fn only(&self, reply: Reply) -> Found {
+        let from = &self.shared.endpoint;
+        let what = match reply {
+            Reply::Message(body) => match self.take(&body) {
+                Some(found) => return found,
+                None => "answered with a message that is not the answer".to_owned(),
+            },
+            Reply::Nothing(status) => format!("answered {status} and nothing more"),
+            Reply::Stream(_) => "answered with a stream".to_owned(),
+        };
+        Err(Failure::Odd(format!("{from} {what}")))
+    }
+
+    /// Takes one message of this request's stream; the last is its answer.
+    pub(super) fn take(&self, bytes: &[u8]) -> Option<Found> {
+        // Revision 2025-03-26 lets a server put several into one.
+        if message::is_batch(bytes) {
+            let Ok(messages) = message::parse_batch(bytes) else {
+                return self.violation("a batch that cannot be read");
+            };
+            let found = messages
+                .iter()
+                .filter_map(|one| self.one(one.get().as_bytes()));
+            return found.last();
+        }
+        self.one(bytes)
+    }
+
+    fn one(&self, bytes: &[u8]) -> Option<Found> {
+        match wire::parse_upstream(bytes) {
+            Ok(Message::Response { id, outcome }) => self.response(id, outcome),
+            Ok(Message::Notification { method, params }) => {
+                self.notification(&method, params);
+                None
+            }
+            Ok(Message::Request { id, method, params }) => self.request(id.raw(), &method, params),
+            Err(bad) if bad.deep_answer().is_some_and(|id| self.is_own(id)) => {
+                Some(Err(Failure::Odd(format!("the answer is {}", bad.fault))))
+            }
+            Err(reason) => self.violation(&format!("not a message ({reason})")),
+        }
+    }
+
+    fn response(&self, id: Option<&RawValue>, outcome: Outcome<'_>) -> Option<Found> {
+        let ours = id.is_some_and(|id| self.is_own(id));
+        match outcome {
+            Outcome::Result(result) if ours => Some(Ok(result.to_owned())),
+            // Without an id: it could not read the request, and says why.
+            Outcome::Error(error) if ours || id.is_none() => Some(Err(Failure::Rpc {
+                status: StatusCode::OK,
+                error,
+            })),
+            _ => self.violation("an answer to another request"),
+        }
+    }
+
+    fn is_own(&self, id: &RawValue) -> bool {
+        id.get().parse() == Ok(self.id)
+    }
+
+    fn notification(&self, method: &str, params: Option<&RawValue>) {
+        let receiver = &self.shared.receiver;
+        let notification = Notification {
+            method: method.to_owned(),
+            params: params.map(ToOwned::to_owned),
+        };
+        if method == "notifications/progress" {
+            // By its token: a careless server may mix up its streams.
+            let token = meta::progress(params).map(|progress| progress.token);
+            if let Some(id) = token.and_then(|token| token.get().parse().ok()) {
+                receiver
+                    .pending
+                    .event(id, CallEvent::Notification(notification));
+            }
+            return;
+        }
+        if method == CANCELLED && self.era == Era::Legacy {
+            return receiver.cancelled(params);
+        }
+        // What a legacy server says on any stream it has open is for all,
+        // but for its log.
+        let of_this_call = self.era == Era::Modern || method == "notifications/message";
+        match &self.events {
+            Some(events) if of_this_call => {
+                events.offer(CallEvent::Notification(notification));
+            }
+            _ => {
+                let _ = receiver
+                    .inbound
+                    .try_send(Inbound::Notification(notification));
+            }
+        }
+    }
+
+    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) -> Option<Found> {
+        if self.era == Era::Modern {
+            return self.violation("a request, which a modern server must not send");
+        }
+        let receiver = &self.shared.receiver;
+        if method == "ping" {
+            let pong = wire::response(id, empty_object());
+            let _ = receiver.outbox.try_send(pong.into());
+            return None;
+        }
+        let request = ServerRequest::new(id, method, params, receiver.outbox.clone());
+        // A full queue drops it, and that refuses it.
+        if self.events.is_some() {
+            receiver.pending.event(self.id, CallEvent::Request(request));
+        } else {
+            let _ = receiver.inbound.try_send(Inbound::Request(request));
+        }
+        None
+    }
+
+    fn violation(&self, what: &str) -> Option<Found> {
+        (self.shared.receiver.log)(LogStream::Protocol, &format!("{what}; ignored"));
+        let count = self.violations.fetch_add(1, Ordering::Relaxed) + 1;
+        (count >= VIOLATIONS).then(|| {
+            Err(Failure::Odd(format!(
+                "{}: {count} messages in one answer that MCP does not allow there",
+                self.shared.endpoint
+            )))
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Streamable HTTP up to 2025-11-25: a handshake, and mostly a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use http::header::HeaderValue;
+
+use super::flight::Flight;
+use super::{Found, SESSION, Shared, VERSION};
+use crate::client::Headers;
+use crate::handshake;
+use crate::peer::Peer;
+use crate::reply::{Failure, Reply};
+use crate::{Inbound, Notification, Permit, UpstreamError};
+use wire::Era;
+
+/// How long the goodbye may take.
+const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
+
+/// One handshake and what came of it.
+pub(super) struct Session {
+    /// None with a server that keeps no sessions.
+    id: Option<HeaderValue>,
+    version: HeaderValue,
+    /// What the server can do; if that changes, so does everything.
+    capabilities: String,
+    /// Which kinds of lists it has.
+    lists: Vec<&'static str>,
+    number: u64,
+}
+
+impl Session {
+    /// What every message of this session carries.
+    pub(super) fn headers(&self) -> Headers {
+        let mut headers = Headers::new();
+        headers.add(&VERSION, &self.version);
+        if let Some(id) = &self.id {
+            headers.add(&SESSION, id);
+        }
+        headers
+    }
+
+    /// Whether a failure says that the server no longer knows this session.
+    pub(super) fn lost(&self, failure: &Failure) -> bool {
+        self.id.is_some() && failure.session_lost()
+    }
+
+    fn same_server(&self, other: &Session) -> bool {
+        self.version == other.version && self.capabilities == other.capabilities
+    }
+}
+
+impl Shared {
+    pub(super) fn current(&self) -> Result<Arc<Session>, Failure> {
+        let session = self.session.borrow().clone();
+        session.ok_or_else(|| Failure::Odd("no handshake yet".into()))
+    }
+
+    pub(super) async fn legacy(self: &Arc<Self>, flight: &Flight<'_>, body: Bytes) -> Found {
+        let (reply, session) = self.post_in_session(body, flight.permit).await?;
+        match reply {
+            Reply::Stream(events) => Box::pin(self.follow(flight, Some(&session), events)).await,
+            other => flight.only(other),
+        }
+    }
+
+    /// A message that has no answer.
+    pub(super) async fn deliver(self: &Arc<Self>, message: Bytes) -> Result<(), Failure> {
+        // A modern server takes none.
+        if self.session.borrow().is_none() {
+            return Ok(());
+        }
+        self.post_in_session(message, None).await.map(drop)
+    }
+
+    /// Posts a message in the present session, or in a new one if the server
+    /// refuses the message because it has forgotten that session.
+    async fn post_in_session(
+        self: &Arc<Self>,
+        body: Bytes,
+        permit: Option<&Arc<dyn Permit>>,
+    ) -> Result<(Reply, Arc<Session>), Failure> {
+        let session = self.current()?;
+        let first = self.post(session.headers(), body.clone(), permit).await;
+        match first {
+            Err(failure) if session.lost(&failure) => {
+                let session = Box::pin(self.renew(&session)).await?;
+                let again = Box::pin(self.post(session.headers(), body, permit)).await?;
+                Ok((again.reply, session))
+            }
+            other => Ok((other?.reply, session)),
+        }
+    }
+
+    /// The first handshake.
+    pub(super) async fn open(&self) -> Result<Peer, Failure> {
+        let (peer, session) = self.shake_hands(1).await?;
+        self.session.send_replace(Some(Arc::new(session)));
+        Ok(peer)
+    }
+
+    async fn shake_hands(&self, number: u64) -> Result<(Peer, Session), Failure> {
+        let id = self.receiver.pending.next_id();
+        let params = handshake::initialize_params(&self.capabilities)?;
+        let body = wire::request(id, "initialize", Some(&params));
+        let replied = self.post(Headers::new(), body.into(), None).await?;
+        let flight = Flight::new(self, Era::Legacy, id, None);
+        let found = match replied.reply {
+            Reply::Stream(events) => self.follow(&flight, None, events).await?,
+            other => flight.only(other)?,
+        };
+        let peer = handshake::legacy_peer(&found, &self.capabilities)?;
+        let session = Session {
+            id: replied.session.map(|mut id| {
+                id.set_sensitive(true);
+                id
+            }),
+            version: HeaderValue::from_str(&peer.version)
+                .map_err(|_| Failure::Odd("a version that is none".into()))?,
+            capabilities: peer.capabilities.get().to_owned(),
+            lists: ["tools", "resources", "prompts"]
+                .into_iter()
+                .filter(|kind| peer.offers(kind))
+                .collect(),
+            number,
+        };
+        let ready = wire::notification("notifications/initialized", None);
+        if let Err(failure) = self.post(session.headers(), ready.into(), None).await {
+            self.part(&session).await;
+            return Err(failure);
+        }
+        Ok((peer, session))
+    }
+
+    /// A session in place of `lost`: opened once, whoever asks first. A
+    /// caller that gives up meanwhile does not cut the handshake short.
+    pub(super) async fn renew(self: &Arc<Self>, lost: &Session) -> Result<Arc<Session>, Failure> {
+        let shared = self.clone();
+        let number = lost.number;
+        let renewed = tokio::spawn(async move { shared.renew_now(number).await }).await;
+        renewed.unwrap_or_else(|error| Err(Failure::Broken(error.to_string())))
+    }
+
+    async fn renew_now(&self, lost: u64) -> Result<Arc<Session>, Failure> {
+        let _turn = self.renewing.lock().await;
+        self.alive()?;
+        let old = self.current()?;
+        if old.number != lost {
+            return Ok(old);
+        }
+        let limit = self.limits.connect;
+        let renewed = match tokio::time::timeout(limit, self.shake_hands(lost + 1)).await {
+            Ok(renewed) => renewed,
+            Err(_) => Err(Failure::Other(UpstreamError::Timeout { limit })),
+        };
+        let (_, session) = renewed.inspect_err(|failure| {
+            self.log("the server has forgotten our session and opens no new one");
+            self.gone.send_replace(Some(failure.clone().into()));
+        })?;
+        if let Err(ended) = self.alive() {
+            self.part(&session).await;
+            return Err(ended.into());
+        }
+        let session = Arc::new(session);
+        self.session.send_replace(Some(session.clone()));
+        if !old.same_server(&session) {
+            // What is known of it no longer holds: the owner connects anew.
+            self.log("the server came back as another: other revision or capabilities");
+            let reason = format!("{} has changed; connecting anew", self.endpoint);
+            self.gone.send_replace(Some(UpstreamError::Lost(reason)));
+            return Err(Failure::Other(UpstreamError::Draining));
+        }
+        self.log("the server had forgotten our session; a new one is open");
+        // It has most likely been restarted.
+        self.announce_changes(&session);
+        Ok(session)
+    }
+
+    /// For a server that may have changed its lists while it could not tell.
+    pub(super) fn announce_changes(&self, session: &Session) {
+        for kind in &session.lists {
+            let notification = Notification {
+                method: format!("notifications/{kind}/list_changed"),
+                params: None,
+            };
+            let inbound = &self.receiver.inbound;
+            let _ = inbound.try_send(Inbound::Notification(notification));
+        }
+    }
+
+    /// Tells the server that the session is over.
+    pub(super) async fn goodbye(&self) {
+        if let Ok(session) = self.current() {
+            self.part(&session).await;
+        }
+    }
+
+    async fn part(&self, session: &Session) {
+        if session.id.is_some() {
+            let headers = session.headers();
+            let delete = self.ask(Method::DELETE, &headers, Bytes::new(), None);
+            // 405 where it cannot be ended is as good.
+            let _ = tokio::time::timeout(GOODBYE_LIMIT, delete).await;
+        }
+    }
+}

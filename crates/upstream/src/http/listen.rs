@@ -1,0 +1,103 @@
+//! The stream on which a legacy server says what nobody asked for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Shared;
+use super::legacy::Session;
+use super::stream::Place;
+use crate::events::Events;
+use crate::reply::{Failure, Reply};
+
+/// A stream that held so long was a good one: its end is no failure.
+const GOOD: Duration = Duration::from_secs(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Why listening in one session is over.
+enum End {
+    /// The server has no such stream.
+    NotOffered,
+    SessionLost,
+}
+
+/// Listens in whatever session is current; ends only by being dropped.
+pub(super) async fn run(shared: &Arc<Shared>) {
+    let mut sessions = shared.session.subscribe();
+    let mut losses = 0;
+    loop {
+        let session = sessions.borrow_and_update().clone();
+        if let Some(session) = session {
+            let opened = Instant::now();
+            tokio::select! {
+                end = listen(shared, &session) => if let End::SessionLost = end {
+                    losses = if opened.elapsed() < GOOD { losses + 1 } else { 0 };
+                    pause(Place::default().delay(losses)).await;
+                    // What becomes of it shows in `sessions` or in `gone`.
+                    let _ = shared.renew(&session).await;
+                },
+                _ = sessions.changed() => continue,
+            }
+        }
+        if sessions.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn listen(shared: &Shared, session: &Session) -> End {
+    let mut place = Place::default();
+    let mut failures = 0;
+    let mut heard = false;
+    loop {
+        let opened = Instant::now();
+        let stream = shared.get(session, place.last_id.as_ref()).await;
+        shared.listened.send_replace(true);
+        match stream {
+            Ok(Reply::Stream(events)) => {
+                // Without a place to go on from, what was said meanwhile is
+                // lost.
+                if heard && place.last_id.is_none() {
+                    shared.announce_changes(session);
+                }
+                heard = true;
+                drain(shared, events, &mut place).await;
+                if opened.elapsed() >= GOOD {
+                    failures = 0;
+                }
+            }
+            // Where there never was a stream, 404 only says that.
+            Err(failure) if heard && session.lost(&failure) => return End::SessionLost,
+            Err(failure) if failure.passing() => {}
+            _ => return End::NotOffered,
+        }
+        pause(place.delay(failures)).await;
+        failures += 1;
+    }
+}
+
+/// Many connections must not come back all at the same moment.
+async fn pause(about: Duration) {
+    let spread = about.mul_f64(0.75 + 0.5 * fastrand::f64());
+    tokio::time::sleep(spread.min(LONGEST_PAUSE)).await;
+}
+
+async fn drain(shared: &Shared, mut events: Box<Events>, place: &mut Place) {
+    loop {
+        match events.next().await {
+            Ok(Some(event)) => {
+                let fresh = place.pass(&event) && event.is_message();
+                // Noise ends the stream, which is then opened again.
+                if fresh && shared.receiver.receive(&event.data).is_err() {
+                    return;
+                }
+            }
+            Ok(None) | Err(Failure::Broken(_)) => return,
+            Err(failure) => {
+                let error = crate::UpstreamError::from(failure);
+                return shared.log(&format!("the server's event stream: {error}"));
+            }
+        }
+    }
+}

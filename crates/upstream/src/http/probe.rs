@@ -1,0 +1,239 @@
+//! Which era and which transport a URL speaks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use indexmap::IndexMap;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::{Found, Http};
+use crate::client::Endpoint;
+use crate::error::seconds;
+use crate::handshake::{self, Verdict};
+use crate::lines::quote;
+use crate::peer::{Peer, Spelling};
+use crate::reply::Failure;
+use crate::{Call, Connection, Link, LogStream, Options, UpstreamError, legacy_sse};
+use config::{EraChoice, RemoteKind};
+use wire::{Era, code};
+
+/// How long a URL that is no Streamable HTTP may take to show that it is
+/// HTTP+SSE.
+const SECOND_TRY: Duration = Duration::from_secs(20);
+/// What legacy SDKs refuse a request with that comes before the handshake.
+const NOT_INITIALIZED: i64 = -32000;
+
+type Connected = Result<(Link, Connection), Failure>;
+
+pub(crate) async fn connect(
+    kind: RemoteKind,
+    url: &Url,
+    headers: &IndexMap<String, String>,
+    options: &Options,
+    stop: &CancellationToken,
+) -> Result<(Link, Connection), UpstreamError> {
+    let endpoint = Endpoint::new(url, headers, options)?;
+    let limit = options.limits.connect;
+    let attempt = async {
+        match kind {
+            RemoteKind::Http => streamable_first(&endpoint, options).await,
+            RemoteKind::Sse => sse_first(&endpoint, options).await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => Err(UpstreamError::Draining),
+        connected = tokio::time::timeout(limit, attempt) => match connected {
+            Ok(connected) => connected.map_err(|failure| told(&endpoint, failure)),
+            Err(_) => Err(told(&endpoint, UpstreamError::Timeout { limit }.into())),
+        },
+    }
+}
+
+/// Why there is no connection, as its owner and a person want to know it.
+fn told(endpoint: &Endpoint, failure: Failure) -> UpstreamError {
+    if let Failure::Rpc { status, error } = &failure {
+        let words = endpoint.quote(&error.message);
+        return match status.is_server_error() {
+            true => UpstreamError::Unreachable(format!("{endpoint} answered {status}: {words}")),
+            false => UpstreamError::Protocol(format!(
+                "{endpoint} refused the handshake: {words} (code {})",
+                error.code
+            )),
+        };
+    }
+    match failure.into() {
+        // Nothing ran yet that could have been lost.
+        UpstreamError::Lost(text) => UpstreamError::Unreachable(text),
+        UpstreamError::Timeout { limit } => {
+            let limit = seconds(&limit);
+            UpstreamError::Unreachable(format!("{endpoint} did not answer within {limit}"))
+        }
+        other => other,
+    }
+}
+
+/// How long a connection waits for the server's own stream to open.
+const LISTEN_FIRST: Duration = Duration::from_millis(250);
+
+async fn streamable_first(endpoint: &Endpoint, options: &Options) -> Connected {
+    match streamable(endpoint, options).await {
+        Err(failure) if options.era != EraChoice::Modern && may_be_sse(&failure) => {
+            let second = legacy_sse::connect(endpoint, options);
+            match tokio::time::timeout(SECOND_TRY, second).await {
+                Ok(Ok(connected)) => {
+                    (options.log)(LogStream::Portway, "speaks the old HTTP+SSE transport");
+                    Ok(connected)
+                }
+                // The first answer says more about a URL that is neither.
+                _ => Err(failure),
+            }
+        }
+        other => other,
+    }
+}
+
+async fn sse_first(endpoint: &Endpoint, options: &Options) -> Connected {
+    match legacy_sse::connect(endpoint, options).await {
+        Err(failure) if legacy_sse::is_none(&failure) => {
+            match streamable(endpoint, options).await {
+                Ok(connected) => {
+                    (options.log)(LogStream::Portway, "speaks Streamable HTTP, not HTTP+SSE");
+                    Ok(connected)
+                }
+                Err(other) if may_be_sse(&other) => Err(failure),
+                Err(other) => Err(other),
+            }
+        }
+        other => other,
+    }
+}
+
+async fn streamable(endpoint: &Endpoint, options: &Options) -> Connected {
+    let (http, ends) = Http::new(endpoint.clone(), options);
+    let peer = greet(&http, options).await?;
+    let legacy = peer.era == Era::Legacy;
+    let mut listened = http.0.listened.subscribe();
+    let connected = http.start(peer, ends);
+    if legacy {
+        // What a first call makes the server say there should find us
+        // listening; a server that is slow to open the stream need not.
+        let opened = listened.wait_for(|listened| *listened);
+        let _ = tokio::time::timeout(LISTEN_FIRST, opened).await;
+    }
+    Ok(connected)
+}
+
+async fn greet(http: &Http, options: &Options) -> Result<Peer, Failure> {
+    let known = match options.era {
+        EraChoice::Auto => options.remembered == Some(Era::Legacy),
+        choice => choice == EraChoice::Legacy,
+    };
+    if known {
+        match http.0.open().await {
+            // What is remembered may have changed: ask.
+            Err(failure) if options.era == EraChoice::Auto && era_evidence(&failure) => {}
+            other => return other,
+        }
+    }
+    let spelling = Spelling::modern(options.capabilities.clone());
+    let limit = options.limits.connect;
+    let discover = || http.exchange(&spelling, Call::new("server/discover", limit));
+    let mut found = discover().await;
+    if let Err(Failure::Rpc { error, .. }) = &found
+        && handshake::names_our_version(error)
+    {
+        found = discover().await;
+    }
+    match judge(found, &options.capabilities) {
+        Next::Modern(peer) => Ok(peer),
+        Next::Stop(failure) => Err(failure),
+        Next::Legacy(failure) if options.era == EraChoice::Modern => {
+            let why = UpstreamError::from(failure).to_string();
+            let why = quote(&why, &options.redactor);
+            Err(Failure::Odd(handshake::not_modern(&why)))
+        }
+        Next::Legacy(_) => http.0.open().await,
+    }
+}
+
+/// What to do after `server/discover`.
+pub(super) enum Next {
+    Modern(Peer),
+    /// Shake hands the old way; what came instead of a discovery.
+    Legacy(Failure),
+    Stop(Failure),
+}
+
+/// Reads the answer to the probe. A login that is wanted, an outage, a
+/// redirect say nothing about the era: no fallback, nothing to remember.
+pub(super) fn judge(found: Found, capabilities: &Arc<RawValue>) -> Next {
+    let (status, answer) = match found {
+        Ok(result) => (StatusCode::OK, Ok(result)),
+        Err(Failure::Rpc { status, error }) => (status, Err(UpstreamError::Rpc(error))),
+        Err(failure) if era_evidence(&failure) => return Next::Legacy(failure),
+        Err(failure) => return Next::Stop(failure),
+    };
+    match handshake::verdict(&answer, capabilities) {
+        Verdict::Modern(peer) => Next::Modern(peer),
+        Verdict::Refused(reason) => Next::Stop(Failure::Odd(reason)),
+        Verdict::Legacy => match answer {
+            Ok(_) => Next::Legacy(Failure::Odd(
+                "the answer to server/discover is not one".into(),
+            )),
+            Err(error) => {
+                let failure = match Failure::from(error) {
+                    Failure::Rpc { error, .. } => Failure::Rpc { status, error },
+                    other => other,
+                };
+                match era_evidence(&failure) {
+                    true => Next::Legacy(failure),
+                    false => Next::Stop(failure),
+                }
+            }
+        },
+    }
+}
+
+/// Whether a failure comes from a server that understood HTTP and did not
+/// care for the request.
+fn era_evidence(failure: &Failure) -> bool {
+    match failure {
+        Failure::Refused { .. } | Failure::Odd(_) => true,
+        // Some legacy servers answer what they do not know with 500; those
+        // codes, at least, say that it is that.
+        Failure::Rpc { status, error } => {
+            !status.is_server_error()
+                || matches!(
+                    error.code,
+                    code::METHOD_NOT_FOUND
+                        | code::INVALID_PARAMS
+                        | code::INVALID_REQUEST
+                        | NOT_INITIALIZED
+                )
+        }
+        _ => false,
+    }
+}
+
+/// Whether `initialize` failed as it does at the address of an HTTP+SSE
+/// stream.
+fn may_be_sse(failure: &Failure) -> bool {
+    let modern = [
+        code::HEADER_MISMATCH,
+        code::MISSING_CAPABILITY,
+        code::UNSUPPORTED_VERSION,
+    ];
+    let status = match failure {
+        Failure::Refused { status, .. } => *status,
+        Failure::Rpc { status, error } if !modern.contains(&error.code) => *status,
+        _ => return false,
+    };
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+    )
+}

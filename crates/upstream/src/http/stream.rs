@@ -1,0 +1,128 @@
+//! Answers that are event streams, and picking up one that broke.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Method};
+
+use super::flight::Flight;
+use super::legacy::Session;
+use super::{Found, Shared};
+use crate::events::Events;
+use crate::reply::{Failure, Reply};
+use wire::sse::Event;
+
+const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How often in a row a stream may fail to be picked up again.
+const ATTEMPTS: u32 = 5;
+/// Before picking up a stream, where the server does not say how long.
+const DELAY: Duration = Duration::from_millis(500);
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// How far a stream was read.
+#[derive(Default)]
+pub(super) struct Place {
+    pub last_id: Option<HeaderValue>,
+    retry: Option<Duration>,
+}
+
+impl Place {
+    /// Notes an event; false if it was seen before.
+    pub(super) fn pass(&mut self, event: &Event) -> bool {
+        if let Some(ms) = event.retry {
+            self.retry = Some(Duration::from_millis(ms).clamp(SHORTEST, LONGEST));
+        }
+        let Some(id) = &event.id else { return true };
+        // An id that cannot stand in a header cannot be asked for either.
+        let id = HeaderValue::try_from(id).ok().filter(|id| !id.is_empty());
+        let seen = id.is_some() && id == self.last_id;
+        self.last_id = id;
+        !seen
+    }
+
+    /// How long to wait before attempt number `attempt`, from 0: what the
+    /// server asked for, or longer each time.
+    pub(super) fn delay(&self, attempt: u32) -> Duration {
+        let base = self.retry.unwrap_or(DELAY);
+        (base * 2u32.pow(attempt.min(10))).min(LONGEST)
+    }
+}
+
+impl Shared {
+    /// Reads a stream to its answer. With a session, one that breaks off is
+    /// picked up where it was, if the server numbers its events: that asks
+    /// for the rest of an answer, and never runs anything again.
+    pub(super) async fn follow(
+        &self,
+        flight: &Flight<'_>,
+        session: Option<&Session>,
+        mut events: Box<Events>,
+    ) -> Found {
+        let mut place = Place::default();
+        loop {
+            let reason = match events.next().await {
+                Ok(Some(event)) => {
+                    let fresh = place.pass(&event) && event.is_message();
+                    if fresh && let Some(found) = flight.take(&event.data) {
+                        events.finish();
+                        return found;
+                    }
+                    continue;
+                }
+                Ok(None) => format!("{}: the stream ended without an answer", self.endpoint),
+                Err(Failure::Broken(reason)) => reason,
+                Err(failure) => return Err(failure),
+            };
+            events = match session {
+                Some(session) => self.resume(session, &place, reason).await?,
+                None => return Err(Failure::Broken(reason)),
+            };
+        }
+    }
+
+    async fn resume(
+        &self,
+        session: &Session,
+        place: &Place,
+        reason: String,
+    ) -> Result<Box<Events>, Failure> {
+        let Some(last_id) = &place.last_id else {
+            return Err(Failure::Broken(reason));
+        };
+        for attempt in 0..ATTEMPTS {
+            tokio::time::sleep(place.delay(attempt)).await;
+            match self.get(session, Some(last_id)).await {
+                Ok(Reply::Stream(events)) => return Ok(events),
+                Err(failure) if failure.passing() => {}
+                _ => break,
+            }
+        }
+        Err(Failure::Broken(format!(
+            "{reason}, and could not be picked up again"
+        )))
+    }
+
+    /// Opens a stream, or the rest of one.
+    pub(super) async fn get(
+        &self,
+        session: &Session,
+        last_id: Option<&HeaderValue>,
+    ) -> Result<Reply, Failure> {
+        let mut headers = session.headers();
+        let events = HeaderValue::from_static("text/event-stream");
+        headers.add(&http::header::ACCEPT, &events);
+        if let Some(last_id) = last_id {
+            headers.add(&LAST_ID, last_id);
+        }
+        let limit = self.limits.connect;
+        let asked = self.ask(Method::GET, &headers, Default::default(), None);
+        match tokio::time::timeout(limit, asked).await {
+            Ok(replied) => Ok(replied?.reply),
+            Err(_) => Err(Failure::Broken(format!(
+                "{}: no answer to GET",
+                self.endpoint
+            ))),
+        }
+    }
+}

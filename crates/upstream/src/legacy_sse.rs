@@ -1,0 +1,220 @@
+//! HTTP+SSE, the transport of 2024-11-05: the server speaks on one endless
+//! stream, and names there the address that takes our messages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::{Method, StatusCode};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::client::{Endpoint, Headers};
+use super::events::Events;
+use super::handshake;
+use super::http::{BOTH, JSON};
+use super::peer::Peer;
+use super::permit::Line;
+use super::pipe::{Pipe, Receiver};
+use super::reply::{Failure, Reply};
+use super::{
+    Connection, INBOUND_QUEUE, Limits, Link, LogSink, LogStream, Options, Transport, UpstreamError,
+    poster,
+};
+use config::EraChoice;
+use wire::Message;
+
+const OUTBOX_QUEUE: usize = 256;
+/// From the start of the stream to the address it must begin with.
+const ENDPOINT_LIMIT: Duration = Duration::from_secs(10);
+/// How long the server may take to accept a message. Its answer comes on the
+/// stream, so this holds up nothing but the message.
+const POST_LIMIT: Duration = Duration::from_secs(30);
+
+pub(super) async fn connect(
+    endpoint: &Endpoint,
+    options: &Options,
+) -> Result<(Link, Connection), Failure> {
+    let (messages, events) = open(endpoint, &options.limits).await?;
+    let link = start(messages, events, options);
+    // Dropped half way, the link ends what it started.
+    match greet(&link.transport, options).await {
+        Ok(peer) => {
+            let connection = Connection::new(link.transport.clone(), peer);
+            Ok((link, connection))
+        }
+        Err(error) => {
+            link.end().await;
+            Err(error.into())
+        }
+    }
+}
+
+/// Whether a failure to connect says that there is no such stream, rather
+/// than that it does not work.
+pub(super) fn is_none(failure: &Failure) -> bool {
+    match failure {
+        Failure::Odd(_) => true,
+        Failure::Refused { status, .. } | Failure::Rpc { status, .. } => matches!(
+            *status,
+            StatusCode::BAD_REQUEST
+                | StatusCode::NOT_FOUND
+                | StatusCode::METHOD_NOT_ALLOWED
+                | StatusCode::NOT_ACCEPTABLE
+        ),
+        _ => false,
+    }
+}
+
+/// The modern revision does not know this transport, so nobody is asked for
+/// it; a definition that insists is obeyed.
+async fn greet(transport: &Transport, options: &Options) -> Result<Peer, UpstreamError> {
+    let limit = options.limits.connect;
+    if options.era != EraChoice::Modern {
+        return handshake::initialize(transport, options, limit).await;
+    }
+    let answer = handshake::discover(transport, options, limit).await;
+    handshake::insist(answer, options)
+}
+
+/// Opens the stream and waits for the address it begins with.
+async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<(Endpoint, Box<Events>), Failure> {
+    let mut headers = Headers::new();
+    let events = HeaderValue::from_static("text/event-stream");
+    headers.add(&header::ACCEPT, &events);
+    let response = endpoint.send(Method::GET, &headers, Bytes::new()).await?;
+    let Reply::Stream(mut events) = endpoint.read(response, limits).await? else {
+        return Err(Failure::Odd(format!("{endpoint} has no event stream")));
+    };
+    let address = async {
+        while let Some(event) = events.next().await? {
+            if event.name.as_deref() == Some("endpoint") {
+                let reference = String::from_utf8_lossy(&event.data);
+                return endpoint.at(reference.trim());
+            }
+            // Whatever else comes first, it is not this transport.
+            if event.is_message() {
+                break;
+            }
+        }
+        Err(Failure::Odd(format!(
+            "{endpoint}: the event stream names no address for messages"
+        )))
+    };
+    let messages = tokio::time::timeout(ENDPOINT_LIMIT, address)
+        .await
+        .unwrap_or_else(|_| {
+            Err(Failure::Odd(format!(
+                "{endpoint}: the event stream stays silent instead of naming an address"
+            )))
+        })?;
+    Ok((messages, events))
+}
+
+fn start(messages: Endpoint, events: Box<Events>, options: &Options) -> Link {
+    let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
+    let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
+    let (gone_sender, gone) = watch::channel(None);
+    let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options);
+    let stop = CancellationToken::new();
+    let sender = Arc::new(Sender {
+        endpoint: messages,
+        limits: options.limits.clone(),
+        log: options.log.clone(),
+        pipe: pipe.clone(),
+    });
+    let keeper = keep(sender, queue, events, receiver, stop.clone(), gone_sender);
+    Link {
+        inbound,
+        process: None,
+        transport: Arc::new(Transport::Pipe(pipe)),
+        gone,
+        stop,
+        keeper: Some(tokio::spawn(keeper)),
+    }
+}
+
+async fn keep(
+    sender: Arc<Sender>,
+    queue: mpsc::Receiver<Line>,
+    events: Box<Events>,
+    receiver: Receiver,
+    stop: CancellationToken,
+    gone: watch::Sender<Option<UpstreamError>>,
+) -> Option<usize> {
+    let post = |message| {
+        let sender = sender.clone();
+        async move { sender.post(message).await }
+    };
+    let reason = tokio::select! {
+        biased;
+        () = stop.cancelled() => UpstreamError::Lost("the server was stopped".into()),
+        reason = read(events, &receiver) => reason,
+        () = poster::run(queue, post) => UpstreamError::Lost("the connection ended".into()),
+    };
+    sender.pipe.pending().fail_all(&reason);
+    gone.send_replace(Some(reason));
+    None
+}
+
+/// Reads messages until the stream ends; says why it did.
+async fn read(mut events: Box<Events>, receiver: &Receiver) -> UpstreamError {
+    loop {
+        match events.next().await {
+            Ok(Some(event)) if event.is_message() => {
+                if let Err(reason) = receiver.receive(&event.data) {
+                    return reason;
+                }
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return UpstreamError::Lost("the server ended its event stream".into()),
+            Err(failure) => return failure.into(),
+        }
+    }
+}
+
+struct Sender {
+    endpoint: Endpoint,
+    limits: Limits,
+    log: LogSink,
+    pipe: Pipe,
+}
+
+impl Sender {
+    /// Posts one message. If the server does not take it, whoever waits for
+    /// an answer to it hears that at once.
+    async fn post(&self, message: Line) {
+        let error = match tokio::time::timeout(POST_LIMIT, self.send(&message)).await {
+            Ok(Ok(())) => return,
+            Ok(Err(failure)) => UpstreamError::from(failure),
+            Err(_) => UpstreamError::Lost(format!("{} is slow to take a message", self.endpoint)),
+        };
+        match wire::parse_upstream(&message.bytes) {
+            Ok(Message::Request { id, .. }) => {
+                if let Some(id) = id.as_u64() {
+                    self.pipe.pending().resolve(id, Err(error));
+                }
+            }
+            _ => (self.log)(LogStream::Portway, &error.to_string()),
+        }
+    }
+
+    async fn send(&self, message: &Line) -> Result<(), Failure> {
+        let mut headers = Headers::new();
+        headers.add(&header::ACCEPT, &BOTH);
+        headers.add(&header::CONTENT_TYPE, &JSON);
+        let sent = self.endpoint.send_permitted(
+            Method::POST,
+            &headers,
+            message.bytes.clone(),
+            message.permit(),
+        );
+        let response = sent.await?;
+        if response.status().is_success() {
+            // "Accepted", in whatever words.
+            return Ok(());
+        }
+        self.endpoint.read(response, &self.limits).await.map(drop)
+    }
+}

@@ -1,0 +1,418 @@
+//! How one server is reached: one connection to one server, over stdio,
+//! Streamable HTTP or the old HTTP+SSE, in either era.
+//!
+//! This room spawns, opens sockets, counts ids and times out. It does not
+//! retry, knows no other server, and not who asked. A [`Link`] is the owner:
+//! when it is ended, the whole process tree is gone before `end` returns. A
+//! [`Connection`] is the handle that callers clone.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use config::{Containment, EraChoice, Launch, LaunchTarget, Privileges, Redactor};
+use wire::Era;
+use wire::meta::LogLevel;
+
+mod asking;
+mod attribution;
+mod call;
+mod client;
+pub mod containment;
+mod error;
+mod events;
+mod gate;
+mod handshake;
+mod heartbeat;
+mod http;
+mod leftovers;
+mod legacy_sse;
+mod lines;
+mod peer;
+mod pending;
+mod permit;
+mod pipe;
+mod poster;
+pub mod process;
+mod procfs;
+mod queue;
+mod reply;
+pub mod shim;
+mod stdio;
+mod turn;
+mod unread;
+
+pub use asking::Asking;
+pub use call::{Call, CallEvent, Inbound, Notification, ServerRequest};
+pub use error::UpstreamError;
+pub use gate::Hold;
+pub use peer::Peer;
+pub use permit::Permit;
+pub use queue::{EventReceiver, EventSender, event_queue};
+
+use self::http::Http;
+// For `portway connect`, which is a client of another Portway.
+pub use client::{Endpoint, Headers, Received};
+pub use events::Events;
+pub use lines::{Line as OutputLine, Lines, printable};
+pub use reply::Failure as ExchangeFailure;
+
+use gate::Gate;
+use peer::Spelling;
+use pending::{Answer, Pending};
+use permit::Line;
+use pipe::Pipe;
+
+/// Messages to the server that expect no answer through us: notifications,
+/// cancellations, replies to its own requests.
+pub(crate) type Outbox = mpsc::Sender<Line>;
+
+/// How many unasked-for messages of a server may wait for its owner.
+const INBOUND_QUEUE: usize = 256;
+
+/// Bounds of one connection.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// One stdio line or one SSE event.
+    pub message: usize,
+    /// One HTTP response body.
+    pub response: usize,
+    /// How long a stdio server may be silent when asked for its era.
+    pub probe: Duration,
+    /// From spawn to the end of the handshake.
+    pub connect: Duration,
+    /// After stdin is closed, before TERM.
+    pub eof_grace: Duration,
+    /// After TERM, before KILL.
+    pub term_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            message: 8 << 20,
+            response: 16 << 20,
+            probe: Duration::from_millis(2500),
+            connect: Duration::from_secs(60),
+            eof_grace: Duration::from_secs(3),
+            term_grace: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Where a line of a server's log comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogStream {
+    Stderr,
+    Protocol,
+    Portway,
+}
+
+/// Takes the log lines of one server as they come, and makes them safe to
+/// show; must not block.
+pub type LogSink = Arc<dyn Fn(LogStream, &str) + Send + Sync>;
+
+/// What a connection is made with, besides the expanded definition.
+#[derive(Clone)]
+pub struct Options {
+    /// What is run or reached, as the definition says it: safe to show.
+    pub title: String,
+    pub era: EraChoice,
+    /// The verdict of an earlier probe of the same definition.
+    pub remembered: Option<Era>,
+    pub containment: Containment,
+    pub privileges: Privileges,
+    /// Directories that no server may see.
+    pub hidden: Vec<PathBuf>,
+    /// Where relative paths of the definition start.
+    pub project: PathBuf,
+    /// What a child inherits besides its declared variables.
+    pub base_env: Arc<Vec<(String, String)>>,
+    /// Marks our children, so that a later start can find leftovers.
+    pub instance: String,
+    /// Our own binary, re-executed to hold the process tree.
+    pub shim: PathBuf,
+    pub limits: Limits,
+    pub log: LogSink,
+    /// The client capabilities we can answer for.
+    pub capabilities: Arc<RawValue>,
+    /// Takes known secrets out of what a server prints.
+    pub redactor: Arc<Redactor>,
+    /// What all connections to the server know of its questions.
+    pub asking: Arc<Asking>,
+}
+
+/// The transports, as requests see them.
+pub(crate) enum Transport {
+    Pipe(Pipe),
+    Http(Http),
+}
+
+impl Transport {
+    async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+        match self {
+            Transport::Pipe(pipe) => pipe.request(spelling, call).await,
+            Transport::Http(http) => http.request(spelling, call).await,
+        }
+    }
+
+    fn pending(&self) -> &Pending {
+        match self {
+            Transport::Pipe(pipe) => pipe.pending(),
+            Transport::Http(http) => http.pending(),
+        }
+    }
+
+    async fn notify(&self, message: Vec<u8>) -> Result<(), UpstreamError> {
+        match self {
+            Transport::Pipe(pipe) => pipe.send(message.into()).await,
+            Transport::Http(http) => http.notify(message.into()).await,
+        }
+    }
+}
+
+/// A handle to a connected server; cheap to clone.
+#[derive(Clone)]
+pub struct Connection {
+    transport: Arc<Transport>,
+    peer: Arc<Peer>,
+    gate: Arc<Gate>,
+    /// The most talkative log level asked for, as its number.
+    level: Arc<AtomicU8>,
+}
+
+/// More than every level: nothing was asked for yet.
+const NO_LEVEL: u8 = u8::MAX;
+const LEVEL_LIMIT: Duration = Duration::from_secs(5);
+/// How long a connection that is to end waits for answers of people.
+const LAST_QUESTIONS: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(500);
+
+impl Connection {
+    fn new(transport: Arc<Transport>, peer: Peer) -> Connection {
+        Connection {
+            transport,
+            peer: Arc::new(peer),
+            gate: Arc::default(),
+            level: Arc::new(AtomicU8::new(NO_LEVEL)),
+        }
+    }
+
+    pub fn peer(&self) -> &Arc<Peer> {
+        &self.peer
+    }
+
+    /// Whether two handles are of one connection.
+    pub fn same(&self, other: &Connection) -> bool {
+        Arc::ptr_eq(&self.transport, &other.transport)
+    }
+
+    pub fn peer_arc(&self) -> Arc<Peer> {
+        self.peer.clone()
+    }
+
+    /// Asks a legacy server to log from `level` on, if it is to log less so
+    /// far. It is never asked to log less again: somebody else may listen.
+    pub async fn raise_log_level(&self, level: LogLevel, permit: Option<&Arc<dyn Permit>>) {
+        let wanted = level as u8;
+        if wanted >= self.level.load(Ordering::Relaxed) || !self.peer.offers("logging") {
+            return;
+        }
+        let params = format!(r#"{{"level":"{}"}}"#, level.as_str());
+        let Ok(params) = RawValue::from_string(params) else {
+            return;
+        };
+        let call = Call::new("logging/setLevel", LEVEL_LIMIT).params(Some(&params));
+        if self.background(Call { permit, ..call }).await.is_ok() {
+            self.level.fetch_min(wanted, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future cancels
+    /// the request upstream.
+    pub async fn request(&self, call: Call<'_>) -> Answer {
+        let _pass = self.gate.enter()?;
+        self.transport.request(&self.peer.spelling, call).await
+    }
+
+    /// A request of the connection's own owner (lists, health, listening):
+    /// it neither counts as a call in flight nor waits for the gate.
+    pub async fn background(&self, call: Call<'_>) -> Answer {
+        self.transport.request(&self.peer.spelling, call).await
+    }
+
+    pub async fn notify(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), UpstreamError> {
+        self.transport
+            .notify(wire::notification(method, params))
+            .await
+    }
+
+    /// Why a listed tool must not be offered: over HTTP, its schema may ask
+    /// for headers that cannot be. Known once the list has been asked for.
+    pub fn tool_fault(&self, name: &str) -> Option<String> {
+        match &*self.transport {
+            Transport::Pipe(_) => None,
+            Transport::Http(http) => http.tool_fault(name),
+        }
+    }
+
+    /// Takes no new calls from now on; they fail with
+    /// [`UpstreamError::Draining`], unsent.
+    pub fn close_gate(&self) {
+        self.gate.close();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.gate.is_closed()
+    }
+
+    /// Resolves when no new calls are taken.
+    pub async fn closed(&self) {
+        self.gate.closed().await;
+    }
+
+    /// While it exists, the connection is not idle.
+    pub fn hold(&self) -> Hold {
+        self.gate.hold()
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.gate.is_held()
+    }
+
+    /// Resolves when no call is in flight but those whose clients have been
+    /// asked something and do not answer.
+    pub async fn finished(&self) {
+        tokio::select! {
+            () = self.gate.empty() => {}
+            () = self.only_unanswered() => {}
+        }
+    }
+
+    async fn only_unanswered(&self) {
+        let mut patience = LAST_QUESTIONS;
+        while !patience.is_zero() {
+            tokio::time::sleep(LOOK).await;
+            patience = match self.transport.pending().only_questions() {
+                true => patience.saturating_sub(LOOK),
+                false => LAST_QUESTIONS,
+            };
+        }
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.gate.in_flight()
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Connection({} {:?})", self.peer.version, self.peer.era)
+    }
+}
+
+/// What is known of the process behind a stdio connection.
+#[derive(Clone, Debug)]
+pub struct ProcessFacts {
+    pub pid: u32,
+    pub containment: containment::Step,
+    /// Whether Portway's own directories are hidden from it.
+    pub hides: bool,
+    pub privileges: Privileges,
+    pub tree: Option<process::Tree>,
+}
+
+impl ProcessFacts {
+    /// What its containment does not prevent, a sentence each.
+    pub fn gaps(&self) -> Vec<&'static str> {
+        let mut gaps: Vec<&str> = self.containment.gap().into_iter().collect();
+        if !self.hides {
+            gaps.push("it can read Portway's data directory, and the keys in it");
+        }
+        if self.privileges == Privileges::Keep {
+            gaps.push("it keeps Portway's privileges (\"privileges\": \"keep\")");
+        }
+        gaps
+    }
+}
+
+/// The one owner of a connection.
+pub struct Link {
+    pub inbound: mpsc::Receiver<Inbound>,
+    pub process: Option<ProcessFacts>,
+    transport: Arc<Transport>,
+    gone: watch::Receiver<Option<UpstreamError>>,
+    stop: CancellationToken,
+    /// Ends with what the server left unread, where that can be known.
+    keeper: Option<JoinHandle<Option<usize>>>,
+}
+
+impl Link {
+    /// Resolves with the reason when the connection has ended by itself.
+    pub fn gone(&self) -> impl Future<Output = UpstreamError> + use<> {
+        let mut gone = self.gone.clone();
+        async move {
+            let reason = match gone.wait_for(Option::is_some).await {
+                Ok(reason) => reason.clone(),
+                Err(_) => None,
+            };
+            reason.unwrap_or_else(|| UpstreamError::Lost("the connection ended".into()))
+        }
+    }
+
+    /// Ends the connection and everything it started. Bounded by the graces
+    /// of its limits.
+    pub async fn end(self) {
+        self.finish().await;
+    }
+
+    async fn finish(mut self) -> Option<usize> {
+        // What the server asked and nobody took is refused here, what it asks
+        // from now on where it arrives: many end only once they have an answer.
+        self.inbound.close();
+        while self.inbound.try_recv().is_ok() {}
+        self.stop.cancel();
+        match self.keeper.take() {
+            Some(keeper) => keeper.await.ok().flatten(),
+            None => None,
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // Not ended in order: the keeper still ends the tree, unattended.
+        self.stop.cancel();
+    }
+}
+
+/// What a client without any feature of its own declares.
+pub fn no_capabilities() -> Arc<RawValue> {
+    Arc::from(peer::empty_object().to_owned())
+}
+
+/// Connects and shakes hands. Whatever the outcome, when this returns an
+/// error nothing of the attempt is left; `stop` ends the attempt early.
+pub async fn connect(
+    launch: &Launch,
+    options: &Options,
+    stop: &CancellationToken,
+) -> Result<(Link, Connection), UpstreamError> {
+    match &launch.target {
+        LaunchTarget::Stdio { .. } => stdio::connect(launch, options, stop).await,
+        LaunchTarget::Remote { kind, url, headers } => {
+            http::probe::connect(*kind, url, headers, options, stop).await
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Lines of a child's output, bounded, and what of them may be shown.
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use config::Redactor;
+
+const CHUNK: usize = 64 << 10;
+/// How much of a server's own words an error quotes.
+const QUOTE: usize = 200;
+
+/// Splits a byte stream at newlines. Memory is bounded by the limit.
+pub struct Lines<R> {
+    source: R,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no newline.
+    scanned: usize,
+    limit: usize,
+}
+
+pub enum Line {
+    Whole(BytesMut),
+    /// The limit is reached and no newline in sight: what is there so far.
+    TooLong(BytesMut),
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub fn new(source: R, limit: usize) -> Lines<R> {
+        Lines {
+            source,
+            buffer: BytesMut::new(),
+            scanned: 0,
+            limit,
+        }
+    }
+
+    /// The next line without its end, or `None` at the end of the stream. A
+    /// last line without newline counts.
+    pub async fn next(&mut self) -> std::io::Result<Option<Line>> {
+        loop {
+            let fresh = &self.buffer[self.scanned..];
+            if let Some(at) = fresh.iter().position(|&byte| byte == b'\n') {
+                let mut line = self.buffer.split_to(self.scanned + at);
+                self.buffer.advance(1);
+                self.scanned = 0;
+                if line.last() == Some(&b'\r') {
+                    line.truncate(line.len() - 1);
+                }
+                return Ok(Some(Line::Whole(line)));
+            }
+            self.scanned = self.buffer.len();
+            if self.buffer.len() >= self.limit {
+                self.scanned = 0;
+                return Ok(Some(Line::TooLong(self.buffer.split())));
+            }
+            self.buffer.reserve(CHUNK.min(4096.max(self.buffer.len())));
+            if self.source.read_buf(&mut self.buffer).await? == 0 {
+                self.scanned = 0;
+                let rest = self.buffer.split();
+                return Ok((!rest.is_empty()).then_some(Line::Whole(rest)));
+            }
+        }
+    }
+}
+
+/// A server's own words as an error may carry them: one short line, without
+/// the secrets it was given.
+pub(crate) fn quote(text: &str, redactor: &Redactor) -> String {
+    let text = redactor.redact(text);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = line.chars().take(QUOTE).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    printable(&short)
+}
+
+/// Text of an upstream for a log or an error: control and format characters
+/// escaped, so that no terminal obeys them.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        if (c.is_control() && c != '\t') || invisible {
+            out.push_str(&format!("\\u{:04x}", c as u32));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn collect(input: &[u8], limit: usize) -> Vec<(bool, Vec<u8>)> {
+        let mut lines = Lines::new(input, limit);
+        let mut out = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            out.push(match line {
+                Line::Whole(line) => (true, line.to_vec()),
+                Line::TooLong(line) => (false, line.to_vec()),
+            });
+        }
+        out
+    }
+
+    #[tokio::test]
+    async fn splits_at_newlines_and_keeps_the_last() {
+        let got = collect(b"a\r\n\nbc\nlast", 100).await;
+        let want: Vec<&[u8]> = vec![b"a", b"", b"bc", b"last"];
+        assert_eq!(got.iter().map(|(_, l)| &l[..]).collect::<Vec<_>>(), want);
+    }
+
+    #[tokio::test]
+    async fn a_line_over_the_limit_is_handed_out_as_too_long() {
+        let got = collect(&[b'x'; 5000], 1000).await;
+        assert!(!got[0].0 && got[0].1.len() >= 1000);
+        assert_eq!(got.iter().map(|(_, l)| l.len()).sum::<usize>(), 5000);
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(
+            printable("a\u{1b}]52;x\u{7}b\tc"),
+            "a\\u001b]52;x\\u0007b\tc"
+        );
+    }
+}

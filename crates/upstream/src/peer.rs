@@ -1,0 +1,119 @@
+//! Who is at the other end, and how to spell requests for it.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::{Call, UpstreamError};
+use wire::{Era, meta, object};
+
+/// What the handshake or the discovery told.
+#[derive(Debug)]
+pub struct Peer {
+    pub era: Era,
+    pub version: String,
+    /// ServerCapabilities, as sent.
+    pub capabilities: Box<RawValue>,
+    /// Implementation, as sent; display only.
+    pub server_info: Option<Box<RawValue>>,
+    pub instructions: Option<String>,
+    pub(crate) spelling: Spelling,
+}
+
+impl Peer {
+    /// Ourselves, where what we offer stands among what servers do.
+    pub fn ourselves(capabilities: Box<RawValue>, instructions: &str) -> Peer {
+        Peer {
+            era: Era::Modern,
+            version: wire::MODERN.to_owned(),
+            server_info: Some(client_info().to_owned()),
+            instructions: Some(instructions.to_owned()),
+            spelling: Spelling::modern(capabilities.clone().into()),
+            capabilities,
+        }
+    }
+
+    /// Whether a capability is there at all.
+    pub fn offers(&self, capability: &str) -> bool {
+        self.capability(capability).is_some()
+    }
+
+    /// Whether a flag inside a capability is true, e.g. `tools.listChanged`.
+    pub fn offers_flag(&self, capability: &str, flag: &str) -> bool {
+        self.capability(capability)
+            .and_then(|value| object::member(value, flag))
+            .is_some_and(|value| value.get() == "true")
+    }
+
+    fn capability(&self, name: &str) -> Option<&RawValue> {
+        object::member(&self.capabilities, name).filter(|value| value.get() != "null")
+    }
+}
+
+/// What every request to this peer carries.
+#[derive(Clone, Debug)]
+pub(crate) struct Spelling {
+    pub era: Era,
+    pub version: String,
+    pub capabilities: Arc<RawValue>,
+}
+
+impl Spelling {
+    /// The version a request or header names before anything is negotiated.
+    pub(crate) fn modern(capabilities: Arc<RawValue>) -> Spelling {
+        Spelling {
+            era: Era::Modern,
+            version: wire::MODERN.to_owned(),
+            capabilities,
+        }
+    }
+
+    pub(crate) fn legacy(version: &str, capabilities: Arc<RawValue>) -> Spelling {
+        Spelling {
+            era: Era::Legacy,
+            version: version.to_owned(),
+            capabilities,
+        }
+    }
+
+    /// The request as this peer wants it: one line, envelope added or removed.
+    pub(crate) fn request(&self, call: &Call<'_>, id: u64) -> Result<Vec<u8>, UpstreamError> {
+        let progress_token = call.progress.then_some(id);
+        let params = match self.era {
+            Era::Modern => {
+                let envelope = meta::Envelope {
+                    version: &self.version,
+                    client_info: Some(client_info()),
+                    capabilities: call.capabilities.unwrap_or(&self.capabilities),
+                    log_level: call.log_level,
+                };
+                meta::to_modern_params(call.params, &envelope, progress_token).map(Some)
+            }
+            Era::Legacy => meta::to_legacy_params(call.params, progress_token),
+        };
+        let params =
+            params.map_err(|reason| UpstreamError::Protocol(format!("params: {reason}")))?;
+        Ok(match (params, call.about()) {
+            (Some(mut params), Some((member, text))) => {
+                params.say(member, text);
+                wire::request_with(id, call.method, &params)
+            }
+            (Some(params), None) => wire::request_with(id, call.method, &params),
+            (None, _) => wire::request(id, call.method, None),
+        })
+    }
+}
+
+/// How Portway introduces itself.
+pub(crate) fn client_info() -> &'static RawValue {
+    static INFO: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
+    INFO.get_or_init(|| {
+        let info = serde_json::json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")});
+        serde_json::value::to_raw_value(&info).expect("a literal object serialises")
+    })
+}
+
+pub(crate) fn empty_object() -> &'static RawValue {
+    static EMPTY: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
+    EMPTY.get_or_init(|| RawValue::from_string("{}".into()).expect("a literal object"))
+}

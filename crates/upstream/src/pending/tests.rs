@@ -1,0 +1,110 @@
+use super::*;
+use crate::{Notification, ServerRequest, event_queue};
+
+fn call<'a>(whose: &'a Arc<str>) -> Call<'a> {
+    Call {
+        events: Some(event_queue(8).0),
+        whose: Some(whose),
+        ..Call::new("tools/call", Duration::from_secs(1))
+    }
+}
+
+fn question() -> CallEvent {
+    let id = RawValue::from_string("1".into()).unwrap();
+    let (outbox, _) = tokio::sync::mpsc::channel(1);
+    CallEvent::Request(ServerRequest::new(&id, "roots/list", None, outbox))
+}
+
+#[test]
+fn c7_what_is_asked_while_somebody_subscribes_is_not_yet_clear() {
+    let pending = Pending::new();
+    let whose = "a".into();
+    let _call = pending.expect(1, &call(&whose)).unwrap();
+    let limit = Duration::from_secs(1);
+    let ping = pending.expect(2, &Call::new("ping", limit)).unwrap();
+    assert_eq!(pending.candidates().sole(), Some(1));
+    let subscribe = Call::new("resources/subscribe", limit);
+    let subscribe = pending.expect(3, &subscribe).unwrap();
+    let mut both = pending.candidates();
+    assert_eq!((both.calls.len(), both.mixed), (2, true));
+    drop((subscribe, ping));
+    pending.keep_running(&mut both);
+    assert_eq!(both.sole(), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c7_a_call_that_waits_for_its_answer_is_not_asked_for_another() {
+    let pending = Pending::new();
+    let (one, two) = ("a".into(), "b".into());
+    let (events, mut asked) = event_queue(8);
+    let first = Call {
+        events: Some(events),
+        ..call(&one)
+    };
+    let _first = pending.expect(1, &first).unwrap();
+    pending.event(1, question());
+    let open = asked.try_recv().unwrap();
+    let _second = pending.expect(2, &call(&one)).unwrap();
+    // Asked together with the first question, it may still be the first call's.
+    assert_eq!(pending.candidates().calls.len(), 2);
+    tokio::time::advance(TOGETHER).await;
+    assert_eq!(pending.candidates().sole(), Some(2));
+    assert!(!pending.only_questions());
+    // With another client's call beside them nothing is clear.
+    let third = pending.expect(3, &call(&two)).unwrap();
+    let mixed = pending.candidates();
+    assert_eq!((mixed.calls.len(), mixed.mixed), (3, true));
+    drop(third);
+    // Answered, it may ask again.
+    drop(open);
+    assert_eq!(pending.candidates().calls.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c7_a_call_that_was_given_up_may_still_ask_for_a_moment() {
+    let pending = Pending::new();
+    let whose = "a".into();
+    let _one = pending.expect(1, &call(&whose)).unwrap();
+    let two = pending.expect(2, &call(&whose)).unwrap();
+    pending.give_up(2);
+    drop(two);
+    assert_eq!(pending.candidates().calls.len(), 2);
+    tokio::time::advance(LINGERS).await;
+    assert_eq!(pending.candidates().sole(), Some(1));
+    // It may still ask for somebody else much later, unless it has ended.
+    let other = "b".into();
+    let three = pending.expect(3, &call(&other)).unwrap();
+    pending.give_up(3);
+    drop(three);
+    tokio::time::advance(LINGERS).await;
+    let mut both = pending.candidates();
+    assert_eq!((both.calls.len(), both.mixed), (2, true));
+    pending.resolve(3, Err(UpstreamError::Draining));
+    pending.keep_running(&mut both);
+    assert_eq!(both.sole(), Some(1));
+}
+
+#[tokio::test]
+async fn i2_a_question_is_not_lost_among_reports() {
+    let pending = Pending::new();
+    let (events, mut queue) = event_queue(8);
+    let call = Call {
+        events: Some(events),
+        ..Call::new("tools/call", Duration::from_secs(1))
+    };
+    let _call = pending.expect(1, &call).unwrap();
+    for _ in 0..20 {
+        let note = Notification {
+            method: "notifications/progress".into(),
+            params: None,
+        };
+        pending.event(1, CallEvent::Notification(note));
+    }
+    let id = RawValue::from_string("1".into()).unwrap();
+    let (outbox, _answers) = tokio::sync::mpsc::channel(1);
+    let request = ServerRequest::new(&id, "roots/list", None, outbox);
+    pending.event(1, CallEvent::Request(request));
+    let all = std::iter::from_fn(|| queue.try_recv());
+    let asked = all.filter(|event| matches!(event, CallEvent::Request(_)));
+    assert_eq!(asked.count(), 1);
+}

@@ -1,0 +1,114 @@
+//! Requests whose permission may end while they wait: it is looked at in the
+//! moment they are written, and not before.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::UpstreamError;
+use super::pending::Pending;
+
+/// What a request is sent on the strength of. Whoever takes it back waits
+/// until those who entered have left; after that nothing is written.
+pub trait Permit: Send + Sync {
+    /// Whether it holds; who got in must leave.
+    fn enter(&self) -> bool;
+    fn leave(&self);
+}
+
+/// Held while bytes are being written.
+#[must_use]
+pub(crate) struct Passing(Option<Arc<dyn Permit>>);
+
+impl Passing {
+    /// Those without a permit need none.
+    pub(crate) fn enter(permit: Option<&Arc<dyn Permit>>) -> Result<Passing, UpstreamError> {
+        match permit {
+            Some(permit) if !permit.enter() => Err(UpstreamError::Revoked),
+            permit => Ok(Passing(permit.cloned())),
+        }
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if let Some(permit) = &self.0 {
+            permit.leave();
+        }
+    }
+}
+
+/// A message in the queue to a server.
+pub(crate) struct Line {
+    pub bytes: Bytes,
+    permitted: Option<Permitted>,
+    /// To a question of the server's: sent even at the very end.
+    pub answer: bool,
+}
+
+struct Permitted {
+    permit: Arc<dyn Permit>,
+    /// Who waits for the answer, and hears it when there will be none.
+    pending: Arc<Pending>,
+    id: u64,
+}
+
+impl Line {
+    pub(crate) fn new(
+        bytes: Bytes,
+        permit: Option<&Arc<dyn Permit>>,
+        pending: &Arc<Pending>,
+        id: u64,
+    ) -> Line {
+        let permitted = permit.map(|permit| Permitted {
+            permit: permit.clone(),
+            pending: pending.clone(),
+            id,
+        });
+        Line {
+            bytes,
+            permitted,
+            answer: false,
+        }
+    }
+
+    pub(crate) fn answer(bytes: Vec<u8>) -> Line {
+        Line {
+            answer: true,
+            ..bytes.into()
+        }
+    }
+
+    pub(crate) fn permit(&self) -> Option<&Arc<dyn Permit>> {
+        self.permitted.as_ref().map(|permitted| &permitted.permit)
+    }
+
+    /// Right before it is written. `None`: it must not be, and whoever made
+    /// the request has been told.
+    pub(crate) fn enter(&self) -> Option<Passing> {
+        match (Passing::enter(self.permit()), &self.permitted) {
+            (Ok(passing), _) => Some(passing),
+            (Err(error), Some(Permitted { pending, id, .. })) => {
+                pending.resolve(*id, Err(error));
+                None
+            }
+            (Err(_), None) => None,
+        }
+    }
+}
+
+impl From<Bytes> for Line {
+    fn from(bytes: Bytes) -> Line {
+        Line {
+            bytes,
+            permitted: None,
+            answer: false,
+        }
+    }
+}
+
+impl From<Vec<u8>> for Line {
+    fn from(bytes: Vec<u8>) -> Line {
+        Bytes::from(bytes).into()
+    }
+}

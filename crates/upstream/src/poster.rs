@@ -1,0 +1,39 @@
+//! Carries queued messages to a server that takes each as a request of its
+//! own.
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::permit::Line;
+use wire::Message;
+
+const AT_ONCE: usize = 16;
+
+/// Posts what comes out of `queue`, several messages at a time: one that the
+/// server is slow to take delays no other. Only what follows the end of the
+/// handshake waits for it.
+pub(crate) async fn run<F, P>(mut queue: mpsc::Receiver<Line>, post: P)
+where
+    P: Fn(Line) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut flying = JoinSet::new();
+    while let Some(message) = queue.recv().await {
+        while flying.try_join_next().is_some() {}
+        if flying.len() >= AT_ONCE {
+            flying.join_next().await;
+        }
+        if ends_handshake(&message.bytes) {
+            post(message).await;
+        } else {
+            flying.spawn(post(message));
+        }
+    }
+}
+
+fn ends_handshake(message: &[u8]) -> bool {
+    matches!(
+        wire::parse_upstream(message),
+        Ok(Message::Notification { method, .. }) if method == "notifications/initialized"
+    )
+}

@@ -1,0 +1,123 @@
+//! Why a server's process could not be started.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use thiserror::Error;
+
+use crate::containment::Step;
+use crate::shim::message::{Failure, Stage};
+
+#[derive(Debug, Error)]
+pub enum SpawnError {
+    #[error("no program {program:?} in {searched}{}", hint(program))]
+    NotFound { program: String, searched: String },
+    #[error("{} cannot be run: {reason}", path.display())]
+    NotExecutable { path: PathBuf, reason: String },
+    #[error("the working directory {} cannot be used: {reason}", cwd.display())]
+    BadCwd { cwd: PathBuf, reason: String },
+    /// A NUL byte, an environment name with `=` in it, a bad instance.
+    #[error("{field} holds a character that a process cannot be given")]
+    Invalid { field: &'static str },
+    #[error(
+        "containment \"{step}\" does not work here ({reason}); what works: {}",
+        list(works)
+    )]
+    Refused {
+        step: Step,
+        reason: String,
+        works: Vec<Step>,
+    },
+    #[error(
+        "{field} names {}, which lies in {}, a directory of Portway's own that servers cannot \
+         see; move it elsewhere, or give Portway another directory (--data-dir)",
+        path.display(),
+        directory.display()
+    )]
+    Hidden {
+        field: String,
+        path: PathBuf,
+        directory: PathBuf,
+    },
+    #[error("{doing}: {source}")]
+    Io {
+        doing: &'static str,
+        source: io::Error,
+    },
+}
+
+impl SpawnError {
+    /// Whether the same definition would fail the same way again. `Io` is the
+    /// machine's trouble of the moment: descriptors, memory, processes.
+    pub fn permanent(&self) -> bool {
+        !matches!(self, SpawnError::Io { .. })
+    }
+
+    pub(super) fn io(doing: &'static str) -> impl Fn(io::Error) -> SpawnError {
+        move |source| SpawnError::Io { doing, source }
+    }
+
+    /// What the helper reported, in the terms of what was to be run.
+    pub(crate) fn reported(failure: Failure, step: Step, path: &Path, cwd: &Path) -> SpawnError {
+        let Failure { stage, errno } = failure;
+        let io = |doing| SpawnError::Io {
+            doing,
+            source: errno.into(),
+        };
+        match stage {
+            Stage::Chdir => SpawnError::BadCwd {
+                cwd: cwd.into(),
+                reason: errno.desc().into(),
+            },
+            Stage::Exec => match unrunnable(errno) {
+                Some(reason) => SpawnError::NotExecutable {
+                    path: path.into(),
+                    reason: reason.into(),
+                },
+                None => io("running the program"),
+            },
+            Stage::Request => io("telling the helper what to run"),
+            Stage::Stdio => io("handing over stdin, stdout and stderr"),
+            Stage::Fork => io("forking"),
+            Stage::Privileges => io("dropping privileges"),
+            Stage::Unshare | Stage::IdMap | Stage::Proc | Stage::Cgroup | Stage::Subreaper => {
+                SpawnError::Refused {
+                    step,
+                    reason: format!("{stage}: {}", errno.desc()),
+                    works: Vec::new(),
+                }
+            }
+        }
+    }
+}
+
+/// A whole command line where only the program belongs.
+fn hint(program: &str) -> &'static str {
+    match program.contains(' ') {
+        true => "; arguments do not stand in \"command\" but in \"args\"",
+        false => "",
+    }
+}
+
+/// The errors of `execve` that are the file's own fault.
+fn unrunnable(errno: Errno) -> Option<&'static str> {
+    Some(match errno {
+        // The file was there a moment ago, so it is what the file asks for.
+        Errno::ENOENT => "the interpreter named in its first line, or its loader, does not exist",
+        Errno::ENOEXEC => "it is not a program for this machine",
+        Errno::E2BIG => "its arguments and environment are too long",
+        Errno::EACCES | Errno::EPERM | Errno::ENOTDIR | Errno::EISDIR | Errno::ELOOP => {
+            errno.desc()
+        }
+        _ => return None,
+    })
+}
+
+fn list(steps: &[Step]) -> String {
+    steps
+        .iter()
+        .map(|step| step.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
+}

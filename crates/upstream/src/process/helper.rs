@@ -1,0 +1,222 @@
+//! Our side of the helper process: starting it, hearing it, waiting for it.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{ControlMessage, MsgFlags, UnixAddr, sendmsg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::time::timeout;
+
+use super::{MARKER, SpawnError, descriptors};
+use crate::shim;
+use crate::shim::message::{REPORT_SIZE, Report, Request};
+
+/// From the helper's start to its first report. It takes milliseconds; the
+/// limit is for a machine that is drowning.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// A running helper. `control` is the lifeline: it has no other copy (it is
+/// close-on-exec from birth), so when it closes, by a drop or by our own
+/// death, the helper ends everything it started.
+pub(crate) struct Helper {
+    control: UnixStream,
+    child: Child,
+    inbox: [u8; REPORT_SIZE],
+    filled: usize,
+    /// Wakes when a child of ours has ended or stopped.
+    children: Option<Signals>,
+}
+
+/// What became of a helper.
+pub(crate) enum Watched {
+    Report(Report),
+    /// By SIGSTOP: it does nothing until it is told to go on.
+    Stopped,
+    Gone,
+}
+
+impl Helper {
+    /// Starts a helper with a request and the server's three stdio ends, and
+    /// waits for its first report.
+    pub(crate) async fn start(
+        shim: &Path,
+        title: &str,
+        request: &Request,
+        stdio: &[OwnedFd],
+    ) -> Result<(Helper, Report), SpawnError> {
+        let (ours, theirs) =
+            StdUnixStream::pair().map_err(SpawnError::io("making the control socket"))?;
+        let child = execute(shim, title, request, theirs).await?;
+        let control = ours
+            .set_nonblocking(true)
+            .and_then(|()| UnixStream::from_std(ours))
+            .map_err(SpawnError::io("making the control socket"))?;
+        let mut helper = Helper {
+            control,
+            child,
+            inbox: [0; REPORT_SIZE],
+            filled: 0,
+            children: signal(SignalKind::child()).ok(),
+        };
+        match timeout(START_LIMIT, helper.introduce(request, stdio)).await {
+            Ok(Ok(report)) => Ok((helper, report)),
+            Ok(Err(source)) => Err(SpawnError::Io {
+                doing: "talking to the helper",
+                source,
+            }),
+            Err(_) => Err(SpawnError::Io {
+                doing: "waiting for the helper",
+                source: ErrorKind::TimedOut.into(),
+            }),
+        }
+    }
+
+    async fn introduce(&mut self, request: &Request, stdio: &[OwnedFd]) -> io::Result<Report> {
+        let (length, body) = request.encode();
+        let raw: Vec<_> = stdio.iter().map(AsRawFd::as_raw_fd).collect();
+        let rights = [ControlMessage::ScmRights(&raw)];
+        let rights = if raw.is_empty() {
+            &rights[..0]
+        } else {
+            &rights[..]
+        };
+        let control = self.control.as_raw_fd();
+        // Four bytes into an empty socket: all or nothing.
+        let send = || {
+            let vector = [IoSlice::new(&length)];
+            let sent = sendmsg::<UnixAddr>(control, &vector, rights, MsgFlags::empty(), None);
+            Ok(sent?)
+        };
+        self.control.async_io(Interest::WRITABLE, send).await?;
+        self.control.write_all(&body).await?;
+        self.report()
+            .await?
+            .ok_or_else(|| ErrorKind::UnexpectedEof.into())
+    }
+
+    /// The next report; `None` when the helper is gone. Nothing is lost when
+    /// the future is dropped.
+    pub(crate) async fn report(&mut self) -> io::Result<Option<Report>> {
+        next_report(&mut self.control, &mut self.inbox, &mut self.filled).await
+    }
+
+    /// The next thing that happens to it. Nothing is lost when the future is
+    /// dropped.
+    pub(crate) async fn watch(&mut self) -> io::Result<Watched> {
+        loop {
+            if self.was_stopped() {
+                return Ok(Watched::Stopped);
+            }
+            let Helper {
+                control,
+                inbox,
+                filled,
+                children,
+                ..
+            } = self;
+            let woken = async {
+                match children {
+                    Some(children) => drop(children.recv().await),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                report = next_report(control, inbox, filled) => return Ok(match report? {
+                    Some(report) => Watched::Report(report),
+                    None => Watched::Gone,
+                }),
+                () = woken => {}
+            }
+        }
+    }
+
+    /// Since it was last asked.
+    fn was_stopped(&self) -> bool {
+        let Some(pid) = self.child.id() else {
+            return false;
+        };
+        let pid = Pid::from_raw(pid.cast_signed());
+        let flags = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
+        matches!(waitid(Id::Pid(pid), flags), Ok(WaitStatus::Stopped(..)))
+    }
+
+    pub(crate) fn resume(&self) {
+        if let Some(pid) = self.child.id() {
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGCONT);
+        }
+    }
+
+    /// One byte into a socket that is read at once. A failure means that the
+    /// helper is gone, which the next report tells.
+    pub(crate) fn order(&self, order: u8) {
+        let _ = self.control.try_write(&[order]);
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits until the helper has ended, which it does after everything it
+    /// held.
+    pub(crate) async fn gone(&mut self) {
+        while let Ok(Some(_)) = self.report().await {}
+        // An error would mean that someone else has reaped it.
+        let _ = self.child.wait().await;
+    }
+}
+
+async fn next_report(
+    control: &mut UnixStream,
+    inbox: &mut [u8; REPORT_SIZE],
+    filled: &mut usize,
+) -> io::Result<Option<Report>> {
+    while *filled < REPORT_SIZE {
+        match control.read(&mut inbox[*filled..]).await {
+            Ok(0) => return Ok(None),
+            Ok(count) => *filled += count,
+            // It died with an order of ours unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    *filled = 0;
+    Ok(Report::decode(inbox))
+}
+
+/// The exec of our own binary, away from the runtime's threads: `vfork` holds
+/// its thread until the new image is mapped. The helper's environment is bare,
+/// so that nothing meant for the server (LD_PRELOAD, say) acts on it.
+async fn execute(
+    shim: &Path,
+    title: &str,
+    request: &Request,
+    control: StdUnixStream,
+) -> Result<Child, SpawnError> {
+    let mut command = Command::new(shim);
+    command
+        .arg0("portway")
+        .args([shim::ARGUMENT, request.step.as_str(), title])
+        .env_clear()
+        .env(MARKER, &*request.marker.to_string_lossy())
+        .stdin(Stdio::from(OwnedFd::from(control)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    if let Some(soft) = descriptors::original() {
+        command.env(descriptors::VARIABLE, soft.to_string());
+    }
+    tokio::task::spawn_blocking(move || command.spawn())
+        .await
+        .unwrap_or_else(|_| Err(io::Error::other("the runtime is shutting down")))
+        .map_err(SpawnError::io("starting the helper"))
+}

@@ -1,0 +1,273 @@
+//! What an HTTP answer is: a message, a stream of messages, nothing, or one
+//! of the many ways to fail.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::header::{self, HeaderMap};
+use http::{Response, StatusCode};
+
+use super::client::{BodyError, Endpoint, Received};
+use super::events::Events;
+use super::{Limits, UpstreamError};
+use wire::{Message, Outcome, RpcError, code};
+
+/// How much of a refusal is read, looking for its reason.
+const REFUSAL: usize = 256 << 10;
+
+pub enum Reply {
+    Message(Bytes),
+    Stream(Box<Events>),
+    /// Accepted, without a message.
+    Nothing(StatusCode),
+}
+
+/// Why an exchange over HTTP gave no result. Finer than [`UpstreamError`]:
+/// what it tells about the server's era, and whether the request ran, hangs
+/// on it. The texts name the server and hold no secret.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// Nobody took the request.
+    Unsent(String),
+    /// The connection broke when the request may have arrived.
+    Broken(String),
+    /// 401 or 403.
+    Login {
+        text: String,
+        of_session: bool,
+    },
+    /// 3xx.
+    Moved(String),
+    /// 5xx without a JSON-RPC error.
+    Outage(String),
+    /// 4xx without a JSON-RPC error.
+    Refused {
+        status: StatusCode,
+        text: String,
+        /// The server's own words are about a session.
+        of_session: bool,
+    },
+    /// A JSON-RPC error, on whatever status.
+    Rpc {
+        status: StatusCode,
+        error: RpcError,
+    },
+    /// Success, but not with what was asked for.
+    Odd(String),
+    Other(UpstreamError),
+}
+
+impl From<UpstreamError> for Failure {
+    fn from(error: UpstreamError) -> Failure {
+        match error {
+            UpstreamError::Rpc(error) => Failure::Rpc {
+                status: StatusCode::OK,
+                error,
+            },
+            other => Failure::Other(other),
+        }
+    }
+}
+
+impl From<Failure> for UpstreamError {
+    fn from(failure: Failure) -> UpstreamError {
+        match failure {
+            Failure::Unsent(text) | Failure::Outage(text) => UpstreamError::Unreachable(text),
+            Failure::Broken(text) => UpstreamError::Lost(text),
+            Failure::Login { text, .. } => UpstreamError::Login(text),
+            Failure::Moved(text) | Failure::Refused { text, .. } | Failure::Odd(text) => {
+                UpstreamError::Protocol(text)
+            }
+            Failure::Rpc { error, .. } => UpstreamError::Rpc(error),
+            Failure::Other(error) => error,
+        }
+    }
+}
+
+impl Failure {
+    /// Whether the server refused a request because it does not know the
+    /// session it came with; such a request did not run. The protocol says
+    /// 404; servers copied from early examples say 400 or 401 and name it.
+    pub fn session_lost(&self) -> bool {
+        match self {
+            Failure::Rpc { error, .. } if error.code == code::METHOD_NOT_FOUND => false,
+            Failure::Rpc {
+                status: StatusCode::BAD_REQUEST,
+                error,
+            } => of_session(&error.message),
+            Failure::Refused {
+                status: StatusCode::BAD_REQUEST,
+                of_session,
+                ..
+            }
+            | Failure::Login { of_session, .. } => *of_session,
+            Failure::Rpc { status, .. } | Failure::Refused { status, .. } => {
+                *status == StatusCode::NOT_FOUND
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the same request may fare better in a moment.
+    pub fn passing(&self) -> bool {
+        match self {
+            Failure::Unsent(_) | Failure::Broken(_) | Failure::Outage(_) => true,
+            Failure::Rpc { status, .. } => status.is_server_error(),
+            Failure::Refused { status, .. } => matches!(
+                *status,
+                StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+            ),
+            _ => false,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Judges an answer by its head, and reads it unless it is a stream.
+    pub async fn read(
+        &self,
+        response: Response<Received>,
+        limits: &Limits,
+    ) -> Result<Reply, Failure> {
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(self.moved(&response));
+        }
+        if !status.is_success() {
+            return Err(self.refusal(response).await);
+        }
+        if let Some(coding) = coding(response.headers()) {
+            return Err(Failure::Odd(format!(
+                "{self} answered in the coding {:?}, which was not asked for",
+                self.quote(&coding)
+            )));
+        }
+        if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
+            return Ok(Reply::Nothing(status));
+        }
+        let (head, body) = response.into_parts();
+        let kind = kind(&head.headers);
+        if kind == "text/event-stream" {
+            let events = Events::new(body, limits.message, self.to_string());
+            return Ok(Reply::Stream(Box::new(events)));
+        }
+        let body = self.body(body, limits.response).await?;
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Reply::Nothing(status));
+        }
+        if kind.is_empty() || kind == "application/json" || kind.ends_with("+json") {
+            return Ok(Reply::Message(body));
+        }
+        Err(Failure::Odd(format!(
+            "{self} answered with {:?} instead of an MCP message; is this the right URL? It begins: {}",
+            self.quote(&kind),
+            self.quote(&String::from_utf8_lossy(&body))
+        )))
+    }
+
+    async fn body(&self, body: Received, limit: usize) -> Result<Bytes, Failure> {
+        match body.whole(limit).await {
+            Ok(whole) => Ok(whole),
+            Err(BodyError::TooLarge) => Err(Failure::Other(UpstreamError::TooLarge { limit })),
+            Err(error) => Err(Failure::Broken(format!(
+                "{self}: the answer broke off: {}",
+                self.quote(&error.to_string())
+            ))),
+        }
+    }
+
+    fn moved(&self, response: &Response<Received>) -> Failure {
+        let status = response.status();
+        let target = match self.redirect_host(response) {
+            Some(host) => format!(" to {host}"),
+            None => String::new(),
+        };
+        Failure::Moved(format!(
+            "{self} redirects{target} ({status}); redirects are not followed: \
+             put the new address into the definition"
+        ))
+    }
+
+    async fn refusal(&self, response: Response<Received>) -> Failure {
+        let status = response.status();
+        // Its reason is welcome, not needed.
+        let body = match coding(response.headers()) {
+            None => self
+                .body(response.into_body(), REFUSAL)
+                .await
+                .unwrap_or_default(),
+            Some(_) => Bytes::new(),
+        };
+        let login = status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN;
+        let words = match rpc_error(&body) {
+            Some(error) if !login => return Failure::Rpc { status, error },
+            Some(error) => error.message,
+            None => String::from_utf8_lossy(&body).into_owned(),
+        };
+        let of_session = of_session(&words);
+        let words = match self.quote(&words) {
+            words if words.is_empty() => words,
+            words => format!(": {words}"),
+        };
+        if login {
+            let text = format!("{self} {} ({status}{words})", self.login_advice(status));
+            return Failure::Login { text, of_session };
+        }
+        let text = format!("{self} answered {status}{words}");
+        match status.is_server_error() {
+            true => Failure::Outage(text),
+            false => Failure::Refused {
+                status,
+                text,
+                of_session,
+            },
+        }
+    }
+
+    fn login_advice(&self, status: StatusCode) -> &'static str {
+        match (status, self.has_login()) {
+            (StatusCode::UNAUTHORIZED, false) => {
+                "wants a login; give its definition an Authorization header"
+            }
+            (StatusCode::UNAUTHORIZED, true) => {
+                "wants another login; check the Authorization header of its definition"
+            }
+            (_, false) => "refuses us; it may want an Authorization header in its definition",
+            (_, true) => "refuses us; check what the Authorization header of its definition may do",
+        }
+    }
+}
+
+/// The media type without its parameters; empty if there is none.
+fn kind(headers: &HeaderMap) -> Cow<'_, str> {
+    let value = headers.get(header::CONTENT_TYPE);
+    let text = value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    match essence.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(essence.to_ascii_lowercase()),
+        false => Cow::Borrowed(essence),
+    }
+}
+
+/// A content coding other than none at all.
+fn coding(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::CONTENT_ENCODING)?;
+    let text = value.to_str().unwrap_or("?").trim().to_ascii_lowercase();
+    (!text.is_empty() && text != "identity").then_some(text)
+}
+
+fn of_session(words: &str) -> bool {
+    words.to_ascii_lowercase().contains("session")
+}
+
+fn rpc_error(body: &[u8]) -> Option<RpcError> {
+    match wire::parse_upstream(body) {
+        Ok(Message::Response {
+            outcome: Outcome::Error(error),
+            ..
+        }) => Some(error),
+        _ => None,
+    }
+}

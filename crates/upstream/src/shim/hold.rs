@@ -1,0 +1,157 @@
+//! The steps of the ladder as the helper works them.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+use super::cgroup::Cgroup;
+use super::message::{Failure, Request, Stage};
+#[cfg(target_os = "linux")]
+use super::namespace::Init;
+use super::platform::{become_subreaper, die_with};
+use crate::containment::Step;
+use crate::{leftovers, procfs};
+
+/// A containment that is set up.
+pub(super) enum Hold {
+    #[cfg(target_os = "linux")]
+    Namespace(Init),
+    Cgroup(Cgroup),
+    Subreaper,
+    Group {
+        /// The server's number is also its group's, and stays taken as long
+        /// as the group has a member.
+        group: Option<Pid>,
+        marker: String,
+    },
+}
+
+impl Hold {
+    /// `control` and `stdio` are for an init: the one to watch, the others
+    /// not to keep open.
+    #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "no init"))]
+    pub(super) fn take(
+        request: &Request,
+        control: &UnixStream,
+        stdio: &[OwnedFd],
+    ) -> Result<Hold, Failure> {
+        let marker = request.marker.to_string_lossy();
+        let no_subreaper = Failure::at(Stage::Subreaper);
+        Ok(match request.step {
+            #[cfg(target_os = "linux")]
+            Step::Namespace => Hold::Namespace(Init::start(control, stdio, &request.hidden)?),
+            #[cfg(not(target_os = "linux"))]
+            Step::Namespace => return Err(no_subreaper(nix::errno::Errno::ENOSYS)),
+            Step::Cgroup => {
+                // Not for its kill: to reap, and so to know when all is gone.
+                become_subreaper().map_err(no_subreaper)?;
+                Hold::Cgroup(Cgroup::make(&marker).map_err(Failure::io(Stage::Cgroup))?)
+            }
+            Step::Subreaper => {
+                become_subreaper().map_err(no_subreaper)?;
+                Hold::Subreaper
+            }
+            Step::Group => Hold::Group {
+                group: None,
+                marker: marker.into(),
+            },
+        })
+    }
+
+    /// In the server's process, before its program runs.
+    pub(super) fn enter(&self, helper: Pid) -> Result<(), Failure> {
+        match self {
+            // The kernel ties the namespace to its init, and that to us.
+            #[cfg(target_os = "linux")]
+            Hold::Namespace(_) => return Ok(()),
+            Hold::Cgroup(cgroup) => cgroup.join().map_err(Failure::io(Stage::Cgroup))?,
+            Hold::Subreaper | Hold::Group { .. } => {}
+        }
+        die_with(helper).map_err(Failure::at(Stage::Fork))
+    }
+
+    pub(super) fn launched(&mut self, server: Pid) {
+        if let Hold::Group { group, .. } = self {
+            *group = Some(server);
+        }
+    }
+
+    /// The number of the namespace's init, else 0.
+    pub(super) fn init(&self) -> i32 {
+        match self {
+            #[cfg(target_os = "linux")]
+            Hold::Namespace(init) => init.pid().map_or(0, Pid::as_raw),
+            _ => 0,
+        }
+    }
+
+    /// Whether the directories to hide are hidden. Only a mount namespace of
+    /// the tree's own can do that.
+    pub(super) fn hides(&self) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Hold::Namespace(init) => init.hides(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::SIGTERM);
+    }
+
+    /// One round; the caller repeats it until nothing is left to reap.
+    pub(super) fn kill(&self, server: Option<Pid>) {
+        if let Hold::Cgroup(cgroup) = self {
+            cgroup.kill();
+        }
+        self.signal(Signal::SIGKILL);
+        // It may not have reached its group, or its cgroup, yet.
+        if let Some(server) = server {
+            let _ = kill(server, Signal::SIGKILL);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        match self {
+            // Init passes SIGTERM on to all others; SIGKILL takes them along.
+            #[cfg(target_os = "linux")]
+            Hold::Namespace(init) => {
+                let _ = init.pid().map(|pid| kill(pid, signal));
+            }
+            // A root server may have moved processes to another cgroup.
+            Hold::Cgroup(_) | Hold::Subreaper => {
+                for pid in procfs::descendants(Pid::this().as_raw()) {
+                    let _ = kill(Pid::from_raw(pid), signal);
+                }
+            }
+            Hold::Group { group, .. } => {
+                let _ = group.map(|group| killpg(group, signal));
+            }
+        }
+    }
+
+    pub(super) fn reaped(&mut self, pid: Pid) {
+        #[cfg(target_os = "linux")]
+        if let Hold::Namespace(init) = self {
+            init.reaped(pid);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = pid;
+    }
+
+    /// After the last child is reaped.
+    pub(super) fn finish(&self) {
+        match self {
+            Hold::Cgroup(cgroup) => cgroup.remove(),
+            Hold::Group {
+                group: Some(_),
+                marker,
+            } => {
+                leftovers::kill(marker);
+            }
+            _ => {}
+        }
+    }
+}

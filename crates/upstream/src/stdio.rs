@@ -1,0 +1,445 @@
+//! A server that is a child process, spoken to over its stdin and stdout.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::lines::{Line as Read, Lines, printable};
+use super::permit::{Line, Passing};
+use super::pipe::{Pipe, Receiver};
+use super::process::{self, Exit, Grace, Process};
+use super::unread::unread;
+use super::{
+    Connection, INBOUND_QUEUE, Link, LogStream, Options, ProcessFacts, Transport, UpstreamError,
+    handshake,
+};
+use config::{EraChoice, Launch, Redactor};
+use wire::Era;
+
+/// Messages waiting for a server that is slow to read.
+const OUTBOX_QUEUE: usize = 256;
+/// One line of stderr; a longer one is cut into several.
+const STDERR_LINE: usize = 4 << 10;
+/// How many of the last lines an error quotes.
+const TAIL_LINES: usize = 8;
+/// How long the rest of a dead server's output may take to arrive.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long the answers to a server's open questions may take at its end.
+const LAST_ANSWERS: Duration = Duration::from_millis(100);
+/// How long a server may take to end after it asked what nobody can answer.
+const IN_VAIN: Duration = Duration::from_millis(250);
+
+pub(super) async fn connect(
+    launch: &Launch,
+    options: &Options,
+    stop: &CancellationToken,
+) -> Result<(Link, Connection), UpstreamError> {
+    let mut era = match (options.era, options.remembered) {
+        (EraChoice::Auto, Some(Era::Legacy)) => EraChoice::Legacy,
+        (choice, _) => choice,
+    };
+    loop {
+        let (mut link, tail) = open(launch, options).await?;
+        match greet(&mut link, options, era, stop).await {
+            Ok(connection) => return Ok((link, connection)),
+            Err(error) => {
+                // Some legacy servers exit on any request before
+                // `initialize`. One that read the probe and then left is
+                // asked again, the old way; one that left unread is broken.
+                let left = matches!(error, UpstreamError::Exited(_));
+                let read_it = link.finish().await == Some(0);
+                if left && read_it && era == EraChoice::Auto {
+                    (options.log)(
+                        LogStream::Portway,
+                        "exited when asked for its era; started again for the old handshake",
+                    );
+                    era = EraChoice::Legacy;
+                    continue;
+                }
+                return Err(explained(error, options, &tail));
+            }
+        }
+    }
+}
+
+/// Says what was run, and what it wrote to stderr, where the error alone does
+/// not.
+fn explained(error: UpstreamError, options: &Options, tail: &Tail) -> UpstreamError {
+    match error {
+        UpstreamError::Protocol(_)
+        | UpstreamError::Unreachable(_)
+        | UpstreamError::TooLarge { .. } => {
+            let words = tail.quoted(&options.redactor);
+            UpstreamError::Protocol(format!("`{}`: {error}{words}", options.title))
+        }
+        told => told,
+    }
+}
+
+async fn greet(
+    link: &mut Link,
+    options: &Options,
+    era: EraChoice,
+    stop: &CancellationToken,
+) -> Result<Connection, UpstreamError> {
+    let transport = link.transport.clone();
+    let limit = options.limits.connect;
+    let hello = async {
+        match era {
+            EraChoice::Auto => handshake::probe_pipe(&transport, options).await,
+            EraChoice::Legacy => handshake::initialize(&transport, options, limit).await,
+            EraChoice::Modern => {
+                let answer = handshake::discover(&transport, options, limit).await;
+                handshake::insist(answer, options)
+            }
+        }
+    };
+    let peer = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Err(UpstreamError::Draining),
+        peer = tokio::time::timeout(limit, hello) => match peer {
+            Ok(peer) => peer,
+            Err(_) => Err(UpstreamError::Timeout { limit }),
+        },
+    };
+    // A server that died says why better than the request that failed of it.
+    let peer = match peer {
+        Err(UpstreamError::Lost(_)) => Err(link.gone().await),
+        Err(UpstreamError::Timeout { limit }) => Err(UpstreamError::Protocol(format!(
+            "no answer to the handshake within {}",
+            super::error::seconds(&limit)
+        ))),
+        other => other,
+    }?;
+    Ok(Connection::new(transport, peer))
+}
+
+/// Starts the process and the tasks that carry its three streams.
+async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), UpstreamError> {
+    let mut process = spawn(launch, options).await?;
+    let facts = ProcessFacts {
+        pid: process.pid(),
+        containment: process.containment(),
+        hides: process.hides(),
+        privileges: options.privileges,
+        tree: process.tree(),
+    };
+    let (Some(stdin), Some(stdout), Some(stderr)) = (
+        process.stdin.take(),
+        process.stdout.take(),
+        process.stderr.take(),
+    ) else {
+        return Err(UpstreamError::Spawn {
+            reason: "a stream of the process is missing".into(),
+            permanent: false,
+        });
+    };
+    let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
+    let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
+    let (gone_sender, gone) = watch::channel(None);
+    let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options);
+    let stop = CancellationToken::new();
+    let writer_stop = CancellationToken::new();
+    let tail = Tail::default();
+
+    let keeper = Keeper {
+        process,
+        title: options.title.clone(),
+        redactor: options.redactor.clone(),
+        grace: Grace {
+            eof: options.limits.eof_grace,
+            term: options.limits.term_grace,
+        },
+        writer: tokio::spawn(write(stdin, queue, writer_stop.clone())),
+        writer_stop,
+        reader: tokio::spawn(read(stdout, receiver, options.limits.message)),
+        stderr: tokio::spawn(drain(stderr, options.clone(), tail.clone())),
+        tail: tail.clone(),
+        stop: stop.clone(),
+        pipe: pipe.clone(),
+        gone: gone_sender,
+    };
+    let link = Link {
+        inbound,
+        process: Some(facts),
+        transport: Arc::new(Transport::Pipe(pipe)),
+        gone,
+        stop,
+        keeper: Some(tokio::spawn(keeper.run())),
+    };
+    Ok((link, tail))
+}
+
+async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamError> {
+    let (project, base_env) = (&options.project, &options.base_env);
+    let command = process::Command::of(launch, project, base_env, options.containment)
+        .expect("connect sends only stdio definitions here");
+    let command = process::Command {
+        privileges: options.privileges,
+        hidden: options.hidden.clone(),
+        instance: options.instance.clone(),
+        shim: options.shim.clone(),
+        ..command
+    };
+    process::spawn(&command).await.map_err(|error| {
+        // It names what was looked for, which a variable may have given.
+        let reason = format!("`{}` could not be started: {error}", options.title);
+        UpstreamError::Spawn {
+            permanent: error.permanent(),
+            reason: Redactor::new(launch.filled_in())
+                .redact(&reason)
+                .into_owned(),
+        }
+    })
+}
+
+/// Owns the process from the first moment to the last.
+struct Keeper {
+    process: Process,
+    title: String,
+    redactor: Arc<Redactor>,
+    grace: Grace,
+    writer: JoinHandle<Option<usize>>,
+    writer_stop: CancellationToken,
+    reader: JoinHandle<UpstreamError>,
+    stderr: JoinHandle<()>,
+    tail: Tail,
+    stop: CancellationToken,
+    pipe: Pipe,
+    gone: watch::Sender<Option<UpstreamError>>,
+}
+
+enum End {
+    Exit(Exit),
+    Output(UpstreamError),
+    Asked,
+}
+
+impl Keeper {
+    /// Returns how much of our input the server left unread.
+    async fn run(mut self) -> Option<usize> {
+        let end = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => End::Asked,
+            exit = self.process.exited() => End::Exit(exit),
+            reason = &mut self.reader => End::Output(
+                reason.unwrap_or_else(|error| UpstreamError::Lost(error.to_string())),
+            ),
+        };
+        let asked = matches!(end, End::Asked);
+        let reason = match end {
+            End::Asked => UpstreamError::Lost("the server was stopped".into()),
+            End::Exit(exit) => {
+                // What it still had to say arrives before the verdict.
+                let last = tokio::time::timeout(LAST_WORDS, &mut self.reader).await;
+                let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+                let last = last.ok().and_then(Result::ok);
+                cause(last).unwrap_or_else(|| UpstreamError::Exited(self.obituary(exit)))
+            }
+            // It closed its stdout: mostly it is about to exit and say why.
+            End::Output(UpstreamError::Lost(text)) => {
+                match tokio::time::timeout(LAST_WORDS, self.process.exited()).await {
+                    Ok(exit) => {
+                        let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+                        UpstreamError::Exited(self.obituary(exit))
+                    }
+                    Err(_) => UpstreamError::Exited(format!("`{}`: {text}", self.title)),
+                }
+            }
+            End::Output(reason) => reason,
+        };
+        self.pipe.pending().fail_all(&reason);
+        self.gone.send_replace(Some(reason));
+        if asked {
+            let _ = tokio::time::timeout(LAST_ANSWERS, self.pipe.questions().answered()).await;
+        }
+        // The writer holds stdin; as long as it lives the server sees no end.
+        self.writer_stop.cancel();
+        let unread = (&mut self.writer).await.ok().flatten();
+        let grace = Grace {
+            eof: self.eof().await,
+            ..self.grace
+        };
+        self.process.end(grace).await;
+        // Nobody is left to write: what it said is there or is coming.
+        if !self.stderr.is_finished() {
+            let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+        }
+        self.reader.abort();
+        self.stderr.abort();
+        unread
+    }
+
+    /// Gives the server, which has no stdin any more, its time to end by
+    /// itself; says how much of that is left. One that asks something now
+    /// waits for an answer that cannot come, and must be told otherwise.
+    async fn eof(&mut self) -> Duration {
+        let start = Instant::now();
+        let asked = async {
+            self.pipe.questions().asked().await;
+            tokio::time::sleep(IN_VAIN).await;
+        };
+        tokio::select! {
+            biased;
+            _ = self.process.exited() => {}
+            () = asked => return Duration::ZERO,
+            () = tokio::time::sleep(self.grace.eof) => {}
+        }
+        self.grace.eof.saturating_sub(start.elapsed())
+    }
+
+    fn obituary(&self, exit: Exit) -> String {
+        let words = match self.tail.quoted(&self.redactor) {
+            none if none.is_empty() => "; it wrote nothing to stderr".to_owned(),
+            words => words,
+        };
+        format!("`{}` ended with {exit}{words}", self.title)
+    }
+}
+
+/// Why the process ended, where its reader knows: one that stopped reading for
+/// a reason of its own closed the pipe, and the process died of that.
+fn cause(reader: Option<UpstreamError>) -> Option<UpstreamError> {
+    reader.filter(|reason| !matches!(reason, UpstreamError::Lost(_)))
+}
+
+/// The last lines of a server's stderr, as they came.
+#[derive(Clone, Default)]
+struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, line: String) {
+        let mut lines = self.lock();
+        if lines.len() == TAIL_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// To stand behind a sentence; empty where there is nothing to quote.
+    fn quoted(&self, redactor: &Redactor) -> String {
+        let safe = |line: &String| printable(&redactor.redact(line));
+        let lines: Vec<String> = self.lock().iter().map(safe).collect();
+        match lines.is_empty() {
+            true => String::new(),
+            false => format!("; last lines of stderr:\n{}", lines.join("\n")),
+        }
+    }
+}
+
+/// Writes until told to stop; then says how many bytes nobody has read.
+async fn write(
+    mut stdin: impl AsyncWrite + AsFd + Unpin,
+    mut queue: mpsc::Receiver<Line>,
+    stop: CancellationToken,
+) -> Option<usize> {
+    let mut batch = BytesMut::new();
+    let mut passing = Vec::new();
+    let work = async {
+        while let Some(message) = queue.recv().await {
+            put(&mut batch, &mut passing, &message);
+            // What queued up meanwhile goes out in the same write.
+            while batch.len() < 64 << 10 {
+                let Ok(message) = queue.try_recv() else { break };
+                put(&mut batch, &mut passing, &message);
+            }
+            if stdin.write_all(&batch).await.is_err() || stdin.flush().await.is_err() {
+                // The reader's end tells why.
+                passing.clear();
+                return;
+            }
+            batch.clear();
+            passing.clear();
+            if batch.capacity() > 1 << 20 {
+                batch = BytesMut::new();
+            }
+        }
+    };
+    tokio::select! {
+        () = work => stop.cancelled().await,
+        () = stop.cancelled() => {}
+    }
+    // What never reached the pipe was not read either.
+    let mut unsent = batch.len();
+    let whole = batch.is_empty();
+    while let Ok(message) = queue.try_recv() {
+        match message.answer && whole {
+            true => put(&mut batch, &mut passing, &message),
+            false => unsent += message.bytes.len(),
+        }
+    }
+    // Behind half a line they would be part of it.
+    if whole && !batch.is_empty() {
+        let _ = tokio::time::timeout(LAST_ANSWERS, stdin.write_all(&batch)).await;
+    }
+    unread(stdin.as_fd()).map(|unread| unread + unsent)
+}
+
+fn put(batch: &mut BytesMut, passing: &mut Vec<Passing>, message: &Line) {
+    let Some(entered) = message.enter() else {
+        return;
+    };
+    if message.permit().is_some() {
+        passing.push(entered);
+    }
+    batch.extend_from_slice(&message.bytes);
+    batch.extend_from_slice(b"\n");
+}
+
+/// Reads messages until the stream or our patience ends; says why.
+async fn read(stdout: impl AsyncRead + Unpin, receiver: Receiver, limit: usize) -> UpstreamError {
+    let mut lines = Lines::new(stdout, limit);
+    loop {
+        match lines.next().await {
+            Ok(Some(Read::Whole(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
+            Ok(Some(Read::Whole(line))) => {
+                if let Err(reason) = receiver.receive(&line) {
+                    return reason;
+                }
+            }
+            Ok(Some(Read::TooLong(_))) => return UpstreamError::TooLarge { limit },
+            Ok(None) => return UpstreamError::Lost("it closed its stdout".into()),
+            Err(error) => return UpstreamError::Lost(error.to_string()),
+        }
+    }
+}
+
+/// Keeps stderr flowing (a full pipe would block the server) and remembers
+/// its last lines.
+async fn drain(stderr: impl AsyncRead + Unpin, options: Options, tail: Tail) {
+    let mut lines = Lines::new(stderr, STDERR_LINE);
+    while let Ok(Some(Read::Whole(line) | Read::TooLong(line))) = lines.next().await {
+        let text = String::from_utf8_lossy(&line);
+        (options.log)(LogStream::Stderr, &text);
+        tail.push(text.into_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a5_what_we_hung_up_for_wins_over_the_exit_that_followed() {
+        let too_large = UpstreamError::TooLarge { limit: 8 << 20 };
+        assert!(matches!(
+            cause(Some(too_large)),
+            Some(UpstreamError::TooLarge { .. })
+        ));
+        let closed = UpstreamError::Lost("it closed its stdout".into());
+        assert!(cause(Some(closed)).is_none());
+        assert!(cause(None).is_none());
+    }
+}

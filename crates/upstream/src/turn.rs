@@ -1,0 +1,151 @@
+//! Turns of the calls that may be asked something.
+//!
+//! Nothing on a pipe says which call a question belongs to. Two calls of one
+//! client that are likely to ask are therefore begun one after the other: the
+//! second starts when the first has been asked, or has ended. A turn is waited
+//! for only so long, and calls that are known not to ask need none.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Call;
+use super::asking::{Asking, subject};
+use super::heartbeat::Heartbeat;
+
+/// How long a call waits for its turn that is known to ask,
+const KNOWN: Duration = Duration::from_secs(5);
+/// and one of which nothing is known yet.
+const UNKNOWN: Duration = Duration::from_secs(2);
+/// Questions that one call asks together arrive within this time.
+pub(super) const TOGETHER: Duration = Duration::from_millis(100);
+
+/// The turns of one connection, by client.
+#[derive(Default)]
+pub(crate) struct Turns(Mutex<HashMap<Arc<str>, Arc<Semaphore>>>);
+
+impl Turns {
+    /// The turn of one call, not yet taken.
+    pub(crate) fn turn(&self, call: &Call<'_>, asking: &Asking) -> Turn {
+        let subject = subject(call);
+        let patience = match asking.asks(&subject) {
+            Some(true) => Some(KNOWN),
+            None => Some(UNKNOWN),
+            Some(false) => None,
+        };
+        Turn {
+            place: patience.zip(call.whose).map(|(patience, whose)| Place {
+                turns: self.of(whose),
+                patience,
+            }),
+            subject,
+            held: Mutex::default(),
+            questions: AtomicU64::new(0),
+        }
+    }
+
+    fn of(&self, whose: &Arc<str>) -> Arc<Semaphore> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = turns.get(whose) {
+            return known.clone();
+        }
+        turns.retain(|_, unused| Arc::strong_count(unused) > 1);
+        let new = Arc::new(Semaphore::new(1));
+        turns.insert(whose.clone(), new.clone());
+        new
+    }
+}
+
+/// The turn of one call on a connection to a server that asks.
+pub(crate) struct Turn {
+    pub subject: String,
+    place: Option<Place>,
+    held: Mutex<Option<OwnedSemaphorePermit>>,
+    /// How often the call was asked something.
+    questions: AtomicU64,
+}
+
+#[derive(Clone)]
+struct Place {
+    turns: Arc<Semaphore>,
+    patience: Duration,
+}
+
+impl Turn {
+    fn held(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the turn; goes on without where that takes too long, or where
+    /// another call has shown meanwhile that none is needed.
+    pub(crate) async fn take(&self, asking: &Asking) {
+        let Some(Place { turns, patience }) = &self.place else {
+            return;
+        };
+        tokio::select! {
+            biased;
+            turn = turns.clone().acquire_owned() => *self.held() = turn.ok(),
+            () = asking.is_quiet(&self.subject) => {}
+            () = tokio::time::sleep(*patience) => {}
+        }
+    }
+
+    /// Gives the turn up when the call ends, however it does.
+    pub(crate) fn end_with_call(&self) -> impl Drop {
+        struct Ended<'a>(&'a Turn);
+        impl Drop for Ended<'_> {
+            fn drop(&mut self) {
+                drop(self.0.held().take());
+            }
+        }
+        Ended(self)
+    }
+
+    /// The call is being asked something. Unless it has its answer by then,
+    /// the turn passes on once no more questions come with this one: what the
+    /// server asks next is another call's. A task of its own, since nobody may
+    /// be driving the call while its client is away.
+    pub(crate) fn was_asked(self: &Arc<Self>, beat: &Arc<Heartbeat>) {
+        let number = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
+        let (turn, beat) = (self.clone(), beat.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(TOGETHER).await;
+            let last = turn.questions.load(Ordering::Relaxed) == number;
+            if last && beat.is_paused() {
+                drop(turn.held().take());
+            }
+        });
+    }
+
+    /// Whether the call was asked nothing.
+    pub(crate) fn unasked(&self) -> bool {
+        self.questions.load(Ordering::Relaxed) == 0
+    }
+
+    /// Sends an answer in the call's turn: the call may ask again then.
+    pub(crate) fn in_turn(self: Arc<Self>, send: impl FnOnce() + Send + 'static) {
+        let Some(place) = self.place.clone() else {
+            return send();
+        };
+        let in_turn = {
+            let mut held = self.held();
+            if held.is_none() {
+                *held = place.turns.clone().try_acquire_owned().ok();
+            }
+            held.is_some()
+        };
+        if in_turn {
+            return send();
+        }
+        tokio::spawn(async move {
+            let turn = place.turns.clone().acquire_owned();
+            if let Ok(turn) = tokio::time::timeout(place.patience, turn).await {
+                *self.held() = turn.ok();
+            }
+            send();
+        });
+    }
+}

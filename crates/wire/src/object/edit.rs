@@ -1,0 +1,228 @@
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use serde_json::value::RawValue;
+
+use super::members::Members;
+use super::{Key, quote, raw, unquote};
+
+/// Most members of an object we edit. Those have a handful; a message made of
+/// nothing but members would cost many times its size to hold apart.
+pub const MAX_MEMBERS: usize = 1024;
+
+/// The members of an object, to be changed in place and written again. What
+/// is not touched keeps its spelling and its place.
+#[derive(Default)]
+pub struct Object<'a> {
+    members: Vec<(Name<'a>, Part<'a>)>,
+}
+
+enum Name<'a> {
+    /// As found.
+    Written(Key<'a>),
+    /// As given.
+    Plain(&'a str),
+}
+
+impl Name<'_> {
+    fn is(&self, name: &str) -> bool {
+        match self {
+            Self::Written(key) => key.is(name),
+            Self::Plain(text) => *text == name,
+        }
+    }
+
+    fn decoded(&self) -> Cow<'_, str> {
+        match self {
+            Self::Written(key) => key.decoded(),
+            Self::Plain(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+enum Part<'a> {
+    Json(Cow<'a, str>),
+    Text(&'a str),
+    Number(u64),
+    Object(Object<'a>),
+}
+
+impl<'a> Object<'a> {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// None if `raw` is not an object, or one wider than [`MAX_MEMBERS`].
+    pub fn read(raw: &'a RawValue) -> Option<Self> {
+        Self::read_json(raw.get())
+    }
+
+    fn read_json(json: &'a str) -> Option<Self> {
+        let mut members = Vec::with_capacity(8);
+        for (key, value) in Members::of(json)? {
+            if members.len() == MAX_MEMBERS {
+                return None;
+            }
+            members.push((Name::Written(key), Part::Json(Cow::Borrowed(value))));
+        }
+        Some(Self { members })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// A name that occurs twice, if one does.
+    pub fn duplicate(&self) -> Option<Cow<'_, str>> {
+        let names = || self.members.iter().map(|(name, _)| name.decoded());
+        if self.members.len() <= 16 {
+            let again = |(at, name): &(usize, Cow<'_, str>)| names().take(*at).any(|n| n == *name);
+            return names().enumerate().find(again).map(|(_, name)| name);
+        }
+        let mut seen = HashSet::with_capacity(self.members.len());
+        names().find(|name| !seen.insert(name.clone()))
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.members.iter().any(|(known, _)| known.is(name))
+    }
+
+    /// An object inside this one, opened apart: None if there is no such
+    /// member or it is null, Some(None) if it cannot be edited. Put it back
+    /// with [`Object::set_object`].
+    pub fn open(&self, name: &str) -> Option<Option<Object<'a>>> {
+        let (_, value) = self.members.iter().find(|(known, _)| known.is(name))?;
+        match value {
+            Part::Json(Cow::Borrowed("null")) => None,
+            Part::Json(Cow::Borrowed(json)) => Some(Self::read_json(json)),
+            _ => Some(None),
+        }
+    }
+
+    /// Replaces a member where it stands, or adds it at the end. Of a member
+    /// written twice only the first stays.
+    pub fn set(&mut self, name: &'a str, value: &'a RawValue) {
+        self.put(name, Part::Json(Cow::Borrowed(value.get())));
+    }
+
+    pub fn set_text(&mut self, name: &'a str, text: &'a str) {
+        self.put(name, Part::Text(text));
+    }
+
+    pub fn set_number(&mut self, name: &'a str, number: u64) {
+        self.put(name, Part::Number(number));
+    }
+
+    pub fn set_object(&mut self, name: &'a str, object: Object<'a>) {
+        self.put(name, Part::Object(object));
+    }
+
+    /// As [`Object::set_text`], but leaves alone what says the same already,
+    /// however it is spelled.
+    pub fn say(&mut self, name: &'a str, text: &'a str) {
+        let says = |value: &Part<'_>| match value {
+            Part::Json(json) => unquote(json).is_some_and(|said| said == text),
+            _ => false,
+        };
+        let said = self.members.iter().find(|(known, _)| known.is(name));
+        if !said.is_some_and(|(_, value)| says(value)) {
+            self.set_text(name, text);
+        }
+    }
+
+    /// As [`Object::set`]; `json` must be valid JSON.
+    pub(crate) fn set_json(&mut self, name: &'a str, json: impl Into<Cow<'a, str>>) {
+        self.put(name, Part::Json(json.into()));
+    }
+
+    fn put(&mut self, name: &'a str, part: Part<'a>) {
+        let mut part = Some(part);
+        self.members.retain_mut(|(known, value)| {
+            if !known.is(name) {
+                return true;
+            }
+            match part.take() {
+                Some(part) => *value = part,
+                None => return false,
+            }
+            true
+        });
+        if let Some(part) = part {
+            self.members.push((Name::Plain(name), part));
+        }
+    }
+
+    pub fn remove(&mut self, name: &str) -> bool {
+        self.retain(|known| known != name)
+    }
+
+    /// Keeps the members whose names `keep` wants; true if any went.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> bool {
+        let before = self.members.len();
+        self.members.retain(|(name, _)| keep(&name.decoded()));
+        self.members.len() != before
+    }
+
+    pub fn into_raw(self) -> Box<RawValue> {
+        raw(self.to_json())
+    }
+
+    fn to_json(&self) -> String {
+        // Exact but for escapes, so that boxing it later need not copy.
+        let mut out = String::with_capacity(self.size());
+        self.write(&mut out);
+        out
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        let members: usize = self.members.iter().map(size).sum();
+        (members + 1).max(2)
+    }
+
+    pub(crate) fn write(&self, out: &mut String) {
+        out.push('{');
+        for (at, (name, value)) in self.members.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            match name {
+                Name::Written(key) => out.push_str(key.written()),
+                Name::Plain(text) => push_text(text, out),
+            }
+            out.push(':');
+            match value {
+                Part::Json(json) => out.push_str(json),
+                Part::Text(text) => push_text(text, out),
+                Part::Number(number) => write!(out, "{number}").expect("writing into memory"),
+                Part::Object(object) => object.write(out),
+            }
+        }
+        out.push('}');
+    }
+}
+
+/// A member, its colon and its comma.
+fn size((name, value): &(Name<'_>, Part<'_>)) -> usize {
+    let name = match name {
+        Name::Written(key) => key.written().len(),
+        Name::Plain(text) => text.len() + 2,
+    };
+    let value = match value {
+        Part::Json(json) => json.len(),
+        Part::Text(text) => text.len() + 2,
+        Part::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+        Part::Object(object) => object.size(),
+    };
+    name + value + 2
+}
+
+pub(crate) fn push_text(text: &str, out: &mut String) {
+    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if !text.bytes().all(plain) {
+        return out.push_str(&quote(text));
+    }
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
+}

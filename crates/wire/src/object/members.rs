@@ -1,0 +1,38 @@
+use super::Key;
+use crate::scan::{after_space, after_value, string_end};
+
+/// Walks over the members of an object, values as they are written. The text
+/// must be valid JSON already, so that finding a member's end takes no parser.
+pub(super) struct Members<'a> {
+    json: &'a str,
+    at: usize,
+}
+
+impl<'a> Members<'a> {
+    /// None if it is not an object.
+    pub(super) fn of(json: &'a str) -> Option<Members<'a>> {
+        json.starts_with('{').then_some(Members { json, at: 1 })
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Key<'a>, &'a str);
+
+    fn next(&mut self) -> Option<(Key<'a>, &'a str)> {
+        let bytes = self.json.as_bytes();
+        let mut name = after_space(bytes, self.at);
+        if bytes.get(name) == Some(&b',') {
+            name = after_space(bytes, name + 1);
+        }
+        if bytes.get(name) != Some(&b'"') {
+            return None;
+        }
+        let (name_end, escaped) = string_end(bytes, name + 1);
+        let colon = after_space(bytes, name_end);
+        let value = after_space(bytes, colon + 1);
+        self.at = after_value(bytes, value);
+        let written = self.json.get(name..name_end)?;
+        let key = Key { written, escaped };
+        Some((key, self.json.get(value..self.at)?))
+    }
+}
