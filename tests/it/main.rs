@@ -21,6 +21,7 @@ mod b_clients;
 mod b_edits;
 mod b_files;
 mod b_handover;
+mod b_history;
 mod b_import;
 mod b_layers;
 mod b_many;

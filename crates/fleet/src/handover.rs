@@ -36,7 +36,9 @@ impl Supervisor {
             .is_some_and(|next| by_hand(&self.wanted, next));
         let Some(next) = next.as_ref().filter(|next| next.run).cloned() else {
             live.line.connection.close_gate();
-            self.tell_stopped(next);
+            // The wish in force stays until its calls have finished.
+            let reason = next.map_or_else(|| "removed".to_owned(), |next| next.why_stopped());
+            self.tell_because(State::Stopped, false, Some(reason));
             self.finish(live, (!by_hand).then_some(LAST_CALLS)).await;
             return Handover::default();
         };
@@ -51,6 +53,8 @@ impl Supervisor {
         // for the restart.
         live.line.connection.close_gate();
         self.wanted = next;
+        // Failures under the old wish are not why it connects.
+        self.restarts = 0;
         let state = State::Connecting {
             serving: None,
             replacing: true,
@@ -61,17 +65,6 @@ impl Supervisor {
             replacing: true,
             old: None,
         }
-    }
-
-    /// The history says why the next wish stops it; the wish in force stays
-    /// until its calls have finished.
-    fn tell_stopped(&mut self, next: Option<Arc<Wanted>>) {
-        let before = self.wanted.clone();
-        if let Some(next) = next {
-            self.wanted = next;
-        }
-        self.tell(State::Stopped, false);
-        self.wanted = before;
     }
 
     /// Ends a connection. With `patience`, its calls may finish first, as long

@@ -18,7 +18,7 @@ use super::offer::{self, Offer};
 use super::serving::{Ended, serve};
 use super::state::{ServerView, State};
 use super::{Publisher, Surroundings, backoff};
-use crate::registry::{Cause, Wanted};
+use crate::registry::Wanted;
 use config::{ServerSpec, TransportKind};
 use upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError};
 
@@ -134,13 +134,7 @@ impl Supervisor {
                 Some(format!("try {} after a failure", self.restarts + 1))
             }
             State::Connecting { .. } => Some(self.wanted.why()),
-            State::Stopped if self.wanted.spec.as_ref().is_ok_and(|spec| !spec.enabled) => {
-                Some(match self.wanted.cause {
-                    Cause::Startup => "not enabled".to_owned(),
-                    _ => format!("not enabled: {}", self.wanted.why()),
-                })
-            }
-            State::Stopped => Some("stopped by hand".to_owned()),
+            State::Stopped => Some(self.wanted.why_stopped()),
             state => state.error().map(str::to_owned),
         }
     }
@@ -342,6 +336,11 @@ impl Supervisor {
     }
 
     pub(super) fn tell(&mut self, state: State, settled: bool) {
+        let reason = self.why(&state);
+        self.tell_because(state, settled, reason);
+    }
+
+    pub(super) fn tell_because(&mut self, state: State, settled: bool, reason: Option<String>) {
         self.told.offer = offer::kept(self.told.offer.as_ref(), &self.told.state, &state);
         if state.connection().is_none() {
             self.told.catalog = Arc::default();
@@ -350,7 +349,6 @@ impl Supervisor {
             self.told.process = None;
         }
         self.told.since = SystemTime::now();
-        let reason = self.why(&state);
         self.history.add(self.told.since, state.status(), reason);
         self.told.state = state;
         self.told.settled = settled;

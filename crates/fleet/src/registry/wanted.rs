@@ -109,6 +109,20 @@ impl Wanted {
         }
     }
 
+    /// Why it does not run, for the server's history.
+    pub fn why_stopped(&self) -> String {
+        match (&self.spec, self.cause) {
+            // The definition became invalid.
+            (Err(_), _) => self.why(),
+            (Ok(_), Cause::Stop) => "stopped by hand".to_owned(),
+            (Ok(spec), Cause::Startup) if !spec.enabled => "not enabled".to_owned(),
+            (Ok(spec), _) if !spec.enabled => format!("not enabled: {}", self.why()),
+            (Ok(_), Cause::Added(_)) => format!("not started: {}", self.why()),
+            // An earlier stop still holds.
+            (Ok(_), _) => "stopped by hand".to_owned(),
+        }
+    }
+
     pub(super) fn same(&self, other: &Wanted) -> bool {
         self.id == other.id
             && self.run == other.run
