@@ -73,7 +73,8 @@ impl App {
 
         let home = environment.get("HOME").map(Into::into);
         let files = Files::new(settings.project.clone(), home);
-        let registry = Arc::new(Registry::open(files, store.clone()).await?);
+        let registry =
+            Arc::new(Registry::open(files, store.clone(), settings.data_dir.clone()).await?);
         let (asked, seen) = mpsc::channel(SEEN);
         tokio::spawn(remember_asking(registry.clone(), seen));
         let surroundings = Arc::new(Surroundings {

@@ -11,14 +11,14 @@ use tokio::process::Command;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::app::{App, PATIENCE, fixture, fixtures, setup};
+use crate::app::{App, PATIENCE, Setup, fixture, fixtures, setup};
 use crate::cluster::Cluster;
 
 async fn health(app: &App) -> Value {
     app.request("GET", "/healthz", None, &[]).await.expect(200)
 }
 
-async fn until_health(app: &App, status: &str) -> Value {
+pub(crate) async fn until_health(app: &App, status: &str) -> Value {
     let start = Instant::now();
     loop {
         let health = health(app).await;
@@ -78,7 +78,7 @@ async fn it_is_recorded(app: App) {
     assert_eq!(app.stop().await, Some(0));
 }
 
-async fn on_database() -> (Cluster, App) {
+pub(crate) async fn on_database() -> (Cluster, App) {
     let cluster = spawn_blocking(Cluster::start).await.unwrap();
     let setup = setup()
         .env("STORAGE_TYPE", "supabase")
@@ -141,15 +141,17 @@ async fn a3_k3_servers_obey_while_the_data_directory_cannot_be_written() {
     it_is_recorded(app).await;
 }
 
-/// Portway in a project on a small disk of its own.
-async fn on_a_small_disk() -> App {
-    let setup = setup();
+/// Portway where a directory of the project, or all of it, is on a small disk
+/// of its own.
+pub(crate) async fn on_a_small_disk(setup: Setup, directory: &str) -> App {
     let inner = setup.command();
     let inner = inner.as_std();
-    let run = "mount -t tmpfs -o size=1m,mode=700 none \"$0\" && cd \"$0\" && exec \"$@\"";
+    let run = "mkdir -p \"$0\" && mount -t tmpfs -o size=1m,mode=700 none \"$0\" && \
+               cd \"$1\" && shift && exec \"$@\"";
     let mut outer = Command::new("unshare");
     outer
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", run])
+        .arg(setup.path().join(directory))
         .arg(setup.path())
         .arg(inner.get_program())
         .args(inner.get_args())
@@ -170,12 +172,12 @@ async fn on_a_small_disk() -> App {
 }
 
 /// The disk as Portway sees it.
-fn seen_by(app: &App, name: &str) -> PathBuf {
+pub(crate) fn seen_by(app: &App, name: &str) -> PathBuf {
     let root = PathBuf::from(format!("/proc/{}/root", app.pid()));
     root.join(app.path(name).strip_prefix("/").unwrap())
 }
 
-fn fill(path: &Path) {
+pub(crate) fn fill(path: &Path) {
     let mut file = std::fs::File::create(path).unwrap();
     // Down to the last page.
     while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
@@ -183,7 +185,7 @@ fn fill(path: &Path) {
 
 #[tokio::test]
 async fn a3_f6_a_full_disk_is_507_for_servers_and_stops_nobody() {
-    let app = on_a_small_disk().await;
+    let app = on_a_small_disk(setup(), "").await;
     let server = |name: &str| json!({"name": name, "command": [fixture()]});
     for name in ["one", "two"] {
         app.post("/api/mcp/servers", server(name)).await.expect(201);

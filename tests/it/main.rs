@@ -10,6 +10,7 @@ mod a_away;
 mod a_failing;
 mod a_logs;
 mod a_registration;
+mod a_removal;
 mod a_restart;
 mod a_servers;
 mod a_shutdown;

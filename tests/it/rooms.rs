@@ -39,7 +39,7 @@ impl Rooms {
         let store = JsonStore::open(&dir.path().join("data")).unwrap().store;
         let store: Arc<dyn Store> = Arc::new(store);
         let files = Files::new(dir.path().to_owned(), None);
-        let registry = Registry::open(files, store.clone()).await;
+        let registry = Registry::open(files, store.clone(), dir.path().join("data")).await;
         let registry = Arc::new(registry.unwrap());
         let (publisher, fleet) = Publisher::new();
         let stop = CancellationToken::new();

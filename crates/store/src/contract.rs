@@ -61,9 +61,11 @@ pub trait Store: Send + Sync {
     /// Whether there was one.
     async fn delete_server(&self, name: &ServerName) -> Result<bool, StoreError>;
 
-    /// A server got another name, or is no more: the tool records that stand
-    /// for its tools and what entries expose of it follow. Of one that is no
-    /// more the records stay, with nobody bound to them.
+    /// A server got another name, or is no more: its record, the tool records
+    /// that stand for its tools and what entries expose of it follow, all or
+    /// none. A record that the new name had before goes. Of a server that is
+    /// no more the tool records stay, with nobody bound to them. Done twice,
+    /// it changes nothing more.
     async fn server_moved(
         &self,
         from: &ServerName,

@@ -40,6 +40,7 @@ mod snapshot;
 mod state;
 mod time;
 mod trust;
+mod unfinished;
 mod whereabouts;
 mod writers;
 
@@ -68,6 +69,7 @@ pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use sessions::{console_sessions, keep_console_sessions};
 pub use time::Timestamp;
 pub use trust::{claim, hidden_directories, is_trusted, objections};
+pub use unfinished::{note_unfinished_edit, unfinished_edit};
 pub use whereabouts::{address_stamp, forget_address, known_address, socket_address, tell_address};
 
 /// What no configuration file has a field for.

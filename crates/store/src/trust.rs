@@ -32,6 +32,7 @@ const OWN: &[&str] = &[
     "lock",
     MARK,
     "session_secret",
+    "unfinished_edit.json",
 ];
 const SECRETS: &[&str] = &["admin_token", "session_secret"];
 /// The records, their backup and journal, and what was put aside of them.

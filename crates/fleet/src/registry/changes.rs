@@ -111,9 +111,14 @@ impl Registry {
         for _ in 0..TRIES {
             let mut draft = self.draft(&wanted.source, edits).await?;
             let renamed = self.amend(&mut draft, wanted, basis, read)?;
-            let saved = match &renamed {
-                Some(name) => self.save_renamed(edits, wanted, name, draft).await?,
-                None => draft.save().await?,
+            // One whose old name is none has no record yet.
+            let record = edits.records.get(&*wanted.name).cloned();
+            let saved = match (&renamed, record) {
+                (Some(name), Some(record)) => {
+                    let name = Some(name);
+                    self.save_moved(edits, &record, name, draft).await?
+                }
+                _ => draft.save().await?,
             };
             if saved {
                 return Ok(renamed);
@@ -165,67 +170,41 @@ impl Registry {
         Ok(renamed)
     }
 
-    /// The id goes over to the new name, and back if the file does not; what
-    /// entries have of the server follows.
-    async fn save_renamed(
-        &self,
-        edits: &mut Edits,
-        wanted: &Wanted,
-        name: &ServerName,
-        draft: Draft<'_>,
-    ) -> Result<bool, RegistryError> {
-        let Some(mut old) = edits.records.get(&*wanted.name).cloned() else {
-            return Ok(draft.save().await?);
-        };
-        old.run = self.runs().run_of(&wanted.name, Some(&old));
-        // What a server of that name left behind when it was taken out.
-        if edits.records.remove(name.as_str()).is_some() {
-            self.store.delete_server(name).await?;
-        }
-        let moved = ServerRecord {
-            name: name.clone(),
-            ..old.clone()
-        };
-        self.store.put_server(&moved).await?;
-        let saved = draft.save().await;
-        if matches!(saved, Ok(true)) {
-            edits.records.remove(&*wanted.name);
-            edits.records.insert(name.to_string(), moved);
-            self.store.server_moved(&old.name, Some(name)).await?;
-        } else {
-            self.store.put_server(&old).await?;
-        }
-        Ok(saved?)
-    }
-
     /// Removes a definition from its source; one that it hid comes forth.
     pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
         let mut edits = self.open_edits().await?;
         let wanted = self.found(server)?;
-        self.take_out(&wanted, &edits).await?;
-        if wanted.shadows.is_empty()
-            && let Some(record) = edits.records.remove(&*wanted.name)
-        {
-            self.store.server_moved(&record.name, None).await?;
-            self.store.delete_server(&record.name).await?;
-        }
+        self.take_out(&wanted, &mut edits).await?;
         let occasion = Occasion::Edit(&wanted.name);
         self.refresh(&mut edits, occasion).await?;
         Ok(wanted)
     }
 
-    async fn take_out(&self, wanted: &Wanted, edits: &Edits) -> Result<(), RegistryError> {
+    async fn take_out(&self, wanted: &Wanted, edits: &mut Edits) -> Result<(), RegistryError> {
+        // The record stays for the definition that comes forth.
+        let record = match wanted.shadows.is_empty() {
+            true => edits.records.get(&*wanted.name).cloned(),
+            false => None,
+        };
         for _ in 0..TRIES {
             let mut draft = self.draft(&wanted.source, edits).await?;
             draft.remove(&wanted.name)?;
-            if draft.save().await? {
+            let saved = match &record {
+                Some(record) => self.save_moved(edits, record, None, draft).await?,
+                None => draft.save().await?,
+            };
+            if saved {
                 return Ok(());
             }
         }
         Err(busy(&wanted.source))
     }
 
-    async fn draft(&self, source: &Source, edits: &Edits) -> Result<Draft<'_>, SourceError> {
+    pub(super) async fn draft(
+        &self,
+        source: &Source,
+        edits: &Edits,
+    ) -> Result<Draft<'_>, SourceError> {
         let store = &*self.store;
         self.files.draft(source, &edits.loaded, store).await
     }

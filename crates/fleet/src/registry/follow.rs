@@ -75,6 +75,7 @@ async fn record_runs(registry: &Registry) {
     let mut failing = false;
     loop {
         tokio::time::sleep(RECORD_AGAIN).await;
+        registry.finish_edit().await;
         if !registry.has_unrecorded() {
             failing = false;
             continue;

@@ -3,6 +3,7 @@
 //! of what it changes. This room starts nothing and waits for nobody.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
@@ -22,6 +23,7 @@ mod rewrite;
 mod runs;
 mod sources;
 mod tell;
+mod unfinished;
 mod wanted;
 
 pub use changes::Basis;
@@ -36,6 +38,7 @@ use wanted::Occasion;
 
 use filters::FilterFile;
 use runs::Runs;
+use unfinished::UnfinishedEdit;
 
 /// Everything that is defined, by name.
 pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
@@ -69,12 +72,16 @@ pub struct Registry {
     filters: watch::Sender<Arc<Filters>>,
     store: Arc<dyn Store>,
     files: Files,
+    /// Where an edit is noted while it goes on.
+    data_dir: PathBuf,
 }
 
 struct Edits {
     records: BTreeMap<String, ServerRecord>,
     loaded: Arc<Loaded>,
     filters: FilterFile,
+    /// An edit that the records have still to follow.
+    unfinished: Option<UnfinishedEdit>,
 }
 
 /// What a reload changes in the records: new names get one, and a newer word
@@ -132,29 +139,37 @@ fn forget_run(record: &ServerRecord) -> Option<ServerRecord> {
 impl Registry {
     /// Reads the files and the store. A file that cannot be used costs its
     /// own servers, never the start.
-    pub async fn open(mut files: Files, store: Arc<dyn Store>) -> Result<Registry, StoreError> {
+    pub async fn open(
+        mut files: Files,
+        store: Arc<dyn Store>,
+        data_dir: PathBuf,
+    ) -> Result<Registry, StoreError> {
         files.database = store.definitions().await?.is_some();
-        let mut records = BTreeMap::new();
-        for mut record in store.servers().await? {
-            // A start by hand lasts as long as the process; a stop is kept.
-            if record.run == Some(true) {
-                record.run = None;
-            }
-            records.insert(record.name.to_string(), record);
-        }
         let registry = Registry {
             edits: Mutex::new(Edits {
-                records,
+                records: BTreeMap::new(),
                 loaded: Arc::default(),
                 filters: FilterFile::default(),
+                unfinished: None,
             }),
             runs: std::sync::Mutex::default(),
             desired: watch::Sender::new(Arc::default()),
             filters: watch::Sender::new(Arc::default()),
             store,
             files,
+            data_dir,
         };
         let mut edits = registry.edits.lock().await;
+        edits.unfinished = registry.noted().await?;
+        if let Err(error) = registry.finish(&mut edits).await {
+            tracing::warn!("an edit that was cut off is not finished, trying again: {error}");
+        }
+        let mut records = registry.store.servers().await?;
+        for record in &mut records {
+            // A start by hand lasts as long as the process; a stop is kept.
+            record.run = record.run.filter(|run| !run);
+        }
+        edits.know(records);
         registry.refresh(&mut edits, Occasion::Startup).await?;
         drop(edits);
         Ok(registry)
@@ -258,6 +273,10 @@ impl Registry {
     /// Takes over what others have changed in the store.
     pub(super) async fn sync(&self) -> Result<(), StoreError> {
         let mut edits = self.edits.lock().await;
+        // Else the record of a renamed server would be read by its old name.
+        if let Err(RegistryError::Store(error)) = self.finish(&mut edits).await {
+            return Err(error);
+        }
         let records = self.store.servers().await?;
         edits.records.clear();
         edits.know(records);
@@ -331,10 +350,11 @@ impl Registry {
     }
 
     async fn open_edits(&self) -> Result<tokio::sync::MutexGuard<'_, Edits>, RegistryError> {
-        let edits = self.edits.lock().await;
+        let mut edits = self.edits.lock().await;
         if self.runs().closed {
             return Err(RegistryError::Closed);
         }
+        self.finish(&mut edits).await?;
         Ok(edits)
     }
 

@@ -45,7 +45,7 @@ pub enum SourceError {
 /// A file as it is now, to be changed and put back.
 pub(super) struct Draft<'f> {
     files: &'f Files,
-    source: Source,
+    pub source: Source,
     /// What is on disk; `None` where there is no file.
     found: Option<Vec<u8>>,
     pub text: String,
@@ -112,7 +112,7 @@ impl Files {
     }
 }
 
-impl Draft<'_> {
+impl<'f> Draft<'f> {
     /// Whether the file says anything under that name, valid or not.
     pub(super) fn has(&self, name: &str) -> Result<bool, SourceError> {
         let place = self.place(name);
@@ -189,6 +189,17 @@ impl Draft<'_> {
         }
         place.extend(["mcpServers".to_owned(), name.to_owned()]);
         place
+    }
+
+    /// The draft that takes this one back, once it is saved.
+    pub(super) fn reverse(&self) -> Option<Draft<'f>> {
+        Some(Draft {
+            files: self.files,
+            source: self.source.clone(),
+            found: Some(self.text.clone().into_bytes()),
+            text: String::from_utf8(self.found.clone()?).ok()?,
+            store: self.store,
+        })
     }
 
     /// Puts the changed text in place. False if the file is not what the

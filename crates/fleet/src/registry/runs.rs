@@ -37,6 +37,13 @@ impl Runs {
         }
     }
 
+    /// What was asked of a server holds under its new name.
+    pub(super) fn rename(&mut self, from: &str, to: &str) {
+        if let Some(run) = self.unrecorded.remove(from) {
+            self.unrecorded.insert(to.into(), run);
+        }
+    }
+
     /// A newer word than an earlier start or stop takes its place.
     pub(super) fn forget(&mut self, name: &str) {
         self.unrecorded.remove(name);

@@ -83,6 +83,18 @@ impl Files {
         }
     }
 
+    /// Where definitions of a kind stand.
+    pub(super) fn source(&self, kind: SourceKind) -> Source {
+        let file = match kind {
+            SourceKind::Database => return database::source(),
+            SourceKind::KodeGlobalProject => SourceKind::KodeGlobal,
+            kind => kind,
+        };
+        let path = self.all().into_iter().find(|(known, _)| *known == file);
+        let path = path.map_or_else(|| self.mcp.clone(), |(_, path)| path);
+        Source { kind, path }
+    }
+
     pub(super) fn project(&self) -> &Path {
         &self.project
     }

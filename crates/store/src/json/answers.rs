@@ -85,9 +85,9 @@ impl Store for JsonStore {
         from: &ServerName,
         to: Option<&ServerName>,
     ) -> Result<(), StoreError> {
-        let (from, to) = (from.to_string(), to.map(ToString::to_string));
-        self.write("move the server's tools", move |state| {
-            rules::server_moved(state, &from, to.as_deref())
+        let (from, to) = (from.clone(), to.cloned());
+        self.write("move the server's records", move |state| {
+            rules::server_moved(state, &from, to.as_ref())
         })
         .await
     }

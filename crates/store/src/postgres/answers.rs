@@ -109,7 +109,7 @@ impl Store for PostgresStore {
     ) -> Result<(), StoreError> {
         let (from, to) = (from.to_string(), to.map(ToString::to_string));
         let follow = work!(|c| [from, to] moved::server_moved(c, &from, to.as_deref()).await);
-        self.write("move the server's tools", LIMIT, follow).await
+        self.write("move the server's records", LIMIT, follow).await
     }
 
     async fn update_tool(

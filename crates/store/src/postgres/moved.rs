@@ -56,10 +56,29 @@ pub(super) async fn server_moved(
     .bind(from)
     .bind(to)
     .bind(moment(Timestamp::now()))
-    .fetch_all(tx)
+    .fetch_all(&mut *tx)
     .await?;
+    record_moved(tx, from, to).await?;
     entries.extend(exposing);
     entries.sort_unstable();
     entries.dedup();
     Ok(((), entries.into_iter().map(EntryId).collect()))
+}
+
+async fn record_moved(tx: &mut PgConnection, from: &str, to: Option<&str>) -> Result<(), Fault> {
+    let Some(to) = to else {
+        let gone = sqlx::query("delete from mcp_server where name = $1").bind(from);
+        gone.execute(tx).await?;
+        return Ok(());
+    };
+    let both = [
+        "delete from mcp_server where name = $2 and $1 <> $2 \
+         and exists (select from mcp_server where name = $1)",
+        "update mcp_server set name = $2 where name = $1",
+    ];
+    for sql in both {
+        let query = sqlx::query(sql).bind(from).bind(to);
+        query.execute(&mut *tx).await?;
+    }
+    Ok(())
 }

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use super::super::Timestamp;
 use super::super::records::*;
 use super::super::state::{Held, State, Step};
+use super::super::{ServerRecord, Timestamp};
 use super::Ruling;
+use config::ServerName;
 
 impl Exposes {
     /// With the server under its new name, or without it.
@@ -29,7 +30,13 @@ impl Exposes {
     }
 }
 
-pub(in super::super) fn server_moved(state: &State, from: &str, to: Option<&str>) -> Ruling<()> {
+pub(in super::super) fn server_moved(
+    state: &State,
+    from: &ServerName,
+    to: Option<&ServerName>,
+) -> Ruling<()> {
+    let from = from.as_str();
+    let new_name = to.map(ServerName::as_str);
     let now = Timestamp::now();
     let stands = |tool: ToolId| {
         state
@@ -40,7 +47,7 @@ pub(in super::super) fn server_moved(state: &State, from: &str, to: Option<&str>
     let mut steps = Vec::new();
     for before in state.entries.values() {
         let mut held = Held::clone(before);
-        held.entry.exposes = held.entry.exposes.moved(from, to);
+        held.entry.exposes = held.entry.exposes.moved(from, new_name);
         if to.is_none() {
             held.bindings.retain(|binding| !stands(binding.tool));
         }
@@ -53,7 +60,7 @@ pub(in super::super) fn server_moved(state: &State, from: &str, to: Option<&str>
         }
         steps.push(Step::Entry(Arc::new(held)));
     }
-    if let Some(to) = to {
+    if let Some(to) = new_name {
         let its = state.tools.values().filter(|tool| tool.server == from);
         steps.extend(its.map(|tool| {
             let mut tool = ToolRecord::clone(tool);
@@ -62,5 +69,26 @@ pub(in super::super) fn server_moved(state: &State, from: &str, to: Option<&str>
             Step::Tool(Arc::new(tool))
         }));
     }
+    steps.extend(record_moved(state, from, to));
     Ok(((), steps))
+}
+
+fn record_moved(state: &State, from: &str, to: Option<&ServerName>) -> Vec<Step> {
+    let record = |name: &str| {
+        let mut records = state.servers.values();
+        records.find(|record| record.name.as_str() == name)
+    };
+    let Some(moved) = record(from) else {
+        return Vec::new();
+    };
+    let Some(to) = to else {
+        return vec![Step::NoServer(moved.id)];
+    };
+    let past = record(to.as_str()).filter(|past| past.id != moved.id);
+    let past = past.map(|past| Step::NoServer(past.id));
+    let renamed = Step::Server(ServerRecord {
+        name: to.clone(),
+        ..moved.clone()
+    });
+    past.into_iter().chain([renamed]).collect()
 }

@@ -143,7 +143,7 @@ impl Cluster {
         assert!(output.status.success(), "{}: {told}", path.display());
     }
 
-    fn psql(&self, database: &str) -> Command {
+    pub(crate) fn psql(&self, database: &str) -> Command {
         let mut psql = Command::new(self.bin.join("psql"));
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"])
             .arg(self.url(database))

@@ -119,7 +119,8 @@ macro_rules! contract {
             servers:
                 f4_servers_are_put_replaced_and_deleted,
                 f4_server_names_are_unique,
-                f4_servers_are_put_all_or_none;
+                f4_servers_are_put_all_or_none,
+                a9_the_record_follows_its_server;
             tools:
                 e2_a_tool_is_made_read_changed_and_deleted,
                 e2_a_change_that_changes_nothing_keeps_the_time,

@@ -64,3 +64,24 @@ pub(super) async fn f4_servers_are_put_all_or_none(place: &dyn Place) {
         assert_eq!(store.servers().await.unwrap(), many);
     }
 }
+
+pub(super) async fn a9_the_record_follows_its_server(place: &dyn Place) {
+    let store = place.open().await;
+    let (one, two, past) = (record("one", 1), record("two", 2), record("uno", 3));
+    let all = [one.clone(), two.clone(), past.clone()];
+    store.put_servers(&all).await.unwrap();
+    // Twice: an edit that was cut off is finished at the next start.
+    for _ in 0..2 {
+        let moved = store.server_moved(&one.name, Some(&past.name)).await;
+        moved.unwrap();
+        let renamed = ServerRecord {
+            name: past.name.clone(),
+            ..one.clone()
+        };
+        assert_eq!(store.servers().await.unwrap(), [renamed, two.clone()]);
+    }
+    for _ in 0..2 {
+        store.server_moved(&past.name, None).await.unwrap();
+        assert_eq!(store.servers().await.unwrap(), std::slice::from_ref(&two));
+    }
+}

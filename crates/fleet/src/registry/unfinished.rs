@@ -1,0 +1,201 @@
+//! Edits that change a definition and the records of its server. No
+//! transaction spans the file and the store, so the edit is noted in the data
+//! directory before it begins. Once the file is saved the edit counts: if the
+//! store does not follow at once, or Portway is killed in between, the rest is
+//! done later.
+
+use serde::{Deserialize, Serialize};
+
+use super::rewrite::Draft;
+use super::{Edits, Registry, RegistryError};
+use config::ServerName;
+use config::layers::SourceKind;
+use store::{ServerRecord, StoreError, StoreErrorKind};
+
+/// A server that leaves its source, or gets another name there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Move {
+    source: SourceKind,
+    from: ServerName,
+    to: Option<ServerName>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct UnfinishedEdit {
+    edit: Move,
+    /// The source is known to have the change.
+    saved: bool,
+}
+
+impl Registry {
+    /// Saves a draft in which a server is renamed or removed, and changes its
+    /// records likewise. False if the draft is out of date.
+    pub(super) async fn save_moved(
+        &self,
+        edits: &mut Edits,
+        record: &ServerRecord,
+        to: Option<&ServerName>,
+        draft: Draft<'_>,
+    ) -> Result<bool, RegistryError> {
+        // A store that takes no writes refuses this one, while nothing has
+        // changed yet.
+        self.store.put_server(record).await?;
+        let edit = Move {
+            source: draft.source.kind,
+            from: record.name.clone(),
+            to: to.cloned(),
+        };
+        self.note(Some(&edit)).await?;
+        let undo = draft.reverse();
+        match draft.save().await {
+            Ok(true) => {
+                self.saved(edits, edit);
+                match self.finish(edits).await {
+                    Err(RegistryError::Store(error)) if is_final(&error) => {
+                        self.undo(edits, record, to, undo).await;
+                        return Err(error.into());
+                    }
+                    Err(error) => tell(record, &error),
+                    Ok(()) => {}
+                }
+                Ok(true)
+            }
+            Ok(false) => {
+                self.note(None).await?;
+                Ok(false)
+            }
+            // The file may have been replaced all the same.
+            Err(failure) => {
+                let saved = false;
+                edits.unfinished = Some(UnfinishedEdit { edit, saved });
+                if let Err(error) = self.finish(edits).await {
+                    tell(record, &error);
+                }
+                Err(failure.into())
+            }
+        }
+    }
+
+    /// The definition has moved: what is in memory follows.
+    fn saved(&self, edits: &mut Edits, edit: Move) {
+        let record = edits.records.remove(edit.from.as_str());
+        if let Some(to) = &edit.to {
+            self.runs().rename(edit.from.as_str(), to.as_str());
+            edits.know(
+                record
+                    .map(|record| named(&record, to))
+                    .into_iter()
+                    .collect(),
+            );
+        }
+        let saved = true;
+        edits.unfinished = Some(UnfinishedEdit { edit, saved });
+    }
+
+    /// The store will never take it: the definition goes back.
+    async fn undo(
+        &self,
+        edits: &mut Edits,
+        record: &ServerRecord,
+        to: Option<&ServerName>,
+        undo: Option<Draft<'_>>,
+    ) {
+        let undone = match undo {
+            Some(undo) => undo.save().await,
+            None => Ok(false),
+        };
+        if !matches!(undone, Ok(true)) {
+            tracing::error!(
+                server = %record.name,
+                "the definition of {} could not be put back", record.name
+            );
+        }
+        if let Some(to) = to {
+            edits.records.remove(to.as_str());
+            self.runs().rename(to.as_str(), record.name.as_str());
+        }
+        edits.know(vec![record.clone()]);
+        self.forget_note(edits).await;
+    }
+
+    /// Does the rest of an edit that was cut off, if there is one. It counts
+    /// if its source has the change.
+    pub(super) async fn finish(&self, edits: &mut Edits) -> Result<(), RegistryError> {
+        let Some(UnfinishedEdit { edit, saved }) = edits.unfinished.clone() else {
+            return Ok(());
+        };
+        if !saved {
+            let source = self.files.source(edit.source);
+            let draft = self.draft(&source, edits).await?;
+            if draft.has(edit.from.as_str())? {
+                self.forget_note(edits).await;
+                return Ok(());
+            }
+            self.saved(edits, edit.clone());
+        }
+        let moved = self.store.server_moved(&edit.from, edit.to.as_ref());
+        moved.await?;
+        self.forget_note(edits).await;
+        Ok(())
+    }
+
+    /// The same, from time to time; told when it began.
+    pub(super) async fn finish_edit(&self) {
+        let mut edits = self.edits.lock().await;
+        if edits.unfinished.is_some() && self.finish(&mut edits).await.is_ok() {
+            tracing::info!("the unfinished edit is finished");
+        }
+    }
+
+    async fn forget_note(&self, edits: &mut Edits) {
+        edits.unfinished = None;
+        // One that stays is looked at again at the next start.
+        if let Err(error) = self.note(None).await {
+            tracing::warn!("{error}");
+        }
+    }
+
+    async fn note(&self, edit: Option<&Move>) -> Result<(), StoreError> {
+        let text = |edit| serde_json::to_vec(edit).expect("names are text");
+        let note = edit.map(text);
+        let directory = self.data_dir.clone();
+        let write = move || store::note_unfinished_edit(&directory, note.as_deref());
+        on_the_disk(write).await
+    }
+
+    /// What an earlier process has noted and not finished.
+    pub(super) async fn noted(&self) -> Result<Option<UnfinishedEdit>, StoreError> {
+        let directory = self.data_dir.clone();
+        let note = on_the_disk(move || store::unfinished_edit(&directory)).await?;
+        let edit = note.and_then(|note| serde_json::from_slice(&note).ok());
+        let saved = false;
+        Ok(edit.map(|edit| UnfinishedEdit { edit, saved }))
+    }
+}
+
+async fn on_the_disk<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+}
+
+pub(super) fn named(record: &ServerRecord, name: &ServerName) -> ServerRecord {
+    ServerRecord {
+        name: name.clone(),
+        ..record.clone()
+    }
+}
+
+/// Whether the store has certainly changed nothing, and will not later.
+fn is_final(error: &StoreError) -> bool {
+    use StoreErrorKind::{Full, Io, Unavailable};
+    !matches!(error.kind, Unavailable(_) | Full | Io { .. })
+}
+
+fn tell(record: &ServerRecord, error: &RegistryError) {
+    tracing::warn!(
+        server = %record.name,
+        "the edit of server {} is not finished, trying again: {error}", record.name
+    );
+}
