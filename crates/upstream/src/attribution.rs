@@ -180,13 +180,17 @@ impl Attribution {
             return;
         }
         let text = format!(
-            "cannot tell which of {} calls in flight asks for {}; \
-             make the call again while no other call runs{}",
+            "cannot tell which of {} calls in flight asks for {}; make the call again {}",
             candidates.calls.len(),
             request.method,
+            // The isolation is not known here: the question itself may have
+            // just moved an "auto" server to one process per client.
             match candidates.mixed {
-                true => ", or set the server's isolation to \"auto\" or \"principal\"",
-                false => "",
+                true => {
+                    "(with isolation \"auto\" or \"principal\" each client now has its own \
+                     process; with \"shared\", make it while no other client's call runs)"
+                }
+                false => "while no other call runs",
             }
         );
         (self.log)(LogStream::Portway, &text);
@@ -292,6 +296,7 @@ mod tests {
         assert!(rig.ask("7").is_none());
         let told = rig.told().await;
         assert!(told.contains("which of 2 calls in flight"), "{told}");
+        assert!(!told.contains("set the server's isolation"), "{told}");
         // The server goes on with one of them: the next question is clear.
         assert!(rig.ask("8").is_none());
         let [(first, _), (_second, mut second)] = calls;
