@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::app::{TOKEN, fixture, setup};
+use crate::app::{App, TOKEN, fixture, setup};
 use crate::k_cli::{command, ended};
 
 fn private(path: &Path, text: &str) {
@@ -130,6 +130,44 @@ async fn t_a_server_cannot_read_the_data_directory() {
         })
         .await;
     }
+}
+
+/// Whether a server finds the token in Portway's environment, and whether its
+/// record says that it can.
+async fn sees_the_token(app: &App, name: &str) -> (bool, bool) {
+    app.until_status(name, "connected").await;
+    let gaps = app.server(name).await["containmentGaps"].to_string();
+    let log = app.lines(name).await.join("\n");
+    assert!(log.contains("looked"), "{log}");
+    (
+        log.contains("seen"),
+        gaps.contains("environment and memory"),
+    )
+}
+
+#[tokio::test]
+async fn t_who_can_read_our_environment_is_told() {
+    // Its parent is the helper, whose parent is Portway.
+    let script = format!(
+        "read -r _ _ _ portway _ < /proc/$PPID/stat; \
+         grep -qa PORTWAY_ADMIN_TOKEN /proc/$portway/environ && echo seen >&2; \
+         echo looked >&2; exec '{}'",
+        fixture()
+    );
+    let server = |containment: &str| {
+        json!({
+            "command": "sh", "args": ["-c", script], "containment": containment
+        })
+    };
+    let file = json!({"mcpServers": {"weak": server("group"), "usual": server("auto")}});
+    let app = setup().mcp(file.clone()).for_nobody().start().await;
+    assert_eq!(sees_the_token(&app, "weak").await, (true, true));
+    let (seen, told) = sees_the_token(&app, "usual").await;
+    assert_eq!(seen, told);
+    // Root has capabilities, which a server does not get.
+    let app = setup().mcp(file).start().await;
+    let (seen, told) = sees_the_token(&app, "weak").await;
+    assert_eq!(seen, told);
 }
 
 #[tokio::test]

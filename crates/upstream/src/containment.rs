@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use super::process::helper::Helper;
 use super::process::{self, SpawnError};
 use super::shim::message::{Report, Request};
-use config::Containment;
+use config::{Containment, Privileges};
 
 /// One way of holding a tree, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -60,7 +60,8 @@ impl Step {
         }
     }
 
-    fn named(wish: Containment) -> Option<Step> {
+    /// The one that a definition asks for; `auto` names none.
+    pub fn named(wish: Containment) -> Option<Step> {
         match wish {
             Containment::Auto => None,
             Containment::Namespace => Some(Step::Namespace),
@@ -75,6 +76,26 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// What a server held like this can still do, a sentence each.
+pub fn gaps(step: Step, privileges: Privileges) -> Vec<&'static str> {
+    let keeps = privileges == Privileges::Keep;
+    let reads = step != Step::Namespace && (keeps || !has_capabilities());
+    let gaps = [
+        step.gap(),
+        reads.then_some("it can read Portway's environment and memory, and the keys in them"),
+        keeps.then_some("it keeps Portway's privileges (\"privileges\": \"keep\")"),
+    ];
+    gaps.into_iter().flatten().collect()
+}
+
+/// Whether we have a capability. If so, the kernel does not let a process of
+/// the same user that has none look into us.
+fn has_capabilities() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let permitted = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
+    permitted.is_some_and(|set| set.trim().bytes().any(|digit| digit != b'0'))
 }
 
 /// What works here and, for the rest, why not.

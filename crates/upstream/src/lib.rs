@@ -336,14 +336,10 @@ pub struct ProcessFacts {
 impl ProcessFacts {
     /// What its containment does not prevent, a sentence each.
     pub fn gaps(&self) -> Vec<&'static str> {
-        let mut gaps: Vec<&str> = self.containment.gap().into_iter().collect();
-        if !self.hides {
-            gaps.push("it can read Portway's data directory, and the keys in it");
-        }
-        if self.privileges == Privileges::Keep {
-            gaps.push("it keeps Portway's privileges (\"privileges\": \"keep\")");
-        }
-        gaps
+        let unhidden = "it can read Portway's data directory, and the keys in it";
+        let unhidden = (!self.hides).then_some(unhidden);
+        let of_step = containment::gaps(self.containment, self.privileges);
+        of_step.into_iter().chain(unhidden).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::cli::finding::Finding;
+use config::Privileges;
 use config::settings::Settings;
 use upstream::containment::{self, Step};
 use upstream::process;
@@ -48,8 +49,9 @@ async fn containment() -> Vec<Finding> {
         ),
         _ => Finding::ok(id, found),
     }];
-    if let Some(gap) = strongest.gap() {
-        findings.push(Finding::note(id, gap));
+    let gaps = containment::gaps(strongest, Privileges::default());
+    findings.extend(gaps.iter().map(|gap| Finding::note(id, *gap)));
+    if strongest != Step::Namespace {
         let found = "servers can read Portway's data directory, and the keys in it";
         findings.push(Finding::note(id, found).with(remedy(Step::Namespace)));
     }
