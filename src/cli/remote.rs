@@ -22,8 +22,7 @@ use config::settings::{Options, Settings};
 use portway_http::Outward;
 use store::Holder;
 
-/// From the request to the last byte of the answer, where nothing else is
-/// said.
+/// For a whole exchange, where nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For a look whether somebody is there at all.
 const GLANCE: Duration = Duration::from_secs(2);
@@ -156,8 +155,7 @@ impl Remote {
     /// The same, as a command says it.
     pub(super) async fn not_here(&self) -> Option<Failure> {
         let directory = self.absent.clone()?;
-        let other = self.health().await.is_ok();
-        let other = other.then(|| self.url().to_owned());
+        let other = self.health().await.ok().map(|_| self.url().to_owned());
         Some(Failure::NotHere { directory, other })
     }
 
@@ -170,7 +168,8 @@ impl Remote {
             let sent = self.http.request(request).await;
             let response = sent.map_err(|error| self.unreachable(&error))?;
             let health = self.read(response).await?;
-            match health["status"] == "ok" && health["version"].is_string() {
+            let known = matches!(health["status"].as_str(), Some("ok" | "degraded"));
+            match known && health["version"].is_string() {
                 true => Ok(health),
                 false => Err(self.stranger()),
             }
@@ -240,8 +239,7 @@ impl Remote {
         }
     }
 
-    /// One request; the answer may be a stream. Waits for its head as long
-    /// as it takes.
+    /// One request, whose answer may be a stream; no limit until its head.
     pub(super) async fn open(
         &self,
         method: Method,

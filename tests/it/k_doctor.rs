@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
+use crate::a_away::{fill, on_a_small_disk, seen_by, until_health};
 use crate::app::{PATIENCE, TOKEN, fixture, fixtures, setup};
 use crate::cluster;
 
@@ -279,6 +280,31 @@ async fn k7_doctor_knows_the_running_one_and_its_servers_in_trouble() {
     ];
     let told = ask(app.setup.path(), &elsewhere, &["doctor", "--json"]).await;
     told.expect("lock", "warn", "no Portway answers");
+}
+
+#[tokio::test]
+async fn k7_doctor_knows_a_degraded_portway_and_tells_why() {
+    let app = on_a_small_disk(setup(), "data").await;
+    fill(&seen_by(&app, "data/filler"));
+    let record = json!({"name": "n".repeat(200)});
+    // What is left of the journal's last page takes a few.
+    while app.post("/api/v1/mcp_v2", record.clone()).await.status == 201 {}
+    until_health(&app, "degraded").await;
+    let env = [
+        ("PORTWAY_ADMIN_TOKEN".to_owned(), TOKEN.to_owned()),
+        ("PORTWAY_URL".to_owned(), app.url.clone()),
+    ];
+    let told = ask(app.setup.path(), &env, &["doctor", "--json"]).await;
+    told.ends(1);
+    told.expect("gateway", "bad", "degraded: ");
+    told.expect("gateway", "bad", "no space is left");
+    told.expect("token", "ok", "takes it");
+    // Nor is it a stranger to another project.
+    let beside = Doctor::new().env("PORTWAY_LISTEN", app.url.strip_prefix("http://").unwrap());
+    beside
+        .run()
+        .await
+        .expect("gateway", "warn", "another one's");
 }
 
 #[tokio::test]

@@ -52,12 +52,11 @@ pub(super) async fn find(
             running.findings.push(Finding::ok("version", found));
             running.findings.push(foreign(&url));
         }
-        Ok(health) if health["status"] == "ok" && health["version"].is_string() => {
+        Ok(health) => {
             running.answers = true;
             let theirs = health["version"].as_str().unwrap_or_default();
             running.findings.push(same_version(version, theirs));
-            let found = format!("runs at {url}");
-            running.findings.push(Finding::ok("gateway", found));
+            running.findings.push(condition(&url, &health));
             servers(&remote, &mut running).await;
         }
         Err(Failure::Unreachable { reason, .. }) if !reason.contains("no Portway") => {
@@ -86,6 +85,24 @@ async fn ask(remote: &Remote, path: &str) -> Result<Value, Failure> {
             format!("no answer within {} s", PATIENCE.as_secs()),
         )),
     }
+}
+
+/// With the reasons of one that cannot do all it should.
+fn condition(url: &str, health: &Value) -> Finding {
+    if health["status"] == "ok" {
+        return Finding::ok("gateway", format!("runs at {url}"));
+    }
+    let reasons = health["reasons"].as_array();
+    let reasons: Vec<&str> = reasons
+        .into_iter()
+        .flatten()
+        .flat_map(Value::as_str)
+        .collect();
+    Finding::bad(
+        "gateway",
+        format!("runs at {url}, but is degraded: {}", reasons.join("; ")),
+        "it recovers by itself once the cause is fixed; its log says more",
+    )
 }
 
 fn same_version(ours: &str, theirs: &str) -> Finding {
