@@ -283,6 +283,46 @@ async fn k7_doctor_knows_the_running_one_and_its_servers_in_trouble() {
 }
 
 #[tokio::test]
+async fn k7_doctor_tells_what_containment_does_not_prevent() {
+    let mut servers = fixtures(&[("usual", &[]), ("weak", &[]), ("strong", &[])]);
+    servers["mcpServers"]["weak"]["containment"] = json!("group");
+    servers["mcpServers"]["strong"]["privileges"] = json!("keep");
+    let stopped = Doctor::new().file(".mcp.json", servers.to_string());
+    let told = stopped.run().await;
+    told.ends(0);
+    told.expect(
+        "containment",
+        "warn",
+        "weak: a process that leaves its group",
+    );
+    told.expect(
+        "containment",
+        "warn",
+        "strong: it keeps Portway's privileges",
+    );
+
+    let app = setup().mcp(servers).start().await;
+    for name in ["usual", "weak", "strong"] {
+        app.until_status(name, "connected").await;
+    }
+    let env = [("PORTWAY_ADMIN_TOKEN".to_owned(), TOKEN.to_owned())];
+    let told = ask(app.setup.path(), &env, &["doctor", "--json"]).await;
+    told.ends(0);
+    for server in app.list().await {
+        for gap in server["containmentGaps"].as_array().into_iter().flatten() {
+            let gap = gap.as_str().unwrap();
+            told.expect("containment", "warn", gap);
+        }
+    }
+    told.expect("containment", "warn", "weak: ");
+    told.expect(
+        "containment",
+        "warn",
+        "strong: it keeps Portway's privileges",
+    );
+}
+
+#[tokio::test]
 async fn k7_doctor_knows_a_degraded_portway_and_tells_why() {
     let app = on_a_small_disk(setup(), "data").await;
     fill(&seen_by(&app, "data/filler"));

@@ -205,6 +205,23 @@ async fn servers(remote: &Remote, running: &mut Running) {
     for server in list {
         running.servers.extend(trouble(server));
     }
+    running.servers.extend(gaps(list));
+}
+
+/// What the containment of running servers does not prevent; servers with the
+/// same gap share a finding.
+fn gaps(list: &[Value]) -> Vec<Finding> {
+    let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for server in list {
+        let its = server["containmentGaps"].as_array().into_iter().flatten();
+        for gap in its.flat_map(Value::as_str) {
+            let name = server["name"].as_str().unwrap_or("?");
+            gaps.entry(gap).or_default().push(name);
+        }
+    }
+    let gaps = gaps.into_iter();
+    gaps.map(|(gap, names)| super::servers::gap(&names.join(", "), gap))
+        .collect()
 }
 
 fn trouble(server: &Value) -> Option<Finding> {

@@ -66,6 +66,10 @@ async fn examine(
     );
     let mut portway = wrong;
     portway.extend(running.findings);
+    let mut servers = servers;
+    if !running.answers {
+        servers.extend(servers::gaps(&files.servers));
+    }
     let mut place = place::examine(&settings, running.answers);
     place.extend(storage);
     let sections = [

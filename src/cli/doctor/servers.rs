@@ -17,6 +17,7 @@ use config::{
     self, Containment, Launch, LaunchTarget, Problem, Redactor, ServerSpec, TransportKind, view,
 };
 use portway_http::Outward;
+use upstream::containment::{self, Step};
 use upstream::process;
 
 /// For one address, from the first packet to the head of the answer.
@@ -70,6 +71,27 @@ pub(super) async fn examine(
         findings.push(Finding::note("disabled", found));
     }
     findings
+}
+
+/// What definitions give away by themselves, for servers that do not run.
+pub(super) fn gaps(servers: &[(String, ServerSpec)]) -> Vec<Finding> {
+    let stdio = |spec: &ServerSpec| spec.transport() == TransportKind::Stdio;
+    let on = servers
+        .iter()
+        .filter(|(_, spec)| spec.enabled && stdio(spec));
+    on.flat_map(|(name, spec)| {
+        // What `auto` comes to is found when the server runs.
+        let step = Step::named(spec.containment).unwrap_or(Step::Namespace);
+        let gaps = containment::gaps(step, spec.privileges);
+        gaps.into_iter().map(|text| gap(name, text))
+    })
+    .collect()
+}
+
+pub(super) fn gap(names: &str, gap: &str) -> Finding {
+    let todo = "take \"containment\" and \"privileges\" out of the definition to have the \
+                strongest that works here (see \"This machine\")";
+    Finding::warn("containment", format!("{names}: {gap}"), todo)
 }
 
 /// What can be looked at although something else is not filled in.
