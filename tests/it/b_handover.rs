@@ -1,13 +1,13 @@
 //! SPEC A8, B6: what becomes of calls in flight when their server changes,
 //! goes, or is stopped.
 
-use fleet::{CallError, Request, Status};
+use fleet::{CallError, CallItem, Status};
 use serde_json::json;
-use upstream::{UpstreamError, event_queue};
+use upstream::UpstreamError;
 
 use crate::app::{PATIENCE, eventually};
 use crate::remote;
-use crate::rooms::Rooms;
+use crate::rooms::{Rooms, result, tool_call};
 
 /// Long enough for a change to meet it, far below what anyone waits.
 const SLOW: u64 = 900;
@@ -68,23 +68,12 @@ async fn b6_calls_in_flight_finish_when_their_server_is_switched_off_or_broken()
 async fn a8_a_call_that_reports_progress_finishes_on_the_old_process() {
     let rooms = Rooms::open(&[("one", &["--exclusive", "lock"])]).await;
     rooms.patch("one", json!({"timeout": 1500})).await;
-    let (events, mut progress) = event_queue(64);
-    let params = json!({"name": "progress", "arguments": {"steps": 16, "ms": 200}});
-    let params = serde_json::value::to_raw_value(&params).unwrap();
-    let call = rooms.fleet.request(
-        "one",
-        Request {
-            method: "tools/call",
-            params: Some(&params),
-            limit: None,
-            events: Some(events),
-        },
-    );
-    let edit = async {
-        progress.recv().await.expect("progress");
-        rooms.patch("one", json!({"env": {"MODE": "new"}})).await;
-    };
-    let (answer, ()) = tokio::join!(call, edit);
+    let request = tool_call("one", "progress", json!({"steps": 16, "ms": 200}));
+    let mut call = rooms.fleet.call(request);
+    let first = call.next().await;
+    assert!(matches!(first, CallItem::Notification(_)), "progress");
+    let edit = rooms.patch("one", json!({"env": {"MODE": "new"}}));
+    let (answer, ()) = tokio::join!(result(call), edit);
     let answer = answer.unwrap();
     assert!(answer.get().contains("16 steps"), "{answer}");
     rooms.connected("one").await;
@@ -123,18 +112,8 @@ async fn a8_a_person_who_stops_or_restarts_waits_for_no_call() {
 #[tokio::test]
 async fn a8_portway_goes_down_without_waiting_for_a_hung_call() {
     let rooms = Rooms::open(&[("one", &[])]).await;
-    let fleet = rooms.fleet.clone();
-    let params = json!({"name": "hang"}).to_string();
-    let hangs = tokio::spawn(async move {
-        let params = serde_json::value::RawValue::from_string(params).unwrap();
-        let request = Request {
-            method: "tools/call",
-            params: Some(&params),
-            limit: None,
-            events: None,
-        };
-        fleet.request("one", request).await.map(drop)
-    });
+    let call = rooms.fleet.call(tool_call("one", "hang", json!({})));
+    let hangs = tokio::spawn(async move { result(call).await.map(drop) });
     rooms.busy("one").await;
     rooms.close().await;
     let answer = hangs.await.unwrap();

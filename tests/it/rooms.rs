@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use config::body::{merge_patch, parse_body};
 use fleet::registry::{self, Basis, Files, Registry};
-use fleet::{CallError, Fleet, Publisher, Request, Surroundings};
+use fleet::{CallError, CallItem, CallRequest, CallStream, Fleet, Publisher, Slot, Surroundings};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::{JsonStore, Store};
 use tempfile::TempDir;
@@ -99,15 +100,8 @@ impl Rooms {
         tool: &str,
         args: Value,
     ) -> Result<String, CallError> {
-        let params = json!({"name": tool, "arguments": args});
-        let params = serde_json::value::to_raw_value(&params).unwrap();
-        let request = Request {
-            method: "tools/call",
-            params: Some(&params),
-            limit: None,
-            events: None,
-        };
-        let answer = self.fleet.request(server, request).await?;
+        let call = self.fleet.call(tool_call(server, tool, args));
+        let answer = result(call).await?;
         let answer: Value = serde_json::from_str(answer.get()).unwrap();
         let text = &answer["content"][0]["text"];
         Ok(text
@@ -156,5 +150,37 @@ fn surroundings(dir: &TempDir) -> Surroundings {
         health_interval: Duration::from_secs(30),
         capabilities: upstream::no_capabilities(),
         asked: tokio::sync::mpsc::channel(1).0,
+    }
+}
+
+/// A call of a tool on the admin's behalf.
+pub(crate) fn tool_call(server: &str, tool: &str, args: Value) -> Arc<CallRequest> {
+    let params = json!({"name": tool, "arguments": args});
+    Arc::new(CallRequest {
+        server: server.into(),
+        slot: Slot {
+            principal: "admin".into(),
+            session: None,
+            ended: None,
+            capabilities: upstream::no_capabilities(),
+        },
+        method: "tools/call".into(),
+        params: Some(serde_json::value::to_raw_value(&params).unwrap()),
+        name: None,
+        capabilities: upstream::no_capabilities(),
+        log_level: None,
+        wants_log: false,
+        progress: true,
+        limit: None,
+        permission: None,
+    })
+}
+
+/// What a call comes to.
+pub(crate) async fn result(mut call: CallStream) -> Result<Box<RawValue>, CallError> {
+    loop {
+        if let CallItem::Done(outcome) = call.next().await {
+            return outcome.result;
+        }
     }
 }

@@ -16,12 +16,13 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::registry::{Desired, Wanted};
-use upstream::{Call, Connection, EventSender, Limits, Notification, ServerRequest, UpstreamError};
+use upstream::{Connection, Limits, Notification, ServerRequest, UpstreamError};
 use wire::Era;
 
 mod asking;
 mod attempt;
 mod backoff;
+mod call;
 pub mod catalog;
 mod followed;
 mod handover;
@@ -37,6 +38,7 @@ pub mod state;
 mod supervisor;
 
 pub use asking::AskingServer;
+pub use call::{CallItem, CallOutcome, CallRequest, CallStream, Permission};
 pub use offer::Offer;
 pub use slots::Slot;
 pub use state::{Line, RunState, ServerView, Snapshot, State, Status};
@@ -305,39 +307,6 @@ impl Fleet {
         let _ = tokio::time::timeout(limit, gone).await;
     }
 
-    /// Sends a request to a server. While the server is being replaced the
-    /// request waits, within its own limit; nothing is ever sent twice.
-    pub async fn request(
-        &self,
-        server: &str,
-        request: Request<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
-        let mut snapshots = self.snapshots.clone();
-        let start = Instant::now();
-        loop {
-            let (line, limit) = self
-                .line(&mut snapshots, server, start, request.limit)
-                .await?;
-            let call = Call {
-                method: request.method,
-                params: request.params,
-                name: None,
-                limit: Some(limit.saturating_sub(start.elapsed())),
-                progress: request.events.is_some(),
-                events: request.events.clone(),
-                capabilities: None,
-                log_level: None,
-                permit: None,
-                whose: None,
-            };
-            match line.connection.request(call).await {
-                // Its gate closed under us: nothing was sent.
-                Err(UpstreamError::Draining) => tokio::task::yield_now().await,
-                answer => return Ok(answer?),
-            }
-        }
-    }
-
     /// What servers say of their own accord, from now on.
     pub fn updates(&self) -> broadcast::Receiver<Arc<Update>> {
         self.unasked.updates.subscribe()
@@ -431,13 +400,4 @@ impl Fleet {
             }
         }
     }
-}
-
-/// A request to a server, as callers of the fleet make it.
-pub struct Request<'a> {
-    pub method: &'a str,
-    pub params: Option<&'a RawValue>,
-    /// `None`: the server's own.
-    pub limit: Option<Duration>,
-    pub events: Option<EventSender>,
 }

@@ -12,9 +12,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::Instant;
 
-use super::errand::Job;
-use super::exchange::Errand;
-use fleet::Fleet;
+use fleet::{CallRequest, Fleet};
 
 use book::Book;
 pub use book::{Call, CallNews, Outcome, Report};
@@ -42,14 +40,14 @@ struct Inner {
 }
 
 /// A call that has begun. Nothing in it is kept once the call is over: the
-/// errand has the arguments.
+/// request has the arguments.
 struct Begun {
     id: u64,
     at: SystemTime,
     since: Instant,
     principal: Arc<str>,
-    errand: Arc<Errand>,
-    /// Where the errand does not say it.
+    request: Arc<CallRequest>,
+    /// Where the request does not say it.
     tool: Option<Box<str>>,
 }
 
@@ -87,17 +85,21 @@ impl Activity {
         }))
     }
 
-    pub(super) fn begin(&self, job: &Job) -> Watch {
+    /// Watches a call of a tool; other calls are not written down.
+    pub(super) fn watch(&self, call: &super::call::Call) -> Watch {
+        if call.method() != "tools/call" {
+            return Watch::default();
+        }
         let begun = Arc::new(Begun {
             id: self.0.ids.fetch_add(1, Ordering::Relaxed),
             at: SystemTime::now(),
             since: Instant::now(),
-            principal: job.principal.clone(),
-            tool: match &job.errand.name {
+            principal: call.principal.clone(),
+            tool: match &call.request.name {
                 Some(_) => None,
-                None => Some(job.what.as_str().into()),
+                None => Some(call.what.as_str().into()),
             },
-            errand: job.errand.clone(),
+            request: call.request.clone(),
         });
         self.mark(Mark::Begun(begun.clone()));
         Watch(Some(Watched {
@@ -200,7 +202,7 @@ impl Writer {
                 Mark::Begun(begun) => book.begun(begun),
                 Mark::Ended(begun, mut ending) => {
                     if let Some(error) = &mut ending.error {
-                        *error = self.clean(&begun.errand.server, error);
+                        *error = self.clean(&begun.request.server, error);
                     }
                     book.ended(&begun, ending)
                 }

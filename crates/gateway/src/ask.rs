@@ -3,7 +3,7 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Caller, Client, Flow, Gateway, Incoming, Item, Reply, ability};
+use super::{Caller, Client, Gateway, Incoming, Reply, ability};
 use wire::object::{empty, member, pick, text};
 use wire::result::{ResultType, result_type, to_legacy_result};
 use wire::{Era, LEGACY, MODERN, code};
@@ -62,14 +62,7 @@ impl Gateway {
             method,
             params: Some(params),
         };
-        match self.dispatch(caller, &client, incoming).await {
-            Flow::Reply(reply) => reply,
-            Flow::Stream(mut source) => loop {
-                if let Item::Last(reply) = source.next().await {
-                    return reply;
-                }
-            },
-        }
+        self.request(caller, &client, incoming).last().await
     }
 }
 

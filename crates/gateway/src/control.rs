@@ -17,11 +17,9 @@ use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
 use super::Gateway;
-use super::exchange::{Answered, Errand};
-use super::right::Right;
 use super::servers::Servers;
 use fleet::catalog::Catalog;
-use fleet::{CallError, Offer, Snapshot};
+use fleet::{CallError, CallOutcome, CallRequest, Offer, Permission, Snapshot};
 use store::{ADMIN, Grant};
 use upstream::{Peer, UpstreamError};
 
@@ -97,9 +95,9 @@ impl Control {
 
     /// Makes a call. What has begun is finished, also when nobody waits for
     /// it any more: half an edit would be worse.
-    pub(super) async fn answer(self: Arc<Self>, errand: Arc<Errand>) -> Answered {
+    pub(super) async fn answer(self: Arc<Self>, request: Arc<CallRequest>) -> CallOutcome {
         let peer = Some(self.offer.peer.clone());
-        let answer = match self.begin(&errand) {
+        let answer = match self.begin(&request) {
             Some(mut call) => match tokio::time::timeout(LIMIT, &mut call).await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(error)) => Err(UpstreamError::Lost(error.to_string())),
@@ -110,30 +108,29 @@ impl Control {
             },
             None => Err(UpstreamError::Revoked),
         };
-        Answered {
+        CallOutcome {
             peer,
-            answer: answer.map_err(CallError::from),
+            result: answer.map_err(CallError::from),
         }
     }
 
     /// Sets a call going; `None` where an entry no longer has the tool.
-    fn begin(self: &Arc<Self>, errand: &Arc<Errand>) -> Option<JoinHandle<Answer>> {
+    fn begin(self: &Arc<Self>, request: &Arc<CallRequest>) -> Option<JoinHandle<Answer>> {
         let go = || {
-            let (control, errand) = (self.clone(), errand.clone());
-            tokio::spawn(async move { control.call(&errand).await })
+            let (control, request) = (self.clone(), request.clone());
+            tokio::spawn(async move { control.call(&request).await })
         };
-        let Some(given) = &errand.right else {
+        let Some(given) = &request.permission else {
             return Some(go());
         };
-        let mut right: Right = given.clone();
+        let mut permission: Arc<dyn Permission> = given.clone();
         loop {
-            let permit = right.permit();
-            if permit.enter() {
+            if permission.enter() {
                 let call = go();
-                permit.leave();
+                permission.leave();
                 return Some(call);
             }
-            right = right.renewed(&errand.server)?;
+            permission = permission.renewed()?;
         }
     }
 }

@@ -118,18 +118,14 @@ impl Hub {
             whose: self.0.fleet.whose(server, who.slot),
             uri: uri.to_owned(),
         };
-        let mut right = who.scope.grant().map(|grant| Right {
-            store: self.0.store.clone(),
-            grant: grant.clone(),
-            need: Need::Resources,
-        });
+        let mut permission = Right::of(who.scope, &self.0.store, Need::Resources, server);
         loop {
-            let permit = right.as_ref().map(Right::permit);
+            let permit = permission.clone().map(|held| -> Arc<dyn Permit> { held });
             let outcome = self.follow_with(permit, &key, who.slot).await;
             match outcome {
                 // The entry has changed since: nothing was sent.
-                Err(UpstreamError::Revoked) => match right.and_then(|old| old.renewed(server)) {
-                    Some(renewed) => right = Some(renewed),
+                Err(UpstreamError::Revoked) => match permission.and_then(|old| old.renewed()) {
+                    Some(renewed) => permission = Some(renewed),
                     None => return Err(no_resource(uri)),
                 },
                 outcome => return outcome.map_err(refusal),

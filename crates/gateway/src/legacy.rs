@@ -6,21 +6,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::value::RawValue;
 
+use super::Item;
+use super::call::Call;
 use super::elicit;
-use super::errand::Job;
-use super::exchange::{Answered, Errand, Exchange, Happening};
 use super::members::Members;
 use super::parked::PATIENCE;
 use super::questions::{is_about, withdraws};
 use super::session::{Asked, ClientAnswer, Session};
 use super::trouble::Trouble;
-use super::{Item, Reply, Source};
-use fleet::Fleet;
+use fleet::{CallItem, CallOutcome, CallRequest, CallStream, Fleet};
 use upstream::{Notification, ServerRequest};
 use wire::meta::number;
 use wire::object::{each_member, member, set_member, text};
@@ -34,12 +32,12 @@ const PACE: Duration = Duration::from_millis(250);
 
 /// One request of a legacy client.
 pub(super) struct LegacyCall {
-    job: Job,
+    call: Call,
     fleet: Fleet,
     /// None for a request by itself, whose client can be asked nothing.
     session: Option<Arc<Session>>,
     /// None while the client is asked for a modern server.
-    exchange: Option<Exchange>,
+    stream: Option<CallStream>,
     round: Option<Round>,
     rounds: u32,
     waiting: FuturesUnordered<Awaited>,
@@ -78,13 +76,13 @@ struct Round {
 }
 
 impl LegacyCall {
-    pub(crate) fn new(job: Job, fleet: Fleet) -> LegacyCall {
-        let exchange = Exchange::start(&fleet, job.errand.clone());
+    pub(crate) fn new(call: Call, fleet: Fleet) -> LegacyCall {
+        let stream = call.send(&fleet, call.request.clone());
         LegacyCall {
-            session: job.client.session.clone(),
-            job,
+            session: call.client.session.clone(),
+            call,
             fleet,
-            exchange: Some(exchange),
+            stream: Some(stream),
             round: None,
             rounds: 0,
             waiting: FuturesUnordered::new(),
@@ -93,15 +91,15 @@ impl LegacyCall {
         }
     }
 
-    fn happened(&mut self, happening: Happening) -> Option<Item> {
-        match happening {
-            Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
-            Happening::Said(note) => {
-                let message = self.job.note(&note)?;
+    fn take(&mut self, item: CallItem) -> Option<Item> {
+        match item {
+            CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
+            CallItem::Notification(note) => {
+                let message = self.call.note(&note)?;
                 Some(Item::Message(message.into()))
             }
-            Happening::Asked(request) => self.relay(request),
-            Happening::Answered(answered) => self.answered(answered),
+            CallItem::Request(request) => self.relay(request),
+            CallItem::Done(outcome) => self.done(outcome),
         }
     }
 
@@ -109,11 +107,11 @@ impl LegacyCall {
     /// refused by being dropped.
     fn relay(&mut self, request: ServerRequest) -> Option<Item> {
         let params = request.params.as_deref();
-        if self.job.abilities.lacks(&request.method, params).is_some() {
+        if self.call.abilities.lacks(&request.method, params).is_some() {
             return None;
         }
         let session = self.session.clone()?;
-        let version = self.job.client.version;
+        let version = self.call.client.version;
         let spelled = elicit::for_legacy(&request.method, params, version, Era::Legacy)?;
         let spelled = spelled.map(std::borrow::Cow::into_owned);
         let method = request.method.clone();
@@ -165,13 +163,13 @@ impl LegacyCall {
         Item::Message(message)
     }
 
-    fn answered(&mut self, answered: Answered) -> Option<Item> {
-        self.exchange = None;
-        let modern = answered
+    fn done(&mut self, outcome: CallOutcome) -> Option<Item> {
+        self.stream = None;
+        let modern = outcome
             .peer
             .as_ref()
             .is_some_and(|peer| peer.era == Era::Modern);
-        if let Ok(result) = &answered.answer
+        if let Ok(result) = &outcome.result
             && modern
         {
             match result_type(result) {
@@ -186,7 +184,7 @@ impl LegacyCall {
                 }
             }
         }
-        Some(Item::Last(self.job.reply(answered)))
+        Some(Item::Last(self.call.reply(outcome)))
     }
 
     fn next_round(&mut self, result: &RawValue) -> Option<Item> {
@@ -232,8 +230,8 @@ impl LegacyCall {
             key,
             method: method.clone().into_owned(),
         };
-        let version = self.job.client.version;
-        let spelled = match self.job.abilities.lacks(&method, params) {
+        let version = self.call.client.version;
+        let spelled = match self.call.abilities.lacks(&method, params) {
             Some(_) => None,
             None => elicit::for_legacy(&method, params, version, Era::Modern),
         };
@@ -289,9 +287,9 @@ impl LegacyCall {
 
     /// The same request with this round's answers.
     fn call_again(&mut self, round: Round) {
-        let mut errand = Errand::clone(&self.job.errand);
+        let mut request = CallRequest::clone(&self.call.request);
         let empty = wire::object::empty();
-        let params = errand.params.as_deref().unwrap_or(empty);
+        let params = request.params.as_deref().unwrap_or(empty);
         let mut params = match round.responses.is_empty() {
             true => params.to_owned(),
             false => set_member(params, "inputResponses", &round.responses.done()),
@@ -299,29 +297,29 @@ impl LegacyCall {
         if let Some(state) = &round.state {
             params = set_member(&params, "requestState", state);
         }
-        errand.params = Some(params);
-        self.exchange = Some(Exchange::start(&self.fleet, Arc::new(errand)));
+        request.params = Some(params);
+        self.stream = Some(self.call.send(&self.fleet, Arc::new(request)));
     }
 
     fn fail(&self, reason: String) -> Item {
-        let text = format!("{}: {reason}", self.job.subject());
-        let trouble = match self.job.method() {
+        let text = format!("{}: {reason}", self.call.subject());
+        let trouble = match self.call.method() {
             "tools/call" => Trouble::Result(text),
             _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
         };
-        Item::Last(self.job.trouble(trouble))
+        Item::Last(self.call.trouble(trouble))
     }
 }
 
-#[async_trait]
-impl Source for LegacyCall {
-    async fn next(&mut self) -> Item {
+impl LegacyCall {
+    /// Cancel-safe. Not to be called again after [`Item::Last`].
+    pub(crate) async fn next(&mut self) -> Item {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return item;
             }
             let item = tokio::select! {
-                happening = happening(&mut self.exchange) => self.happened(happening),
+                item = received(&mut self.stream) => self.take(item),
                 Some((question, answer)) = self.waiting.next() => {
                     self.client_answered(question, answer)
                 }
@@ -333,16 +331,9 @@ impl Source for LegacyCall {
     }
 }
 
-async fn happening(exchange: &mut Option<Exchange>) -> Happening {
-    match exchange {
-        Some(exchange) => exchange.next().await,
+async fn received(stream: &mut Option<CallStream>) -> CallItem {
+    match stream {
+        Some(stream) => stream.next().await,
         None => std::future::pending().await,
-    }
-}
-
-/// For callers that only want the answer.
-impl From<Reply> for Item {
-    fn from(reply: Reply) -> Item {
-        Item::Last(reply)
     }
 }

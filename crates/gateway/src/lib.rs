@@ -1,10 +1,9 @@
-//! The MCP server our clients talk to: who asks and what they say, to an
-//! answer or a stream of messages. This room filters, renames and bridges
+//! The MCP server that clients talk to: a caller and a request, to a reply or a
+//! stream of messages. This room filters, renames and bridges
 //! eras. It knows no header, no status code and no process.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
@@ -21,11 +20,10 @@ mod ability;
 pub mod activity;
 mod arrival;
 mod ask;
+mod call;
 mod changes;
 pub mod control;
 mod elicit;
-mod errand;
-mod exchange;
 mod finish;
 pub mod format;
 mod hub;
@@ -39,7 +37,9 @@ mod parked;
 mod questions;
 pub mod record;
 mod renames;
+mod replies;
 mod reply;
+mod request;
 mod resolve;
 mod right;
 mod said;
@@ -61,7 +61,9 @@ pub use ability::{everything, kept, nothing};
 pub use ask::Unanswered;
 pub use finish::to_the_end;
 pub use renames::Renames;
+pub use replies::ReplyStream;
 pub use reply::Reply;
+pub use request::OwnedRequest;
 pub use scope::{Caller, EntryScope, Scope};
 pub use seal::Seal;
 pub use session::{
@@ -73,17 +75,16 @@ pub use until::Until;
 pub use users::UserServers;
 pub use view::{Reader, Target, ToolList, View, Views};
 
-use activity::{Activity, Watch};
+use activity::Activity;
+use call::Call;
 use control::Control;
-use errand::Job;
-use exchange::Exchange;
 use hub::Hub;
 use legacy::LegacyCall;
 use listening::{Feeds, Follower, Listening};
 use modern::ModernCall;
 use parked::{Parked, ParkedCall};
-use questions::Questions;
-use resolve::{Asked, resolve};
+use replies::State;
+use resolve::{CallParams, resolve};
 use state::{Kept, RequestState};
 
 /// Renames that a subscriber may be behind by.
@@ -109,13 +110,6 @@ pub struct Incoming<'a> {
     pub params: Option<&'a RawValue>,
 }
 
-/// What comes of a request.
-pub enum Flow {
-    Reply(Reply),
-    /// Something may come before the answer.
-    Stream(Box<dyn Source>),
-}
-
 /// One thing on the way to a client.
 #[derive(Debug)]
 pub enum Item {
@@ -123,14 +117,6 @@ pub enum Item {
     Message(Bytes),
     /// The answer; nothing follows.
     Last(Reply),
-}
-
-/// What belongs to one request, in order. Dropping it gives the request up:
-/// upstream is told.
-#[async_trait]
-pub trait Source: Send {
-    /// Must not be called again after [`Item::Last`]. Cancel-safe.
-    async fn next(&mut self) -> Item;
 }
 
 /// What a gateway is made of; cheap to clone.
@@ -209,66 +195,90 @@ impl Gateway {
         self.views.get(&caller.scope, &self.fleet.snapshot())
     }
 
-    /// Answers one request.
-    pub async fn dispatch(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> Flow {
-        if let Some(flow) = self.at_once(caller, client, incoming) {
-            return flow;
-        }
-        let view = self.view(caller);
-        match self.route(caller, client, incoming, view).await {
-            Ok(flow) => flow,
-            Err(error) => Flow::Reply(Reply::error(incoming.id, &error)),
-        }
-    }
-
-    /// As [`Gateway::dispatch`], for requests that can be answered, or set
-    /// going, without waiting: nearly all there are. `None` for the others.
-    pub fn at_once(
-        &self,
-        caller: &Caller,
-        client: &Client,
-        incoming: Incoming<'_>,
-    ) -> Option<Flow> {
-        let flow = match incoming.method {
+    /// Takes one request: nearly all are answered, or sent on, without waiting.
+    pub fn request(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> ReplyStream {
+        let begun = match incoming.method {
             "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
-                let reader = Reader {
-                    era: client.era,
-                    version: client.version,
-                };
-                let list = self
-                    .view(caller)
-                    .list(incoming.method, reader, incoming.params);
-                list.map(|list| Flow::Reply(Reply::prepared(incoming.id, list)))
+                self.list(caller, client, incoming)
             }
             "tools/call" | "prompts/get" | "resources/read" | "completion/complete" => {
                 self.call(caller, client, incoming)
             }
-            _ => return None,
+            _ => Ok(self.open(caller, client, incoming)),
         };
-        Some(flow.unwrap_or_else(|error| Flow::Reply(Reply::error(incoming.id, &error))))
+        let state = begun.unwrap_or_else(|error| Reply::error(incoming.id, &error).into());
+        let params = incoming.params.map_or(0, |params| params.get().len());
+        ReplyStream::new(self.account(caller), params, state)
     }
 
+    fn list(
+        &self,
+        caller: &Caller,
+        client: &Client,
+        incoming: Incoming<'_>,
+    ) -> Result<State, RpcError> {
+        let reader = Reader {
+            era: client.era,
+            version: client.version,
+        };
+        let view = self.view(caller);
+        let list = view.list(incoming.method, reader, incoming.params)?;
+        Ok(Reply::prepared(incoming.id, list).into())
+    }
+
+    /// Sends a call to its server. These are all the steps of every call, in
+    /// their order: what must see or may refuse a call gets a line here.
     fn call(
         &self,
         caller: &Caller,
         client: &Client,
         incoming: Incoming<'_>,
-    ) -> Result<Flow, RpcError> {
+    ) -> Result<State, RpcError> {
         let view = self.view(caller);
         view.offers(incoming.method)?;
-        let asked = Asked::read(incoming.params);
-        let job = resolve(&self.store, caller, client, incoming, asked, view)?;
-        self.start(job, asked)
+        let params = CallParams::read(incoming.params);
+        let mut call = resolve(&self.store, caller, client, incoming, params, view)?;
+        let mut returned = self.returned(&call, params)?;
+        call.watch = match &mut returned {
+            // The same call goes on.
+            Some(parked) => std::mem::take(&mut parked.watch),
+            None => self.activity.watch(&call),
+        };
+        Ok(match (client.era, returned) {
+            (Era::Legacy, _) => State::Legacy(Box::new(LegacyCall::new(call, self.fleet.clone()))),
+            (Era::Modern, Some(parked)) => {
+                State::Modern(Box::new(self.modern(call).resume(parked, params.responses)))
+            }
+            (Era::Modern, None) => {
+                let stream = call.send(&self.fleet, call.request.clone());
+                State::Modern(Box::new(self.modern(call).start(stream, params.responses)))
+            }
+        })
     }
 
-    async fn route(
+    fn modern(&self, call: Call) -> ModernCall {
+        ModernCall::new(call, self.parked.clone(), self.states.clone())
+    }
+
+    fn open(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> State {
+        let (gateway, caller, client) = (self.clone(), caller.clone(), client.clone());
+        let request = OwnedRequest::of(incoming);
+        State::Opening(Box::pin(async move {
+            let incoming = request.incoming();
+            let answer = gateway.answer(&caller, &client, incoming).await;
+            answer.unwrap_or_else(|error| Reply::error(incoming.id, &error).into())
+        }))
+    }
+
+    /// Answers a request that belongs to no server, and may have to wait.
+    async fn answer(
         &self,
         caller: &Caller,
         client: &Client,
         incoming: Incoming<'_>,
-        view: Arc<View>,
-    ) -> Result<Flow, RpcError> {
-        let done = |result: &RawValue| Flow::Reply(Reply::result(incoming.id, result));
+    ) -> Result<State, RpcError> {
+        let view = self.view(caller);
+        let done = |result: &RawValue| State::from(Reply::result(incoming.id, result));
         match (client.era, incoming.method) {
             (Era::Modern, "server/discover") => {
                 let view = self.arrived(caller, view).await;
@@ -283,7 +293,7 @@ impl Gateway {
                     slot: &resolve::slot_of(caller, client),
                 };
                 let listening = Listening::open(&self.hub, who, view, id, params, until).await?;
-                Ok(Flow::Stream(Box::new(listening)))
+                Ok(State::Listening(Box::new(listening)))
             }
             (Era::Legacy, "initialize") => {
                 let view = self.arrived(caller, view).await;
@@ -306,73 +316,25 @@ impl Gateway {
         }
     }
 
-    /// Sets a request going.
-    fn start(&self, mut job: Job, asked: Asked<'_>) -> Result<Flow, RpcError> {
-        if job.client.era == Era::Legacy {
-            job.watch = self.watch(&job);
-            let call = LegacyCall::new(job, self.fleet.clone());
-            return Ok(Flow::Stream(Box::new(call)));
-        }
-        let responses = asked.responses;
-        if responses.is_some_and(|all| !object::is_object(all)) {
-            let text = "inputResponses: must be an object";
-            return Err(RpcError::new(code::INVALID_PARAMS, text));
-        }
-        let mut returned = self.returned(&job, asked.state)?;
-        job.watch = match &mut returned {
-            // The same call goes on.
-            Some(parked) => std::mem::take(&mut parked.watch),
-            None => self.watch(&job),
-        };
-        let errand = job.errand.clone();
-        let call = |exchange| ModernCall {
-            exchange,
-            parked: self.parked.clone(),
-            states: self.states.clone(),
-            asked: Questions::new(),
-            lacking: Vec::new(),
-            brought: Vec::new(),
-            count: 0,
-            answered: None,
-            job,
-        };
-        let call = match returned {
-            Some(parked) => {
-                let mut call = call(parked.exchange);
-                call.asked = parked.asked;
-                call.count = parked.count;
-                call.answer(responses);
-                call
-            }
-            None => {
-                let mut call = call(Exchange::start(&self.fleet, errand));
-                if let Some(responses) = responses {
-                    let brought = &mut call.brought;
-                    object::each_member(responses, |_, one| brought.push(one.to_owned()));
-                }
-                call
-            }
-        };
-        Ok(Flow::Stream(Box::new(call)))
-    }
-
-    fn watch(&self, job: &Job) -> Watch {
-        match job.method() {
-            "tools/call" => self.activity.begin(job),
-            _ => Watch::default(),
-        }
-    }
-
     /// The call that a client comes back to, if it does. A state that is not
     /// ours belongs to a modern server.
     fn returned(
         &self,
-        job: &Job,
-        state: Option<&RawValue>,
+        call: &Call,
+        params: CallParams<'_>,
     ) -> Result<Option<ParkedCall>, RpcError> {
-        let Some(state) = state else { return Ok(None) };
+        if call.client.era == Era::Legacy {
+            return Ok(None);
+        }
+        if params.responses.is_some_and(|all| !object::is_object(all)) {
+            let text = "inputResponses: must be an object";
+            return Err(RpcError::new(code::INVALID_PARAMS, text));
+        }
+        let Some(state) = params.state else {
+            return Ok(None);
+        };
         let snapshot = self.fleet.snapshot();
-        let server = snapshot.servers.get(&job.errand.server);
+        let server = snapshot.servers.get(&call.request.server);
         let peer = server
             .and_then(|view| view.state.connection())
             .map(|one| one.peer_arc());
@@ -384,11 +346,11 @@ impl Gateway {
             RpcError::new(code::INVALID_PARAMS, text)
         };
         let state = object::text(state).ok_or_else(expired)?;
-        let kept = self.states.open(&job.principal, &job.digest(), &state);
+        let kept = self.states.open(&call.principal, &call.digest(), &state);
         match kept.ok_or_else(expired)? {
             Kept::Nothing => Ok(None),
             Kept::Parked(number) => {
-                let parked = self.parked.take(&job.principal, number);
+                let parked = self.parked.take(&call.principal, number);
                 parked.map(Some).ok_or_else(expired)
             }
         }

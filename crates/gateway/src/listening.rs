@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -16,7 +15,7 @@ use super::resolve::place_of;
 use super::session::Session;
 use super::until::Until;
 use super::view::View;
-use super::{Caller, Item, Reply, Scope, Source, updated};
+use super::{Caller, Item, Reply, Scope, updated};
 use fleet::Slot;
 use wire::meta::SUBSCRIPTION_ID;
 use wire::object::{each_element, member, text};
@@ -226,9 +225,9 @@ impl Listening {
     }
 }
 
-#[async_trait]
-impl Source for Listening {
-    async fn next(&mut self) -> Item {
+impl Listening {
+    /// Cancel-safe. Not to be called again after [`Item::Last`].
+    pub(crate) async fn next(&mut self) -> Item {
         loop {
             if !self.ready.is_empty() {
                 return Item::Message(self.ready.remove(0).into());

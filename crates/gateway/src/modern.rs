@@ -3,22 +3,20 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::ability::is_question;
 use super::activity::Outcome;
-use super::errand::Job;
-use super::exchange::{Answered, Exchange, Happening};
+use super::call::Call;
 use super::members::Members;
 use super::parked::{Parked, ParkedCall};
 use super::questions::{Questions, answers, input_requests, is_about, key, pages, withdraws};
 use super::state::{Kept, RequestState};
-use super::{Item, Reply, Source};
-use fleet::CallError;
+use super::{Item, Reply};
+use fleet::{CallError, CallItem, CallOutcome, CallStream};
 use upstream::{Notification, ServerRequest, UpstreamError};
-use wire::object::{member, remove_members};
+use wire::object::{each_member, member, remove_members};
 use wire::{RpcError, code};
 
 /// Questions that come together are asked together.
@@ -26,48 +24,81 @@ const GATHER: Duration = Duration::from_millis(30);
 
 /// One request of a modern client.
 pub(super) struct ModernCall {
-    pub job: Job,
-    pub exchange: Exchange,
-    pub parked: Parked,
-    pub states: RequestState,
+    call: Call,
+    /// None once the call is parked: the reply has been made.
+    stream: Option<CallStream>,
+    parked: Parked,
+    states: RequestState,
     /// What the server waits for.
-    pub asked: Questions,
+    asked: Questions,
     /// What it asks that this client cannot be asked, and what is missing.
-    pub lacking: Vec<(ServerRequest, &'static str)>,
-    pub count: u32,
+    lacking: Vec<(ServerRequest, &'static str)>,
+    count: u32,
     /// Answers that came with the request, before anything was asked.
-    pub brought: Vec<Box<RawValue>>,
-    /// An answer that came while questions were still gathered.
-    pub answered: Option<Answered>,
-}
-
-#[async_trait]
-impl Source for ModernCall {
-    async fn next(&mut self) -> Item {
-        loop {
-            let happening = match self.answered.take() {
-                Some(answered) => Happening::Answered(answered),
-                None if !self.is_asking() => self.exchange.next().await,
-                None => match self.ask().await {
-                    Some(reply) => return Item::Last(reply),
-                    None => continue,
-                },
-            };
-            match happening {
-                Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
-                Happening::Said(note) => {
-                    if let Some(message) = self.job.note(&note) {
-                        return Item::Message(message.into());
-                    }
-                }
-                Happening::Asked(request) => self.take_question(request),
-                Happening::Answered(answered) => return Item::Last(self.finish(answered)),
-            }
-        }
-    }
+    brought: Vec<Box<RawValue>>,
 }
 
 impl ModernCall {
+    pub(crate) fn new(call: Call, parked: Parked, states: RequestState) -> ModernCall {
+        ModernCall {
+            call,
+            stream: None,
+            parked,
+            states,
+            asked: Questions::new(),
+            lacking: Vec::new(),
+            count: 0,
+            brought: Vec::new(),
+        }
+    }
+
+    /// A call that begins; its client may bring answers to what it expects.
+    pub(crate) fn start(mut self, stream: CallStream, responses: Option<&RawValue>) -> ModernCall {
+        self.stream = Some(stream);
+        if let Some(responses) = responses {
+            each_member(responses, |_, one| self.brought.push(one.to_owned()));
+        }
+        self
+    }
+
+    /// A call that goes on with what its client brought.
+    pub(crate) fn resume(mut self, parked: ParkedCall, responses: Option<&RawValue>) -> ModernCall {
+        self.stream = parked.stream;
+        self.asked = parked.asked;
+        self.count = parked.count;
+        self.answer(responses);
+        self
+    }
+
+    /// Cancel-safe. Not to be called again after [`Item::Last`].
+    pub(crate) async fn next(&mut self) -> Item {
+        loop {
+            if self.is_asking() {
+                match self.ask().await {
+                    Some(reply) => return Item::Last(reply),
+                    None => continue,
+                }
+            }
+            match self.received().await {
+                CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
+                CallItem::Notification(note) => {
+                    if let Some(message) = self.call.note(&note) {
+                        return Item::Message(message.into());
+                    }
+                }
+                CallItem::Request(request) => self.take_question(request),
+                CallItem::Done(outcome) => return Item::Last(self.finish(outcome)),
+            }
+        }
+    }
+
+    async fn received(&mut self) -> CallItem {
+        match &mut self.stream {
+            Some(stream) => stream.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
     fn is_asking(&self) -> bool {
         !self.asked.is_empty() || !self.lacking.is_empty()
     }
@@ -77,7 +108,7 @@ impl ModernCall {
         if !is_question(&request.method) {
             return;
         }
-        let abilities = self.job.abilities;
+        let abilities = self.call.abilities;
         if let Some(lacking) = abilities.lacks(&request.method, request.params.as_deref()) {
             self.lacking.push((request, lacking));
             return;
@@ -93,14 +124,14 @@ impl ModernCall {
     }
 
     fn missing(&self, method: &str, lacking: &'static str) -> Reply {
-        let text = format!("{} needs the client's {method}", self.job.what);
+        let text = format!("{} needs the client's {method}", self.call.what);
         let data = format!(r#"{{"requiredCapabilities":{lacking}}}"#);
         let mut error = RpcError::new(code::MISSING_CAPABILITY, text);
         if let Ok(data) = RawValue::from_string(data) {
             error = error.with_data(data);
         }
-        self.job.watch.over(Outcome::Error, Some(&error.message));
-        Reply::error(&self.job.id, &error)
+        self.call.watch.over(Outcome::Error, Some(&error.message));
+        Reply::error(&self.call.id, &error)
     }
 
     /// The server no longer wants to know.
@@ -120,17 +151,17 @@ impl ModernCall {
     /// `None` if the server has given them up meanwhile.
     async fn ask(&mut self) -> Option<Reply> {
         let until = Instant::now() + GATHER;
-        while let Ok(happening) = tokio::time::timeout_at(until, self.exchange.next()).await {
-            match happening {
-                Happening::Asked(request) => self.take_question(request),
-                Happening::Said(note) if withdraws(&note) => self.withdrawn(&note),
+        while let Ok(item) = tokio::time::timeout_at(until, self.received()).await {
+            match item {
+                CallItem::Request(request) => self.take_question(request),
+                CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
                 // Nothing can be said on a stream that is about to end.
-                Happening::Said(_) => {}
-                Happening::Answered(answered) => {
+                CallItem::Notification(_) => {}
+                CallItem::Done(outcome) => {
                     // It went on without waiting for an answer.
                     self.asked.clear();
                     self.lacking.clear();
-                    return Some(self.finish(answered));
+                    return Some(self.finish(outcome));
                 }
             }
         }
@@ -148,36 +179,36 @@ impl ModernCall {
         })
     }
 
-    /// Keeps the exchange for the client's return and tells it what to bring.
+    /// Keeps the call for the client's return and tells it what to bring.
     fn park(&mut self) -> Reply {
         let questions = input_requests(&self.asked);
-        let digest = self.job.digest();
+        let digest = self.call.digest();
         let call = ParkedCall {
-            exchange: std::mem::replace(&mut self.exchange, Exchange::nothing()),
+            stream: self.stream.take(),
             asked: std::mem::take(&mut self.asked),
-            watch: std::mem::take(&mut self.job.watch),
+            watch: std::mem::take(&mut self.call.watch),
             count: self.count,
         };
-        let number = self.parked.put(&self.job.principal, call);
+        let number = self.parked.put(&self.call.principal, call);
         let state = self
             .states
-            .seal(&self.job.principal, &digest, Kept::Parked(number));
-        input_required(&self.job.id, &questions, &state)
+            .seal(&self.call.principal, &digest, Kept::Parked(number));
+        input_required(&self.call.id, &questions, &state)
     }
 
-    fn finish(&mut self, answered: Answered) -> Reply {
+    fn finish(&mut self, outcome: CallOutcome) -> Reply {
         // A server of 2025-11-25 that wants a page opened first has ended the
         // call with an error; the client's retry is a call of its own.
-        if let Err(CallError::Upstream(UpstreamError::Rpc(error))) = &answered.answer
+        if let Err(CallError::Upstream(UpstreamError::Rpc(error))) = &outcome.result
             && let Some(pages) = pages(error)
         {
             return self.pages_first(&pages);
         }
-        self.job.reply(answered)
+        self.call.reply(outcome)
     }
 
     fn pages_first(&self, pages: &[&RawValue]) -> Reply {
-        if !self.job.abilities.url {
+        if !self.call.abilities.url {
             return self.missing("elicitation/create", r#"{"elicitation":{"url":{}}}"#);
         }
         let mut questions = Members::new();
@@ -191,17 +222,17 @@ impl ModernCall {
                 ),
             );
         }
-        self.job.watch.over(Outcome::Ok, None);
-        let digest = self.job.digest();
+        self.call.watch.over(Outcome::Ok, None);
+        let digest = self.call.digest();
         let state = self
             .states
-            .seal(&self.job.principal, &digest, Kept::Nothing);
-        input_required(&self.job.id, &questions.done(), &state)
+            .seal(&self.call.principal, &digest, Kept::Nothing);
+        input_required(&self.call.id, &questions.done(), &state)
     }
 
     /// Gives the server what the client brought. What is still missing is
     /// asked for again.
-    pub(crate) fn answer(&mut self, responses: Option<&RawValue>) {
+    fn answer(&mut self, responses: Option<&RawValue>) {
         let keys: Vec<String> = self.asked.keys().cloned().collect();
         for key in keys {
             let Some(response) = responses.and_then(|all| member(all, &key)) else {

@@ -2,7 +2,7 @@
 //!
 //! A modern client that is asked something gets its question as a result and
 //! calls again; the server it was talking to, a legacy one, is still waiting.
-//! The exchange is kept here meanwhile and never started twice.
+//! The call is kept here meanwhile and never started twice.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,17 +11,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::activity::Watch;
-use super::exchange::Exchange;
 use super::questions::Questions;
+use fleet::CallStream;
 
 /// How long a person may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 const ALL: usize = 1000;
 const OF_ONE: usize = 64;
 
-/// An exchange whose server waits for answers.
+/// A call whose server waits for answers.
 pub(super) struct ParkedCall {
-    pub exchange: Exchange,
+    pub stream: Option<CallStream>,
     pub asked: Questions,
     pub watch: Watch,
     /// The next key.
@@ -114,7 +114,7 @@ mod tests {
 
     fn call() -> ParkedCall {
         ParkedCall {
-            exchange: Exchange::nothing(),
+            stream: None,
             asked: Questions::new(),
             watch: Watch::default(),
             count: 0,

@@ -7,14 +7,13 @@ use serde_json::value::RawValue;
 
 use super::ability::Abilities;
 use super::activity::Watch;
+use super::call::Call;
 use super::control::Control;
-use super::errand::Job;
-use super::exchange::Errand;
 use super::right::{Need, Right};
 use super::session::Session;
 use super::view::View;
 use super::{Caller, Client, Incoming, Scope, text_of, text_param};
-use fleet::Slot;
+use fleet::{CallRequest, Slot};
 use store::Store;
 use wire::object::{find, member, part, remove_members, set_member};
 use wire::result::error_to_modern;
@@ -22,7 +21,7 @@ use wire::{Era, RpcError, capability, code, meta, method};
 
 /// What the params of a request say that matters here, found in one pass.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Asked<'a> {
+pub(super) struct CallParams<'a> {
     name: Option<&'a RawValue>,
     uri: Option<&'a RawValue>,
     token: Option<&'a RawValue>,
@@ -31,8 +30,8 @@ pub(super) struct Asked<'a> {
     pub state: Option<&'a RawValue>,
 }
 
-impl<'a> Asked<'a> {
-    pub(crate) fn read(params: Option<&'a RawValue>) -> Asked<'a> {
+impl<'a> CallParams<'a> {
+    pub(crate) fn read(params: Option<&'a RawValue>) -> CallParams<'a> {
         let names = [
             "name",
             "uri",
@@ -46,7 +45,7 @@ impl<'a> Asked<'a> {
         let [token] = meta.map_or([None], |json| find(json, [meta::PROGRESS_TOKEN]));
         let [name, uri, responses, state, task] =
             [name, uri, responses, state, task].map(|json| json.and_then(part));
-        Asked {
+        CallParams {
             name,
             uri,
             token: token.and_then(part),
@@ -77,16 +76,16 @@ pub(super) fn resolve(
     caller: &Caller,
     client: &Client,
     incoming: Incoming<'_>,
-    asked: Asked<'_>,
+    params: CallParams<'_>,
     view: Arc<View>,
-) -> Result<Job, RpcError> {
+) -> Result<Call, RpcError> {
     let place = match incoming.method {
-        "tools/call" => named(caller, &view, asked, Kind::Tool).map(|place| Place {
-            params: without_task(incoming.params, asked),
+        "tools/call" => named(caller, &view, params, Kind::Tool).map(|place| Place {
+            params: without_task(incoming.params, params),
             ..place
         }),
-        "prompts/get" => named(caller, &view, asked, Kind::Prompt),
-        "resources/read" => resource(caller, &view, asked),
+        "prompts/get" => named(caller, &view, params, Kind::Prompt),
+        "resources/read" => resource(caller, &view, params),
         _ => reference(caller, &view, incoming),
     };
     let place = place.map_err(|error| match client.era {
@@ -102,22 +101,24 @@ pub(super) fn resolve(
         },
     };
     let session = client.session.as_ref();
-    let token = asked.token.map(ToOwned::to_owned);
+    let token = params.token.map(ToOwned::to_owned);
     let log_level = match session {
         Some(session) => session.level(),
         None => client.log_level,
     };
-    Ok(Job {
+    let via = match (&place.need, &caller.scope) {
+        (Need::Tool { tool, .. } | Need::Link { tool }, Scope::Entry(_)) => Some(tool.clone()),
+        _ => None,
+    };
+    let permission = Right::of(&caller.scope, store, place.need, &place.server);
+    Ok(Call {
         principal: caller.principal.clone(),
         id: incoming.id.to_owned(),
         watch: Watch::default(),
         what: place.what,
         wrapped: place.wrapped,
-        via: match (&place.need, &caller.scope) {
-            (Need::Tool { tool, .. } | Need::Link { tool }, Scope::Entry(_)) => Some(tool.clone()),
-            _ => None,
-        },
-        errand: Arc::new(Errand {
+        via,
+        request: Arc::new(CallRequest {
             server: place.server,
             slot: Slot {
                 principal: caller.principal.clone(),
@@ -135,16 +136,12 @@ pub(super) fn resolve(
             name: place.there,
             capabilities: modern_words,
             log_level,
-            hears_log: session.is_some(),
+            wants_log: session.is_some(),
             progress: token.is_some(),
             limit: None,
-            right: caller.scope.grant().map(|grant| Right {
-                store: store.clone(),
-                grant: grant.clone(),
-                need: place.need,
-            }),
-            control: place.control,
+            permission,
         }),
+        control: place.control,
         token,
         abilities,
         client: client.clone(),
@@ -178,8 +175,13 @@ enum Kind {
     Prompt,
 }
 
-fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<Place, RpcError> {
-    let name = text_of(asked.name, "name")?;
+fn named(
+    caller: &Caller,
+    view: &View,
+    params: CallParams<'_>,
+    kind: Kind,
+) -> Result<Place, RpcError> {
+    let name = text_of(params.name, "name")?;
     let target = match kind {
         Kind::Tool => view.tool(&name),
         Kind::Prompt => view.prompt(&name),
@@ -231,9 +233,9 @@ fn named(caller: &Caller, view: &View, asked: Asked<'_>, kind: Kind) -> Result<P
 
 /// Tasks are not offered, so a request for one is a request for the result:
 /// whoever offers none must ignore `task`, says revision 2025-11-25.
-fn without_task(params: Option<&RawValue>, asked: Asked<'_>) -> Option<Box<RawValue>> {
-    asked.task?;
-    Some(remove_members(params?, &["task"]).into_owned())
+fn without_task(whole: Option<&RawValue>, params: CallParams<'_>) -> Option<Box<RawValue>> {
+    params.task?;
+    Some(remove_members(whole?, &["task"]).into_owned())
 }
 
 fn task_only(name: &str) -> RpcError {
@@ -257,8 +259,8 @@ pub(super) fn no_resource(uri: &str) -> RpcError {
     }
 }
 
-fn resource(caller: &Caller, view: &View, asked: Asked<'_>) -> Result<Place, RpcError> {
-    let uri = text_of(asked.uri, "uri")?;
+fn resource(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<Place, RpcError> {
+    let uri = text_of(params.uri, "uri")?;
     let (server, there, need) = match view.handed(&uri) {
         Some(handed) => (
             handed.server.into(),

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use super::Scope;
+use fleet::Permission;
 use store::{Grant, Store, Timestamp};
 use upstream::Permit;
 
 /// A grant, and what of it a call needs.
 #[derive(Clone)]
 pub(super) struct Right {
-    pub store: Arc<dyn Store>,
-    pub grant: Arc<Grant>,
-    pub need: Need,
+    store: Arc<dyn Store>,
+    grant: Arc<Grant>,
+    need: Need,
+    /// The server that the call goes to.
+    server: Arc<str>,
 }
 
 /// What must be granted, at the server a call goes to.
@@ -30,24 +34,53 @@ pub(super) enum Need {
 }
 
 impl Right {
-    pub(crate) fn permit(&self) -> Arc<dyn Permit> {
-        Arc::new(GrantPermit(self.grant.clone()))
+    /// What a caller's request to `server` needs; `None` for the admin, who
+    /// needs nothing.
+    pub(super) fn of(
+        scope: &Scope,
+        store: &Arc<dyn Store>,
+        need: Need,
+        server: &Arc<str>,
+    ) -> Option<Arc<dyn Permission>> {
+        let grant = scope.grant()?.clone();
+        Some(Arc::new(Right {
+            store: store.clone(),
+            grant,
+            need,
+            server: server.clone(),
+        }))
+    }
+}
+
+impl Permit for Right {
+    fn enter(&self) -> bool {
+        // The call may have waited long for its turn.
+        !self.grant.expired(Timestamp::now()) && self.grant.gate.enter()
     }
 
-    /// The same right under the entry as it is now, if it is still given to
-    /// whoever has the key that it came with.
-    pub(crate) fn renewed(&self, server: &str) -> Option<Right> {
+    fn leave(&self) {
+        self.grant.gate.leave();
+    }
+}
+
+impl Permission for Right {
+    /// The same right under the entry as it is now, if the key that the call
+    /// came with still gives it.
+    fn renewed(&self) -> Option<Arc<dyn Permission>> {
         let grant = self.current()?;
         let same_key = grant.digest.matches(&self.grant.digest);
         let open = !grant.expired(Timestamp::now());
-        let kept = same_key && open && self.need.is_met(&grant, server);
-        kept.then(|| Right {
-            store: self.store.clone(),
-            grant,
-            need: self.need.clone(),
+        let kept = same_key && open && self.need.is_met(&grant, &self.server);
+        kept.then(|| -> Arc<dyn Permission> {
+            Arc::new(Right {
+                grant,
+                ..self.clone()
+            })
         })
     }
+}
 
+impl Right {
     /// One that is closed was replaced while we looked at it: the next change
     /// can follow at once, and takes nothing away by that.
     fn current(&self) -> Option<Arc<Grant>> {
@@ -80,19 +113,5 @@ impl Need {
             Need::Resources => named(&grant.exposes.resources),
             Need::Prompts => named(&grant.exposes.prompts),
         }
-    }
-}
-
-/// A call of an entry is permitted by the grant that its view was made of.
-struct GrantPermit(Arc<Grant>);
-
-impl Permit for GrantPermit {
-    fn enter(&self) -> bool {
-        // The call may have waited long for its turn.
-        !self.0.expired(Timestamp::now()) && self.0.gate.enter()
-    }
-
-    fn leave(&self) {
-        self.0.gate.leave();
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::errand::Job;
+use super::call::Call;
 use super::questions::pages;
 use super::resolve::{no_resource, unknown};
 use fleet::CallError;
@@ -22,26 +22,26 @@ pub(super) enum Trouble {
     Error(RpcError),
 }
 
-pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Trouble {
-    let subject = job.subject();
+pub(super) fn trouble(error: CallError, call: &Call, peer: Option<&Peer>) -> Trouble {
+    let subject = call.subject();
     let late = matches!(error, CallError::Upstream(UpstreamError::Timeout { .. }));
     let text = match error {
-        CallError::Upstream(UpstreamError::Revoked) => return Trouble::Error(gone(job)),
+        CallError::Upstream(UpstreamError::Revoked) => return Trouble::Error(gone(call)),
         CallError::Upstream(UpstreamError::Rpc(error)) => {
-            let error = match job.method() {
+            let error = match call.method() {
                 "resources/read" | "completion/complete" => {
-                    job.view.error_to_client(job.origin(), error)
+                    call.view.error_to_client(call.origin(), error)
                 }
                 // What a tool or a prompt says of a failure is its own.
                 _ => error,
             };
             let lacking = error.code == code::MISSING_CAPABILITY;
-            let unknown = knows_no_pages(job).then(|| unopened(&error)).flatten();
-            let error = relayed(error, job, peer);
+            let unknown = knows_no_pages(call).then(|| unopened(&error)).flatten();
+            let error = relayed(error, call, peer);
             match unknown {
                 Some(text) => text,
                 // A legacy server would have let its tool fail.
-                None if lacking && job.client.era == Era::Legacy => error.message,
+                None if lacking && call.client.era == Era::Legacy => error.message,
                 None => return Trouble::Error(error),
             }
         }
@@ -49,16 +49,16 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
             format!("{subject}: {error}; the call was cancelled")
         }
         CallError::Upstream(error) => {
-            let text = match job.is_entrys() {
+            let text = match call.is_entrys() {
                 true => format!("{subject}: {}", discreet(&error)),
                 false => format!("{subject}: {error}"),
             };
             return Trouble::Error(RpcError::new(code::INTERNAL, text));
         }
-        _ if job.is_entrys() => format!("{subject}: its server is not connected"),
+        _ if call.is_entrys() => format!("{subject}: its server is not connected"),
         error => error.to_string(),
     };
-    match job.method() {
+    match call.method() {
         "tools/call" if late => Trouble::Late(text),
         "tools/call" => Trouble::Result(text),
         _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
@@ -66,8 +66,8 @@ pub(super) fn trouble(error: CallError, job: &Job, peer: Option<&Peer>) -> Troub
 }
 
 /// Whether the client is of a revision that has no pages to open.
-fn knows_no_pages(job: &Job) -> bool {
-    let client = &job.client;
+fn knows_no_pages(call: &Call) -> bool {
+    let client = &call.client;
     client.era == Era::Legacy && !legacy_at_least(client.version, "2025-11-25")
 }
 
@@ -84,13 +84,13 @@ fn unopened(error: &RpcError) -> Option<String> {
 }
 
 /// As if it had never been there: the entry no longer has it.
-fn gone(job: &Job) -> RpcError {
-    let error = match job.method() {
-        "tools/call" => unknown("tool", &job.what),
-        "prompts/get" => unknown("prompt", &job.what),
-        _ => no_resource(&job.what),
+fn gone(call: &Call) -> RpcError {
+    let error = match call.method() {
+        "tools/call" => unknown("tool", &call.what),
+        "prompts/get" => unknown("prompt", &call.what),
+        _ => no_resource(&call.what),
     };
-    match job.client.era {
+    match call.client.era {
         Era::Modern => error_to_modern(error, None),
         Era::Legacy => error,
     }
@@ -112,8 +112,8 @@ fn discreet(error: &UpstreamError) -> &'static str {
 
 /// A server's own error, in the client's words. What it says about our hop is
 /// not the client's business.
-fn relayed(error: RpcError, job: &Job, peer: Option<&Peer>) -> RpcError {
-    let client = job.client.era;
+fn relayed(error: RpcError, call: &Call, peer: Option<&Peer>) -> RpcError {
+    let client = call.client.era;
     let server = peer.map_or(client, |peer| peer.era);
     // Of a legacy server these mean something else, whatever it is.
     let of_the_hop = match error.code {
@@ -132,10 +132,10 @@ fn relayed(error: RpcError, job: &Job, peer: Option<&Peer>) -> RpcError {
     }
     match (server, client) {
         (Era::Legacy, Era::Modern) => {
-            let uri = (job.method() == "resources/read").then_some(job.what.as_str());
+            let uri = (call.method() == "resources/read").then_some(call.what.as_str());
             error_to_modern(error, uri)
         }
-        (Era::Modern, Era::Legacy) => error_to_legacy(job.method(), error),
+        (Era::Modern, Era::Legacy) => error_to_legacy(call.method(), error),
         _ => error,
     }
 }

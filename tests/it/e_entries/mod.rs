@@ -7,7 +7,7 @@ mod revoked;
 use std::sync::Arc;
 
 use config::Secret;
-use gateway::{Caller, Client, Flow, Gateway, Incoming, Item, Seal, Sessions, UserServers};
+use gateway::{Caller, Client, Gateway, Incoming, Item, ReplyStream, Seal, Sessions, UserServers};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use store::{
@@ -108,16 +108,9 @@ impl House {
             method,
             params: Some(&params),
         };
-        let flow = self.gateway.dispatch(caller, &client(), incoming).await;
-        let reply = match flow {
-            Flow::Reply(reply) => reply,
-            Flow::Stream(mut source) => loop {
-                let item = tokio::time::timeout(PATIENCE, source.next()).await;
-                if let Item::Last(reply) = item.expect("an answer comes") {
-                    break reply;
-                }
-            },
-        };
+        let reply = self.gateway.request(caller, &client(), incoming).last();
+        let reply = tokio::time::timeout(PATIENCE, reply).await;
+        let reply = reply.expect("an answer comes");
         serde_json::from_slice(&reply.body.whole()).unwrap()
     }
 
@@ -150,7 +143,7 @@ pub(crate) fn text(answer: &Value) -> &str {
 }
 
 /// A modern client's open stream.
-pub(crate) struct Listening(Box<dyn gateway::Source>);
+pub(crate) struct Listening(ReplyStream);
 
 impl Listening {
     /// The next message, as it is written.
@@ -179,11 +172,7 @@ impl House {
             method: "subscriptions/listen",
             params: Some(&params),
         };
-        let flow = self.gateway.dispatch(caller, &client(), incoming).await;
-        match flow {
-            Flow::Stream(source) => Listening(source),
-            Flow::Reply(reply) => panic!("{reply:?}"),
-        }
+        Listening(self.gateway.request(caller, &client(), incoming))
     }
 }
 

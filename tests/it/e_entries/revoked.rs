@@ -262,10 +262,8 @@ async fn e7_what_was_taken_away_is_not_followed_and_sets_no_log_level() {
             log_level: Some(wire::meta::LogLevel::Debug),
             ..client()
         };
-        match house.gateway.dispatch(&caller, &client, incoming).await {
-            Flow::Stream(mut source) => drop(source.next().await),
-            Flow::Reply(_) => {}
-        }
+        let mut replies = house.gateway.request(&caller, &client, incoming);
+        drop(replies.next().await);
         let seen = std::fs::read_to_string(&record).unwrap();
         for method in [
             "resources/subscribe",

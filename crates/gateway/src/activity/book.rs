@@ -160,12 +160,12 @@ impl Book {
 }
 
 fn call(begun: &Begun) -> Call {
-    let errand = &begun.errand;
-    let tool = begun.tool.as_deref().or(errand.name.as_deref());
+    let request = &begun.request;
+    let tool = begun.tool.as_deref().or(request.name.as_deref());
     let entry = begun.principal.strip_prefix("entry:");
     Call {
         id: begun.id,
-        server: errand.server.clone(),
+        server: request.server.clone(),
         tool: tool.unwrap_or_default().into(),
         entry: entry.and_then(|id| id.parse().ok()),
         principal: begun.principal.clone(),

@@ -9,13 +9,13 @@ use super::arguments::Given;
 use super::search::Search;
 use super::tools::Tool;
 use super::{Answer, Control};
-use crate::exchange::Errand;
 use crate::members::Members;
 use crate::record::ServerRecord;
 use crate::resolve::unknown;
 use crate::trouble::failed_tool;
 use config::Problem;
 use config::body::merge_patch;
+use fleet::CallRequest;
 use fleet::log::LogLine;
 use fleet::registry::{Basis, RegistryError, SourceError, UpdateError};
 use store::{StoreError, StoreErrorKind};
@@ -87,10 +87,10 @@ struct Lines {
 }
 
 impl Control {
-    pub(super) async fn call(&self, errand: &Errand) -> Answer {
-        let params = errand.params.as_deref();
+    pub(super) async fn call(&self, request: &CallRequest) -> Answer {
+        let params = request.params.as_deref();
         let asked = |name: &str| params.and_then(|params| member(params, name));
-        let Some(tool) = errand.name.as_deref().and_then(Tool::named) else {
+        let Some(tool) = request.name.as_deref().and_then(Tool::named) else {
             let name = asked("name").and_then(object::text).unwrap_or_default();
             return Err(UpstreamError::Rpc(unknown("tool", &name)));
         };

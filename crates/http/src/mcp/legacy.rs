@@ -8,13 +8,11 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 
 use super::accept::single;
-use super::exchange::Exchange;
 use super::post::{Post, Refusal};
 use super::reply::{accepted, events, json, message};
-use super::request::Request;
 use super::running::{Answers, client};
 use super::stateless;
-use gateway::{Caller, Client, Flow, Gateway, Incoming, Item, NoSession, Session, nothing};
+use gateway::{Caller, Client, Gateway, Incoming, NoSession, OwnedRequest, Session, nothing};
 use wire::message::{Fault, Malformed, parse_batch};
 use wire::meta::{self, member, text};
 use wire::{Era, Message, Outcome, RpcError, code, era};
@@ -51,7 +49,9 @@ pub(super) async fn request(
     // what runs, and no stream to come back to.
     if post.accept.json
         && method.ends_with("/list")
-        && let Some(Flow::Reply(reply)) = gateway.at_once(post.caller, &client(&session), incoming)
+        && let Some(reply) = gateway
+            .request(post.caller, &client(&session), incoming)
+            .at_once()
     {
         return Ok(json(StatusCode::OK, reply.body));
     }
@@ -70,9 +70,9 @@ async fn bare(post: Post<'_>, version: Option<&'static str>, incoming: Incoming<
         log_level: None,
         session: None,
     };
-    let exchange = Exchange::new(&post.front.gateway, post.caller, client, incoming);
+    let replies = post.front.gateway.request(post.caller, &client, incoming);
     // Errors of MCP itself travel on 200 in this era.
-    stateless::answer(post.accept.json_first(), exchange, |_| StatusCode::OK).await
+    stateless::answer(post.accept.json_first(), replies, |_| StatusCode::OK).await
 }
 
 /// Opens a session: its id goes out, and nothing of it stays here.
@@ -86,12 +86,7 @@ async fn initialize(post: Post<'_>, incoming: Incoming<'_>) -> Response {
         log_level: None,
         session: None,
     };
-    let mut exchange = Exchange::new(gateway, caller, client, incoming);
-    let reply = loop {
-        if let Item::Last(reply) = exchange.next().await {
-            break reply;
-        }
-    };
+    let reply = gateway.request(caller, &client, incoming).last().await;
     let opened = reply.error.is_none();
     let mut response = match post.accept.json {
         true => json(StatusCode::OK, reply.body),
@@ -223,7 +218,7 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, Refus
 /// The requests of a batch, and the rest. One bad element refuses it whole.
 pub(super) fn sort<'a>(
     elements: &[&'a RawValue],
-) -> Result<(Vec<Request>, Vec<Message<'a>>), Refusal> {
+) -> Result<(Vec<OwnedRequest>, Vec<Message<'a>>), Refusal> {
     let mut requests = Vec::new();
     let mut told = Vec::new();
     for element in elements {
@@ -232,7 +227,7 @@ pub(super) fn sort<'a>(
                 if method == "initialize" || meta::read_envelope(params)?.is_modern() {
                     return Err(Fault::Batch.into());
                 }
-                requests.push(Request::of(Incoming {
+                requests.push(OwnedRequest::of(Incoming {
                     id: id.raw(),
                     method: &method,
                     params,

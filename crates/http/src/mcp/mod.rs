@@ -3,7 +3,6 @@
 //! gateway's.
 
 mod accept;
-mod exchange;
 mod follow;
 mod get;
 mod keyed;
@@ -12,7 +11,6 @@ mod modern;
 mod old_sse;
 mod post;
 mod reply;
-mod request;
 mod running;
 mod stateless;
 

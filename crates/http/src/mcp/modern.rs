@@ -8,7 +8,6 @@ use http::{HeaderName, StatusCode};
 use serde_json::value::RawValue;
 
 use super::accept::single;
-use super::exchange::Exchange;
 use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::quiet;
 use super::stateless;
@@ -62,8 +61,8 @@ pub(super) async fn request(
         method,
         params,
     };
-    let exchange = Exchange::new(&post.front.gateway, post.caller, client, incoming);
-    let answer = stateless::answer(post.accept, exchange, status).await;
+    let replies = post.front.gateway.request(post.caller, &client, incoming);
+    let answer = stateless::answer(post.accept, replies, status).await;
     Ok(match method {
         LISTEN => quiet(answer),
         _ => answer,

@@ -16,17 +16,16 @@ use serde::Deserialize;
 
 use super::Front;
 use super::accept::Accept;
-use super::exchange::Exchange;
 use super::follow::{Follow, Kind};
 use super::keyed::beside;
 use super::legacy::{self, agreed};
 use super::post::{Refusal, not_acceptable};
 use super::reply::accepted;
-use super::request::Request;
+
 use super::running;
 use crate::error::ApiError;
 use crate::json::read_body;
-use gateway::{Caller, Client, Incoming, Item, Reply, Scope, Session, Stream};
+use gateway::{Caller, Client, Incoming, OwnedRequest, Scope, Session, Stream};
 use wire::message::{Fault, is_batch, parse_batch};
 use wire::{Era, Message, code, meta, sse};
 
@@ -197,7 +196,7 @@ impl Pipe {
                     let error = "this transport is not one of the modern revisions";
                     return Err(Refusal::new(code::INVALID_REQUEST, error).of(id.raw()));
                 }
-                let request = Request::of(Incoming {
+                let request = OwnedRequest::of(Incoming {
                     id: id.raw(),
                     method: &method,
                     params,
@@ -221,7 +220,7 @@ impl Pipe {
         front: &Front,
         caller: &Caller,
         session: &Arc<Session>,
-        request: Request,
+        request: OwnedRequest,
     ) -> Result<(), Refusal> {
         running::run(
             &front.gateway,
@@ -238,7 +237,7 @@ impl Pipe {
         self: &Arc<Pipe>,
         front: &Front,
         caller: &Caller,
-        request: Request,
+        request: OwnedRequest,
     ) -> Result<(), Refusal> {
         let opens = request.method == "initialize";
         if !opens || self.opening.swap(true, Ordering::Relaxed) {
@@ -254,10 +253,10 @@ impl Pipe {
             session: None,
         };
         let gateway = front.gateway.clone();
-        let exchange = Exchange::new(&gateway, caller, client, request.incoming());
+        let replies = gateway.request(caller, &client, request.incoming());
         let pipe = self.clone();
         tokio::spawn(async move {
-            let reply = last(exchange).await;
+            let reply = replies.last().await;
             if reply.error.is_none() {
                 let sessions = &gateway.sessions;
                 let session = sessions.attached(&pipe.caller, version, &capabilities, &pipe.stream);
@@ -271,13 +270,5 @@ impl Pipe {
             pipe.stream.push(reply.body, true).await;
         });
         Ok(())
-    }
-}
-
-async fn last(mut exchange: Exchange) -> Reply {
-    loop {
-        if let Item::Last(reply) = exchange.next().await {
-            return reply;
-        }
     }
 }

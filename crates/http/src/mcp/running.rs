@@ -14,11 +14,12 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::Accept;
-use super::exchange::Exchange;
 use super::follow::{Follow, Kind, takes_priming};
 use super::post::Refusal;
 use super::reply::{KEEP_ALIVE, accepted, events, json};
-use gateway::{Caller, Client, Event, Gateway, Incoming, Item, Reply, Running, Session, Stream};
+use gateway::{
+    Caller, Client, Event, Gateway, Incoming, Item, Reply, ReplyStream, Running, Session, Stream,
+};
 use wire::{Era, RpcError, code};
 
 /// A client that can come back to its answer is told how, soon: until then a
@@ -228,10 +229,10 @@ fn work<H: Send + 'static>(
         stream: stream.clone(),
         armed: true,
     };
-    let exchange = Exchange::new(gateway, caller, client, incoming);
+    let replies = gateway.request(caller, &client, incoming);
     let work = async move {
         let _hold = hold;
-        pump(exchange, running, unanswered).await;
+        pump(replies, running, unanswered).await;
     };
     // A panic has been answered where it happened.
     Ok(Box::pin(AssertUnwindSafe(work).catch_unwind().map(drop)))
@@ -248,11 +249,22 @@ pub(super) fn client(session: &Arc<Session>) -> Client {
     }
 }
 
-async fn pump(mut exchange: Exchange, running: Running, mut unanswered: Unanswered) {
+/// What is pumped into a stream.
+trait Replies: Send {
+    fn next(&mut self) -> impl Future<Output = Item> + Send;
+}
+
+impl Replies for ReplyStream {
+    async fn next(&mut self) -> Item {
+        ReplyStream::next(self).await
+    }
+}
+
+async fn pump(mut replies: impl Replies, running: Running, mut unanswered: Unanswered) {
     let stream = unanswered.stream.clone();
     let work = async {
         loop {
-            match exchange.next().await {
+            match replies.next().await {
                 Item::Message(message) => stream.push(message, false).await,
                 Item::Last(reply) => return stream.push(reply.body, true).await,
             }
@@ -287,18 +299,16 @@ impl Drop for Unanswered {
 mod tests {
     use std::sync::Arc;
 
-    use async_trait::async_trait;
     use serde_json::value::RawValue;
 
     use super::*;
     use config::Secret;
-    use gateway::{Scope, Seal, Sessions, Source};
+    use gateway::{Scope, Seal, Sessions};
 
     /// Says something, then panics.
     struct Panics(bool);
 
-    #[async_trait]
-    impl Source for Panics {
+    impl Replies for Panics {
         async fn next(&mut self) -> Item {
             assert!(!std::mem::replace(&mut self.0, true), "as told");
             Item::Message("{}".into())
@@ -325,8 +335,7 @@ mod tests {
             armed: true,
         };
         let running = session.begin(&id).unwrap();
-        let exchange = Exchange::streaming(Box::new(Panics(false)));
-        let task = tokio::spawn(pump(exchange, running, unanswered));
+        let task = tokio::spawn(pump(Panics(false), running, unanswered));
         assert!(task.await.unwrap_err().is_panic());
         assert!(!reader.next().await.unwrap().answer);
         let answer = reader.next().await.unwrap();

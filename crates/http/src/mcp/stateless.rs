@@ -10,15 +10,14 @@ use http::{HeaderValue, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::Accept;
-use super::exchange::Exchange;
 use super::reply::{self, KEEP_ALIVE, comment, events, json};
-use gateway::{Item, Reply};
+use gateway::{Item, Reply, ReplyStream};
 
 /// JSON if the answer comes first; a stream as soon as anything comes before
 /// it, or nothing for so long that the connection should be kept alive.
 pub(super) async fn answer(
     accept: Accept,
-    mut exchange: Exchange,
+    mut replies: ReplyStream,
     status: fn(&Reply) -> StatusCode,
 ) -> Response {
     let whole = |reply: Reply| match reply.shed {
@@ -29,18 +28,14 @@ pub(super) async fn answer(
         }
     };
     if !accept.events {
-        loop {
-            if let Item::Last(reply) = exchange.next().await {
-                return whole(reply);
-            }
-        }
+        return whole(replies.last().await);
     }
-    let first = timeout_at(Instant::now() + KEEP_ALIVE, exchange.next()).await;
+    let first = timeout_at(Instant::now() + KEEP_ALIVE, replies.next()).await;
     match first {
         Ok(Item::Last(reply)) if accept.json => whole(reply),
         first => {
             let flow = Flowing {
-                exchange: Some(exchange),
+                replies: Some(replies),
                 quiet: first.is_err(),
                 queued: first.ok(),
             };
@@ -53,9 +48,9 @@ pub(super) async fn answer(
 }
 
 /// The stream of one request. The client's hanging up drops it, and with it
-/// the exchange.
+/// the request.
 struct Flowing {
-    exchange: Option<Exchange>,
+    replies: Option<ReplyStream>,
     /// Nothing has come yet, and the client should know that we live.
     quiet: bool,
     queued: Option<Item>,
@@ -69,10 +64,10 @@ impl Flowing {
         let item = match self.queued.take() {
             Some(item) => item,
             None => {
-                let exchange = self.exchange.as_mut()?;
+                let replies = self.replies.as_mut()?;
                 tokio::select! {
                     biased;
-                    item = exchange.next() => item,
+                    item = replies.next() => item,
                     () = tokio::time::sleep(KEEP_ALIVE) => return Some(comment()),
                 }
             }
@@ -80,13 +75,13 @@ impl Flowing {
         Some(match item {
             Item::Message(message) => {
                 let event = reply::message(None, &message.into());
-                match &self.exchange {
-                    Some(exchange) => exchange.count(event),
+                match &self.replies {
+                    Some(replies) => replies.count(event),
                     None => event,
                 }
             }
             Item::Last(reply) => {
-                self.exchange = None;
+                self.replies = None;
                 reply::message(None, &reply.body)
             }
         })

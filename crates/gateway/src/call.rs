@@ -1,5 +1,5 @@
-//! One client's request on its way: what both eras' drivers need to know of
-//! it, and how its results and troubles are spelled for the client.
+//! One client's call: where it goes, on whose behalf, and how its results
+//! and failures are spelled for the client.
 
 use std::sync::Arc;
 
@@ -8,18 +8,19 @@ use sha2::{Digest, Sha256};
 
 use super::ability::Abilities;
 use super::activity::{Outcome, Watch};
-use super::exchange::{Answered, Errand};
+use super::control::Control;
 use super::trouble::{Trouble, failed_tool, trouble};
 use super::view::{Origin, View};
 use super::{Client, Reply};
+use fleet::{CallOutcome, CallRequest, CallStream, Fleet};
 use upstream::{Notification, Peer};
 use wire::meta::{self, LogLevel};
 use wire::object::{self, member};
 use wire::result::{Freshness, to_legacy_result, to_modern_result};
 use wire::{Era, RpcError, code};
 
-/// A request and whom it is for.
-pub(super) struct Job {
+/// A request, the client it is for and the server it goes to.
+pub(super) struct Call {
     pub principal: Arc<str>,
     pub client: Client,
     pub abilities: Abilities,
@@ -34,32 +35,42 @@ pub(super) struct Job {
     /// the result. Entries only.
     pub via: Option<String>,
     pub view: Arc<View>,
-    pub errand: Arc<Errand>,
+    pub request: Arc<CallRequest>,
+    /// Set where Portway itself answers, and no server.
+    pub control: Option<Arc<Control>>,
     /// Sees to it that the call is written down; calls of tools only.
     pub watch: Watch,
 }
 
-impl Job {
+impl Call {
+    /// Sends `request`, which is this call's or one that continues it.
+    pub(crate) fn send(&self, fleet: &Fleet, request: Arc<CallRequest>) -> CallStream {
+        match &self.control {
+            None => fleet.call(request),
+            Some(control) => CallStream::of(control.clone().answer(request)),
+        }
+    }
+
     pub(crate) fn method(&self) -> &str {
-        &self.errand.method
+        &self.request.method
     }
 
     /// Made through an entry, whose clients know no server by name.
     pub(crate) fn is_entrys(&self) -> bool {
-        self.errand.right.is_some()
+        self.request.permission.is_some()
     }
 
     /// What failed, to start a sentence with.
     pub(crate) fn subject(&self) -> String {
         match self.is_entrys() {
             true => self.what.clone(),
-            false => format!("{} of server {}", self.what, self.errand.server),
+            false => format!("{} of server {}", self.what, self.request.server),
         }
     }
 
     pub(crate) fn origin(&self) -> Origin<'_> {
         Origin {
-            server: &self.errand.server,
+            server: &self.request.server,
             via: self.via.as_deref(),
         }
     }
@@ -68,12 +79,12 @@ impl Job {
     /// parameters that decide what it does.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
-        hash.update(self.errand.server.as_bytes());
+        hash.update(self.request.server.as_bytes());
         hash.update([0]);
         hash.update(self.method().as_bytes());
         for name in ["name", "uri", "arguments"] {
             hash.update([0]);
-            let params = self.errand.params.as_deref();
+            let params = self.request.params.as_deref();
             if let Some(value) = params.and_then(|params| member(params, name)) {
                 hash.update(value.get().as_bytes());
             }
@@ -108,10 +119,10 @@ impl Job {
         }
     }
 
-    /// The client's answer for the end of an exchange.
-    pub(crate) fn reply(&self, answered: Answered) -> Reply {
-        let peer = answered.peer.as_deref();
-        match answered.answer {
+    /// The reply for the end of a call.
+    pub(crate) fn reply(&self, outcome: CallOutcome) -> Reply {
+        let peer = outcome.peer.as_deref();
+        match outcome.result {
             Ok(result) => self.result(&result, peer),
             Err(error) => {
                 let trouble = trouble(error, self, peer);
@@ -182,7 +193,7 @@ impl Job {
             Err(error) => {
                 let text = match self.is_entrys() {
                     true => format!("{}: {error}", self.what),
-                    false => format!("server {}: {error}", self.errand.server),
+                    false => format!("server {}: {error}", self.request.server),
                 };
                 self.error(code::INTERNAL, text)
             }

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use gateway::Incoming;
+use super::Incoming;
 use wire::method;
 
-pub(super) struct Request {
+pub struct OwnedRequest {
     pub id: Box<RawValue>,
     pub method: Cow<'static, str>,
     pub params: Option<Box<RawValue>>,
 }
 
-impl Request {
-    pub(super) fn of(incoming: Incoming<'_>) -> Request {
-        Request {
+impl OwnedRequest {
+    pub fn of(incoming: Incoming<'_>) -> OwnedRequest {
+        OwnedRequest {
             id: incoming.id.to_owned(),
             method: match method::find(incoming.method) {
                 Some(known) => Cow::Borrowed(known.name),
@@ -25,7 +25,7 @@ impl Request {
         }
     }
 
-    pub(super) fn incoming(&self) -> Incoming<'_> {
+    pub fn incoming(&self) -> Incoming<'_> {
         Incoming {
             id: &self.id,
             method: &self.method,

@@ -1,0 +1,99 @@
+//! What a client gets for one request: messages in order, then the reply.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::legacy::LegacyCall;
+use super::listening::Listening;
+use super::modern::ModernCall;
+use super::{Item, Reply};
+use store::memory::{Account, Charge, UNCOUNTED};
+
+/// One request on its way. Dropping it gives the request up: its server is
+/// told.
+pub struct ReplyStream {
+    state: State,
+    /// What the caller's requests and answers count against.
+    account: Arc<Account>,
+    /// The params are held for as long as the request runs.
+    _params: Option<Charge>,
+}
+
+pub(super) enum State {
+    /// Answered without waiting.
+    Reply(Option<Reply>),
+    /// A request whose beginning has to wait for something.
+    Opening(Pin<Box<dyn Future<Output = State> + Send>>),
+    Legacy(Box<LegacyCall>),
+    Modern(Box<ModernCall>),
+    Listening(Box<Listening>),
+}
+
+impl ReplyStream {
+    pub(super) fn new(account: &Arc<Account>, params: usize, state: State) -> ReplyStream {
+        ReplyStream {
+            account: account.clone(),
+            _params: (params >= UNCOUNTED).then(|| account.charge(params)),
+            state,
+        }
+    }
+
+    /// Not to be called again after [`Item::Last`]. Cancel-safe.
+    pub async fn next(&mut self) -> Item {
+        match self.state.next().await {
+            Item::Last(reply) => Item::Last(reply.within(&self.account)),
+            message => message,
+        }
+    }
+
+    /// The reply alone; messages before it are dropped.
+    pub async fn last(mut self) -> Reply {
+        loop {
+            if let Item::Last(reply) = self.next().await {
+                return reply;
+            }
+        }
+    }
+
+    /// The reply of a request that was answered without waiting.
+    pub fn at_once(self) -> Option<Reply> {
+        match self.state {
+            State::Reply(reply) => reply,
+            _ => None,
+        }
+    }
+
+    /// Counts a message that goes straight to the client. It is there already:
+    /// what it takes is seen by the requests that follow.
+    pub fn count(&self, message: Bytes) -> Bytes {
+        if message.len() < UNCOUNTED {
+            return message;
+        }
+        Arc::new(self.account.charge(message.len())).bind(message)
+    }
+}
+
+impl From<Reply> for State {
+    fn from(reply: Reply) -> State {
+        State::Reply(Some(reply))
+    }
+}
+
+impl State {
+    async fn next(&mut self) -> Item {
+        loop {
+            match self {
+                State::Reply(reply) => match reply.take() {
+                    Some(reply) => return Item::Last(reply),
+                    None => return std::future::pending().await,
+                },
+                State::Opening(opening) => *self = opening.await,
+                State::Legacy(call) => return call.next().await,
+                State::Modern(call) => return call.next().await,
+                State::Listening(listening) => return listening.next().await,
+            }
+        }
+    }
+}
