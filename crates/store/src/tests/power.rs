@@ -103,10 +103,12 @@ async fn f6_answered_writes_survive_power_loss() {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(writer.id()).unwrap());
         hold(pid);
         let answered = saved.lock().unwrap().clone();
-        let copy = directory.path().join("copy");
+        // Not the paths of the round before: another test's mount namespace
+        // can keep that file system alive, and a second mount would show it.
+        let copy = directory.path().join(format!("copy-{round}"));
         std::fs::write(&copy, one_moment(&image)).unwrap();
         kill(pid, Signal::SIGCONT).unwrap();
-        let place = directory.path().join("left");
+        let place = directory.path().join(format!("left-{round}"));
         let left = Mounted::of(&copy, &place).unwrap();
         if answered.is_empty() {
             continue;
@@ -126,6 +128,7 @@ async fn f6_answered_writes_survive_power_loss() {
         checked += 1;
         drop(opened);
         drop(left);
+        std::fs::remove_file(copy).unwrap();
     }
     writer.kill().unwrap();
     writer.wait().unwrap();
