@@ -14,7 +14,7 @@ mod tools;
 
 use serde_json::{Value, json};
 
-use crate::app::{Answer, App, Setup, TOKEN, setup};
+use crate::app::{Answer, App, PATIENCE, Setup, TOKEN, setup};
 use crate::cluster::{self, Cluster};
 
 /// Where records are kept.
@@ -109,8 +109,23 @@ impl App {
         self.post(BOUND, body).await.expect(201)
     }
 
+    /// What is at `path`; asked for again while a database on a busy machine
+    /// takes no further connection.
+    pub(crate) async fn read(&self, path: &str) -> Value {
+        let read = async {
+            loop {
+                let answer = self.get(path).await;
+                if answer.status != 503 {
+                    return answer.expect(200);
+                }
+            }
+        };
+        let read = tokio::time::timeout(PATIENCE, read).await;
+        read.expect("the database answers")
+    }
+
     pub(crate) async fn total(&self, path: &str) -> i64 {
-        number(&self.get(path).await.expect(200)["total"])
+        number(&self.read(path).await["total"])
     }
 }
 

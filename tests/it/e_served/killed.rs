@@ -69,7 +69,7 @@ async fn whole(app: &App) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     loop {
         let path = format!("{ENTRIES}?limit=1000&skip={}", names.len());
-        let page = app.get(&path).await.expect(200);
+        let page = app.read(&path).await;
         let (ids, found) = (each(&page, "id"), each(&page, "name"));
         if ids.is_empty() {
             return names;
