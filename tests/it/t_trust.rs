@@ -55,7 +55,8 @@ async fn t_a_shipped_address_gets_no_token_and_no_key() {
     evil.set_nonblocking(true).unwrap();
     let url = format!("http://{}\n", evil.local_addr().unwrap());
     private(&data.join("address"), &url);
-    private(&data.join("lock"), &format!("{}\n", std::process::id() + 1));
+    // Not the next number after ours: that may be one of our own threads.
+    private(&data.join("lock"), "1\n");
     private(&data.join("admin_token"), &"x".repeat(43));
     let locked = fs::File::open(data.join("lock")).unwrap();
     locked.lock().unwrap();
@@ -76,25 +77,46 @@ async fn t_a_shipped_address_gets_no_token_and_no_key() {
 }
 
 #[tokio::test]
-async fn t_data_of_an_earlier_version_stays_in_use() {
+async fn t_data_of_an_earlier_version_stays_in_use_with_new_secrets() {
     let app = setup().without("PORTWAY_ADMIN_TOKEN").start().await;
-    let token = fs::read_to_string(app.path("data/admin_token")).unwrap();
-    // As a version without marks has left it.
+    let read = |app: &App, name: &str| fs::read_to_string(app.path(name)).unwrap();
+    let token = read(&app, "data/admin_token");
+    let secret = read(&app, "data/session_secret");
+    // As a version without marks, or an archive, has left it.
     fs::remove_file(app.path("data/mark")).unwrap();
     fs::remove_dir_all(app.path(".local")).unwrap();
     let app = app.again().await;
-    assert!(
-        app.log().contains("made by an earlier Portway"),
-        "{}",
-        app.log()
-    );
-    assert_eq!(
-        fs::read_to_string(app.path("data/admin_token")).unwrap(),
-        token
-    );
-    let mut asked = command(app.setup.path(), &["ls"]);
-    asked.env_remove("PORTWAY_ADMIN_TOKEN");
-    ended(asked).await.ok();
+    for words in ["new secrets replace admin_token and", "--data-dir"] {
+        assert!(app.log().contains(words), "{}", app.log());
+    }
+    assert!(!app.log().contains(token.trim()) && !app.log().contains(secret.trim()));
+    assert_ne!(read(&app, "data/admin_token"), token);
+    assert_ne!(read(&app, "data/session_secret"), secret);
+    assert_eq!(read(&app, "data/admin_token.unverified"), token);
+    let ls = |token: Option<&str>| {
+        let mut asked = command(app.setup.path(), &["ls"]);
+        match token {
+            Some(token) => asked.env("PORTWAY_ADMIN_TOKEN", token.trim()),
+            None => asked.env_remove("PORTWAY_ADMIN_TOKEN"),
+        };
+        ended(asked)
+    };
+    ls(None).await.ok();
+    let shipped = ls(Some(&token)).await;
+    assert_ne!(shipped.code, Some(0), "{shipped:?}");
+}
+
+#[tokio::test]
+async fn t_data_that_is_named_keeps_its_secrets() {
+    let app = setup().without("PORTWAY_ADMIN_TOKEN").start().await;
+    let token = fs::read_to_string(app.path("data/admin_token")).unwrap();
+    fs::remove_file(app.path("data/mark")).unwrap();
+    fs::remove_dir_all(app.path(".local")).unwrap();
+    let mut app = app;
+    app.setup = app.setup.arg("--data-dir").arg("data");
+    let app = app.again().await;
+    let now = fs::read_to_string(app.path("data/admin_token")).unwrap();
+    assert_eq!(now, token);
 }
 
 #[tokio::test]

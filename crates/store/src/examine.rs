@@ -107,6 +107,12 @@ pub async fn contents(settings: &Settings) -> Result<Contents, StoreError> {
     }
 }
 
+/// How many keys the records in the files of a directory have, if they can be
+/// read.
+pub(super) fn keys_in(directory: &Path) -> Option<usize> {
+    in_files(directory).ok().map(|contents| contents.keys.len())
+}
+
 fn in_files(directory: &Path) -> Result<Contents, StoreErrorKind> {
     let held = holder(directory).map_err(|error| StoreErrorKind::io(directory, error))?;
     if let Holder::Process(pid) = held {

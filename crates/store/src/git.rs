@@ -11,24 +11,32 @@ const HASHES: [usize; 2] = [20, 32];
 const STATUS: usize = 40;
 const EXTENDED: u16 = 0x4000;
 
-/// The files below `directory` that a repository around it tracks, by the
-/// names that `wanted` picks; an error if that cannot be told.
+/// The files below `directory` that a repository tracks, by the names that
+/// `wanted` picks: one around it, or one that begins there, as a submodule
+/// does. The directory itself where it is a submodule. An error if that cannot
+/// be told.
 pub(super) fn tracked(
     directory: &Path,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
-    for root in directory.ancestors().skip(1) {
+    for root in directory.ancestors() {
         let Some(index) = index(root)? else { continue };
         let shown = index.display();
         let bytes = file::read(&index).map_err(|error| format!("{shown}: {error}"))?;
         let Some(bytes) = bytes else { continue };
         let names = names(&bytes).ok_or_else(|| format!("{shown} cannot be understood"))?;
-        let below = directory.strip_prefix(root).unwrap_or(directory);
-        let below = format!("{}/", below.display());
+        let here = directory.strip_prefix(root).unwrap_or(directory);
+        let here = here.display().to_string();
         let names = names.iter().map(|name| String::from_utf8_lossy(name));
         found.extend(names.filter_map(|name| {
-            let inside = name.strip_prefix(&below)?;
+            let rest = name.strip_prefix(&here)?;
+            let inside = match rest.strip_prefix('/') {
+                Some(inside) => inside,
+                None if here.is_empty() => rest,
+                None if rest.is_empty() => return Some(here.clone()),
+                None => return None,
+            };
             wanted(inside).then(|| inside.to_owned())
         }));
     }
@@ -138,6 +146,30 @@ mod tests {
             .output()
             .unwrap();
         assert!(done.status.success(), "{args:?}: {done:?}");
+    }
+
+    #[test]
+    fn t_what_a_submodule_tracks_is_found_from_inside_and_from_outside() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (shipped, outer) = (root.join("shipped"), root.join("outer"));
+        for directory in [&shipped, &outer] {
+            fs::create_dir(directory).unwrap();
+            git(directory, &["init", "-q"]);
+        }
+        fs::write(shipped.join("lock"), "x").unwrap();
+        git(&shipped, &["add", "lock"]);
+        git(&shipped, &["commit", "-q", "-m", "x"]);
+        let from = shipped.to_str().unwrap();
+        let allow = ["-c", "protocol.file.allow=always"];
+        let add = ["submodule", "--quiet", "add", from, "data"];
+        git(&outer, &[&allow[..], &add].concat());
+        let data = outer.join("data");
+        let ours = |name: &str| name == "lock";
+        let both = vec!["lock".to_owned(), "data".to_owned()];
+        assert_eq!(tracked(&data, ours), Ok(both));
+        fs::remove_file(data.join(".git")).unwrap();
+        assert_eq!(tracked(&data, ours), Ok(vec!["data".to_owned()]));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Which data directory counts. One that the user names does. The usual one,
 //! `data` in the project, may have come with the project: it counts only with
 //! a mark, a random id that is kept in it and, with its path, where only this
-//! user's Portway writes.
+//! user's Portway writes. Without a mark its records are used, its secrets are
+//! not.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -14,8 +15,8 @@ use super::behind::{Behind, behind};
 use super::lock::{make_directory, private};
 use super::replace::is_private_group;
 use super::whereabouts::{known_address, socket_address};
-use super::{StoreError, StoreErrorKind, file, git, key, own};
-use config::settings::Settings;
+use super::{StoreError, StoreErrorKind, examine as records, file, git, key, own};
+use config::settings::{Settings, Storage};
 
 const MARK: &str = "mark";
 const IGNORE: &str = ".gitignore";
@@ -24,6 +25,7 @@ const IGNORE: &str = ".gitignore";
 const OWN: &[&str] = &[
     "address",
     "admin_token",
+    "admin_token.unverified",
     "clients",
     "console_sessions.json",
     "gateway.log",
@@ -32,9 +34,14 @@ const OWN: &[&str] = &[
     "lock",
     MARK,
     "session_secret",
+    "session_secret.unverified",
     "unfinished_edit.json",
 ];
+/// What authenticates or signs. The console's sessions are sealed with the
+/// admin token, and end with it.
 const SECRETS: &[&str] = &["admin_token", "session_secret"];
+/// What a secret that is not believed is called from then on.
+const ASIDE: &str = ".unverified";
 /// The records, their backup and journal, and what was put aside of them.
 const RECORDS: &[&str] = &["mcp_instances.", "portway_instances."];
 
@@ -83,17 +90,19 @@ pub fn hidden_directories(settings: &Settings) -> Vec<PathBuf> {
 
 /// Takes the data directory of the settings into use: makes it if need be,
 /// refuses the usual one if it came from elsewhere, keeps it out of git, and
-/// marks it. What a person should hear of it. Blocks on the disk.
+/// marks it. The secrets of one that had no mark are put aside. What a person
+/// should hear of it. Blocks on the disk.
 pub fn claim(settings: &Settings) -> Result<Vec<String>, StoreError> {
     try_claim(settings).map_err(|kind| kind.during("use the data directory"))
 }
 
 fn try_claim(settings: &Settings) -> Result<Vec<String>, StoreErrorKind> {
     let directory = &settings.data_dir;
+    let shown = directory.display();
     let mut notes = Vec::new();
+    let mut is_doubtful = false;
     if exists(directory) {
         let faults = examine(directory).map_err(|error| StoreErrorKind::io(directory, error))?;
-        let shown = directory.display();
         if settings.names_data_dir {
             let mild = |fault: &Fault| format!("{shown}: {}", fault.text);
             notes.extend(faults.iter().filter(|fault| fault.of_access).map(mild));
@@ -101,11 +110,7 @@ fn try_claim(settings: &Settings) -> Result<Vec<String>, StoreErrorKind> {
             if !faults.is_empty() {
                 return Err(StoreErrorKind::Setup(refusal(directory, &faults)));
             }
-            if !holds_nothing(directory) {
-                notes.push(format!(
-                    "{shown} was made by an earlier Portway; marked as ours"
-                ));
-            }
+            is_doubtful = !holds_nothing(directory) && !is_held_by_us(directory);
         }
     }
     make_directory(directory)?;
@@ -113,14 +118,69 @@ fn try_claim(settings: &Settings) -> Result<Vec<String>, StoreErrorKind> {
         let path = directory.join(IGNORE);
         notes.push(format!("{} cannot be written: {error}", path.display()));
     }
-    if let Err(reason) = mark(settings) {
+    let unmarked = match lock_marks(settings) {
+        Ok(_) if is_marked(settings) => None,
+        Ok(_lock) => {
+            // Before the mark, which makes all of the directory believed.
+            if is_doubtful {
+                notes.push(put_secrets_aside(settings)?);
+            }
+            mark(settings).err()
+        }
+        Err(reason) => {
+            if is_doubtful {
+                notes.push(format!(
+                    "{shown} may have come with the project; all of it is believed, because no \
+                     mark can be kept"
+                ));
+            }
+            Some(reason)
+        }
+    };
+    if let Some(reason) = unmarked {
         notes.push(format!(
-            "{} cannot be marked as ours ({reason}); other commands need --data-dir, or a \
-             running Portway",
-            directory.display()
+            "{shown} cannot be marked as ours ({reason}); other commands need --data-dir, or a \
+             running Portway"
         ));
     }
     Ok(notes)
+}
+
+/// Whoever made the directory knows its secrets: a start makes new ones. What
+/// to tell the user.
+fn put_secrets_aside(settings: &Settings) -> Result<String, StoreErrorKind> {
+    let directory = &settings.data_dir;
+    let mut aside = Vec::new();
+    for name in SECRETS {
+        let path = directory.join(name);
+        let fail = |error| StoreErrorKind::io(&path, error);
+        match fs::rename(&path, directory.join(format!("{name}{ASIDE}"))) {
+            Ok(()) => aside.push(*name),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(fail(error)),
+        }
+        file::sync_directory(&path).map_err(fail)?;
+    }
+    let mut note = format!(
+        "{} has no mark of this user's Portway and may have come with the project: its records \
+         stay in use",
+        directory.display()
+    );
+    let keys = records::keys_in(directory).filter(|_| settings.storage == Storage::Json);
+    note += &match keys {
+        Some(0) => String::new(),
+        Some(count) => format!(", and the keys of its {count} entries stay valid"),
+        None => ", and the keys of its entries stay valid".to_owned(),
+    };
+    if !aside.is_empty() {
+        note += &format!(
+            "; new secrets replace {} (the old ones are kept as *{ASIDE}; rename them back while \
+             Portway is stopped if they are yours)",
+            aside.join(" and ")
+        );
+    }
+    note += ". To keep all of such a directory, name it once with --data-dir or PORTWAY_DATA_DIR";
+    Ok(note)
 }
 
 fn refusal(directory: &Path, faults: &[Fault]) -> String {
@@ -284,25 +344,25 @@ fn read_mark(directory: &Path) -> Option<String> {
     (text.len() >= key::SHORTEST).then(|| text.to_owned())
 }
 
-/// A new mark, unless there is one: an id that was there before may be known
-/// to others.
-fn mark(settings: &Settings) -> Result<(), String> {
+/// Two that start at once agree on one mark: held until the lock is dropped.
+fn lock_marks(settings: &Settings) -> Result<fs::File, String> {
     let state = settings.state_dir.as_ref().ok_or("HOME is not set")?;
+    let lock = || {
+        let mut directory = fs::DirBuilder::new();
+        directory.recursive(true).mode(0o700).create(state)?;
+        let mut options = OpenOptions::new();
+        let options = private(options.read(true).write(true).create(true)).truncate(false);
+        let lock = own::open_alone(&state.join("lock"), options)?;
+        lock.lock()?;
+        Ok(lock)
+    };
+    lock().map_err(|error: io::Error| format!("{}: {error}", state.display()))
+}
+
+/// Writes a new mark: an id that was there before may be known to others.
+fn mark(settings: &Settings) -> Result<(), String> {
     let fail = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(state)
-        .map_err(|error| fail(state, error))?;
     let (path, record) = record(settings).ok_or("its path cannot be read")?;
-    // Two that start at once agree on one.
-    let mut options = OpenOptions::new();
-    let options = private(options.read(true).write(true).create(true)).truncate(false);
-    let lock = own::open_alone(&state.join("lock"), options).map_err(|error| fail(state, error))?;
-    lock.lock().map_err(|error| fail(state, error))?;
-    if is_marked(settings) {
-        return Ok(());
-    }
     let id = key::random_text().map_err(|kind| kind.to_string())?;
     let mark = settings.data_dir.join(MARK);
     file::write_private(&mark, format!("{id}\n").as_bytes()).map_err(|error| fail(&mark, error))?;

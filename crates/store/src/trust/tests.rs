@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
-use crate::JsonStore;
+use crate::{JsonStore, Store};
 use config::settings::Options;
 
 /// A project and a home of its own.
@@ -96,18 +96,82 @@ fn t_what_portway_made_counts_and_is_marked() {
     assert!(is_trusted(&settings).is_err());
 }
 
-#[test]
-fn t_what_an_earlier_portway_made_is_adopted_with_its_token() {
+#[tokio::test]
+async fn t_secrets_without_a_mark_are_put_aside_and_records_stay() {
     let house = House::new();
     house.fill();
+    let key = {
+        let opened = JsonStore::open(&house.data()).unwrap();
+        let key = crate::ApiKey::random().unwrap();
+        let new = crate::NewEntry {
+            owner: "me".into(),
+            name: "desk".into(),
+            enabled: true,
+            key: key.record(None),
+            exposes: crate::Exposes::default(),
+            filter: None,
+            bindings: Vec::new(),
+        };
+        opened.store.create_entry(new, None).await.unwrap();
+        key.digest()
+    };
     let settings = house.settings(false, true);
-    let token = fs::read(house.data().join("admin_token")).unwrap();
+    let data = house.data();
+    let read = |name: &str| fs::read(data.join(name)).unwrap();
+    let (token, secret) = (read("admin_token"), read("session_secret"));
     assert!(is_trusted(&settings).is_err());
     let notes = claim(&settings).unwrap();
-    assert!(notes[0].contains("made by an earlier Portway"), "{notes:?}");
+    for words in [
+        "new secrets replace admin_token and session_secret",
+        "the keys of its 1 entries stay valid",
+        "--data-dir",
+    ] {
+        assert!(notes[0].contains(words), "{words}: {notes:?}");
+    }
+    for (name, before) in [("admin_token", token), ("session_secret", secret)] {
+        assert!(!data.join(name).exists());
+        let aside = format!("{name}.unverified");
+        assert_eq!(read(&aside), before);
+        let mode = fs::metadata(data.join(aside)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
     assert!(is_trusted(&settings).is_ok());
-    assert_eq!(fs::read(house.data().join("admin_token")).unwrap(), token);
+    let store = JsonStore::open(&data).unwrap().store;
+    assert!(matches!(store.grant(&key), crate::Granted::Yes(_)));
+    drop(store);
+    // From now on it is ours, and the new ones are kept.
+    let made = key::admin_token(&data, None).unwrap();
     assert_eq!(claim(&settings).unwrap(), Vec::<String>::new());
+    assert!(key::admin_token(&data, None).unwrap() == made);
+}
+
+#[test]
+fn t_a_directory_that_is_named_once_keeps_its_secrets() {
+    let house = House::new();
+    house.fill();
+    let token = key::known_admin_token(&house.data());
+    let notes = claim(&house.settings(true, true)).unwrap();
+    assert_eq!(notes, Vec::<String>::new());
+    let notes = claim(&house.settings(false, true)).unwrap();
+    assert_eq!(notes, Vec::<String>::new());
+    assert!(token.is_some() && key::known_admin_token(&house.data()) == token);
+}
+
+#[test]
+fn t_where_no_mark_can_be_kept_a_volume_keeps_its_secrets() {
+    let house = House::new();
+    house.fill();
+    let token = key::known_admin_token(&house.data());
+    let mut blocked = house.settings(false, true);
+    let file = house.project().join("file");
+    fs::write(&file, "").unwrap();
+    blocked.state_dir = Some(file.join("state"));
+    for settings in [house.settings(false, false), blocked] {
+        let notes = claim(&settings).unwrap();
+        assert!(notes[0].contains("all of it is believed"), "{notes:?}");
+        assert!(notes[1].contains("cannot be marked"), "{notes:?}");
+        assert!(token.is_some() && key::known_admin_token(&house.data()) == token);
+    }
 }
 
 #[test]
@@ -186,6 +250,12 @@ fn t_what_git_tracks_is_refused_and_nothing_is_added_to_it() {
     git(&["add", "-f", "data/admin_token"]);
     house.refuses("admin_token is tracked by git");
     git(&["rm", "-q", "--cached", "data/admin_token"]);
+    // As a repository of its own, which a submodule is.
+    let own = |args: &[&str]| git(&[&["-C", "data"], args].concat());
+    own(&["init", "-q"]);
+    own(&["add", "-f", "session_secret"]);
+    house.refuses("session_secret is tracked by git");
+    fs::remove_dir_all(house.data().join(".git")).unwrap();
     // A project's own files in it, and its own idea of what to ignore.
     house.put("figures.csv", "1,2", 0o644);
     house.put(".gitignore", "!admin_token", 0o644);
