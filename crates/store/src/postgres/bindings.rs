@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnection;
 use super::super::records::*;
 use super::super::{StoreErrorKind, Timestamp};
 use super::entries;
-use super::fault::Fault;
+use super::fault::{Fault, written};
 use super::rows::{self, moment};
 
 pub(super) async fn list(
@@ -63,7 +63,7 @@ pub(super) async fn put(
     let ids: Vec<i64> = wanted.iter().map(|one| one.tool.0).collect();
     let named: Vec<&str> = wanted.iter().map(|one| names[&one.tool].as_str()).collect();
     let enabled: Vec<bool> = wanted.iter().map(|one| one.enabled).collect();
-    sqlx::query(
+    let done = sqlx::query(
         "insert into mcp_binding as b (mcp_id, user_id, tool_id, tool_name, status, created_at) \
          select $1, $2, n.tool, n.name, n.status, to_timestamp($3 / 1000.0) \
          from unnest($4::bigint[], $5::text[], $6::boolean[]) \
@@ -74,12 +74,29 @@ pub(super) async fn put(
     .bind(entry.0)
     .bind(owner)
     .bind(moment(Timestamp::now()))
-    .bind(ids)
+    .bind(&ids)
     .bind(named)
     .bind(enabled)
-    .execute(tx)
+    .execute(&mut *tx)
     .await?;
+    // Those that were there and stay as they are were not written.
+    let all = ids.len() as u64;
+    if done.rows_affected() < all && count(tx, entry, &ids).await? < all {
+        return Err(Fault::Sql(sqlx::Error::RowNotFound));
+    }
     Ok(())
+}
+
+/// How many of the tools are bound.
+async fn count(tx: &mut PgConnection, entry: EntryId, tools: &[i64]) -> Result<u64, Fault> {
+    let count: i64 = sqlx::query_scalar(
+        "select count(*) from mcp_binding where mcp_id = $1 and tool_id = any($2)",
+    )
+    .bind(entry.0)
+    .bind(tools)
+    .fetch_one(tx)
+    .await?;
+    Ok(count.unsigned_abs())
 }
 
 /// The tools to be bound, as they are called; nobody renames or deletes one
@@ -157,7 +174,7 @@ pub(super) async fn update(
     if entries::take(tx, whose, id).await?.is_none() {
         return Ok(None);
     }
-    sqlx::query(
+    let done = sqlx::query(
         "update mcp_binding set status = $3 \
          where mcp_id = $1 and tool_id = $2 and status <> $3",
     )
@@ -168,6 +185,12 @@ pub(super) async fn update(
     .await?;
     let bound = list(tx, id).await?;
     let found = bound.into_iter().find(|one| one.tool.id == binding.tool);
+    if found
+        .as_ref()
+        .is_some_and(|one| one.binding.enabled != binding.enabled)
+    {
+        written(&done)?;
+    }
     Ok(found)
 }
 
@@ -183,7 +206,10 @@ pub(super) async fn unbind(
     let done = sqlx::query("delete from mcp_binding where mcp_id = $1 and tool_id = $2")
         .bind(id.0)
         .bind(tool.0)
-        .execute(tx)
+        .execute(&mut *tx)
         .await?;
+    if count(tx, id, &[tool.0]).await? > 0 {
+        written(&done)?;
+    }
     Ok(done.rows_affected() > 0)
 }

@@ -5,7 +5,7 @@ use sqlx::postgres::PgConnection;
 use super::super::records::*;
 use super::super::{StoreErrorKind, Timestamp};
 use super::bindings;
-use super::fault::Fault;
+use super::fault::{Fault, written};
 use super::once::{self, Claim};
 use super::rows::{self, moment};
 
@@ -146,7 +146,7 @@ async fn edit(
         return Ok(Some(entry));
     }
     entry.updated_at = Timestamp::now();
-    sqlx::query(
+    let done = sqlx::query(
         "update mcp_v2 set name = $2, status = $3, key_digest = $4, key_hint = $5, \
          key_created_at = to_timestamp($6 / 1000.0), expires_at = to_timestamp($7 / 1000.0), \
          last_used_at = to_timestamp($8 / 1000.0), exposed_resources = $9, \
@@ -168,6 +168,7 @@ async fn edit(
     .bind(entry.filter.as_ref().map(|filter| &filter.deny))
     .execute(tx)
     .await?;
+    written(&done)?;
     Ok(Some(entry))
 }
 
@@ -236,13 +237,12 @@ pub(super) async fn delete(
     whose: &Whose,
     id: EntryId,
 ) -> Result<bool, Fault> {
-    let done =
-        sqlx::query("delete from mcp_v2 where id = $1 and ($2::text is null or user_id = $2)")
-            .bind(id.0)
-            .bind(whose.owner())
-            .execute(tx)
-            .await?;
-    Ok(done.rows_affected() > 0)
+    if take(tx, whose, id).await?.is_none() {
+        return Ok(false);
+    }
+    let delete = sqlx::query("delete from mcp_v2 where id = $1").bind(id.0);
+    written(&delete.execute(tx).await?)?;
+    Ok(true)
 }
 
 /// About when keys were used; nobody needs to be told.

@@ -7,7 +7,7 @@ use sqlx::postgres::PgConnection;
 
 use super::super::records::*;
 use super::super::{KeyDigest, StoreErrorKind, Timestamp};
-use super::fault::Fault;
+use super::fault::{Fault, written};
 use super::once::{self, Claim};
 use super::rows::{self, moment};
 use super::{bindings, entries, tools};
@@ -140,7 +140,7 @@ pub(super) async fn update(
         no_entry_has(tx, &instance.key.digest).await?;
     }
     instance.updated_at = Timestamp::now();
-    sqlx::query(
+    let done = sqlx::query(
         "update mcp set name = $2, status = $3, extra = $4::json, \
          updated_at = to_timestamp($5 / 1000.0), user_id = $6, key_digest = $7, key_hint = $8, \
          key_created_at = to_timestamp($9 / 1000.0), expires_at = to_timestamp($10 / 1000.0), \
@@ -159,6 +159,7 @@ pub(super) async fn update(
     .bind(instance.key.last_used_at.map(moment))
     .execute(tx)
     .await?;
+    written(&done)?;
     Ok(Some(instance))
 }
 
@@ -172,8 +173,11 @@ pub(super) async fn delete(
     };
     let done = sqlx::query("delete from mcp where id = $1")
         .bind(found.id.0)
-        .execute(tx)
+        .execute(&mut *tx)
         .await?;
+    if by_id(tx, found.id.0).await?.is_some() {
+        written(&done)?;
+    }
     Ok(done.rows_affected() > 0)
 }
 
@@ -190,7 +194,10 @@ pub(super) async fn migrate(tx: &mut PgConnection) -> Result<Vec<Migrated>, Faul
     for instance in rows::all(&rows, rows::instance)? {
         all.push(into_entry(tx, &instance).await?);
     }
-    tx.execute("delete from mcp").await?;
+    let done = tx.execute("delete from mcp").await?;
+    if !all.is_empty() {
+        written(&done)?;
+    }
     Ok(all)
 }
 

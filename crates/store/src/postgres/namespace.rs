@@ -76,8 +76,11 @@ impl Namespace {
     }
 }
 
+/// How the name of a companion ends.
+pub(super) const COMPANION: &str = "_internal";
+
 pub(super) fn companion(schema: &str) -> String {
-    format!("{schema}_internal")
+    format!("{schema}{COMPANION}")
 }
 
 #[cfg(test)]

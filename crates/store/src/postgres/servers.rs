@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnection, PgRow};
 use uuid::Uuid;
 
 use super::super::{DefinitionChange, ServerRecord, StoreErrorKind};
-use super::fault::Fault;
+use super::fault::{Fault, written};
 use super::rows::{self, moment};
 use config::ServerName;
 
@@ -53,7 +53,7 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Resu
         .values()
         .map(|record| moment(record.created_at))
         .collect();
-    sqlx::query(
+    let done = sqlx::query(
         "insert into mcp_server (id, name, run, asks, created_at) \
          select n.id, n.name, n.run, n.asks, to_timestamp(n.made / 1000.0) \
          from unnest($1::uuid[], $2::text[], $3::boolean[], $4::text[], $5::bigint[]) \
@@ -68,6 +68,9 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Resu
     .bind(made)
     .execute(tx)
     .await?;
+    if !wanted.is_empty() {
+        written(&done)?;
+    }
     Ok(())
 }
 
@@ -141,13 +144,13 @@ pub(super) async fn define(
                 if found.is_some() {
                     let gone = "delete from mcp_server_definition where name = $1";
                     let query = sqlx::query(gone).bind(&change.name);
-                    query.execute(&mut *tx).await?;
+                    written(&query.execute(&mut *tx).await?)?;
                 }
                 continue;
             }
         };
         let query = sqlx::query(sql).bind(&change.name).bind(new);
-        query.execute(&mut *tx).await?;
+        written(&query.execute(&mut *tx).await?)?;
     }
     Ok(true)
 }

@@ -4,7 +4,7 @@ use sqlx::postgres::PgConnection;
 
 use super::super::records::*;
 use super::super::{StoreErrorKind, Timestamp};
-use super::fault::Fault;
+use super::fault::{Fault, written};
 use super::once::{self, Claim};
 use super::rows::{self, moment};
 
@@ -118,7 +118,7 @@ pub(super) async fn update(
     if tool.name != before.name {
         name_is_free(tx, id, &tool.name).await?;
     }
-    sqlx::query(
+    let done = sqlx::query(
         "update tool set name = $2, description = $3, server = $4, tool = $5, \
          updated_at = to_timestamp($6 / 1000.0) where id = $1",
     )
@@ -130,6 +130,7 @@ pub(super) async fn update(
     .bind(moment(tool.updated_at))
     .execute(&mut *tx)
     .await?;
+    written(&done)?;
     let entries = bound_to(tx, id).await?;
     Ok((Some(tool), entries))
 }
@@ -167,9 +168,7 @@ pub(super) async fn delete(
         return Ok((false, Vec::new()));
     }
     let entries = bound_to(tx, id).await?;
-    sqlx::query("delete from tool where id = $1")
-        .bind(id.0)
-        .execute(tx)
-        .await?;
+    let delete = sqlx::query("delete from tool where id = $1").bind(id.0);
+    written(&delete.execute(tx).await?)?;
     Ok((true, entries))
 }
