@@ -124,6 +124,13 @@ impl Fault {
         }
     }
 
+    /// Whether the connection's prepared statements are older than a change
+    /// of the tables. Nothing was done.
+    pub(super) fn is_stale_plan(&self) -> bool {
+        let stale = |error| routine(error) == Some("RevalidateCachedQuery");
+        self.database_error().is_some_and(stale)
+    }
+
     /// Whether nothing can be said to the database at all.
     pub(super) fn is_connection(&self) -> bool {
         match self {

@@ -99,8 +99,9 @@ impl Link {
         *self.pool.write().unwrap_or_else(PoisonError::into_inner) = fresh;
     }
 
-    /// One connection of `stale` is dead, so the others are too; whoever
-    /// finds that out first replaces the pool.
+    /// One connection of `stale` is dead or has statements of before a change
+    /// of the tables, so the others are too; whoever finds that out first
+    /// replaces the pool.
     fn renew_from(&self, stale: &Arc<PgPool>) {
         let mut current = self.pool.write().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&current, stale) {
@@ -184,11 +185,11 @@ impl Link {
                 }
                 Err(failure) => failure,
             };
-            let lost = failure.fault.is_lost();
-            if lost {
+            let useless = failure.fault.is_lost() || failure.fault.is_stale_plan();
+            if useless {
                 self.renew_from(&pool);
             }
-            let again = failure.fault.is_clash() || lost && !failure.maybe_committed;
+            let again = failure.fault.is_clash() || useless && !failure.maybe_committed;
             if !again || tried >= TRIES {
                 return Err(failure.fault);
             }

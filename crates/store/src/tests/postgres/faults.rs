@@ -162,3 +162,41 @@ async fn e4_killed_at_any_binding_nothing_is_kept() {
     );
     assert_eq!(cluster.sql(&database, rows), "1 5 0");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f7_statements_from_before_a_change_of_the_tables_are_made_anew() {
+    let cluster = cluster::shared();
+    let database = cluster.database();
+    let store = open(cluster, &database).await;
+    let read = tool(&store, "read").await;
+    // New connections may take too long on a busy machine; an old statement
+    // is another matter.
+    let works = |error: Option<StoreError>| match error {
+        None => true,
+        Some(error) => {
+            assert!(!error.to_string().contains("SQLSTATE"), "{error}");
+            false
+        }
+    };
+    // Several at once, so that several connections know the statements.
+    let look = async || {
+        let each = (0..4).map(|_| store.tool(&ALL, read));
+        let all = futures_util::future::join_all(each).await;
+        all.into_iter().all(|found| works(found.err()))
+    };
+    for kind in ["varchar(20)", "text", "varchar(30)"] {
+        eventually("the statements are known", look).await;
+        let alter = format!("alter table public.tool alter description type {kind}");
+        cluster.sql(&database, &alter);
+        eventually("a read works", look).await;
+        let change = ToolChange {
+            description: Some(Some(kind.into())),
+            ..ToolChange::default()
+        };
+        eventually("a write works", async || {
+            let changed = store.update_tool(&ALL, read, change.clone()).await;
+            works(changed.err())
+        })
+        .await;
+    }
+}
