@@ -334,12 +334,17 @@ async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> Result<
     }
 }
 
+/// Whether the schema has nothing in it that depends on it, and no rights that
+/// the first migration would revoke. Rights of other roles are fine: somebody
+/// may have made the schema for us.
 async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, Fault> {
     let empty = sqlx::query_scalar(
-        "select not exists (select 1 from pg_class c join pg_namespace n \
-             on n.oid = c.relnamespace where n.nspname = $1) \
-         and not exists (select 1 from pg_proc p join pg_namespace n \
-             on n.oid = p.pronamespace where n.nspname = $1)",
+        "select not exists (select 1 from pg_namespace n join pg_depend d \
+             on d.refclassid = 'pg_namespace'::regclass and d.refobjid = n.oid \
+             where n.nspname = $1) \
+         and not exists (select 1 from pg_namespace n, aclexplode(n.nspacl) acl \
+             join pg_roles r on r.oid = acl.grantee \
+             where n.nspname = $1 and r.rolname in ('anon', 'authenticated'))",
     )
     .bind(schema)
     .fetch_one(connection)

@@ -101,6 +101,23 @@ async fn e9_whatever_has_one_of_our_names_is_found_before_anything_is_changed() 
             "create schema portway; create table portway.migrations (id int)",
             "the schema portway",
         ),
+        (
+            "create schema portway; create type portway.mood as enum ('a')",
+            "the schema portway",
+        ),
+        (
+            "create schema portway; create domain portway.short as text",
+            "the schema portway",
+        ),
+        (
+            "create schema portway; grant usage on schema portway to anon",
+            "the schema portway",
+        ),
+        (
+            "create schema portway; \
+             alter default privileges in schema portway grant select on tables to anon",
+            "the schema portway",
+        ),
         // Our very columns, but nothing else of ours.
         (
             "create table public.mcp_server_definition (name text, definition json)",
@@ -108,6 +125,7 @@ async fn e9_whatever_has_one_of_our_names_is_found_before_anything_is_changed() 
         ),
     ] {
         let database = cluster.database();
+        cluster.run("create role anon nologin", &database);
         cluster.sql(&database, made);
         let before = everything(cluster, &database);
         let error = refused(&cluster.url(&database)).await.to_string();
@@ -115,6 +133,22 @@ async fn e9_whatever_has_one_of_our_names_is_found_before_anything_is_changed() 
         assert!(error.contains("SUPABASE_DB_SCHEMA=portway"), "{error}");
         assert_eq!(everything(cluster, &database), before, "{made}");
     }
+}
+
+/// Somebody who may make schemas has made one for the user that Portway
+/// connects as.
+#[tokio::test(flavor = "multi_thread")]
+async fn f1_an_empty_schema_that_was_made_for_portway_is_used() {
+    let cluster = cluster::shared();
+    let database = cluster.database();
+    cluster.sql(
+        &database,
+        "create schema portway; grant all on schema portway to pg_monitor",
+    );
+    let store = open(cluster, &database).await;
+    entry(&store, &[]).await;
+    let kept = "select has_schema_privilege('pg_monitor', 'portway', 'usage')";
+    assert_eq!(cluster.sql(&database, kept), "t");
 }
 
 /// A start that fails half-way, for whatever reason, has changed nothing.
