@@ -137,6 +137,8 @@ struct Relation {
 pub(super) struct Found {
     /// Each name with what it is.
     taken: Vec<(String, String)>,
+    /// Tables of ours that somebody changed, each with what is wrong.
+    changed: Vec<(String, String)>,
     /// A schema that is free.
     proposal: Option<String>,
     /// Whether all of our tables are there.
@@ -147,7 +149,7 @@ impl Found {
     /// The error of a start that must not happen.
     pub(super) fn refusal(&self) -> Result<(), StoreErrorKind> {
         let Some((name, why)) = self.taken.first() else {
-            return Ok(());
+            return self.altered();
         };
         let mut text = format!("{name} is not Portway's ({why})");
         for (name, why) in &self.taken[1..] {
@@ -159,11 +161,26 @@ impl Found {
             None => "Set SUPABASE_DB_SCHEMA".to_owned(),
         };
         text += " to keep Portway's tables in a schema of their own";
-        let old = |(name, _): &&(String, String)| name.ends_with(".mcp");
-        if let Some((name, _)) = self.taken.iter().find(old) {
-            let table = name.strip_prefix("the table ").unwrap_or(name);
+        let tables = self
+            .taken
+            .iter()
+            .filter_map(|(name, _)| name.strip_prefix("the table "));
+        if let Some(table) = tables.into_iter().find(|name| name.ends_with(".mcp")) {
             text += &format!(", then bring its records along with portway migrate --from {table}");
         }
+        Err(StoreErrorKind::Setup(text))
+    }
+
+    /// Another schema would hide the records in our own tables.
+    fn altered(&self) -> Result<(), StoreErrorKind> {
+        let Some((name, why)) = self.changed.first() else {
+            return Ok(());
+        };
+        let mut text = format!("{name} was changed after Portway made it ({why})");
+        for (name, why) in &self.changed[1..] {
+            text += &format!(", and so was {name} ({why})");
+        }
+        text += "; change it back (see supabase/migrations). Nothing was changed by this start";
         Err(StoreErrorKind::Setup(text))
     }
 }
@@ -186,7 +203,12 @@ pub(super) async fn look(
                 }
                 Some(why) => {
                     let name = format!("the table {}.{}", namespace.schema(), table.name);
-                    found.taken.push((name, why));
+                    if table.is_marked(relation) {
+                        ours.insert(table.name);
+                        found.changed.push((name, why));
+                    } else {
+                        found.taken.push((name, why));
+                    }
                 }
             },
         }
@@ -236,8 +258,12 @@ impl Table {
         if let Some((name, kind)) = missing {
             return Some(format!("it has no column {name} of type {kind}"));
         }
-        let marked = found.constraints.iter().any(|it| it == self.constraint);
-        (!marked && !made_by_us).then(|| format!("it has no constraint {}", self.constraint))
+        let ours = made_by_us || self.is_marked(found);
+        (!ours).then(|| format!("it has no constraint {}", self.constraint))
+    }
+
+    fn is_marked(&self, found: &Relation) -> bool {
+        found.constraints.iter().any(|it| it == self.constraint)
     }
 }
 

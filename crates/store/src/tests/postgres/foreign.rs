@@ -118,6 +118,7 @@ async fn e9_whatever_has_one_of_our_names_is_found_before_anything_is_changed() 
              alter default privileges in schema portway grant select on tables to anon",
             "the schema portway",
         ),
+        ("create domain public.mcp as text", "the type public.mcp"),
         // Our very columns, but nothing else of ours.
         (
             "create table public.mcp_server_definition (name text, definition json)",
@@ -130,6 +131,7 @@ async fn e9_whatever_has_one_of_our_names_is_found_before_anything_is_changed() 
         let before = everything(cluster, &database);
         let error = refused(&cluster.url(&database)).await.to_string();
         assert!(error.contains(name), "{error}");
+        assert!(!error.contains("migrate --from the type"), "{error}");
         assert!(error.contains("SUPABASE_DB_SCHEMA=portway"), "{error}");
         assert_eq!(everything(cluster, &database), before, "{made}");
     }
@@ -149,6 +151,31 @@ async fn f1_an_empty_schema_that_was_made_for_portway_is_used() {
     entry(&store, &[]).await;
     let kept = "select has_schema_privilege('pg_monitor', 'portway', 'usage')";
     assert_eq!(cluster.sql(&database, kept), "t");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e9_a_table_of_ours_that_was_changed_is_not_called_foreign() {
+    let cluster = cluster::shared();
+    let database = cluster.database();
+    drop(open(cluster, &database).await);
+    let alter = "alter table public.tool alter description type varchar(20)";
+    cluster.sql(&database, alter);
+    let before = everything(cluster, &database);
+    let error = refused(&cluster.url(&database)).await.to_string();
+    for words in [
+        "the table public.tool was changed after Portway made it",
+        "no column description of type text",
+        "change it back",
+    ] {
+        assert!(error.contains(words), "{words:?} in {error}");
+    }
+    assert!(!error.contains("SUPABASE_DB_SCHEMA"), "{error}");
+    assert_eq!(everything(cluster, &database), before);
+    cluster.sql(
+        &database,
+        "alter table public.tool alter description type text",
+    );
+    open(cluster, &database).await;
 }
 
 /// A start that fails half-way, for whatever reason, has changed nothing.
