@@ -45,8 +45,10 @@ pub struct ForeignRecord {
 }
 
 /// The records in a JSON text: a list, an object of objects by id or key, or
-/// either of them in a member of an object.
+/// either of them in a member of an object, or of an object in an object.
 pub(super) fn in_json(text: &[u8]) -> Result<Vec<ForeignRecord>, String> {
+    // Some editors put a mark of the byte order first.
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let value: Value = serde_json::from_slice(text).map_err(|error| format!("no JSON: {error}"))?;
     let found = find(value, 0).ok_or(
         "no records found: expected a list of objects, or an object of objects, each with a key \
@@ -117,8 +119,8 @@ fn find(value: Value, depth: usize) -> Option<Vec<Labelled>> {
             let labelled = |(name, value)| (Some(name), value);
             Some(members.into_iter().map(labelled).collect())
         }
-        // One level down: what wraps the records is theirs to choose.
-        Value::Object(members) if depth == 0 => members
+        // Further down: what wraps the records is theirs to choose.
+        Value::Object(members) if depth < 2 => members
             .into_iter()
             .filter(|(_, value)| value.is_array() || value.is_object())
             .find_map(|(_, value)| find(value, depth + 1).filter(|found| !found.is_empty())),
@@ -161,16 +163,21 @@ pub(super) fn record(
     let name = first(members, NAME).and_then(Value::as_str);
     let label = label.filter(|_| labels_key).map(Value::String);
     let key = first(members, KEY).or(label.as_ref());
-    let warning = key.and_then(Value::as_str).map(str::len);
-    let warning = warning.filter(|length| *length < SAFE_KEY).map(|length| {
+    let length = key.and_then(Value::as_str).map(str::len);
+    let short = length.filter(|length| *length < SAFE_KEY).map(|length| {
         format!("its key has only {length} characters and can be guessed: rotate it")
     });
     let read = instance(members, key);
+    let lost = read.as_ref().map_or(0, Instance::unregistered);
+    let lost = (lost > 0).then(|| {
+        format!("{lost} of its {TOOLS} are not written as \"server:tool\" and are left out")
+    });
+    let warnings: Vec<String> = short.into_iter().chain(lost).collect();
     ForeignRecord {
         number,
         id,
         name: name.map(str::to_owned),
-        warning: warning.filter(|_| read.is_ok()),
+        warning: (read.is_ok() && !warnings.is_empty()).then(|| warnings.join("; ")),
         read,
     }
 }
@@ -209,7 +216,7 @@ fn instance(members: &Map<String, Value>, key: Option<&Value>) -> Result<Instanc
     stored.created_at = created_at;
     let tools = members
         .get(TOOLS)
-        .map(|tools| (TOOLS.to_owned(), tools.clone()));
+        .map(|tools| (TOOLS.to_owned(), unquoted(tools)));
     Ok(Instance {
         id: EntryId(0),
         owner,
@@ -220,6 +227,15 @@ fn instance(members: &Map<String, Value>, key: Option<&Value>) -> Result<Instanc
         created_at,
         updated_at: now,
     })
+}
+
+/// A text column may hold JSON.
+fn unquoted(value: &Value) -> Value {
+    let within = value.as_str().map(serde_json::from_str::<Value>);
+    match within {
+        Some(Ok(within @ Value::Array(_))) => within,
+        _ => value.clone(),
+    }
 }
 
 fn key_text(key: Option<&Value>) -> Result<&str, String> {
@@ -317,6 +333,9 @@ mod tests {
         assert_eq!(names(&json!({"1": one, "2": two})), both);
         assert_eq!(names(&json!({"version": 3, "instances": [one, two]})), both);
         assert_eq!(names(&json!({"mcp_instances": {"a": one, "b": two}})), both);
+        assert_eq!(names(&json!({"data": {"mcp": [one, two]}})), both);
+        let marked = format!("\u{feff}{}", json!([one, two]));
+        assert_eq!(in_json(marked.as_bytes()).unwrap().len(), 2);
         assert_eq!(names(&one), ["one"]);
         let by_key = json!({"key-three": keyless});
         let found = read(&by_key).remove(0).read.unwrap();
@@ -352,6 +371,32 @@ mod tests {
             (json!(1_700_000_000_123_u64), "2023-11-14T22:13:20.123Z"),
         ] {
             assert_eq!(moment(&text).unwrap().to_string(), is);
+        }
+    }
+
+    #[test]
+    fn e9_tools_that_do_not_come_along_are_told() {
+        let with = |tools: Value| {
+            let record = json!([{"api_key": "a-key-that-is-long-enough", "name": "n",
+                "status": 1, "register_tools": tools}]);
+            let found = read(&record).remove(0);
+            let tools = found.read.unwrap().registered().len();
+            (tools, found.warning)
+        };
+        let both = json!("[\"files:read\", \"git:log\"]");
+        assert_eq!(with(both), (2, None));
+        for none in [json!(null), json!([]), json!(""), json!("[]")] {
+            assert_eq!(with(none), (0, None));
+        }
+        for (odd, usable, lost) in [
+            (json!("files:read, git:log"), 0, 1),
+            (json!(["files:read", "read", 7, ":x"]), 1, 3),
+            (json!({"files": ["read"]}), 0, 1),
+        ] {
+            let (tools, warning) = with(odd);
+            assert_eq!(tools, usable);
+            let words = format!("{lost} of its register_tools");
+            assert!(warning.unwrap().contains(&words));
         }
     }
 

@@ -107,8 +107,12 @@ pub(super) async fn rows_of(
     table: &str,
 ) -> Result<Vec<String>, Fault> {
     let mut tx = connection.begin().await?;
-    tx.execute("set transaction read only; set local statement_timeout = '60s'")
-        .await?;
+    // Row level security then fails the query instead of hiding rows.
+    tx.execute(
+        "set transaction read only; set local statement_timeout = '60s'; \
+         set local row_security = off",
+    )
+    .await?;
     let shown = format!("{schema}.{table}");
     let setup = |text: String| Fault::from(StoreErrorKind::Setup(text));
     let found: Option<(bool, bool)> = sqlx::query_as(
@@ -139,7 +143,14 @@ pub(super) async fn rows_of(
     );
     let rows: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(select))
         .fetch_all(&mut *tx)
-        .await?;
+        .await
+        .map_err(|error| match Fault::from(error) {
+            fault if fault.code().as_deref() == Some("42501") => setup(format!(
+                "this database user may not read all rows of {shown} (its rights, or row level \
+                 security); use the owner of the table"
+            )),
+            fault => fault,
+        })?;
     if rows.len() > MOST {
         return Err(setup(format!("{shown} has more than {MOST} records")));
     }

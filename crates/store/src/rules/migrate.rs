@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::super::Timestamp;
 use super::super::records::*;
 use super::super::state::{Held, State, Step};
@@ -12,14 +14,25 @@ impl Instance {
     /// written as `server:tool` under `register_tools`.
     pub fn registered(&self) -> Vec<(&str, &str)> {
         let listed = self.extra.get("register_tools").and_then(|v| v.as_array());
-        let texts = listed.into_iter().flatten().filter_map(|one| one.as_str());
-        let pairs = texts.filter_map(|text| text.split_once(':'));
-        let mut pairs: Vec<_> = pairs
-            .filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
-            .collect();
+        let mut pairs: Vec<_> = listed.into_iter().flatten().filter_map(pair).collect();
         pairs.dedup();
         pairs
     }
+
+    /// How many of those it was registered with cannot be had.
+    pub(in super::super) fn unregistered(&self) -> usize {
+        match self.extra.get("register_tools") {
+            None | Some(Value::Null) => 0,
+            Some(Value::Array(all)) => all.iter().filter(|one| pair(one).is_none()).count(),
+            Some(Value::String(text)) => usize::from(!text.trim().is_empty()),
+            Some(_) => 1,
+        }
+    }
+}
+
+fn pair(tool: &Value) -> Option<(&str, &str)> {
+    let (server, tool) = tool.as_str()?.split_once(':')?;
+    (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
 pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<Migrated>> {

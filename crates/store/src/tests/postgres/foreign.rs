@@ -178,6 +178,28 @@ async fn e9_a_table_of_ours_that_was_changed_is_not_called_foreign() {
     open(cluster, &database).await;
 }
 
+/// Rows that the user may not see are not left out in silence.
+#[tokio::test(flavor = "multi_thread")]
+async fn e9_rows_behind_row_level_security_are_told_of() {
+    let cluster = cluster::shared();
+    let database = older(cluster);
+    let role = format!("reader_{database}");
+    let url = cluster.url(&database);
+    cluster.sql(
+        &database,
+        &format!(
+            "create role {role} login password 'reader'; grant select on public.mcp to {role}; \
+             drop policy everyone on public.mcp; alter table public.mcp enable row level security"
+        ),
+    );
+    let (_, place) = url.split_once('@').unwrap();
+    let reader = Secret::new(format!("postgres://{role}:reader@{place}"));
+    let error = foreign_table(&reader, "public", "mcp").await.unwrap_err();
+    assert!(error.to_string().contains("row level security"), "{error}");
+    let owner = foreign_table(&Secret::new(url), "public", "mcp").await;
+    assert_eq!(owner.unwrap().len(), 2);
+}
+
 /// A start that fails half-way, for whatever reason, has changed nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn e9_a_start_that_cannot_finish_leaves_no_trace() {
