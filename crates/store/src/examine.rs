@@ -160,6 +160,8 @@ mod tests {
         assert!(none.faults.is_empty() && none.aside.is_empty());
         let path = dir.path().join("mcp_instances.json");
         std::fs::write(&path, "{\"version\":1").unwrap();
+        // Tells that it is ours.
+        std::fs::write(dir.path().join("mcp_instances.journal"), "").unwrap();
         std::fs::write(dir.path().join("mcp_instances.json.corrupt-1"), "x").unwrap();
         let found = files(dir.path(), false);
         assert!(found.faults[0].contains("is damaged"), "{:?}", found.faults);

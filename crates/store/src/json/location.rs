@@ -68,7 +68,8 @@ pub(in super::super) fn locate(directory: &Path) -> Result<Location, StoreErrorK
 }
 
 /// A damaged file of ours is not foreign: it is put aside, and its backup
-/// takes its place.
+/// takes its place. A journal or a backup beside it tells that it is ours:
+/// another application's file is empty or torn too while it is being written.
 fn is_foreign(usual: &Location) -> Result<bool, StoreErrorKind> {
     let path = usual.snapshot.path();
     let bytes = match file::read_own(path) {
@@ -76,19 +77,19 @@ fn is_foreign(usual: &Location) -> Result<bool, StoreErrorKind> {
         Ok(None) => return Ok(false),
         Err(error) => return Err(StoreErrorKind::io(path, error)),
     };
+    if SnapshotFile::is_envelope(&bytes) {
+        return Ok(false);
+    }
+    if !usual.has_siblings() {
+        return Ok(true);
+    }
     if bytes.iter().all(|byte| *byte == 0)
         || bytes.trim_ascii().starts_with(OURS) && !is_json(&bytes)
     {
         return Ok(false);
     }
-    if SnapshotFile::is_envelope(&bytes) {
-        return Ok(false);
-    }
-    let records = || {
-        let found = foreign::in_json(&bytes).unwrap_or_default();
-        found.iter().any(|record| record.read.is_ok())
-    };
-    Ok(!usual.has_siblings() || records())
+    let found = foreign::in_json(&bytes).unwrap_or_default();
+    Ok(found.iter().any(|record| record.read.is_ok()))
 }
 
 fn is_json(bytes: &[u8]) -> bool {

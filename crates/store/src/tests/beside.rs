@@ -14,6 +14,10 @@ const THEIRS: &[&str] = &[
     "{}",
     "[]",
     "key;name;status\nold-key;seven;1\n",
+    // Caught between its emptying and its end.
+    "",
+    "{\"version\": 2, \"instances\": {\"7\": {\"ke",
+    "{\"version\":2,\"inst",
 ];
 
 /// Content, inode and times.
@@ -79,11 +83,13 @@ async fn e9_own_records_come_along_when_another_takes_their_file() {
     assert_eq!(stamp(&path), before);
 }
 
-/// Nothing tells them from a damaged file of ours.
 #[tokio::test]
 async fn f6_an_empty_file_and_a_torn_one_of_ours_are_put_aside() {
     for torn in ["", "\0\0\0", "{\"version\":1,\"generation\":3,\"saved"] {
         let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path());
+        store.put_server(&record("one")).await.unwrap();
+        drop(store);
         fs::write(directory.path().join(FILE), torn).unwrap();
         let opened = JsonStore::open(directory.path()).unwrap();
         assert!(
@@ -92,5 +98,6 @@ async fn f6_an_empty_file_and_a_torn_one_of_ours_are_put_aside() {
             opened.warnings
         );
         assert!(!directory.path().join(OURS).exists());
+        assert_eq!(names(&opened.store).await, ["one"]);
     }
 }
