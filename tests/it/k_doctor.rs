@@ -203,6 +203,7 @@ async fn k7_doctor_tells_of_files_that_others_may_write_or_read() {
         .mode("data/admin_token", 0o644)
         .mode("data", 0o755)
         .file("data/mcp_instances.json", "{\"version\": 1")
+        .file("data/mcp_instances.journal", "")
         .file("data/mcp_instances.json.corrupt-20260101", "x");
     let before = state(doctor.path());
     let told = doctor.run().await;
@@ -214,6 +215,21 @@ async fn k7_doctor_tells_of_files_that_others_may_write_or_read() {
     told.expect("storage", "warn", "corrupt-20260101");
     assert!(!told.text.contains(TOKEN));
     assert_eq!(state(doctor.path()), before);
+}
+
+#[tokio::test]
+async fn k7_doctor_tells_of_secrets_that_a_start_replaces() {
+    let shipped = "shipped-".repeat(6);
+    let doctor = Doctor::new()
+        .file("data/admin_token", &shipped)
+        .mode("data/admin_token", 0o600)
+        .mode("data", 0o700);
+    let told = doctor.run().await;
+    told.expect("data directory", "warn", "not made by this user's Portway");
+    assert!(!told.text.contains(&shipped));
+    let args = ["doctor", "--json", "--data-dir", "data"];
+    let named = ask(doctor.path(), &doctor.env, &args).await;
+    assert!(!named.text.contains("not made by"), "{}", named.text);
 }
 
 #[tokio::test]

@@ -22,7 +22,14 @@ const DATABASE: Duration = Duration::from_secs(15);
 pub(super) fn examine(settings: &Settings, answers: bool) -> Vec<Finding> {
     let directory = &settings.data_dir;
     let mut findings = vec![self::directory(directory)];
-    for objection in store::objections(settings) {
+    let objections = store::objections(settings);
+    if objections.is_empty()
+        && let Err(reason) = store::is_trusted(settings)
+    {
+        let todo = "a start uses its records and replaces its secrets, unless it is named";
+        findings.push(Finding::warn("data directory", reason, todo));
+    }
+    for objection in objections {
         let todo = "a start refuses it: remove it, or name it with --data-dir if you trust it";
         findings.push(Finding::bad("data directory", objection, todo));
     }
