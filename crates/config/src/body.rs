@@ -298,8 +298,9 @@ fn stands_for_a_value(text: &str) -> bool {
     text.match_indices(MASK).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let after = text[at + MASK.len()..].chars().next();
-        before.is_none_or(|c| "=: \"'/@-?&".contains(c))
-            && after.is_none_or(|c| "\"'/@&#?}, ".contains(c))
+        let attached = at == 2 && text.starts_with('-');
+        (attached || before.is_none_or(|c| "=: \"'/@-?&#".contains(c)))
+            && after.is_none_or(|c| "\"'/@&#?}])|,;.\\ \n".contains(c))
     })
 }
 

@@ -211,8 +211,10 @@ impl Launch {
             LaunchTarget::Stdio {
                 command, args, env, ..
             } => {
-                let hidden = env.iter().filter(|(name, value)| worth_hiding(name, value));
-                secrets.extend(hidden.map(|(_, value)| value.as_str()));
+                for (name, value) in env {
+                    secrets.extend(worth_hiding(name, value).then_some(value.as_str()));
+                    secrets.extend(hidden_in(value, &mask::in_text(value)));
+                }
                 let parts = mask::in_args(command, args);
                 let hidden = args.iter().zip(&parts);
                 secrets.extend(hidden.flat_map(|(arg, parts)| hidden_in(arg, parts)));
@@ -237,8 +239,15 @@ fn hidden_in<'t>(text: &'t str, parts: &[Hidden]) -> Vec<&'t str> {
         let value = &text[part.range.clone()];
         if !part.setting || worth_hiding("", value) {
             secrets.push(value);
-            // `Bearer abc`: the log may show the token alone.
+            // `Bearer abc`: the log may show the token alone, and one value
+            // of many in an object.
             secrets.extend(value.split_once(' ').map(|(_, token)| token.trim()));
+            let inner = mask::in_text(value).into_iter();
+            secrets.extend(inner.map(|part| &value[part.range]));
+            if value.starts_with(['{', '[']) {
+                let words = value.split(['"', '\'']);
+                secrets.extend(words.filter(|word| worth_hiding("", word)));
+            }
         }
     }
     secrets

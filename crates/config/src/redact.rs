@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
+use super::mask::{in_url, secret_name};
 use super::spec::MASK;
 
 /// Shorter values would blank out ordinary words, and protect little.
@@ -27,64 +29,6 @@ const PLAIN_WORDS: &[&str] = &[
     "warning",
 ];
 
-/// Parts of a name that say its value is a secret.
-const SECRET_NAMES: &[&str] = &[
-    "authorization",
-    "bearer",
-    "cookie",
-    "cred",
-    "dsn",
-    "jwt",
-    "key",
-    "pass",
-    "private",
-    "pwd",
-    "secret",
-    "signature",
-    "token",
-];
-
-/// Words that hold one of those parts and mean something else.
-const ORDINARY_WORDS: &[&str] = &[
-    "bypass",
-    "compass",
-    "credit",
-    "credits",
-    "hotkey",
-    "keyboard",
-    "keymap",
-    "keyword",
-    "keywords",
-    "monkey",
-    "passive",
-    "passthrough",
-    "tokenizer",
-];
-
-/// Last words of a name that say where a secret is, or how large, but not
-/// what it is: `--token-file`, `--key-length`.
-const ABOUT_A_SECRET: &[&str] = &[
-    "count", "dir", "file", "length", "limit", "mode", "name", "path", "size", "ttl", "type",
-];
-
-/// Whether a name speaks of a secret: `API_KEY`, `githubToken`, `sig`.
-pub(super) fn secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
-    if words().any(|word| word == "max")
-        || words().count() > 1 && words().any(|word| ABOUT_A_SECRET.contains(&word))
-    {
-        return false;
-    }
-    let said = |word: &str| match word {
-        // Too short to look for inside a word: `path`, `author`.
-        "pat" | "auth" | "otp" | "pin" | "sid" => true,
-        word if ORDINARY_WORDS.contains(&word) => false,
-        word => SECRET_NAMES.iter().any(|part| word.contains(part)),
-    };
-    name == "sig" || name == "code" || words().any(said)
-}
-
 /// Whether a value of the environment is to be kept out of logs. All are,
 /// but those that plainly are settings: paths, numbers, words, addresses.
 pub(super) fn worth_hiding(name: &str, value: &str) -> bool {
@@ -99,8 +43,8 @@ fn is_plain(value: &str) -> bool {
     let number = value
         .bytes()
         .all(|b| b.is_ascii_digit() || b == b'.' || b == b':');
-    let address = (value.starts_with("http://") || value.starts_with("https://"))
-        && !value.contains(['@', '?']);
+    let address =
+        (value.starts_with("http://") || value.starts_with("https://")) && in_url(value).is_empty();
     path || number || address || PLAIN_WORDS.contains(&value.to_ascii_lowercase().as_str())
 }
 
@@ -154,37 +98,69 @@ impl Redactor {
     }
 }
 
-/// A secret as it may stand in a log: plain, escaped as JSON, in hexadecimal,
-/// in an address, in base64 of its own or inside a longer text (as in the
-/// credentials of `Basic`).
+/// A secret as it may stand in a log: plain, escaped as JSON (once, or inside
+/// of JSON), in hexadecimal, in an address, in base64 or base32 of its own or
+/// inside a longer text (as in the credentials of `Basic`).
 fn forms(secret: &str) -> Vec<String> {
     let bytes = secret.as_bytes();
-    let escaped = serde_json::Value::from(secret).to_string();
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let escaped = |text: &str| {
+        let json = serde_json::Value::from(text).to_string();
+        json[1..json.len() - 1].to_owned()
+    };
+    let once = escaped(secret);
     let mut forms = vec![
         secret.to_owned(),
-        escaped[1..escaped.len() - 1].to_owned(),
-        hex.to_ascii_uppercase(),
-        hex,
+        escaped(&once),
+        once,
         percent_encoded(secret, |byte| format!("%{byte:02X}")),
         percent_encoded(secret, |byte| format!("%{byte:02x}")),
     ];
+    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    for between in ["", ":", " ", "-"] {
+        let hex = digits.join(between);
+        forms.push(hex.to_ascii_uppercase());
+        forms.push(hex);
+    }
     for text in [STANDARD.encode(bytes), URL_SAFE.encode(bytes)] {
         forms.push(text.trim_end_matches('=').to_owned());
         forms.push(text);
     }
     for before in 0..3 {
-        let mut padded = vec![0; before];
-        padded.extend_from_slice(bytes);
-        // Without what the bytes before and behind have a part in.
-        let skipped = (before * 4).div_ceil(3);
-        let whole = padded.len() * 4 / 3;
+        let padded = behind(before, bytes);
         for text in [STANDARD.encode(&padded), URL_SAFE.encode(&padded)] {
-            forms.push(text[skipped..whole].to_owned());
+            forms.push(text[inside(before, bytes, 6)].to_owned());
         }
+    }
+    let whole = base32(bytes);
+    forms.push(format!("{whole}{}", "=".repeat((8 - whole.len() % 8) % 8)));
+    forms.push(whole);
+    for before in 0..5 {
+        let text = base32(&behind(before, bytes))[inside(before, bytes, 5)].to_owned();
+        forms.push(text.to_ascii_lowercase());
+        forms.push(text);
     }
     forms.retain(|form| form.len() >= SHORTEST);
     forms
+}
+
+fn behind(before: usize, bytes: &[u8]) -> Vec<u8> {
+    [&vec![0; before], bytes].concat()
+}
+
+/// The characters of `bits` each that no byte before or behind has a part in.
+fn inside(before: usize, bytes: &[u8], bits: usize) -> Range<usize> {
+    (before * 8).div_ceil(bits)..(before + bytes.len()) * 8 / bits
+}
+
+/// Without padding.
+fn base32(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let bit = |at: usize| bytes.get(at / 8).map_or(0, |byte| byte >> (7 - at % 8) & 1);
+    let digit = |at: usize| (at..at + 5).fold(0, |digit, at| digit << 1 | bit(at));
+    (0..bytes.len() * 8)
+        .step_by(5)
+        .map(|at| char::from(DIGITS[usize::from(digit(at))]))
+        .collect()
 }
 
 fn percent_encoded(text: &str, encode: fn(u8) -> String) -> String {
@@ -232,6 +208,10 @@ mod tests {
             "733363723374".to_owned() + "2f76c3a47264652b31",
             "s3cr3t%2Fv%C3%A4rde%2B1".to_owned(),
             "s3cr3t%2fv%c3%a4rde%2b1".to_owned(),
+            "73:33:63:72:33:74:2f:76:c3:a4:72:64:65:2b:31".to_owned(),
+            "73 33 63 72 33 74 2F 76 C3 A4 72 64 65 2B 31".to_owned(),
+            "OMZWG4RTOQXXNQ5EOJSGKKZR".to_owned(),
+            "omzwg4rtoqxxnq5eojsgkkzr".to_owned(),
         ];
         for engine in [STANDARD, URL_SAFE] {
             encoded.push(engine.encode(secret));
@@ -259,7 +239,7 @@ mod tests {
             ("NODE_ENV", "production"),
             ("ROOT", "/srv/files"),
             ("PORT", "1234567"),
-            ("BASE", "https://example.com/api"),
+            ("BASE", "https://example.com/api?page=2"),
             ("X", "short"),
         ] {
             assert!(!worth_hiding(name, value), "{name}");
@@ -270,6 +250,7 @@ mod tests {
             ("GITHUB_PAT", "/abcdef"),
             ("DATABASE_DSN", "1234567"),
             ("BASE", "https://u:p@example.com"),
+            ("HOOK", "https://h/services/T0/B0/k9Xq2LmZ7pR4tV8wB1nC"),
         ] {
             assert!(worth_hiding(name, value), "{name}");
         }

@@ -41,10 +41,9 @@ pub(super) fn has_references(text: &str) -> bool {
         .any(|piece| matches!(piece, Piece::Reference { .. }))
 }
 
-/// The reference at the start of `text` (which starts with `${`), and how
-/// long it is.
-fn reference_at(text: &str) -> Option<(Piece<'_>, usize)> {
-    let inner = &text[2..];
+/// The reference at the start of `text`, and how long it is.
+pub(super) fn reference_at(text: &str) -> Option<(Piece<'_>, usize)> {
+    let inner = text.strip_prefix("${")?;
     let name = &inner[..name_length(inner)?];
     let rest = &inner[name.len()..];
     if rest.starts_with('}') {

@@ -177,6 +177,29 @@ fn g3_what_is_launched_cannot_be_printed_and_its_secrets_are_known() {
 }
 
 #[test]
+fn g3_parts_of_a_secret_are_known_by_themselves() {
+    let definition = r#"{"command": "c", "args": ["Authorization: Bearer hunter-two",
+        "--private-key", "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN\n-----END PRIVATE KEY-----",
+        "--sas", "sv=1&sig=hunter-three", "--config", "{\"auth\":{\"value\":\"hunter-four\"}}"],
+        "env": {"HOOK": "https://h/services/T0/B0/k9Xq2LmZ7pR4tV8wB1nC",
+        "DB": "postgres://u:hunter-five@h/db", "BASE": "https://example.com/api"}}"#;
+    let launch = expand(&spec(definition), &env).unwrap();
+    let redactor = Redactor::new(launch.secrets());
+    for (text, shown) in [
+        ("auth hunter-two", "auth ***"),
+        ("key MIIEvQIBADAN", "key ***"),
+        ("sig hunter-three", "sig ***"),
+        ("value hunter-four", "value ***"),
+        ("to https://h/services/T0/B0/k9Xq2LmZ7pR4tV8wB1nC", "to ***"),
+        ("id k9Xq2LmZ7pR4tV8wB1nC", "id ***"),
+        ("password hunter-five", "password ***"),
+        ("at https://example.com/api", "at https://example.com/api"),
+    ] {
+        assert_eq!(redactor.redact(text), shown);
+    }
+}
+
+#[test]
 fn t_portways_own_variables_are_never_filled_in() {
     let own = |name: &str| Some(format!("value of {name}"));
     for (definition, field) in [

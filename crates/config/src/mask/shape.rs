@@ -46,12 +46,18 @@ const PREFIXES: &[&str] = &[
 /// What comes after such a beginning.
 const REST: usize = 12;
 /// A word without a known beginning.
-const SHORTEST: usize = 20;
+const SHORTEST: usize = 16;
 /// Letters and digits that are no number by themselves.
 const SUBSTANCE: usize = 14;
 /// Changes between letters and digits inside the parts of a word: names have
 /// one or two (`x86`, `k8s`, `v1beta1`).
 const CHANGES: usize = 6;
+
+/// A part of an address, where a token is more likely than in a text.
+const SHORTEST_IN_ADDRESS: usize = 8;
+const CHANGES_IN_ADDRESS: usize = 3;
+/// Digits of a number that counts nothing.
+const LONG_NUMBER: usize = 12;
 
 /// Path segments that a credential follows.
 const HOLDERS: &[&str] = &[
@@ -63,6 +69,9 @@ const HOLDERS: &[&str] = &[
     "keys",
     "password",
     "secret",
+    "secrets",
+    "session",
+    "sessions",
     "token",
     "tokens",
 ];
@@ -103,32 +112,79 @@ fn is_token(text: &str) -> bool {
         .all(|b| b.is_ascii_alphanumeric() || b"-_+/=.~%".contains(&b))
 }
 
+/// What a token looks like as a whole part of an address.
+pub(super) fn is_token_in_address(part: &str) -> bool {
+    let number = part.len() >= LONG_NUMBER && part.bytes().all(|b| b.is_ascii_digit());
+    let changes = || Letters::of(part).changes >= CHANGES_IN_ADDRESS;
+    number || looks_secret(part) || {
+        part.len() >= SHORTEST_IN_ADDRESS && is_token(part) && changes()
+    }
+}
+
+/// How letters and digits follow each other inside the parts of a word.
+#[derive(Default)]
+struct Letters {
+    /// In parts that are no date, version or number.
+    substance: usize,
+    /// Between a letter and a digit.
+    changes: usize,
+    /// Of two letters.
+    pairs: usize,
+    common: usize,
+    /// From a small letter to a capital one.
+    humps: usize,
+    parts: usize,
+}
+
+impl Letters {
+    fn of(word: &str) -> Letters {
+        let mut all = Letters::default();
+        for part in word.split(|c: char| !c.is_ascii_alphanumeric()) {
+            all.parts += 1;
+            if part.bytes().all(|b| b.is_ascii_digit()) {
+                continue;
+            }
+            all.substance += part.len();
+            for two in part.as_bytes().windows(2) {
+                match (two[0].is_ascii_digit(), two[1].is_ascii_digit()) {
+                    (false, false) => {
+                        all.pairs += 1;
+                        all.common += usize::from(is_common(two));
+                        let hump = two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
+                        all.humps += usize::from(hump);
+                    }
+                    (true, true) => {}
+                    _ => all.changes += 1,
+                }
+            }
+        }
+        all
+    }
+}
+
 /// Letters and digits in an order that no name has: the two change all the
 /// time, or the letters are not those that follow each other in words.
 fn is_random(word: &str) -> bool {
-    if word.len() < SHORTEST || !is_token(word) || !has_digit(word) {
+    if word.len() < SHORTEST || !is_token(word) {
         return false;
     }
-    let (mut substance, mut changes, mut pairs, mut common) = (0, 0, 0, 0);
-    for part in word.split(|c: char| !c.is_ascii_alphanumeric()) {
-        // A date, a version, a number.
-        if part.bytes().all(|b| b.is_ascii_digit()) {
-            continue;
-        }
-        substance += part.len();
-        for two in part.as_bytes().windows(2) {
-            match (two[0].is_ascii_digit(), two[1].is_ascii_digit()) {
-                (false, false) => {
-                    pairs += 1;
-                    common += usize::from(is_common(two));
-                }
-                (true, true) => {}
-                _ => changes += 1,
-            }
-        }
+    let letters = Letters::of(word);
+    if letters.substance < SUBSTANCE {
+        return false;
     }
-    let unspoken = pairs * 2 < substance || common * 20 < pairs * 9;
-    substance >= SUBSTANCE && (changes >= CHANGES || unspoken)
+    if !has_digit(word) {
+        // Names are long too: only one that nobody could say, or with capital
+        // letters everywhere.
+        let unspoken = letters.common * 20 < letters.pairs * 7;
+        return letters.parts == 1 && (unspoken || letters.humps * 4 > word.len());
+    }
+    let hexadecimal = word.bytes().all(|b| b.is_ascii_hexdigit());
+    // `lightningcss-win32-x64-msvc`: names of several parts have odd letters.
+    let unspoken = match letters.parts > 1 && letters.changes < CHANGES_IN_ADDRESS {
+        true => letters.common * 20 < letters.pairs * 6,
+        false => letters.pairs * 2 < letters.substance || letters.common * 20 < letters.pairs * 9,
+    };
+    hexadecimal || letters.changes >= CHANGES || unspoken
 }
 
 /// Pairs of letters that words and names of programs are made of.
