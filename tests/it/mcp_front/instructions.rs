@@ -26,7 +26,10 @@ async fn i2_instructions_are_joined_under_the_names_of_their_servers() {
     let own = one["instructions"].as_str().unwrap();
     let all = told(&app, "/mcp").await.unwrap();
     for server in ["one", "two"] {
-        assert!(all.contains(&format!("# Server {server}\n{own}")), "{all}");
+        assert!(
+            all.contains(&format!("# Server {server}\n> {own}")),
+            "{all}"
+        );
     }
 
     // An entry's client is told what the servers of its own tools say.
@@ -43,7 +46,7 @@ async fn i2_instructions_are_joined_under_the_names_of_their_servers() {
     );
     assert_eq!(
         told(&app, &path).await.unwrap(),
-        format!("# Server two\n{own}")
+        format!("# Server two\n> {own}")
     );
     let bare = app
         .post("/api/v1/mcp_v2", json!({"name": "b"}))
