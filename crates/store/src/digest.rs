@@ -13,7 +13,10 @@ use config::Secret;
 
 /// How every key begins that we give out.
 pub const PREFIX: &str = "pwk_";
+/// The last characters of a key, by which its owner knows it again.
 const HINT: usize = 4;
+/// Of a shorter key, which another application made, they would be too much.
+const SHORTEST_HINTED: usize = 16;
 
 /// A key as a client shows it. Has no `Display`.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,10 +57,11 @@ impl ApiKey {
     /// As the store keeps it.
     pub fn record(&self, expires_at: Option<Timestamp>) -> NewKey {
         let text = self.expose();
-        let hint: Vec<char> = text.chars().rev().take(HINT).collect();
+        let length = text.chars().count();
+        let shown = if length < SHORTEST_HINTED { 0 } else { HINT };
         NewKey {
             digest: self.digest(),
-            hint: hint.into_iter().rev().collect(),
+            hint: text.chars().skip(length - shown).collect(),
             expires_at,
         }
     }
@@ -113,5 +117,27 @@ impl<'de> Deserialize<'de> for KeyDigest {
             .try_into()
             .map_err(|_| de::Error::custom("a digest has 32 bytes"))?;
         Ok(KeyDigest(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g3_a_short_key_has_no_hint() {
+        for (key, hint) in [
+            ("..", ""),
+            ("hose", ""),
+            ("fifteen letters", ""),
+            ("sixteen letters!", "ers!"),
+            ("十六个字符长的密钥也有一个提示的", "提示的"),
+        ] {
+            let shown = ApiKey::given(key).record(None).hint;
+            assert!(
+                shown.ends_with(hint) && shown.is_empty() == hint.is_empty(),
+                "{key}: {shown}"
+            );
+        }
     }
 }
