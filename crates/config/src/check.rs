@@ -96,14 +96,15 @@ pub(super) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> O
 /// How far a word is from one that it may have been meant to be; `None` if it
 /// is too far.
 pub fn mistyped(word: &str, known: &str) -> Option<usize> {
-    let most = 1 + known.len() / 5;
+    let (given, length) = (word.chars().take(COMPARED).count(), known.chars().count());
+    let most = 1 + length / 5;
     // Cheap, and true of nearly all where there are many.
-    let lengths = word.chars().take(COMPARED).count();
-    if lengths.abs_diff(known.chars().count()) > most {
+    if given.abs_diff(length) > most {
         return None;
     }
-    let distance = distance(&word.to_ascii_lowercase(), &known.to_ascii_lowercase());
-    (distance <= most).then_some(distance)
+    let distance = distance(word, known);
+    // Two words that have no character in common are not alike.
+    (distance <= most && distance < given.max(length)).then_some(distance)
 }
 
 /// What is said of a field that is not among those that are known.
@@ -117,18 +118,47 @@ pub fn unknown_field<'w>(name: &str, known: impl Iterator<Item = &'w str>) -> St
 /// Characters of a word that are compared.
 const COMPARED: usize = 64;
 
-/// Levenshtein's.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
+/// Levenshtein's, in characters, without regard to case.
+pub fn distance(a: &str, b: &str) -> usize {
+    let lower = |text: &str| -> Vec<char> {
+        let start = text.chars().take(COMPARED);
+        start.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let (a, b) = (lower(a), lower(b));
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().take(COMPARED).enumerate() {
+    for (i, from) in a.iter().enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
         for (j, to) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(from != *to);
+            let cost = diagonal + usize::from(from != to);
             diagonal = row[j + 1];
             row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e2_characters_are_counted_and_not_bytes() {
+        for (word, known) in [
+            ("db", "🦄🦄"),
+            ("读", "列出"),
+            ("a", "b"),
+            ("文件", "数据库"),
+        ] {
+            assert_eq!(mistyped(word, known), None, "{word} {known}");
+        }
+        for (word, known) in [
+            ("fils", "files"),
+            ("数据", "数据库"),
+            ("DB", "db1"),
+            ("🦄", "🦄🦄"),
+        ] {
+            assert_eq!(mistyped(word, known), Some(1), "{word} {known}");
+        }
+    }
 }

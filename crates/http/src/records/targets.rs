@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Records;
 use crate::error::FieldProblem;
 use config::filters::Filter;
-use config::mistyped;
+use config::{ServerName, distance, mistyped};
 use fleet::registry::Desired;
 use gateway::Gateway;
 use gateway::control;
@@ -17,6 +17,11 @@ use store::{ADMIN, Exposes};
 
 /// Names that an error proposes.
 const NEAREST: usize = 3;
+
+/// Names that are compared where none is alike, and more than two of them can
+/// differ by.
+const COMPARED: usize = 1_000;
+const FAR: usize = 64;
 
 /// How to make a record all the same.
 const ANYWAY: &str = "set allow_missing: true to take it anyway";
@@ -200,34 +205,73 @@ impl Targets {
     }
 
     fn near(&self, owner: &str, server: &str) -> String {
-        let servers = self.servers(owner);
+        // Servers whose names are invalid wait for their repair.
+        let mut servers = self.servers(owner);
+        servers.retain(|server| ServerName::parse(server).is_ok());
         nearest(server, servers.iter().map(|server| &**server))
     }
 }
 
-/// `, did you mean "a" or "b"?`; empty where nothing is near.
+/// `; did you mean "a" or "b"?`. Where no name is like the word, the closest
+/// are told all the same: `; the nearest are "a" or "b"`.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let mut known: Vec<&str> = known.collect();
+    known.sort_unstable();
+    let first = |mut near: Vec<(usize, &str)>| {
+        near.sort_unstable();
+        let names = near.iter().take(NEAREST);
+        let names: Vec<String> = names.map(|(_, name)| format!("{name:?}")).collect();
+        names.join(" or ")
+    };
     let lower = word.to_lowercase();
-    let near = |known: &'a str| {
+    let words = words_of(word);
+    let alike = |known: &'a str| {
         let within = || {
             let other = known.to_lowercase();
             let related = other.contains(&lower) || lower.contains(&other);
             related.then(|| other.len().abs_diff(lower.len()))
         };
-        let distance = mistyped(word, known).or_else(within)?;
+        // `file_read` for `read_file`.
+        let reordered = || (words.len() > 1 && words_of(known) == words).then_some(1);
+        let distance = mistyped(word, known).or_else(reordered).or_else(within)?;
         Some((distance, known))
     };
-    let mut near: Vec<(usize, &str)> = known.filter_map(near).collect();
-    near.sort_unstable();
-    let names: Vec<String> = near
-        .iter()
-        .take(NEAREST)
-        .map(|(_, name)| format!("{name:?}"))
-        .collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => format!("; did you mean {}?", names.join(" or ")),
+    let near = first(known.iter().filter_map(|known| alike(known)).collect());
+    if !near.is_empty() {
+        return format!("; did you mean {near}?");
     }
+    known.truncate(COMPARED);
+    // A name that shares a word is nearer than one that shares letters.
+    let apart = |known: &&'a str| {
+        let shared = words_of(known).iter().any(|one| words.contains(one));
+        let apart = distance(word, known);
+        (if shared { apart } else { apart + FAR }, *known)
+    };
+    let near = first(known.iter().map(apart).collect());
+    match near.is_empty() {
+        true => String::new(),
+        false => format!("; the nearest are {near}"),
+    }
+}
+
+/// The words of a name, in alphabetical order.
+fn words_of(name: &str) -> Vec<String> {
+    let mut spaced = String::new();
+    let mut small = false;
+    for c in name.chars() {
+        if small && c.is_uppercase() {
+            spaced.push(' ');
+        }
+        small = c.is_lowercase();
+        spaced.extend(c.to_lowercase());
+    }
+    let words = spaced.split(|c: char| !c.is_alphanumeric());
+    let mut words: Vec<String> = words
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    words.sort_unstable();
+    words
 }
 
 #[cfg(test)]
@@ -244,6 +288,22 @@ mod tests {
             r#"; did you mean "files" or "file" or "filesystem"?"#
         );
         assert_eq!(near("system"), r#"; did you mean "filesystem"?"#);
-        assert_eq!(near("zzzz"), "");
+        assert_eq!(
+            near("zzzz"),
+            r#"; the nearest are "file" or "git" or "数据库""#
+        );
+        assert_eq!(nearest("x", [].into_iter()), "");
+    }
+    #[test]
+    fn e2_words_in_another_order_are_found() {
+        let known = ["read_file", "write_file", "listFiles", "echo"];
+        let near = |word: &str| nearest(word, known.into_iter());
+        assert_eq!(near("file_read"), r#"; did you mean "read_file"?"#);
+        assert_eq!(near("FileRead"), r#"; did you mean "read_file"?"#);
+        assert_eq!(near("files-list"), r#"; did you mean "listFiles"?"#);
+        assert_eq!(
+            near("delete_file"),
+            r#"; the nearest are "write_file" or "read_file" or "listFiles""#
+        );
     }
 }
