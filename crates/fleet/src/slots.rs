@@ -1,6 +1,8 @@
 //! Further connections to one server, for those who must not share one
 //! (SPEC C7): made on demand, ended when idle, and with the server.
 
+mod bounds;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,15 +16,11 @@ use tokio_util::task::TaskTracker;
 use super::Publisher;
 use super::attempt::Recipe;
 use super::listen;
+use bounds::{Activity, Taken, TooMany};
 use config::{Isolation, ServerSpec, TransportKind};
 use upstream::{Asking, Connection, Inbound, Link, LogStream, Peer, UpstreamError};
 use wire::Era;
 
-/// Of one server.
-const SLOTS: usize = 256;
-/// Of one principal: as many as there are kinds of clients, or its sessions.
-const KINDS: usize = 8;
-const SESSIONS: usize = 128;
 /// How long a principal that cannot get a process of its own shares the main
 /// one, before it is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(60);
@@ -33,6 +31,8 @@ const LOOK: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug)]
 pub struct Slot {
     pub principal: Arc<str>,
+    /// The user whose entry it is, or the admin.
+    pub owner: Arc<str>,
     /// The legacy client's session, if it has one.
     pub session: Option<Arc<str>>,
     /// Cancelled at that session's end.
@@ -61,17 +61,22 @@ struct Whose {
 struct Place {
     connection: Arc<OnceCell<Connection>>,
     principal: Arc<str>,
+    owner: Arc<str>,
     used: Instant,
     /// Cancelled where another client needs the place.
     end: CancellationToken,
 }
 
 impl Place {
-    fn is_idle(&self) -> bool {
+    fn activity(&self) -> Activity {
         match self.connection.get() {
-            Some(connection) => connection.in_flight() == 0 && !connection.is_held(),
+            Some(connection) if connection.is_held() => Activity::Busy,
+            Some(connection) if connection.in_flight() == 0 => Activity::Idle,
+            Some(connection) if connection.only_questions() => Activity::Asking,
+            Some(_) => Activity::Busy,
             // Given up by whoever was making it.
-            None => Arc::strong_count(&self.connection) == 1,
+            None if Arc::strong_count(&self.connection) == 1 => Activity::Idle,
+            None => Activity::Busy,
         }
     }
 }
@@ -152,28 +157,18 @@ impl Desk {
         made.cloned()
     }
 
-    /// The place of one key. Where there are too many, the longest idle one of
-    /// the same principal, or of all, makes room.
+    /// The place of one key; another one may have to make room for it.
     fn place(&self, key: &Key, slot: &Slot) -> Result<Place, UpstreamError> {
-        let share = match self.recipe.spec.isolation {
-            Isolation::Session => SESSIONS,
-            Isolation::Auto | Isolation::Shared | Isolation::Principal => KINDS,
-        };
         let mut slots = self.lock();
         if let Some(place) = slots.get_mut(key) {
             place.used = Instant::now();
             return Ok(place.clone());
         }
-        let own = |place: &Place| place.principal == slot.principal;
-        if slots.values().filter(|place| own(place)).count() >= share {
-            evict(&mut slots, own).ok_or_else(|| too_many(share, "this principal's"))?;
-        }
-        if slots.len() >= SLOTS {
-            evict(&mut slots, |_| true).ok_or_else(|| too_many(SLOTS, "its"))?;
-        }
+        make_room(&mut slots, slot, self.recipe.spec.isolation)?;
         let place = Place {
             connection: Arc::default(),
             principal: slot.principal.clone(),
+            owner: slot.owner.clone(),
             used: Instant::now(),
             end: CancellationToken::new(),
         };
@@ -405,18 +400,27 @@ impl Desk {
     }
 }
 
-/// Ends the connection that has been idle longest among those that fit.
-fn evict(slots: &mut Slots, fits: impl Fn(&Place) -> bool) -> Option<()> {
-    let idle = slots
+/// Ends the connection that gives way to a new one for `slot`, if one must.
+fn make_room(slots: &mut Slots, slot: &Slot, isolation: Isolation) -> Result<(), UpstreamError> {
+    let taken: Vec<Taken<'_, &Key>> = slots
         .iter()
-        .filter(|(_, place)| fits(place) && place.is_idle());
-    let (key, place) = idle.min_by_key(|(_, place)| place.used)?;
-    place.end.cancel();
-    let key = key.clone();
-    slots.remove(&key).map(drop)
+        .map(|(key, place)| Taken {
+            key,
+            principal: &place.principal,
+            owner: &place.owner,
+            used: place.used,
+            activity: place.activity(),
+        })
+        .collect();
+    let displaced = bounds::displaced(&taken, (&slot.principal, &slot.owner), isolation);
+    let displaced = displaced.map_err(too_many)?.cloned();
+    if let Some(place) = displaced.and_then(|key| slots.remove(&key)) {
+        place.end.cancel();
+    }
+    Ok(())
 }
 
-fn too_many(limit: usize, whose: &str) -> UpstreamError {
+fn too_many(TooMany { limit, whose }: TooMany) -> UpstreamError {
     UpstreamError::Unreachable(format!(
         "all {limit} of {whose} connections to this server are in use; try again later"
     ))

@@ -189,7 +189,7 @@ impl ModernCall {
             watch: std::mem::take(&mut self.call.watch),
             count: self.count,
         };
-        let number = self.parked.put(&self.call.principal, call);
+        let number = self.parked.put(&self.call.request.slot, call);
         let state = self
             .states
             .seal(&self.call.principal, &digest, Kept::Parked(number));

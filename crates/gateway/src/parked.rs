@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::activity::Watch;
 use super::questions::Questions;
-use fleet::CallStream;
+use fleet::{CallStream, Slot};
 
 /// How long a person may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
@@ -34,6 +34,7 @@ pub(super) struct Parked(Arc<Mutex<HashMap<u128, Entry>>>);
 
 struct Entry {
     principal: Arc<str>,
+    owner: Arc<str>,
     until: Instant,
     call: ParkedCall,
 }
@@ -44,19 +45,20 @@ impl Parked {
     }
 
     /// Keeps a call until it is taken or its time is over. Where too many
-    /// wait, the oldest one of the same principal makes room, or of the one
+    /// wait, the oldest one of the same principal makes room, or of the owner
     /// who has most. Whatever goes unanswered is refused to its server.
-    pub(crate) fn put(&self, principal: &Arc<str>, call: ParkedCall) -> u128 {
+    pub(crate) fn put(&self, whose: &Slot, call: ParkedCall) -> u128 {
         let number = uuid::Uuid::new_v4().as_u128();
         let until = Instant::now() + PATIENCE;
         let entry = Entry {
-            principal: principal.clone(),
+            principal: whose.principal.clone(),
+            owner: whose.owner.clone(),
             until,
             call,
         };
         let displaced = {
             let mut entries = self.lock();
-            let displaced = displaced(&entries, principal);
+            let displaced = displaced(&entries, &whose.principal);
             let displaced = displaced.and_then(|number| entries.remove(&number));
             entries.insert(number, entry);
             displaced
@@ -87,30 +89,40 @@ impl Parked {
 
 /// The call that makes room for another of `principal`, if one must.
 fn displaced(entries: &HashMap<u128, Entry>, principal: &Arc<str>) -> Option<u128> {
-    let oldest = |whose: &Arc<str>| {
-        let own = entries
-            .iter()
-            .filter(|(_, entry)| entry.principal == *whose);
+    let oldest = |among: &dyn Fn(&Entry) -> bool| {
+        let own = entries.iter().filter(|(_, entry)| among(entry));
         own.min_by_key(|(_, entry)| entry.until)
             .map(|(number, _)| *number)
     };
-    let mut counts: HashMap<&Arc<str>, usize> = HashMap::new();
-    for entry in entries.values() {
-        *counts.entry(&entry.principal).or_default() += 1;
-    }
-    if counts.get(principal).is_some_and(|count| *count >= OF_ONE) {
-        return oldest(principal);
+    let own = |entry: &Entry| entry.principal == *principal;
+    if entries.values().filter(|entry| own(entry)).count() >= OF_ONE {
+        return oldest(&own);
     }
     if entries.len() < ALL {
         return None;
     }
+    // By owner: a user with many entries is still one user.
+    let mut counts: HashMap<&Arc<str>, usize> = HashMap::new();
+    for entry in entries.values() {
+        *counts.entry(&entry.owner).or_default() += 1;
+    }
     let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    oldest(most)
+    oldest(&|entry| entry.owner == *most)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn slot(principal: &str, owner: &str) -> Slot {
+        Slot {
+            principal: principal.into(),
+            owner: owner.into(),
+            session: None,
+            ended: None,
+            capabilities: upstream::no_capabilities(),
+        }
+    }
 
     fn call() -> ParkedCall {
         ParkedCall {
@@ -124,17 +136,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn c7_one_who_never_returns_costs_nobody_else_a_question() {
         let parked = Parked::default();
-        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let (one, other) = (slot("one", "one"), slot("other", "other"));
         let kept = parked.put(&other, call());
         let first = parked.put(&one, call());
         for _ in 0..2 * OF_ONE {
             tokio::time::advance(Duration::from_millis(1)).await;
             parked.put(&one, call());
         }
+        let (one, other) = (&one.principal, &other.principal);
         assert_eq!(parked.lock().len(), OF_ONE + 1);
-        assert!(parked.take(&one, first).is_none());
-        assert!(parked.take(&one, kept).is_none(), "it is another's");
-        assert!(parked.take(&other, kept).is_some());
+        assert!(parked.take(one, first).is_none());
+        assert!(parked.take(one, kept).is_none(), "it is another's");
+        assert!(parked.take(other, kept).is_some());
         tokio::time::sleep(PATIENCE + Duration::from_secs(1)).await;
         assert_eq!(parked.lock().len(), 0);
     }
@@ -142,19 +155,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn c7_where_all_places_are_taken_the_one_with_most_makes_room() {
         let parked = Parked::default();
-        let greedy: Arc<str> = "greedy".into();
-        for _ in 0..OF_ONE {
-            parked.put(&greedy, call());
+        // Their entries have no more than those of the others.
+        for at in 0..OF_ONE {
+            parked.put(&slot(&format!("greedy {at}"), "greedy"), call());
         }
         let mut modest = Vec::new();
         while parked.lock().len() < ALL {
-            let whose: Arc<str> = format!("modest {}", modest.len()).into();
-            modest.push((parked.put(&whose, call()), whose));
+            let whose = format!("modest {}", modest.len() / 2);
+            let whose = slot(&whose, &whose);
+            modest.push((parked.put(&whose, call()), whose.principal));
         }
-        let late: Arc<str> = "late".into();
+        let late = slot("late", "late");
         let number = parked.put(&late, call());
         assert_eq!(parked.lock().len(), ALL);
-        assert!(parked.take(&late, number).is_some());
+        assert!(parked.take(&late.principal, number).is_some());
         let kept = |(number, whose): &(u128, Arc<str>)| parked.take(whose, *number).is_some();
         assert!(modest.iter().all(kept));
     }

@@ -122,6 +122,7 @@ pub(super) fn resolve(
             server: place.server,
             slot: Slot {
                 principal: caller.principal.clone(),
+                owner: caller.owner().clone(),
                 session: session.map(|session| session.key()),
                 ended: session.map(|session| session.ended().clone()),
                 capabilities: abilities.legacy(),
@@ -153,6 +154,7 @@ pub(super) fn resolve(
 pub(super) fn slot_of(caller: &Caller, client: &Client) -> Slot {
     Slot {
         principal: caller.principal.clone(),
+        owner: caller.owner().clone(),
         session: None,
         ended: None,
         capabilities: Abilities::read(&client.capabilities).legacy(),
@@ -163,6 +165,7 @@ pub(super) fn slot_of(caller: &Caller, client: &Client) -> Slot {
 pub(super) fn slot(caller: &Caller, session: &Session) -> Slot {
     Slot {
         principal: caller.principal.clone(),
+        owner: caller.owner().clone(),
         session: Some(session.key()),
         ended: Some(session.ended().clone()),
         capabilities: Abilities::read(&session.capabilities).legacy(),

@@ -89,6 +89,14 @@ impl Caller {
         Caller::narrowed(grant, None)
     }
 
+    /// The user whose entry it is, or the admin.
+    pub fn owner(&self) -> &Arc<str> {
+        match &self.scope {
+            Scope::Entry(entry) => &entry.grant.owner,
+            Scope::Everything { .. } | Scope::Server(_) => &self.principal,
+        }
+    }
+
     /// An entry, narrowed by a named filter.
     pub fn narrowed(grant: Arc<Grant>, filter: Option<Arc<str>>) -> Caller {
         Caller {

@@ -304,7 +304,7 @@ impl Connection {
         let mut patience = LAST_QUESTIONS;
         while !patience.is_zero() {
             tokio::time::sleep(LOOK).await;
-            patience = match self.transport.pending().only_questions() {
+            patience = match self.only_questions() {
                 true => patience.saturating_sub(LOOK),
                 false => LAST_QUESTIONS,
             };
@@ -313,6 +313,13 @@ impl Connection {
 
     pub fn in_flight(&self) -> usize {
         self.gate.in_flight()
+    }
+
+    /// Whether every call in flight waits for its client's answer to a
+    /// question.
+    pub fn only_questions(&self) -> bool {
+        // One that has not been sent yet is in flight and not pending.
+        self.transport.pending().questioned() >= self.in_flight()
     }
 }
 

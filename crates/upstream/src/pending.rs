@@ -296,11 +296,11 @@ impl Pending {
         self.left.notified()
     }
 
-    /// Whether every call in flight waits for the answer to a question.
-    pub(crate) fn only_questions(&self) -> bool {
+    /// How many calls wait for the answer to a question.
+    pub(crate) fn questioned(&self) -> usize {
         let waiters = self.lock();
-        let mut calls = waiters.by_id.values().filter(|waiter| waiter.call);
-        calls.all(|waiter| waiter.beat.is_paused())
+        let calls = waiters.by_id.values().filter(|waiter| waiter.call);
+        calls.filter(|waiter| waiter.beat.is_paused()).count()
     }
 
     pub(crate) fn give_up(&self, id: u64) {

@@ -12,6 +12,7 @@ mod moved;
 mod outage;
 mod owners;
 mod revoked;
+mod shares;
 
 use serde_json::{Value, json};
 

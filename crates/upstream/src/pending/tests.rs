@@ -49,7 +49,7 @@ async fn c7_a_call_that_waits_for_its_answer_is_not_asked_for_another() {
     assert_eq!(pending.candidates().calls.len(), 2);
     tokio::time::advance(TOGETHER).await;
     assert_eq!(pending.candidates().sole(), Some(2));
-    assert!(!pending.only_questions());
+    assert_eq!(pending.questioned(), 1);
     // With another client's call beside them nothing is clear.
     let third = pending.expect(3, &call(&two)).unwrap();
     let mixed = pending.candidates();

@@ -1,0 +1,113 @@
+//! How many slots of one server a principal and an owner may have, and which
+//! slot gives way to a new one.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use tokio::time::Instant;
+
+use config::Isolation;
+use store::ADMIN;
+
+/// Of one server.
+const SLOTS: usize = 256;
+/// What users leave to the admin and the admin's entries, and these to users.
+const RESERVE: usize = 64;
+/// Of one principal: as many as there are kinds of clients, or its sessions.
+const KINDS: usize = 8;
+const SESSIONS: usize = 128;
+/// Of all entries of one user together.
+const USER: usize = 64;
+
+/// What a slot does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Activity {
+    Idle,
+    /// Every call in it waits for its client's answer to a question.
+    Asking,
+    Busy,
+}
+
+/// A slot that is taken.
+pub(super) struct Taken<'a, K> {
+    pub key: K,
+    pub principal: &'a str,
+    pub owner: &'a str,
+    pub used: Instant,
+    pub activity: Activity,
+}
+
+/// Why there is no slot.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooMany {
+    pub limit: usize,
+    pub whose: &'static str,
+}
+
+/// Which slots count for a bound.
+type Counts<'a, K> = &'a dyn Fn(&Taken<'_, K>) -> bool;
+
+/// The slot that gives way to a new one, if one must. A principal or an owner
+/// with too many loses its own; where the server has too many, the longest
+/// idle one goes, or a slot of the owner with most.
+pub(super) fn displaced<K: Copy>(
+    taken: &[Taken<'_, K>],
+    (principal, owner): (&str, &str),
+    isolation: Isolation,
+) -> Result<Option<K>, TooMany> {
+    let (of_principal, of_user) = match isolation {
+        Isolation::Session => (SESSIONS, SESSIONS),
+        Isolation::Auto | Isolation::Shared | Isolation::Principal => (KINDS, USER),
+    };
+    let is_admins = owner == ADMIN;
+    let of_owner = if is_admins { SLOTS - RESERVE } else { of_user };
+    let bounds: [(usize, &str, Counts<'_, K>); 2] = [
+        (of_principal, "this principal's", &|slot| {
+            slot.principal == principal
+        }),
+        (of_owner, "this owner's", &|slot| slot.owner == owner),
+    ];
+    for (limit, whose, counts) in bounds {
+        if taken.iter().filter(|slot| counts(slot)).count() >= limit {
+            let own = taken.iter().filter(|slot| counts(slot));
+            let gives_way = own
+                .filter(|slot| slot.activity != Activity::Busy)
+                .min_by_key(|slot| slot.used);
+            return match gives_way {
+                Some(slot) => Ok(Some(slot.key)),
+                None => Err(TooMany { limit, whose }),
+            };
+        }
+    }
+    let of_users = taken.iter().filter(|slot| slot.owner != ADMIN).count();
+    let users_full = !is_admins && of_users >= SLOTS - RESERVE;
+    if taken.len() < SLOTS && !users_full {
+        return Ok(None);
+    }
+    let among = |slot: &&Taken<'_, K>| !users_full || slot.owner != ADMIN;
+    let idle = taken.iter().filter(among);
+    let idle = idle.filter(|slot| slot.activity == Activity::Idle);
+    if let Some(slot) = idle.min_by_key(|slot| slot.used) {
+        return Ok(Some(slot.key));
+    }
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for slot in taken {
+        *counts.entry(slot.owner).or_default() += 1;
+    }
+    let count = |owner: &str| counts.get(owner).copied().unwrap_or(0);
+    let asking = taken
+        .iter()
+        .filter(among)
+        .filter(|slot| slot.activity == Activity::Asking && count(slot.owner) > count(owner));
+    let limit = if users_full { SLOTS - RESERVE } else { SLOTS };
+    match asking.max_by_key(|slot| (count(slot.owner), Reverse(slot.used))) {
+        Some(slot) => Ok(Some(slot.key)),
+        None => Err(TooMany {
+            limit,
+            whose: if users_full { "the users'" } else { "its" },
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
