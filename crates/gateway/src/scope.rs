@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use store::{EntryId, Grant};
+use store::{ADMIN, EntryId, Grant};
 
 /// What an endpoint shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +94,15 @@ impl Caller {
         match &self.scope {
             Scope::Entry(entry) => &entry.grant.owner,
             Scope::Everything { .. } | Scope::Server(_) => &self.principal,
+        }
+    }
+
+    /// By whom what clients take up is counted: a user with all entries, or the
+    /// principal.
+    pub(super) fn share(&self) -> &Arc<str> {
+        match self.owner() {
+            owner if **owner != *ADMIN => owner,
+            _ => &self.principal,
         }
     }
 

@@ -58,7 +58,7 @@ struct Open {
     regular: usize,
     reserved: usize,
     sources: HashMap<IpAddr, usize>,
-    /// By [`Holder::tag`].
+    /// By [`Holder::share`].
     holders: HashMap<u64, usize>,
 }
 
@@ -77,7 +77,12 @@ pub(super) enum Holder {
     Nobody,
     Admin,
     User(Arc<str>),
-    Entry(EntryId, KeyDigest),
+    Entry {
+        entry: EntryId,
+        key: KeyDigest,
+        /// The user whose entry it is; `None` for the admin's.
+        user: Option<Arc<str>>,
+    },
 }
 
 impl Holder {
@@ -85,7 +90,11 @@ impl Holder {
         match principal {
             Principal::Admin => Holder::Admin,
             Principal::User(user) => Holder::User(user.clone()),
-            Principal::Entry(grant) => Holder::Entry(grant.entry, grant.digest),
+            Principal::Entry(grant) => Holder::Entry {
+                entry: grant.entry,
+                key: grant.digest,
+                user: (*grant.owner != *store::ADMIN).then(|| grant.owner.clone()),
+            },
         }
     }
 
@@ -94,7 +103,18 @@ impl Holder {
             Holder::Nobody => NOBODY,
             Holder::Admin => ADMIN,
             Holder::User(user) => tag_of_user(user),
-            Holder::Entry(_, digest) => tag_of_key(digest),
+            Holder::Entry { key, .. } => tag_of_key(key),
+        }
+    }
+
+    /// Whose share of the connections it takes: a user has one, with all
+    /// entries.
+    fn share(&self) -> u64 {
+        match self {
+            Holder::Entry {
+                user: Some(user), ..
+            } => tag_of_user(user),
+            _ => self.tag(),
         }
     }
 }
@@ -200,23 +220,26 @@ impl Connections {
     /// Notes whose a connection is from now on.
     fn claim(&self, id: u64, principal: &Principal) -> Result<(), ApiError> {
         let holder = Holder::of(principal);
-        let tag = holder.tag();
+        let (tag, share) = (holder.tag(), holder.share());
         let mut open = self.open();
         let Some(held) = open.all.get(&id).filter(|held| !held.leaving) else {
             return Ok(());
         };
         let (connection, reserved) = (held.connection.clone(), held.reserved);
+        let held_share = held.holder.share();
         if holder != Holder::Admin {
             if reserved && open.regular >= self.caps.total {
                 connection.order(Order::Finish);
                 return Err(ApiError::unavailable("too many connections; try again"));
             }
-            let its = open.holders.get(&tag).copied().unwrap_or(0);
-            let mine = |held: &Held| held.holder.tag() == tag;
-            if its >= self.caps.share && !open.evict(mine) {
+            let its = open.holders.get(&share).copied().unwrap_or(0);
+            // One that changes hands within the share takes no more of it.
+            let new = held_share != share;
+            let mine = |held: &Held| held.holder.share() == share;
+            if new && its >= self.caps.share && !open.evict(mine) {
                 connection.order(Order::Finish);
                 return Err(ApiError::unavailable(
-                    "this credential has too many connections open; close some and try again",
+                    "this user or entry has too many connections open; close some and try again",
                 ));
             }
         }
@@ -279,7 +302,7 @@ impl Open {
             self.regular += 1;
         }
         *self.sources.entry(held.source).or_default() += 1;
-        *self.holders.entry(held.holder.tag()).or_default() += 1;
+        *self.holders.entry(held.holder.share()).or_default() += 1;
     }
 
     /// The connection has no place any more, though it may still be there.
@@ -293,9 +316,9 @@ impl Open {
         } else {
             self.regular -= 1;
         }
-        let (source, tag) = (held.source, held.holder.tag());
+        let (source, share) = (held.source, held.holder.share());
         less(&mut self.sources, source);
-        less(&mut self.holders, tag);
+        less(&mut self.holders, share);
     }
 
     fn cut(&mut self, id: u64) {

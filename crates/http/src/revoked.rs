@@ -30,7 +30,7 @@ pub(super) async fn end_connections(store: Arc<dyn Store>, connections: Arc<Conn
             _ = expiry.tick() => None,
         };
         connections.retire(|holder| match holder {
-            Holder::Entry(entry, key) => {
+            Holder::Entry { entry, key, .. } => {
                 changed.is_none_or(|changed| changed == *entry) && !opens(&*store, *entry, key)
             }
             Holder::Nobody | Holder::Admin | Holder::User(_) => false,

@@ -86,3 +86,32 @@ async fn t_c7_one_users_questions_take_no_slot_from_others() {
     let echo = call("echo", json!({"text": "hi"}));
     assert_eq!(said(&called(&app, X, able, echo).await), "hi");
 }
+
+#[tokio::test]
+async fn t_k3_one_users_streams_leave_others_their_connections() {
+    let limit = [("PORTWAY_MAX_CONNECTIONS", "8")];
+    let app = portway(json!({"command": fixture()}), &limit).await;
+    let [greedy, modest] = users(&app);
+    let mut keys = Vec::new();
+    for at in 0..3 {
+        keys.push(key_of(&greedy, format!("key {at}")).await);
+    }
+    let others = key_of(&modest, "other".to_owned()).await;
+    let mut streams = Vec::new();
+    for at in 0..4 {
+        streams.push(hung_up::listen(&app, &keys[at % 3]).await);
+    }
+    let status = async |key: &str| {
+        let path = format!("/api/v1/mcp_v2/server/{key}");
+        let list = modern(&app, &path, "tools/list", json!({}));
+        list.send().await.status
+    };
+    for key in &keys {
+        assert_eq!(status(key).await, 503, "half of all is theirs, together");
+    }
+    assert_eq!(status(&others).await, 200);
+    let catalog = greedy.send("GET", "/api/v1/catalog", None).await;
+    assert_eq!(catalog.status, 503, "by their token, too");
+    let catalog = modest.send("GET", "/api/v1/catalog", None).await;
+    assert_eq!(catalog.status, 200);
+}

@@ -16,8 +16,8 @@ use super::{Caller, Scope, Session, State};
 use crate::seal::{Purpose, Seal};
 
 const MAX_LIVE: usize = 16_384;
-/// No principal can use up the place of all others.
-const MAX_PER_PRINCIPAL: usize = MAX_LIVE / 2;
+/// No user or principal can use up the place of all others.
+const MAX_PER_SHARE: usize = MAX_LIVE / 2;
 const MAX_ENDED: usize = 16_384;
 const IDLE: Duration = Duration::from_secs(30 * 60);
 /// For a session that nothing is lost of. Clients that left without a word
@@ -37,7 +37,8 @@ pub struct Sessions {
 struct Live {
     /// By the id the client sends.
     sessions: HashMap<Box<str>, Arc<Session>>,
-    principals: HashMap<Arc<str>, usize>,
+    /// By [`Caller::share`].
+    shares: HashMap<Arc<str>, usize>,
     ended: HashSet<Serial>,
     /// The same, oldest first.
     ended_order: VecDeque<Serial>,
@@ -110,7 +111,7 @@ impl Sessions {
         if let Some(session) = live.sessions.get(id) {
             return Ok(session.clone());
         }
-        live.make_room(&caller.principal)?;
+        live.make_room(caller.share())?;
         let own = Stream::new(self.shelf.clone(), true);
         let session = self.make(caller, token, own);
         live.insert(id, session.clone());
@@ -212,18 +213,18 @@ impl Sessions {
 
 impl Live {
     fn insert(&mut self, id: &str, session: Arc<Session>) {
-        let principal = session.owner.principal.clone();
-        *self.principals.entry(principal).or_default() += 1;
+        let share = session.owner.share().clone();
+        *self.shares.entry(share).or_default() += 1;
         self.sessions.insert(id.into(), session);
     }
 
     fn remove(&mut self, id: &str) -> Option<Arc<Session>> {
         let session = self.sessions.remove(id)?;
-        let principal = &session.owner.principal;
-        if let Some(count) = self.principals.get_mut(principal) {
+        let share = session.owner.share();
+        if let Some(count) = self.shares.get_mut(share) {
             *count -= 1;
             if *count == 0 {
-                self.principals.remove(principal);
+                self.shares.remove(share);
             }
         }
         Some(session)
@@ -231,16 +232,16 @@ impl Live {
 
     /// An idle session gives way to a new one: its client loses nothing but
     /// what was kept for it, since its id still says what it is.
-    fn make_room(&mut self, principal: &Arc<str>) -> Result<(), NoSession> {
-        let mine = self.principals.get(principal).copied().unwrap_or(0);
-        let own = mine >= MAX_PER_PRINCIPAL;
+    fn make_room(&mut self, share: &Arc<str>) -> Result<(), NoSession> {
+        let mine = self.shares.get(share).copied().unwrap_or(0);
+        let own = mine >= MAX_PER_SHARE;
         if !own && self.sessions.len() < MAX_LIVE {
             return Ok(());
         }
         let mut idle: Vec<_> = self
             .sessions
             .iter()
-            .filter(|(_, session)| !own || session.owner.principal == *principal)
+            .filter(|(_, session)| !own || session.owner.share() == share)
             .filter(|(_, session)| !session.is_busy())
             .map(|(id, session)| (session.used.load(Ordering::Relaxed), id.clone()))
             .collect();
