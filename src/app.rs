@@ -161,9 +161,11 @@ impl App {
         });
         let sessions = gateway.sessions.clone();
         let tended = tokio::spawn(async move { sessions.tend().await });
+        let revoked = tokio::spawn(async move { gateway.end_revoked().await });
         let released = tokio::spawn(release());
         portway_http::serve(listener, site, limits, stop).await;
         tended.abort();
+        revoked.abort();
         released.abort();
         self.end().await
     }

@@ -105,17 +105,45 @@ async fn run(app: &App, args: &[&str]) -> Said {
 
 /// A stream of events, open with a token.
 async fn events(app: &App, token: &str) -> TcpStream {
+    events_with(app, &format!("authorization: Bearer {token}")).await
+}
+
+async fn events_with(app: &App, credential: &str) -> TcpStream {
     let address = app.url.strip_prefix("http://").unwrap();
     let mut socket = TcpStream::connect(address).await.unwrap();
-    let request = format!(
-        "GET /api/mcp/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n"
-    );
+    let request =
+        format!("GET /api/mcp/events HTTP/1.1\r\nhost: localhost\r\n{credential}\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut start = [0; 12];
     let read = timeout(PATIENCE, socket.read_exact(&mut start)).await;
     read.unwrap().unwrap();
     assert_eq!(&start, b"HTTP/1.1 200");
     socket
+}
+
+#[tokio::test]
+async fn k3_a_session_that_is_over_has_no_stream_of_events() {
+    let app = setup().start().await;
+    let [one, two] = [sign_in(&app, TOKEN).await, sign_in(&app, TOKEN).await];
+    let mut stays = events_with(&app, &format!("cookie: {one}")).await;
+    let mut ends = events_with(&app, &format!("cookie: {two}")).await;
+    let listed = with_cookie(&app, "GET", SESSIONS, &two).await.expect(200);
+    let listed = listed.as_array().unwrap();
+    let own = listed.iter().find(|one| one["current"] == true).unwrap();
+    let path = format!("{SESSIONS}/{}", own["id"].as_str().unwrap());
+    assert_eq!(app.send("DELETE", &path, None).await.status, 204);
+    closed(&mut ends, "the ended session's").await;
+    let mut byte = [0];
+    let waits = timeout(Duration::from_millis(1), async {
+        while stays.read(&mut byte).await.unwrap() > 0 {}
+    });
+    assert!(waits.await.is_err(), "the other session's is still open");
+    assert_eq!(app.stop().await, Some(0));
+
+    let app = setup().env("PORTWAY_SESSION_LIFETIME", "2s").start().await;
+    let cookie = sign_in(&app, TOKEN).await;
+    let mut ends = events_with(&app, &format!("cookie: {cookie}")).await;
+    closed(&mut ends, "the expired session's").await;
 }
 
 #[tokio::test]

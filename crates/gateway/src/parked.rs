@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::activity::Watch;
 use super::questions::Questions;
 use fleet::{CallStream, Slot};
+use store::EntryId;
 
 /// How long a person may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
@@ -74,6 +75,18 @@ impl Parked {
             }
         });
         number
+    }
+
+    /// Gives up the calls of entries that `gone` says are open no more.
+    pub(crate) fn end_of(&self, gone: impl Fn(EntryId) -> bool) {
+        let is_gone = |entry: &mut Entry| {
+            let id = entry.principal.strip_prefix("entry:");
+            let id = id.and_then(|id| id.parse().ok());
+            id.is_some_and(|id| gone(EntryId(id)))
+        };
+        let ended: Vec<_> = self.lock().extract_if(|_, entry| is_gone(entry)).collect();
+        // Dropped outside the lock: that refuses and cancels.
+        drop(ended);
     }
 
     /// Takes a call back, once.

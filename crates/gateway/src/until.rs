@@ -50,6 +50,38 @@ impl Gateway {
     }
 }
 
+/// How often keys are looked at that may have expired.
+const EXPIRY: Duration = Duration::from_millis(500);
+
+impl Gateway {
+    /// Ends what runs for clients whose key opens nothing any more: sessions
+    /// with their calls, and calls that wait for their client's answer. To be
+    /// run beside.
+    pub async fn end_revoked(&self) {
+        let mut changes = self.store.changes();
+        loop {
+            let gone = |grant: &Grant| opens(&*self.store, grant).is_none();
+            self.sessions.end_of(gone);
+            self.parked.end_of(|entry| {
+                let grant = self.store.grant_of(entry);
+                grant.is_none_or(|grant| grant.expired(Timestamp::now()))
+            });
+            // Other changes come often and end nothing.
+            let changed = async {
+                loop {
+                    match changes.recv().await {
+                        Ok(StoreChange::Entry(_) | StoreChange::Everything) => return,
+                        Ok(StoreChange::Records | StoreChange::Servers) => {}
+                        Err(RecvError::Lagged(_)) => return,
+                        Err(RecvError::Closed) => std::future::pending().await,
+                    }
+                }
+            };
+            let _ = tokio::time::timeout(EXPIRY, changed).await;
+        }
+    }
+}
+
 async fn watch(
     store: Arc<dyn Store>,
     grant: Arc<Grant>,

@@ -185,6 +185,33 @@ impl Guard {
         }
     }
 
+    /// The session of the console that a request shows, where it shows no
+    /// other credential.
+    pub(super) fn console_session(
+        &self,
+        principal: Option<&Principal>,
+        headers: &HeaderMap,
+    ) -> Option<String> {
+        let Access::Token(token) = self.access() else {
+            return None;
+        };
+        if !matches!(principal, Some(Principal::Admin))
+            || headers.contains_key(header::AUTHORIZATION)
+            || !headers.contains_key(header::COOKIE)
+        {
+            return None;
+        }
+        token.session_of(headers).map(|ticket| ticket.id)
+    }
+
+    /// Whether a session of the console is in force.
+    pub(super) fn has_session(&self, id: &str) -> bool {
+        match self.access() {
+            Access::Token(token) => token.sessions().is_open(id),
+            Access::Open => false,
+        }
+    }
+
     /// A cookie for the console that is to go with the answer.
     pub(super) fn cookie(&self, passed: &Passed, headers: &HeaderMap) -> Option<HeaderValue> {
         if !matches!(passed.principal, Some(Principal::Admin))

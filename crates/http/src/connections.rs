@@ -76,6 +76,8 @@ struct Held {
 pub(super) enum Holder {
     Nobody,
     Admin,
+    /// The admin by a session of the console.
+    Console(Arc<str>),
     User(Arc<str>),
     Entry {
         entry: EntryId,
@@ -86,9 +88,12 @@ pub(super) enum Holder {
 }
 
 impl Holder {
-    fn of(principal: &Principal) -> Holder {
+    fn of(principal: &Principal, session: Option<&str>) -> Holder {
         match principal {
-            Principal::Admin => Holder::Admin,
+            Principal::Admin => match session {
+                Some(session) => Holder::Console(session.into()),
+                None => Holder::Admin,
+            },
             Principal::User(user) => Holder::User(user.clone()),
             Principal::Entry(grant) => Holder::Entry {
                 entry: grant.entry,
@@ -102,9 +107,14 @@ impl Holder {
         match self {
             Holder::Nobody => NOBODY,
             Holder::Admin => ADMIN,
-            Holder::User(user) => tag_of_user(user),
+            Holder::Console(session) => tag_of_text("console", session),
+            Holder::User(user) => tag_of_text("user", user),
             Holder::Entry { key, .. } => tag_of_key(key),
         }
+    }
+
+    fn is_admin(&self) -> bool {
+        matches!(self, Holder::Admin | Holder::Console(_))
     }
 
     /// Whose share of the connections it takes: a user has one, with all
@@ -113,7 +123,7 @@ impl Holder {
         match self {
             Holder::Entry {
                 user: Some(user), ..
-            } => tag_of_user(user),
+            } => tag_of_text("user", user),
             _ => self.tag(),
         }
     }
@@ -123,18 +133,18 @@ const NOBODY: u64 = 0;
 const ADMIN: u64 = 1;
 
 /// Tells holders apart without a lock and without a copy.
-fn tag(principal: &Principal) -> u64 {
+fn tag(principal: &Principal, session: Option<&str>) -> u64 {
     match principal {
-        Principal::Admin => ADMIN,
-        Principal::User(user) => tag_of_user(user),
+        Principal::Admin => session.map_or(ADMIN, |session| tag_of_text("console", session)),
+        Principal::User(user) => tag_of_text("user", user),
         Principal::Entry(grant) => tag_of_key(&grant.digest),
     }
 }
 
-fn tag_of_user(user: &str) -> u64 {
+fn tag_of_text(kind: &str, text: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    user.hash(&mut hasher);
+    (kind, text).hash(&mut hasher);
     hasher.finish() | 2
 }
 
@@ -218,8 +228,8 @@ impl Connections {
     }
 
     /// Notes whose a connection is from now on.
-    fn claim(&self, id: u64, principal: &Principal) -> Result<(), ApiError> {
-        let holder = Holder::of(principal);
+    fn claim(&self, id: u64, principal: &Principal, session: Option<&str>) -> Result<(), ApiError> {
+        let holder = Holder::of(principal, session);
         let (tag, share) = (holder.tag(), holder.share());
         let mut open = self.open();
         let Some(held) = open.all.get(&id).filter(|held| !held.leaving) else {
@@ -227,7 +237,7 @@ impl Connections {
         };
         let (connection, reserved) = (held.connection.clone(), held.reserved);
         let held_share = held.holder.share();
-        if holder != Holder::Admin {
+        if !holder.is_admin() {
             if reserved && open.regular >= self.caps.total {
                 connection.order(Order::Finish);
                 return Err(ApiError::unavailable("too many connections; try again"));
@@ -245,7 +255,7 @@ impl Connections {
         }
         open.free(id);
         if let Some(mut held) = open.all.remove(&id) {
-            held.reserved = reserved && holder == Holder::Admin;
+            held.reserved = reserved && holder.is_admin();
             held.holder = holder;
             held.leaving = false;
             open.count(&held);
@@ -263,20 +273,31 @@ impl Connections {
     }
 
     /// Ends the connections whose holder `gone` says has gone: each with the
-    /// stream or the answer in hand, idle ones with their next answer or, if
-    /// none is asked for, when this is called again a moment later.
+    /// answer in hand, idle ones with their next answer or, if none is asked
+    /// for, when this is called again a moment later. Streams that have not
+    /// ended by then are cut.
     pub(super) fn retire(&self, gone: impl Fn(&Holder) -> bool) {
-        for held in self.open().all.values() {
-            if held.holder != Holder::Nobody && gone(&held.holder) && held.connection.retire() {
-                held.connection.order(Order::Finish);
+        let mut open = self.open();
+        let mut late = Vec::new();
+        for (id, held) in &open.all {
+            if held.holder == Holder::Nobody || held.leaving || !gone(&held.holder) {
+                continue;
             }
+            match held.connection.retire() {
+                Some(Order::Cut) => late.push(*id),
+                Some(Order::Finish) => held.connection.order(Order::Finish),
+                None => {}
+            }
+        }
+        for id in late {
+            open.cut(id);
         }
     }
 
     /// Ends the admin's connections after the answers in hand, but for one.
     pub(super) fn finish_admin(&self, except: u64) {
         for (id, held) in &self.open().all {
-            if held.holder == Holder::Admin && *id != except {
+            if held.holder.is_admin() && *id != except {
                 held.connection.order(Order::Finish);
             }
         }
@@ -285,7 +306,7 @@ impl Connections {
     /// Ends those of them that still have not come to an end.
     pub(super) fn cut_finished_admin(&self) {
         let mut open = self.open();
-        let late = |held: &Held| held.holder == Holder::Admin && held.connection.is_finishing();
+        let late = |held: &Held| held.holder.is_admin() && held.connection.is_finishing();
         let ids = open.all.iter().filter(|(_, held)| late(held));
         let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();
         for id in ids {
@@ -371,7 +392,7 @@ impl Held {
         match (&self.holder, self.connection.is_busy()) {
             (Holder::Nobody, false) => Some(Rank::NobodysIdle),
             (Holder::Nobody, true) => Some(Rank::NobodysBusy),
-            (Holder::Admin, false) => Some(Rank::AdminsIdle),
+            (Holder::Admin | Holder::Console(_), false) => Some(Rank::AdminsIdle),
             (_, false) => Some(Rank::Idle),
             (_, true) => None,
         }

@@ -158,9 +158,14 @@ pub async fn serve(
         shutdown,
         tasks: TaskTracker::new(),
     };
-    let revoked = edge.site.keys().map(|keys| {
+    let revoked = edge.site.guard().and_then(|guard| {
+        let (guard, keys) = (guard.clone(), guard.keys()?);
         let connections = edge.connections.clone();
-        tokio::spawn(revoked::end_connections(keys, connections))
+        Some(tokio::spawn(revoked::end_connections(
+            guard,
+            keys,
+            connections,
+        )))
     });
     edge.accept_all(&listener).await;
     drop(listener);

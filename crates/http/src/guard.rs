@@ -102,7 +102,8 @@ impl Guard {
             false => Some(self.principal(knock).await?),
         };
         if let Some(connection) = knock.connection {
-            connection.admit(principal.as_ref())?;
+            let session = self.console_session(principal.as_ref(), knock.headers);
+            connection.admit(principal.as_ref(), session.as_deref())?;
         }
         let room = self.make_room(principal.as_ref(), knock.length)?;
         Ok(Passed {

@@ -1,6 +1,6 @@
-//! Ends the connections of keys that open nothing any more: an entry was
-//! disabled or deleted, its key was replaced or has expired. What streams
-//! there are end by themselves; then their connections close.
+//! Ends the connections of credentials that open nothing any more: an entry
+//! was disabled or deleted, its key was replaced or has expired, or a session
+//! of the console is over. Streams that do not end by themselves are cut.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,18 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::connections::{Connections, Holder};
+use super::guard::Guard;
 use store::{EntryId, KeyDigest, Store, StoreChange, Timestamp};
 
-/// How often keys are looked at that may have expired, and idle connections
+/// How often credentials are looked at that may have expired, and connections
 /// that were told to end.
 const EXPIRY: Duration = Duration::from_millis(500);
 
-pub(super) async fn end_connections(store: Arc<dyn Store>, connections: Arc<Connections>) {
+pub(super) async fn end_connections(
+    guard: Arc<Guard>,
+    store: Arc<dyn Store>,
+    connections: Arc<Connections>,
+) {
     let mut changes = store.changes();
     let mut expiry = interval(EXPIRY);
     expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -33,6 +38,7 @@ pub(super) async fn end_connections(store: Arc<dyn Store>, connections: Arc<Conn
             Holder::Entry { entry, key, .. } => {
                 changed.is_none_or(|changed| changed == *entry) && !opens(&*store, *entry, key)
             }
+            Holder::Console(session) => !guard.has_session(session),
             Holder::Nobody | Holder::Admin | Holder::User(_) => false,
         });
     }

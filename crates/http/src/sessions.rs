@@ -200,6 +200,12 @@ impl ConsoleSessions {
         kept.open.iter().map(shown).collect()
     }
 
+    pub(super) fn is_open(&self, id: &str) -> bool {
+        let kept = self.kept();
+        let session = kept.open.get(id);
+        session.is_some_and(|session| session.end(self.limits) > now())
+    }
+
     /// Whether there was one.
     pub(super) fn end(&self, id: &str) -> bool {
         self.end_where(|one| one == id) > 0

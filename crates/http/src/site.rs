@@ -16,7 +16,6 @@ use super::edge::Peer;
 use super::guard::{Guard, Knock, Length, Seen, SeenPath};
 use super::json::read_body;
 use super::mcp::{Front, Place, is_keyed};
-use store::Store;
 
 /// Bytes of an answer that waits for no others.
 const BURST: u64 = 64 * 1024;
@@ -51,9 +50,8 @@ impl Site {
         }
     }
 
-    /// The store whose keys are taken here.
-    pub(super) fn keys(&self) -> Option<Arc<dyn Store>> {
-        self.mcp.as_ref()?.guard.keys()
+    pub(super) fn guard(&self) -> Option<&Arc<Guard>> {
+        self.mcp.as_ref().map(|way| &way.guard)
     }
 
     pub(super) fn answer(&self, mut request: Request<Incoming>, peer: Peer) -> Answer {

@@ -10,15 +10,20 @@ use tokio::time::timeout;
 use super::*;
 use crate::app::PATIENCE;
 use crate::e_records::{ENTRIES, on_each_store};
+use crate::mcp_front::{call, legacy, until};
 
 /// Sends a message to an entry's own address and reads until the answer has
 /// come so far.
 async fn ask(socket: &mut TcpStream, key: &str, method: &str, params: Value, until: &str) {
+    let name = match params["name"].as_str() {
+        Some(name) => format!("mcp-name: {name}\r\n"),
+        None => String::new(),
+    };
     let body = modern_body(1, method, params).to_string();
     let request = format!(
         "POST /api/v1/mcp_v2/server/{key} HTTP/1.1\r\nhost: localhost\r\n\
          content-type: application/json\r\naccept: {BOTH}\r\n\
-         mcp-protocol-version: {MODERN}\r\nmcp-method: {method}\r\n\
+         mcp-protocol-version: {MODERN}\r\nmcp-method: {method}\r\n{name}\
          content-length: {}\r\n\r\n{body}",
         body.len()
     );
@@ -100,4 +105,53 @@ async fn e7_e10_connections_close_with_the_key(storage: Storage) {
     list(&mut others, text(&other["api_key"])).await;
 }
 
-on_each_store!(e7_e10_connections_close_with_the_key);
+/// The streams of calls, which the server behind them does not end.
+async fn e7_calls_that_stream_end_with_the_key(storage: Storage) {
+    let servers = fixtures(&[("x", &[]), ("old", &["--era", "legacy"])]);
+    let app = storage.setup().mcp(servers).start().await;
+    for name in ["x", "old"] {
+        app.until_status(name, "connected").await;
+    }
+    let tools = [
+        app.tool_of("progress", "x", "progress").await,
+        app.tool_of("elicit", "old", "elicit").await,
+    ];
+    let admin = legacy(&app, "/servers/x/mcp", "2025-11-25", json!({})).await;
+    for (round, how) in ["disabled", "deleted"].into_iter().enumerate() {
+        let made = app.new_entry(how, &tools).await;
+        let (key, path) = (text(&made["api_key"]), format!("{ENTRIES}/{}", made["id"]));
+        let mut stream = connect(&app).await;
+        let mut params = call("progress", json!({"steps": 1000, "ms": 1000}));
+        params["_meta"] = json!({"progressToken": 1});
+        ask(
+            &mut stream,
+            key,
+            "tools/call",
+            params,
+            "notifications/progress",
+        )
+        .await;
+        let place = format!("/api/v1/mcp_v2/server/{key}");
+        let able = json!({"elicitation": {}});
+        let client = legacy(&app, &place, "2025-11-25", able).await;
+        let question = json!({"message": "q"});
+        let mut asked = client.tool(1, "elicit", question).send().await;
+        let (_, message) = asked.message().await.expect("a question");
+        assert_eq!(message["method"], "elicitation/create", "{message}");
+        match how {
+            "disabled" => app.patched(&path, json!({"status": false})).await,
+            _ => app.deleted(&path).await,
+        };
+        closed(&mut stream, &format!("{how}: the call's stream")).await;
+        assert!(asked.message().await.is_none(), "{how}: it has no answer");
+        until("the server hears of it", async || {
+            admin.cancelled().await.len() > round
+        })
+        .await;
+    }
+}
+
+on_each_store!(
+    e7_e10_connections_close_with_the_key,
+    e7_calls_that_stream_end_with_the_key
+);

@@ -122,7 +122,8 @@ impl<'a> Agent<'a> {
         self.app.request("POST", path, body, &headers).await
     }
 
-    /// The JSON-RPC answer, or the refusal of the front.
+    /// The JSON-RPC answer, or the refusal of the front; `null` where a stream
+    /// ended without one.
     pub(crate) async fn ask(&self, method: &str, params: Value) -> Value {
         let answer = self.send(method, params).await;
         if !answer.body.is_null() {
@@ -131,7 +132,9 @@ impl<'a> Agent<'a> {
         let lines = answer.text.lines().rev();
         let mut data = lines.filter_map(|line| line.strip_prefix("data:"));
         let last = data.next().and_then(|data| serde_json::from_str(data).ok());
-        last.unwrap_or_else(|| panic!("{method}: {answer:?}"))
+        let ended = answer.headers["content-type"] == "text/event-stream";
+        last.or_else(|| ended.then_some(Value::Null))
+            .unwrap_or_else(|| panic!("{method}: {answer:?}"))
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {

@@ -14,6 +14,7 @@ use super::stream::Stream;
 use super::token::{self, Serial, Token};
 use super::{Caller, Scope, Session, State};
 use crate::seal::{Purpose, Seal};
+use store::Grant;
 
 const MAX_LIVE: usize = 16_384;
 /// No user or principal can use up the place of all others.
@@ -169,6 +170,27 @@ impl Sessions {
         drop(live);
         session.end();
         Ok(())
+    }
+
+    /// Ends the sessions of keys that `gone` says open nothing any more.
+    pub(crate) fn end_of(&self, gone: impl Fn(&Grant) -> bool) {
+        let mut live = self.live();
+        // Looked at once for each key.
+        let mut known = HashMap::new();
+        let mut revoked = |session: &Session| {
+            let grant = session.owner.scope.grant();
+            grant.is_some_and(|grant| {
+                let key = (grant.entry, *grant.digest.as_bytes());
+                *known.entry(key).or_insert_with(|| gone(grant))
+            })
+        };
+        let ids = live.sessions.iter().filter(|(_, session)| revoked(session));
+        let ids: Vec<_> = ids.map(|(id, _)| id.clone()).collect();
+        let ended: Vec<_> = ids.iter().filter_map(|id| live.remove(id)).collect();
+        drop(live);
+        for session in ended {
+            session.end();
+        }
     }
 
     /// Lets go of what nobody uses, again and again. To be run beside.

@@ -16,7 +16,8 @@ use super::{Connections, NOBODY, tag};
 use crate::error::ApiError;
 use crate::principal::Principal;
 
-/// Milliseconds after which an idle connection counts as left alone.
+/// Milliseconds after which an idle connection counts as left alone, and which
+/// a stream has to end by itself.
 const QUIET: u64 = 300;
 
 /// What the task of a connection is told to do.
@@ -47,8 +48,8 @@ pub(crate) struct Connection {
     pub(super) tag: AtomicU64,
     /// The answer is a stream.
     streaming: AtomicBool,
-    /// It ends with its next answer.
-    retiring: AtomicBool,
+    /// Since when it is to end with its next answer; zero while it is not.
+    retiring: AtomicU64,
     /// The strongest [`Order`] so far.
     order: AtomicU8,
     /// An answer that hyper is not to write.
@@ -71,7 +72,7 @@ impl Connection {
             since: AtomicU64::new(now),
             tag: AtomicU64::new(NOBODY),
             streaming: AtomicBool::new(false),
-            retiring: AtomicBool::new(false),
+            retiring: AtomicU64::new(0),
             order: AtomicU8::new(0),
             handed: Mutex::default(),
             wake: Notify::new(),
@@ -117,7 +118,7 @@ impl Connection {
     /// The connection is idle again when the answer has been sent, or, where
     /// its length is known, when only the client delays it.
     pub(crate) fn answered(self: &Arc<Self>, mut response: Response) -> Response {
-        if self.retiring.load(Ordering::Relaxed) {
+        if self.retiring.load(Ordering::Relaxed) != 0 {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
@@ -134,20 +135,32 @@ impl Connection {
         })
     }
 
-    /// It is to end with its next answer; true if it can be told to finish
-    /// now: no client that is just sending a request may be cut off.
-    pub(super) fn retire(&self) -> bool {
-        self.retiring.store(true, Ordering::Relaxed);
-        let quiet = self.home.now().saturating_sub(self.since()) >= QUIET;
-        self.streaming.load(Ordering::Relaxed) || !self.is_busy() && quiet
+    /// It is to end with its next answer. What it can be told now: no client
+    /// that is just sending a request may be cut off.
+    pub(super) fn retire(&self) -> Option<Order> {
+        let now = self.home.now().max(1);
+        let first = self
+            .retiring
+            .compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        let since = first.err().unwrap_or(now);
+        if self.streaming.load(Ordering::Relaxed) {
+            let late = now.saturating_sub(since) >= QUIET;
+            return Some(if late { Order::Cut } else { Order::Finish });
+        }
+        let quiet = now.saturating_sub(self.since()) >= QUIET;
+        (!self.is_busy() && quiet).then_some(Order::Finish)
     }
 
-    /// Whose request has come. Refused where only the reserve has room and it
+    /// Whose request has come, and by which session of the console. Refused where only the reserve has room and it
     /// is not for them, or where they have more than their share.
-    pub(crate) fn admit(&self, principal: Option<&Principal>) -> Result<(), ApiError> {
+    pub(crate) fn admit(
+        &self,
+        principal: Option<&Principal>,
+        session: Option<&str>,
+    ) -> Result<(), ApiError> {
         match principal {
-            Some(principal) if self.tag.load(Ordering::Relaxed) != tag(principal) => {
-                self.home.claim(self.id, principal)
+            Some(principal) if self.tag.load(Ordering::Relaxed) != tag(principal, session) => {
+                self.home.claim(self.id, principal, session)
             }
             _ => Ok(()),
         }

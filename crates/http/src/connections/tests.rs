@@ -31,7 +31,10 @@ fn t_the_oldest_idle_connection_of_nobody_gives_way() {
     for (at, slot) in slots.iter().enumerate() {
         slot.connection.set_since(at as u64);
     }
-    slots[0].connection.admit(Some(&Principal::Admin)).unwrap();
+    slots[0]
+        .connection
+        .admit(Some(&Principal::Admin), None)
+        .unwrap();
     let fourth = all.take(here, false).unwrap();
     let cut: Vec<bool> = slots.iter().map(is_cut).collect();
     assert_eq!(cut, [false, true, false]);
@@ -50,18 +53,21 @@ fn t_idle_ones_of_others_give_way_next_and_busy_ones_never() {
     let all = connections(3, 9, 0);
     let here = ip("127.0.0.1");
     let slots: Vec<Slot> = (0..3).map(|_| all.take(here, false).unwrap()).collect();
-    slots[0].connection.admit(Some(&Principal::Admin)).unwrap();
-    slots[1].connection.admit(Some(&user("u"))).unwrap();
-    slots[2].connection.admit(Some(&user("v"))).unwrap();
+    slots[0]
+        .connection
+        .admit(Some(&Principal::Admin), None)
+        .unwrap();
+    slots[1].connection.admit(Some(&user("u")), None).unwrap();
+    slots[2].connection.admit(Some(&user("v")), None).unwrap();
     slots[2].connection.begin();
     let next = all.take(here, false).unwrap();
     let cut: Vec<bool> = slots.iter().map(is_cut).collect();
     assert_eq!(cut, [false, true, false]);
-    next.connection.admit(Some(&user("w"))).unwrap();
+    next.connection.admit(Some(&user("w")), None).unwrap();
     next.connection.begin();
     let last = all.take(here, false).unwrap();
     assert!(is_cut(&slots[0]), "the admin's idle ones are the last");
-    last.connection.admit(Some(&user("x"))).unwrap();
+    last.connection.admit(Some(&user("x")), None).unwrap();
     last.connection.begin();
     assert!(all.take(here, false).is_none(), "nobody is idle any more");
 }
@@ -74,23 +80,29 @@ fn t_the_reserve_is_for_the_admin() {
         .iter()
         .map(|name| {
             let slot = all.take(here, false).unwrap();
-            slot.connection.admit(Some(&user(name))).unwrap();
+            slot.connection.admit(Some(&user(name)), None).unwrap();
             slot.connection.begin();
             slot
         })
         .collect();
     let stranger = all.take(here, false).unwrap();
-    let refused = stranger.connection.admit(Some(&user("w")));
+    let refused = stranger.connection.admit(Some(&user("w")), None);
     assert!(refused.is_err(), "a user is told to come back");
-    assert!(stranger.connection.admit(None).is_ok(), "health is public");
+    assert!(
+        stranger.connection.admit(None, None).is_ok(),
+        "health is public"
+    );
     let admin = all.take(here, false).unwrap();
-    admin.connection.admit(Some(&Principal::Admin)).unwrap();
+    admin
+        .connection
+        .admit(Some(&Principal::Admin), None)
+        .unwrap();
     // An attacker who takes the reserve makes room for the next admin.
     let attacker = all.take(here, false).unwrap();
     assert!(is_cut(&stranger) && !is_cut(&admin) && !is_cut(&attacker));
     drop(held);
     let late = all.take(here, false).unwrap();
-    late.connection.admit(Some(&user("w"))).unwrap();
+    late.connection.admit(Some(&user("w")), None).unwrap();
 }
 
 #[test]
@@ -100,19 +112,22 @@ fn t_one_user_has_a_share_and_the_admin_has_none() {
     let mine: Vec<Slot> = (0..2)
         .map(|_| {
             let slot = all.take(here, false).unwrap();
-            slot.connection.admit(Some(&user("u"))).unwrap();
+            slot.connection.admit(Some(&user("u")), None).unwrap();
             slot
         })
         .collect();
     mine[0].connection.begin();
     let third = all.take(here, false).unwrap();
-    third.connection.admit(Some(&user("u"))).unwrap();
+    third.connection.admit(Some(&user("u")), None).unwrap();
     assert!(is_cut(&mine[1]), "their own idle one gives way");
     third.connection.begin();
     let fourth = all.take(here, false).unwrap();
-    assert!(fourth.connection.admit(Some(&user("u"))).is_err());
-    fourth.connection.admit(Some(&user("other"))).unwrap();
-    fourth.connection.admit(Some(&Principal::Admin)).unwrap();
+    assert!(fourth.connection.admit(Some(&user("u")), None).is_err());
+    fourth.connection.admit(Some(&user("other")), None).unwrap();
+    fourth
+        .connection
+        .admit(Some(&Principal::Admin), None)
+        .unwrap();
 }
 
 #[test]
@@ -120,14 +135,17 @@ fn t_one_address_cannot_take_all_places_nor_lock_the_admin_out() {
     let all = connections(9, 2, 1);
     let _other = all.take(ip("10.0.0.2"), false).unwrap();
     let first = all.take(ip("10.0.0.1"), false).unwrap();
-    first.connection.admit(Some(&user("u"))).unwrap();
+    first.connection.admit(Some(&user("u")), None).unwrap();
     first.connection.begin();
     let second = all.take(ip("::ffff:10.0.0.1"), false).unwrap();
-    second.connection.admit(Some(&user("v"))).unwrap();
+    second.connection.admit(Some(&user("v")), None).unwrap();
     second.connection.begin();
     let third = all.take(ip("10.0.0.1"), false).unwrap();
     assert_eq!(all.open().reserved, 1);
-    third.connection.admit(Some(&Principal::Admin)).unwrap();
+    third
+        .connection
+        .admit(Some(&Principal::Admin), None)
+        .unwrap();
     let v6 = connections(9, 1, 0);
     let one = v6.take(ip("2001:db8::1"), false).unwrap();
     let _two = v6.take(ip("2001:db8::2"), false).unwrap();
@@ -150,7 +168,7 @@ fn t_without_descriptors_only_the_reserve_is_left() {
 async fn e7_a_connection_is_finished_before_it_is_cut() {
     let all = connections(2, 9, 0);
     let slot = all.take(ip("127.0.0.1"), false).unwrap();
-    slot.connection.admit(Some(&user("u"))).unwrap();
+    slot.connection.admit(Some(&user("u")), None).unwrap();
     all.retire(|holder| *holder == Holder::User("other".into()));
     let its = |holder: &Holder| *holder == Holder::User("u".into());
     slot.connection.begin();

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use http::StatusCode;
 use serde_json::value::RawValue;
@@ -17,6 +17,7 @@ use super::accept::Accept;
 use super::follow::{Follow, Kind, takes_priming};
 use super::post::Refusal;
 use super::reply::{KEEP_ALIVE, accepted, events, json};
+use crate::error::ApiError;
 use gateway::{
     Caller, Client, Event, Gateway, Incoming, Item, Reply, ReplyStream, Running, Session, Stream,
 };
@@ -112,6 +113,10 @@ impl Answers {
                 Ok(Some(event)) => {
                     got.push(event);
                     break;
+                }
+                // The client ended it, or its key opens nothing any more.
+                Ok(None) if got.is_empty() && session.ended().is_cancelled() => {
+                    return ApiError::not_found("the session has ended").into_response();
                 }
                 // Cancelled: nothing is to be said.
                 Ok(None) if got.is_empty() && accept.events => {
