@@ -46,7 +46,7 @@ pub struct ConnectArgs {
     #[arg(long, value_name = "KEY", value_parser = secret, conflicts_with_all = ["server", "filter"])]
     entry: Option<Secret>,
     /// Speak to this server alone, with its own names
-    #[arg(long, value_name = "NAME", conflicts_with = "filter")]
+    #[arg(long, value_name = "NAME")]
     server: Option<String>,
     /// See what this filter of .portway.json lets through
     #[arg(long, value_name = "NAME")]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::app::{App, PATIENCE, fixture, fixtures, pid, setup};
-use crate::mcp_front::{call, legacy, modern, said};
+use crate::mcp_front::{call, legacy, modern, old_sse, post, said};
 
 const ALL: &str = "/mcp";
 
@@ -169,6 +169,54 @@ async fn d7_a_named_filter_narrows_what_is_listed_and_called() {
     .unwrap();
     assert_eq!(names(&app, ALL).await, ["mcp_one_add"]);
     assert!(names(&app, "/servers/two/mcp").await.len() > 10);
+}
+
+#[tokio::test]
+async fn d7_a_named_filter_narrows_a_servers_own_endpoint() {
+    let filters = json!({"filters": {
+        "sums": {"allow": ["*:add"]},
+        "others": {"deny": ["one:*"]},
+    }});
+    let app = setup()
+        .mcp(fixtures(&[("one", &[]), ("two", &[])]))
+        .file(".portway.json", filters.to_string())
+        .start()
+        .await;
+    app.until_status("one", "connected").await;
+    let all = "/servers/one/mcp";
+    let echo = || call("echo", json!({"text": "hi"}));
+    assert!(names(&app, all).await.contains(&"echo".to_owned()));
+    for base in [all, "/api/mcp/servers/one/mcp"] {
+        let sums = format!("{base}?filter=sums");
+        assert_eq!(names(&app, &sums).await, ["add"]);
+        let denied = ask(&app, &sums, "tools/call", echo()).await;
+        assert_eq!(denied["error"]["code"], -32602, "{denied:#}");
+        let text = json!({"uri": "fixture://text"});
+        let read = ask(&app, &sums, "resources/read", text.clone()).await;
+        assert!(read["result"].is_object(), "{read:#}");
+        // Nothing of the server is left.
+        let others = format!("{base}?filter=others");
+        assert!(names(&app, &others).await.is_empty());
+        for (method, params) in [("tools/call", echo()), ("resources/read", text)] {
+            let denied = ask(&app, &others, method, params).await;
+            assert!(denied["error"].is_object(), "{denied:#}");
+        }
+        let none = format!("{base}?filter=none");
+        let talk = modern(&app, &none, "tools/list", json!({})).send().await;
+        assert_eq!(talk.status, 404);
+    }
+    // A session goes on as it began.
+    let sums = format!("{all}?filter=sums");
+    let client = legacy(&app, &sums, "2025-11-25", json!({})).await;
+    let denied = client.tool(1, "echo", json!({"text": "hi"})).send().await;
+    assert_eq!(denied.answer().await["error"]["code"], -32602);
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
+    let wider = post(&app, all, ping).header("mcp-session-id", &client.session);
+    assert_eq!(wider.send().await.status, 404);
+    let mut old = old_sse::connect(&app, "/servers/one/sse?filter=sums").await;
+    old.hello("2024-11-05", json!({})).await;
+    let denied = old.request(1, "tools/call", echo()).await;
+    assert_eq!(denied["error"]["code"], -32602, "{denied:#}");
 }
 
 #[tokio::test]

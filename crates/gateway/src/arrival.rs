@@ -15,7 +15,7 @@ impl Gateway {
     /// server's own endpoint they wait for its first start.
     pub(super) async fn arrived(&self, caller: &Caller, view: Arc<View>) -> Arc<View> {
         match &caller.scope {
-            Scope::Server(server) if view.is_empty() => {
+            Scope::Server { name: server, .. } if view.is_empty() => {
                 let come = |view: &ServerView| view.settled_once || view.offer.is_some();
                 self.fleet.wait(server, come, ARRIVAL).await;
                 self.view(caller)

@@ -171,7 +171,9 @@ impl Audience {
     fn shows(&self, server: Option<&str>) -> Lists {
         match (&self.scope, server) {
             (Scope::Everything { .. }, _) => Lists::ALL,
-            (Scope::Server(name), Some(server)) if **name == *server => Lists::ALL,
+            (Scope::Server { name, .. }, Some(server)) if **name == *server => Lists::ALL,
+            // The filter may be another.
+            (Scope::Server { filter, .. }, None) if filter.is_some() => Lists::ALL,
             (Scope::Entry(entry), Some(server)) => {
                 let grant = entry.grant();
                 match self.users.may_use(&grant.owner, server) {

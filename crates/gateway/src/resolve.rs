@@ -207,7 +207,13 @@ fn named(
             what: name,
         }),
         // Some servers have more than they list; this is theirs to judge.
-        (None, Scope::Server(server)) => Ok(Place {
+        (
+            None,
+            Scope::Server {
+                name: server,
+                filter: None,
+            },
+        ) => Ok(Place {
             server: server.clone(),
             params: None,
             there: None,
@@ -216,7 +222,7 @@ fn named(
             need: Need::Prompts,
             control: view.control().cloned(),
         }),
-        (None, Scope::Everything { .. } | Scope::Entry(_)) => {
+        (None, Scope::Server { .. } | Scope::Everything { .. } | Scope::Entry(_)) => {
             let word = match kind {
                 Kind::Tool => "tool",
                 Kind::Prompt => "prompt",
@@ -299,8 +305,8 @@ pub(super) fn place_of(
         return Ok(place);
     }
     match scope {
-        Scope::Server(server) => Ok((server.clone(), uri.to_owned())),
-        Scope::Everything { .. } | Scope::Entry(_) => Err(no_resource(uri)),
+        Scope::Server { name, filter: None } => Ok((name.clone(), uri.to_owned())),
+        Scope::Server { .. } | Scope::Everything { .. } | Scope::Entry(_) => Err(no_resource(uri)),
     }
 }
 
@@ -325,7 +331,13 @@ fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Pla
                     name.clone(),
                     target.name.clone(),
                 ),
-                (None, Scope::Server(server)) => (server.clone(), "name", name.clone(), name),
+                (
+                    None,
+                    Scope::Server {
+                        name: server,
+                        filter: None,
+                    },
+                ) => (server.clone(), "name", name.clone(), name),
                 _ => return Err(unknown("prompt", &name)),
             }
         }

@@ -44,8 +44,8 @@ impl Gateway {
         match (method, &caller.scope) {
             ("notifications/initialized", _) => self.attach(caller, session),
             // Through the shared endpoint nobody knows whom it concerns.
-            ("notifications/roots/list_changed", Scope::Server(server)) => {
-                let (fleet, server) = (self.fleet.clone(), server.clone());
+            ("notifications/roots/list_changed", Scope::Server { name, .. }) => {
+                let (fleet, server) = (self.fleet.clone(), name.clone());
                 let slot = resolve::slot(caller, session);
                 let method = method.to_owned();
                 tokio::spawn(async move { fleet.tell(&server, &slot, &method).await });

@@ -10,14 +10,22 @@ use store::{ADMIN, EntryId, Grant};
 pub enum Scope {
     /// All servers together, names made unique; narrowed by a named filter.
     Everything { filter: Option<Arc<str>> },
-    /// One server as it is.
-    Server(Arc<str>),
+    /// One server as it is; narrowed by a named filter.
+    Server {
+        name: Arc<str>,
+        filter: Option<Arc<str>>,
+    },
     /// What one entry was given, under the names it was given; narrowed by a
     /// named filter.
     Entry(EntryScope),
 }
 
 impl Scope {
+    /// One server, with all that it has.
+    pub fn server(name: Arc<str>) -> Scope {
+        Scope::Server { name, filter: None }
+    }
+
     pub(super) fn grant(&self) -> Option<&Arc<Grant>> {
         match self {
             Scope::Entry(entry) => Some(&entry.grant),
@@ -93,7 +101,7 @@ impl Caller {
     pub fn owner(&self) -> &Arc<str> {
         match &self.scope {
             Scope::Entry(entry) => &entry.grant.owner,
-            Scope::Everything { .. } | Scope::Server(_) => &self.principal,
+            Scope::Everything { .. } | Scope::Server { .. } => &self.principal,
         }
     }
 

@@ -41,8 +41,13 @@ pub(super) struct Plan {
 
 /// Which endpoint.
 enum Place {
-    Everything { filter: Option<String> },
-    Server(String),
+    Everything {
+        filter: Option<String>,
+    },
+    Server {
+        name: String,
+        filter: Option<String>,
+    },
     Entry(Secret),
 }
 
@@ -207,7 +212,10 @@ fn place(args: &ConnectArgs, environment: &BTreeMap<String, String>) -> Result<P
         (Some(_), Some(_), _) => Err(mixed("--server")),
         (Some(_), _, Some(_)) => Err(mixed("--filter")),
         (Some(key), None, None) => Ok(Place::Entry(key)),
-        (None, Some(server), _) => Ok(Place::Server(server.clone())),
+        (None, Some(server), filter) => Ok(Place::Server {
+            name: server.clone(),
+            filter: filter.clone(),
+        }),
         (None, None, filter) => Ok(Place::Everything {
             filter: filter.clone(),
         }),
@@ -228,12 +236,14 @@ impl Place {
                 .path_segments_mut()
                 .map_err(|()| Failure::usage("--url: must be an http or https address"))?;
             path.pop_if_empty();
-            if let Place::Server(name) = self {
+            if let Place::Server { name, .. } = self {
                 path.extend(["servers", name.as_str()]);
             }
             path.push("mcp");
         }
-        if let Place::Everything { filter: Some(name) } = self {
+        if let Place::Everything { filter } | Place::Server { filter, .. } = self
+            && let Some(name) = filter
+        {
             url.query_pairs_mut().append_pair("filter", name);
         }
         Ok(url)
@@ -258,8 +268,13 @@ mod tests {
             url(Place::Everything { filter }),
             "http://h:1/base/mcp?filter=a+b%26c"
         );
-        let server = Place::Server("a/b ü".into());
-        assert_eq!(url(server), "http://h:1/base/servers/a%2Fb%20%C3%BC/mcp");
+        let server = |filter: Option<&str>| Place::Server {
+            name: "a/b ü".into(),
+            filter: filter.map(Into::into),
+        };
+        let plain = "http://h:1/base/servers/a%2Fb%20%C3%BC/mcp";
+        assert_eq!(url(server(None)), plain);
+        assert_eq!(url(server(Some("f"))), format!("{plain}?filter=f"));
         let entry = Place::Entry(Secret::new("k"));
         assert_eq!(url(entry), "http://h:1/base/mcp");
     }

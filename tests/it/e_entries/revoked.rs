@@ -105,7 +105,7 @@ async fn taken_under_load(house: &House, record: &Path, in_order: bool) {
             answered.store(true, Ordering::Release);
             let admin = Caller {
                 principal: "admin".into(),
-                scope: Scope::Server("x".into()),
+                scope: Scope::server("x".into()),
             };
             let marked = house.call(&admin, "echo", json!({ "text": marker })).await;
             assert_eq!(text(&marked), marker);

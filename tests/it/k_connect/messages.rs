@@ -156,7 +156,6 @@ async fn k5_wrong_arguments_and_no_gateway_say_what_to_do() {
     assert!(text.contains("http://127.0.0.1:1"), "{text}");
     for args in [
         &["--entry", "k", "--server", "x"][..],
-        &["--server", "x", "--filter", "f"],
         &["--url", "nowhere"],
         &["--linger", "long"],
         &["--unknown"],

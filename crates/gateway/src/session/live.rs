@@ -287,7 +287,11 @@ fn owner(caller: &Caller) -> String {
     let (kind, name) = match &caller.scope {
         Scope::Everything { filter: None } => ("all", ""),
         Scope::Everything { filter: Some(name) } => ("filter", &**name),
-        Scope::Server(name) => ("server", &**name),
+        Scope::Server { name, filter: None } => ("server", &**name),
+        Scope::Server {
+            name,
+            filter: Some(filter),
+        } => return format!("filtered\0{filter}\0{name}\0{}", caller.principal),
         // Its principal says which.
         Scope::Entry(entry) => ("entry", entry.filter().map_or("", |name| &**name)),
     };

@@ -55,8 +55,8 @@ async fn t_d2_a_session_is_its_owners_alone() {
         caller("entry:2", Scope::Everything { filter: None }),
         caller("admin", filter("a")),
         caller("admin", filter("b")),
-        caller("admin", Scope::Server("a".into())),
-        caller("admin", Scope::Server("b".into())),
+        caller("admin", Scope::server("a".into())),
+        caller("admin", Scope::server("b".into())),
     ];
     for (at, owner) in owners.iter().enumerate() {
         let id = open(&sessions, owner);

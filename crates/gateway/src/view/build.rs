@@ -21,22 +21,27 @@ use wire::result::Freshness;
 use wire::{RpcError, code};
 
 impl View {
-    /// One server as it is.
+    /// One server as it is, or what a filter lets through of it.
     pub(super) fn of_server(
         server: &Arc<str>,
         snapshot: &Snapshot,
+        filter: Option<&Filter>,
         control: Option<&Arc<Control>>,
     ) -> View {
+        if filter.is_some_and(|filter| !filter.admits(server)) {
+            // Of many servers, none is shown.
+            return View::empty(None, Hello::ours());
+        }
         let Some(view) = snapshot.find(server) else {
             if let (Some(offer), Some(control)) =
                 (control::offer(snapshot, control, server), control)
             {
-                return one(server, offer, Some(control));
+                return one(server, offer, filter, Some(control));
             }
             return nothing(server, format!("no server is called {server:?}"));
         };
         match &view.offer {
-            Some(offer) => one(&view.wanted.name, offer, None),
+            Some(offer) => one(&view.wanted.name, offer, filter, None),
             None => {
                 let reason = view.state.error().map(|error| format!(": {error}"));
                 let reason = reason.unwrap_or_default();
@@ -95,7 +100,13 @@ fn nothing(server: &Arc<str>, why: String) -> View {
 }
 
 /// One server: its own names, its own order.
-fn one(server: &Arc<str>, offer: &Offer, control: Option<&Arc<Control>>) -> View {
+fn one(
+    server: &Arc<str>,
+    offer: &Offer,
+    filter: Option<&Filter>,
+    control: Option<&Arc<Control>>,
+) -> View {
+    let hides = |tool: &str| filter.is_some_and(|filter| !filter.allows(server, tool));
     let mut view = View::empty(Some(server.clone()), Hello::of(server, offer));
     view.control = control.cloned();
     for kind in Kind::ALL {
@@ -110,6 +121,7 @@ fn one(server: &Arc<str>, offer: &Offer, control: Option<&Arc<Control>>) -> View
                 |prepared: Option<&mut Prepared>| target(server, item, at, prepared, control);
             let raw = item.raw.clone();
             match kind {
+                Kind::Tools if hides(&item.key) => {}
                 Kind::Tools => {
                     let mut prepared = entry::tool(raw, offer.peer.era, false);
                     let target = target(Some(&mut prepared));

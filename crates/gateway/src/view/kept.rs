@@ -36,8 +36,8 @@ struct Basis {
 enum Part {
     /// All servers, narrowed by these.
     All(Arc<Filters>),
-    /// One server, if it has anything to offer.
-    One(Option<Arc<Offer>>),
+    /// One server, if it has anything to offer, and what narrows it.
+    One(Option<Arc<Offer>>, Option<Arc<Filters>>),
 }
 
 impl Basis {
@@ -49,15 +49,16 @@ impl Basis {
     ) -> Basis {
         let part = match scope {
             Scope::Everything { .. } => Part::All(filters.clone()),
-            Scope::Server(server) => {
-                let offer = match snapshot.find(server) {
+            Scope::Server { name, filter } => {
+                let offer = match snapshot.find(name) {
                     Some(view) => view.offer.as_ref(),
-                    None => control::offer(snapshot, control, server),
+                    None => control::offer(snapshot, control, name),
                 };
-                Part::One(offer.cloned())
+                let filters = filter.as_ref().map(|_| filters.clone());
+                Part::One(offer.cloned(), filters)
             }
             // Kept on a shelf of their own.
-            Scope::Entry(_) => Part::One(None),
+            Scope::Entry(_) => Part::One(None, None),
         };
         Basis {
             offers: snapshot.offers,
@@ -70,8 +71,10 @@ impl Basis {
     fn holds(&self, now: &Basis) -> bool {
         match (&self.part, &now.part) {
             (Part::All(old), Part::All(new)) => Arc::ptr_eq(old, new) && self.offers >= now.offers,
-            (Part::One(Some(old)), Part::One(Some(new))) => {
-                Arc::ptr_eq(old, new) || self.offers > now.offers
+            (Part::One(Some(old), narrowed), Part::One(Some(new), narrows)) => {
+                let (narrowed, narrows) = (narrowed.as_ref(), narrows.as_ref());
+                narrowed.map(Arc::as_ptr) == narrows.map(Arc::as_ptr)
+                    && (Arc::ptr_eq(old, new) || self.offers > now.offers)
             }
             _ => false,
         }
@@ -118,7 +121,14 @@ impl Views {
             return kept.view.clone();
         }
         let view = Arc::new(match scope {
-            Scope::Server(server) => View::of_server(server, snapshot, control),
+            Scope::Server { name, filter: None } => View::of_server(name, snapshot, None, control),
+            Scope::Server {
+                name,
+                filter: Some(filter),
+            } => match filters.find(Some(filter)) {
+                Ok(filter) => View::of_server(name, snapshot, filter, control),
+                Err(error) => View::unfiltered(&error),
+            },
             Scope::Everything { filter } => {
                 View::of_all(snapshot, filters.find(filter.as_deref()), control)
             }
@@ -138,10 +148,16 @@ impl Views {
 
     fn keep(&self, scope: &Scope, snapshot: &Snapshot, filters: &Filters, fresh: Kept) {
         let mut kept = self.lock();
+        let is_known = |filter: &Option<Arc<str>>| {
+            let mut filter = filter.iter();
+            filter.all(|name| filters.named.contains_key(&**name))
+        };
         kept.retain(|scope, _| match scope {
-            Scope::Everything { filter: None } => true,
-            Scope::Everything { filter: Some(name) } => filters.named.contains_key(&**name),
-            Scope::Server(server) => snapshot.find(server).is_some() || **server == *control::NAME,
+            Scope::Everything { filter } => is_known(filter),
+            Scope::Server { name, filter } => {
+                let there = snapshot.find(name).is_some() || **name == *control::NAME;
+                there && is_known(filter)
+            }
             Scope::Entry(_) => false,
         });
         // Scopes come from outside: those that show nothing are not kept.

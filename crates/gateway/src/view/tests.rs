@@ -31,7 +31,7 @@ fn everything() -> Scope {
 }
 
 fn only(server: &str) -> Scope {
-    Scope::Server(server.into())
+    Scope::server(server.into())
 }
 
 fn page(page: &Ending) -> Value {
@@ -257,6 +257,7 @@ fn trap20_cursors_fit_the_list_they_are_of() {
         View::of_server(
             &"s".into(),
             &Servers::default().add("s", offer).snapshot(),
+            None,
             None,
         )
     };

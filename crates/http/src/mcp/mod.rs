@@ -158,17 +158,22 @@ impl Front {
             // The guard lets nobody else there.
             Place::Entry => return Err(nothing_there()),
             Place::Server(server) => {
-                let found = self.registry.find(&server);
-                match found {
-                    Some(wanted) => Scope::Server(wanted.name.clone()),
-                    None if self.gateway.is_own(&server) => Scope::Server(server.into()),
+                let name = match self.registry.find(&server) {
+                    Some(wanted) => wanted.name.clone(),
+                    None if self.gateway.is_own(&server) => server.into(),
                     None => return Err(RegistryError::NotFound(server).into()),
+                };
+                // The filter that applies by default is not for one server.
+                if filter.is_some() {
+                    self.check_filter(filter.as_deref())?;
+                }
+                Scope::Server {
+                    name,
+                    filter: filter.map(Into::into),
                 }
             }
             Place::Everything => {
-                let filters = self.registry.filters();
-                let known = filters.borrow().find(filter.as_deref()).map(drop);
-                known.map_err(|error| refused(error, filter.as_deref()))?;
+                self.check_filter(filter.as_deref())?;
                 Scope::Everything {
                     filter: filter.map(Into::into),
                 }
@@ -186,11 +191,16 @@ impl Front {
         grant: Arc<Grant>,
         filter: Option<String>,
     ) -> Result<Caller, ApiError> {
-        if let Some(name) = filter.as_deref() {
-            let known = self.registry.filters().borrow().find(Some(name)).map(drop);
-            known.map_err(|error| refused(error, Some(name)))?;
+        if filter.is_some() {
+            self.check_filter(filter.as_deref())?;
         }
         Ok(Caller::narrowed(grant, filter.map(Into::into)))
+    }
+
+    /// Whether the filter that is asked for, or the default one, can be used.
+    fn check_filter(&self, asked: Option<&str>) -> Result<(), ApiError> {
+        let known = self.registry.filters().borrow().find(asked).map(drop);
+        known.map_err(|error| refused(error, asked))
     }
 
     /// The endpoint at an address, where a message can go there directly.

@@ -117,7 +117,10 @@ fn unguessable() -> Result<Box<str>, getrandom::Error> {
 fn endpoint(caller: &Caller, uri: &Uri, id: &str) -> Bytes {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     let path = match &caller.scope {
-        Scope::Server(name) => {
+        Scope::Server { name, filter } => {
+            if let Some(filter) = filter {
+                query.append_pair("filter", filter);
+            }
             let mut url = url::Url::parse("http://localhost").expect("a URL");
             if let Ok(mut path) = url.path_segments_mut() {
                 path.extend(["servers", name, "messages"]);
