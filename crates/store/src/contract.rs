@@ -84,6 +84,9 @@ pub trait Store: Send + Sync {
         Ok(changes.is_empty())
     }
 
+    /// Whether a create with this key is remembered: it makes nothing new.
+    async fn is_repeated(&self, once: Once) -> Result<bool, StoreError>;
+
     async fn create_tool(
         &self,
         new: NewTool,

@@ -38,15 +38,14 @@ fn create<T>(
     };
     let key = KeyDigest::from_bytes(once.key);
     let body = KeyDigest::from_bytes(once.body);
-    let fresh = |made: &Made| now.as_millis() < made.at.as_millis() + ONCE_MILLIS;
-    if let Some(made) = state.once.get(&key).filter(|made| fresh(made)) {
+    if let Some(made) = state.once.get(&key).filter(|made| made.is_fresh(now)) {
         if made.body != body {
             return Err(StoreErrorKind::OnceReused);
         }
         return unchanged(Created::Earlier(earlier(made.id)));
     }
     let (id, made, mut steps) = make()?;
-    let old = state.once.iter().filter(|(_, made)| !fresh(made));
+    let old = state.once.iter().filter(|(_, made)| !made.is_fresh(now));
     steps.extend(old.map(|(key, _)| Step::NoOnce(*key)));
     steps.push(Step::Once(key, Made { body, id, at: now }));
     Ok((Created::New(made), steps))

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::records::{
-    Binding, Bound, Entry, EntryId, Instance, InstanceName, KeyHolder, ToolId, ToolRecord, Whose,
+    Binding, Bound, Entry, EntryId, Instance, InstanceName, KeyHolder, ONCE_MILLIS, ToolId,
+    ToolRecord, Whose,
 };
 use super::{Grant, KeyDigest, ServerRecord, Timestamp};
 
@@ -55,6 +56,13 @@ pub(super) struct Made {
     pub body: KeyDigest,
     pub id: i64,
     pub at: Timestamp,
+}
+
+impl Made {
+    /// Whether it is still remembered.
+    pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
+        now.as_millis() < self.at.as_millis() + ONCE_MILLIS
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

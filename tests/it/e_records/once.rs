@@ -1,15 +1,20 @@
 //! `Idempotency-Key`: sent twice, made once.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::app::fixtures;
+use crate::mcp_front::until;
 
 on_each_store!(
     k6_a_create_sent_twice_makes_one_thing,
     k6_creates_that_come_at_once_make_one_thing,
     k6_an_idempotency_key_means_one_request,
     k6_what_was_changed_since_is_answered_as_it_is,
+    k6_a_replay_is_answered_though_its_target_has_gone,
 );
 
 /// The creates, each with a body.
@@ -146,4 +151,45 @@ async fn k6_what_was_changed_since_is_answered_as_it_is(storage: Storage) {
     let error = refused(gone, 404, "NOT_FOUND");
     assert!(text(&error["message"]).contains("deleted"), "{error}");
     assert_eq!(app.total(ENTRIES).await, 0);
+}
+
+/// What would be refused now was not when it was made.
+async fn k6_a_replay_is_answered_though_its_target_has_gone(storage: Storage) {
+    let setup = storage.setup();
+    let app = setup.mcp(fixtures(&[("x", &[]), ("y", &[])])).start().await;
+    for name in ["x", "y"] {
+        app.until_status(name, "connected").await;
+    }
+    let tool = app.tool_of("bound", "x", "echo").await;
+    let soon = SystemTime::now() + Duration::from_secs(2);
+    let soon = soon.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    let soon = store::Timestamp::from_millis(soon).to_string();
+    let creates = [
+        (TOOLS, json!({"name": "t", "server": "x", "tool": "echo"})),
+        (
+            ENTRIES,
+            json!({"name": "e", "exposes": {"resources": ["y"], "prompts": []}}),
+        ),
+        (
+            BOUND,
+            json!({"name": "b", "bindings": [{"tool_id": tool}], "expires_at": soon}),
+        ),
+    ];
+    let mut first = Vec::new();
+    for (path, body) in &creates {
+        let answer = app.post_once(path, "first", &body.to_string()).await;
+        first.push(answer.expect(201));
+    }
+    app.act("x", "stop").await;
+    assert_eq!(app.delete("y").await.status, 204);
+    for ((path, body), first) in creates.iter().zip(&first) {
+        let body = body.to_string();
+        let refused = || async { app.post(path, body.parse().unwrap()).await.status == 422 };
+        until(path, refused).await;
+        let answer = app.post_once(path, "first", &body).await;
+        assert!(replayed(&answer), "{path}: {}", answer.text);
+        assert_eq!(answer.expect(201)["id"], first["id"]);
+        let answer = app.post_once(path, "second", &body).await;
+        assert_eq!(answer.status, 422, "{path}");
+    }
 }

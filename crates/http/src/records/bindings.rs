@@ -44,7 +44,7 @@ pub(super) async fn create(
         None => (false, values::binding(&mut fields).into_iter().collect()),
     };
     fields.done()?;
-    records.may_bind(&principal, &new).await?;
+    refuse(records.may_bind(&principal, &new).await?)?;
     let bound = records.store.bind(&principal.whose()?, id, &new).await?;
     let bound = bound.ok_or_else(|| no_entry(id))?;
     let mut targets = records.targets();
@@ -158,9 +158,9 @@ impl Records {
         &self,
         principal: &Principal,
         new: &[NewBinding],
-    ) -> Result<(), ApiError> {
+    ) -> Result<Vec<FieldProblem>, ApiError> {
         if matches!(principal, Principal::Admin) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let (whose, targets) = (principal.whose()?, self.targets());
         let mut problems = Vec::new();
@@ -173,7 +173,7 @@ impl Records {
                 problems.push(FieldProblem::new(field, message));
             }
         }
-        refuse(problems)
+        Ok(problems)
     }
 
     async fn bound(&self, whose: &Whose, id: EntryId) -> Result<Vec<Bound>, ApiError> {

@@ -14,7 +14,7 @@ use super::{Paging, Records, entry_id, no_entry, refuse, values};
 use crate::Principal;
 use crate::error::{ApiError, FieldProblem};
 use crate::extract::{Path, Query};
-use store::{ApiKey, Entry, EntryChange, NewBinding, NewEntry};
+use store::{ApiKey, Entry, EntryChange, NewBinding, NewEntry, Timestamp};
 
 pub(super) async fn create(
     State(records): State<Records>,
@@ -24,7 +24,8 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let owner = principal.owner();
     let asked = Asked::new("mcp_v2", &owner, key.as_deref(), &body);
-    make(&records, &owner, &asked, Fields::read(&body)?, Vec::new()).await
+    let (fields, bindings) = (Fields::read(&body)?, (Vec::new(), Vec::new()));
+    make(&records, &owner, &asked, fields, bindings).await
 }
 
 /// The entry with its bindings, or nothing of it (SPEC E4, E5).
@@ -44,8 +45,8 @@ pub(super) async fn create_bound(
             Vec::new()
         }
     };
-    records.may_bind(&principal, &bindings).await?;
-    make(&records, &owner, &asked, fields, bindings).await
+    let problems = records.may_bind(&principal, &bindings).await?;
+    make(&records, &owner, &asked, fields, (bindings, problems)).await
 }
 
 async fn make(
@@ -53,25 +54,29 @@ async fn make(
     owner: &Arc<str>,
     asked: &Asked<'_>,
     mut fields: Fields,
-    bindings: Vec<NewBinding>,
+    (bindings, mut problems): (Vec<NewBinding>, Vec<FieldProblem>),
 ) -> Result<Response, ApiError> {
     let key = records.keys.make(asked)?;
     let allow_missing = values::allow_missing(&mut fields);
+    let expires_at = fields.optional("expires_at", values::moment);
+    if expires_at.is_some_and(|at| at <= Timestamp::now()) {
+        problems.push(FieldProblem::new("expires_at", values::PAST));
+    }
     let new = NewEntry {
         owner: owner.clone(),
         name: fields.required("name", values::entry_name),
         enabled: fields.optional("status", values::status).unwrap_or(true),
-        key: key.record(fields.optional("expires_at", values::future)),
+        key: key.record(expires_at),
         exposes: values::exposes(&mut fields).unwrap_or_default(),
         filter: values::filter(&mut fields).flatten(),
         bindings,
     };
     fields.done()?;
     let targets = records.targets();
-    let mut problems = targets.check_exposes(owner, &new.exposes, allow_missing);
+    problems.extend(targets.check_exposes(owner, &new.exposes, allow_missing));
     let filter = new.filter.iter();
     problems.extend(filter.flat_map(|filter| targets.check_filter(owner, filter)));
-    refuse(problems)?;
+    records.refuse_new(asked, problems).await?;
     let (entry, replayed) = made(records.store.create_entry(new, asked.once()).await?)?;
     let key = match replayed {
         false => Some(key),

@@ -4,6 +4,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use sha2::{Digest, Sha256};
 
+use super::{Records, refuse};
 use crate::error::{ApiError, FieldProblem};
 use store::Once;
 
@@ -35,6 +36,24 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
 
 fn fits(key: &str) -> bool {
     (1..=LONGEST).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+impl Records {
+    /// Refuses a create, unless an earlier request has made it: servers, rights
+    /// and the time may be others now, and a replay is answered as it was.
+    pub(super) async fn refuse_new(
+        &self,
+        asked: &Asked<'_>,
+        problems: Vec<FieldProblem>,
+    ) -> Result<(), ApiError> {
+        if !problems.is_empty()
+            && let Some(once) = asked.once()
+            && self.store.is_repeated(once).await?
+        {
+            return Ok(());
+        }
+        refuse(problems)
+    }
 }
 
 /// A create, as far as it matters for telling two of them apart.

@@ -29,7 +29,8 @@ pub(super) async fn create(
     let new = new_tool(owner.clone(), fields)?;
     let mut targets = records.targets();
     let problem = targets.check(&owner, (&new.server, &new.tool), allow_missing);
-    refuse(problem.into_iter().collect())?;
+    let problems = problem.into_iter().collect();
+    records.refuse_new(&asked, problems).await?;
     let (tool, replayed) = made(records.store.create_tool(new, asked.once()).await?)?;
     let place = format!("/api/v1/tools/{}", tool.id);
     let answer = ToolAnswer::new(tool, &mut targets);

@@ -131,12 +131,14 @@ pub(super) fn moment(value: &Value) -> Result<Timestamp, String> {
     moment.map_err(|_| "must be a moment in UTC like 2026-11-15T10:11:12Z".into())
 }
 
+pub(super) const PAST: &str = "lies in the past";
+
 /// For a key that is about to be given out.
 pub(super) fn future(value: &Value) -> Result<Timestamp, String> {
     let moment = moment(value)?;
     match moment > Timestamp::now() {
         true => Ok(moment),
-        false => Err("lies in the past".into()),
+        false => Err(PAST.into()),
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 
 use super::super::records::*;
 use super::super::{
-    Grant, Granted, KeyDigest, ServerRecord, Store, StoreChange, StoreError, rules,
+    Grant, Granted, KeyDigest, ServerRecord, Store, StoreChange, StoreError, Timestamp, rules,
 };
 use super::JsonStore;
 use config::ServerName;
@@ -50,6 +50,12 @@ impl Store for JsonStore {
             rules::delete_server(state, &name)
         })
         .await
+    }
+
+    async fn is_repeated(&self, once: Once) -> Result<bool, StoreError> {
+        let state = self.state();
+        let made = state.once.get(&KeyDigest::from_bytes(once.key));
+        Ok(made.is_some_and(|made| made.is_fresh(Timestamp::now())))
     }
 
     async fn create_tool(

@@ -15,7 +15,9 @@ use super::super::{
 use super::link::{Doing, LIMIT, LONG};
 use super::mirror::Failed;
 use super::standing::{FROM_MEMORY, Memory};
-use super::{PostgresStore, adopt, bindings, entries, instances, moved, quota, servers, tools};
+use super::{
+    PostgresStore, adopt, bindings, entries, instances, moved, once, quota, servers, tools,
+};
 use config::ServerName;
 
 /// Work on a connection. What it is given is cloned: it may be run again.
@@ -76,6 +78,11 @@ impl Store for PostgresStore {
         let changes: Arc<[DefinitionChange]> = changes.into();
         let define = work!(|c| [changes] Ok((servers::define(c, &changes).await?, Vec::new())));
         self.write("change the definitions", LIMIT, define).await
+    }
+
+    async fn is_repeated(&self, once: Once) -> Result<bool, StoreError> {
+        let look = work!(|c| [] once::is_known(c, &once).await);
+        self.read("read the Idempotency-Key", look).await
     }
 
     async fn create_tool(

@@ -24,7 +24,7 @@ pub(super) async fn claim(
         return Ok(Claim::Mine);
     };
     let now = moment(Timestamp::now());
-    let forgotten = now - i64::try_from(ONCE_MILLIS).unwrap_or(i64::MAX);
+    let forgotten = forgotten(now);
     let mine = sqlx::query(
         "insert into mcp_idempotency as it (key, body, created_at) \
          values ($1, $2, to_timestamp($3 / 1000.0)) \
@@ -50,6 +50,24 @@ pub(super) async fn claim(
         return Err(StoreErrorKind::OnceReused.into());
     }
     Ok(Claim::Made(row.try_get("made")?))
+}
+
+/// Whether a create with this key is remembered.
+pub(super) async fn is_known(connection: &mut PgConnection, once: &Once) -> Result<bool, Fault> {
+    let row = sqlx::query(
+        "select 1 from mcp_idempotency \
+         where key = $1 and created_at > to_timestamp($2 / 1000.0)",
+    )
+    .bind(&once.key[..])
+    .bind(forgotten(moment(Timestamp::now())))
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// What was made before this is not remembered.
+fn forgotten(now: i64) -> i64 {
+    now - i64::try_from(ONCE_MILLIS).unwrap_or(i64::MAX)
 }
 
 /// What came of it.
