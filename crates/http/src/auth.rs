@@ -156,6 +156,8 @@ pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Shown<'a> {
     Admin,
+    /// Not the admin's, and in the header that is for keys alone.
+    Key(&'a str),
     /// Not the admin's; it may be somebody else's.
     Other(&'a str),
 }
@@ -172,7 +174,8 @@ impl Access {
         match self {
             Access::Token(token) => match given(headers, endpoint) {
                 Given::Nothing => token.session(method, headers),
-                Given::One(text) if token.matches(text) => Ok(Shown::Admin),
+                Given::One(text) | Given::Key(text) if token.matches(text) => Ok(Shown::Admin),
+                Given::Key(text) => Ok(Shown::Key(text)),
                 Given::One(text) => Ok(Shown::Other(text)),
                 Given::Unclear => Err(refused()),
             },
@@ -183,6 +186,7 @@ impl Access {
                     return Err(missing_header());
                 }
                 match given(headers, endpoint) {
+                    Given::Key(text) => Ok(Shown::Key(text)),
                     Given::One(text) => Ok(Shown::Other(text)),
                     Given::Nothing | Given::Unclear => Ok(Shown::Admin),
                 }
@@ -207,6 +211,8 @@ impl AdminToken {
 enum Given<'a> {
     Nothing,
     One(&'a str),
+    /// As `X-API-KEY` alone.
+    Key(&'a str),
     /// Twice, or not to be read.
     Unclear,
 }
@@ -219,7 +225,7 @@ fn given(headers: &HeaderMap, endpoint: bool) -> Given<'_> {
     let one = match (bears, has_key) {
         (false, false) => return Given::Nothing,
         (true, false) => bearer(headers),
-        (false, true) => key(headers),
+        (false, true) => return key(headers).map_or(Given::Unclear, Given::Key),
         (true, true) => bearer(headers).filter(|bearer| key(headers) == Some(bearer)),
     };
     one.map_or(Given::Unclear, Given::One)
@@ -317,7 +323,7 @@ mod tests {
         }
         match access.look(&method, &headers, true) {
             Ok(Shown::Admin) => 200,
-            Ok(Shown::Other(_)) => 401,
+            Ok(Shown::Key(_) | Shown::Other(_)) => 401,
             Err(error) => error.code().status().as_u16(),
         }
     }

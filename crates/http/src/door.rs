@@ -29,26 +29,42 @@ impl Door {
         knock: &Knock<'_>,
         endpoint: bool,
     ) -> Result<Principal, ApiError> {
-        let text = match self.access.look(knock.method, knock.headers, endpoint)? {
+        let (text, users) = match self.access.look(knock.method, knock.headers, endpoint)? {
             Shown::Admin => return Ok(Principal::Admin),
-            Shown::Other(text) => text,
+            Shown::Key(text) => (text, None),
+            Shown::Other(text) => (text, self.users.as_ref()),
         };
-        if let Some(users) = self.users.as_ref().filter(|_| users::is_token(text)) {
-            return users.verify(text).await.map(Principal::User);
+        let mut refusal = None;
+        if let Some(users) = users.filter(|_| users::is_token(text)) {
+            match users.verify(text).await {
+                Ok(user) => return Ok(Principal::User(user)),
+                Err(why) => refusal = Some(why),
+            }
         }
-        match self.entry(text).await? {
-            Some(grant) => Ok(Principal::Entry(grant)),
+        // A key that was brought along from elsewhere may look like a token.
+        match (self.entry(text).await?, refusal) {
+            (Some(grant), _) => Ok(Principal::Entry(grant)),
+            (None, Some(refusal)) if refusal.is_guess() => {
+                Err(self.wrong(knock.remote, || refusal.into()))
+            }
+            (None, Some(refusal)) => Err(refusal.into()),
             // Where none is asked for, a credential that means nothing to us
             // does no harm; a key that has been withdrawn is not such a one.
-            None if matches!(self.access, Access::Open) && !text.starts_with(KEY_PREFIX) => {
+            (None, None)
+                if matches!(self.access, Access::Open) && !text.starts_with(KEY_PREFIX) =>
+            {
                 Ok(Principal::Admin)
             }
-            None => Err(self.wrong(knock.remote, auth::refused)),
+            (None, None) => Err(self.wrong(knock.remote, auth::refused)),
         }
     }
 
     /// What is said to a wrong key.
-    pub(super) fn wrong(&self, from: Option<IpAddr>, refusal: fn() -> ApiError) -> ApiError {
+    pub(super) fn wrong(
+        &self,
+        from: Option<IpAddr>,
+        refusal: impl FnOnce() -> ApiError,
+    ) -> ApiError {
         match self.is_one_too_many(from) {
             true => too_many(),
             false => refusal(),
@@ -77,5 +93,75 @@ impl Door {
             grant.touch(Timestamp::now());
         }
         Ok(grant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use http::{HeaderMap, Method, Uri, header};
+    use ring::hmac;
+
+    use super::auth::AdminToken;
+    use super::*;
+    use crate::error::Code;
+    use crate::guard::Length;
+    use config::Secret;
+
+    const SECRET: &str = "the secret of a project, 0123456789";
+
+    fn signed(secret: &str) -> String {
+        let claims = r#"{"sub":"u","role":"authenticated","aud":"authenticated","exp":1}"#;
+        let [head, claims] =
+            [r#"{"alg":"HS256"}"#, claims].map(|part| URL_SAFE_NO_PAD.encode(part));
+        let text = format!("{head}.{claims}");
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        let seal = hmac::sign(&key, text.as_bytes());
+        format!("{text}.{}", URL_SAFE_NO_PAD.encode(seal))
+    }
+
+    /// What comes of showing a credential again and again.
+    async fn shown(name: header::HeaderName, value: String) -> Vec<Code> {
+        let door = Door {
+            access: Access::Token(AdminToken::new(Secret::new("the admin token"))),
+            keys: None,
+            users: Users::new(None, Some(&Secret::new(SECRET))).unwrap(),
+            guesses: Guesses::default(),
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().unwrap());
+        let knock = Knock {
+            method: &Method::POST,
+            uri: &Uri::from_static("/mcp"),
+            headers: &headers,
+            length: Length::None,
+            local: None,
+            remote: Some([192, 0, 2, 1].into()),
+            matched: Some("/mcp"),
+            connection: None,
+        };
+        let mut codes = Vec::new();
+        for _ in 0..30 {
+            codes.push(door.who(&knock, true).await.unwrap_err().code());
+        }
+        codes
+    }
+
+    #[tokio::test]
+    async fn t_what_looks_like_a_token_is_counted_as_a_wrong_key() {
+        let forged = signed("another secret");
+        for (name, value) in [
+            (header::AUTHORIZATION, format!("Bearer {forged}")),
+            (header::HeaderName::from_static("x-api-key"), forged),
+        ] {
+            let codes = shown(name, value).await;
+            assert_eq!(codes[0], Code::Unauthorized);
+            assert_eq!(codes[29], Code::TooManyRequests);
+        }
+        // A token that has merely expired is no guess: its user must hear so.
+        let expired = format!("Bearer {}", signed(SECRET));
+        let codes = shown(header::AUTHORIZATION, expired).await;
+        assert!(codes.iter().all(|code| *code == Code::Unauthorized));
     }
 }

@@ -61,17 +61,7 @@ impl Users {
     }
 
     /// The id of the user whom a token speaks for.
-    pub(super) async fn verify(&self, text: &str) -> Result<Arc<str>, ApiError> {
-        match self.check(text).await {
-            Ok(user) => Ok(user),
-            Err(Refused::NoKeys) => Err(ApiError::unavailable(
-                "users' tokens cannot be checked now; try again",
-            )),
-            Err(why) => Err(auth::refused().with_cause(why)),
-        }
-    }
-
-    async fn check(&self, text: &str) -> Result<Arc<str>, Refused> {
+    pub(super) async fn verify(&self, text: &str) -> Result<Arc<str>, Refused> {
         let token = Token::read(text)?;
         self.check_signature(&token).await?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -97,6 +87,27 @@ impl Users {
             Ok(())
         } else {
             Err(Refused::Signature)
+        }
+    }
+}
+
+impl Refused {
+    /// Whether nothing shows that the project signed it.
+    pub(super) fn is_guess(&self) -> bool {
+        matches!(
+            self,
+            Refused::Form | Refused::Algorithm | Refused::Key | Refused::Signature
+        )
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(why: Refused) -> ApiError {
+        match why {
+            Refused::NoKeys => {
+                ApiError::unavailable("users' tokens cannot be checked now; try again")
+            }
+            why => auth::refused().with_cause(why),
         }
     }
 }

@@ -4,11 +4,13 @@ use serde_json::{Value, json};
 
 use super::migrate::portway;
 use super::*;
+use crate::e_door::users::project::{now, sign_with};
 
 on_each_store!(
     e9_records_of_another_file_become_entries_with_the_same_keys,
     e9_a_foreign_file_in_the_data_directory_is_left_as_it_is,
     e9_what_cannot_be_migrated_from_says_why,
+    e8_e9_a_key_that_looks_like_a_users_token_opens_its_entry,
 );
 
 fn records() -> Value {
@@ -209,4 +211,39 @@ async fn e9_records_of_another_table_become_entries_with_the_same_keys() {
 fn each_name(list: &Value) -> Vec<&str> {
     let each = list.as_array().unwrap().iter();
     each.map(|one| one["name"].as_str().unwrap()).collect()
+}
+
+/// Other applications make their keys as JWTs, signed with secrets of theirs.
+async fn e8_e9_a_key_that_looks_like_a_users_token_opens_its_entry(storage: Storage) {
+    let sign = |secret: &str, sub: &str| {
+        sign_with(
+            secret.as_bytes(),
+            &json!({"alg": "HS256", "typ": "JWT"}),
+            &json!({"sub": sub, "exp": now() + 600}),
+        )
+    };
+    let key = sign("a secret of that application", "7");
+    let records = json!([{"api_key": key, "name": "old", "status": 1}]);
+    let setup = storage
+        .setup()
+        .env("SUPABASE_JWT_SECRET", "the-secret-of-a-project-0123456789")
+        .file("old.json", records.to_string());
+    let (code, said, complaint) = portway(&setup, &["migrate", "--from", "old.json"]).await;
+    assert_eq!(code, 0, "{said}{complaint}");
+    let app = setup.start().await;
+    let bearer = |key: &str| ("authorization", format!("Bearer {key}"));
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let ask = async |(name, value): (&str, String)| {
+        let headers = [(name, value.as_str())];
+        let answer = app.request("POST", "/mcp", Some(list.clone()), &headers);
+        answer.await.status
+    };
+    assert_eq!(ask(("x-api-key", key.clone())).await, 200);
+    assert_eq!(ask(bearer(&key)).await, 200);
+    let keyed = format!("{ENTRIES}/server/{key}");
+    let answer = app.request("POST", &keyed, Some(list.clone()), &[]).await;
+    assert_eq!(answer.status, 200);
+    let forged = sign("a secret of that application", "8");
+    assert_eq!(ask(("x-api-key", forged.clone())).await, 401);
+    assert_eq!(ask(bearer(&forged)).await, 401);
 }

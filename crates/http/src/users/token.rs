@@ -20,7 +20,7 @@ const LONGEST_ID: usize = 128;
 
 /// Why a token is not taken; for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     #[error("the token cannot be read")]
     Form,
     #[error("the token's algorithm is not one of the keys we have")]
