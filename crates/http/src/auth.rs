@@ -235,7 +235,7 @@ fn changes(method: &Method) -> bool {
     !method.is_safe()
 }
 
-fn from_browser(headers: &HeaderMap) -> bool {
+pub(super) fn from_browser(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
 }
 

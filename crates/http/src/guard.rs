@@ -138,7 +138,8 @@ impl Guard {
         if knock.length == Length::None {
             return Ok(());
         }
-        check_content(knock.headers)?;
+        let bare = knock.matched.is_some_and(mcp::takes_bare);
+        check_content(knock.headers, bare)?;
         match knock.length {
             Length::Known(bytes) if bytes > self.max_body as u64 => Err(json::too_large()),
             _ => Ok(()),
@@ -269,7 +270,9 @@ pub(super) async fn guard(
     }
 }
 
-fn check_content(headers: &HeaderMap) -> Result<(), ApiError> {
+/// `bare`: a program may leave the type out (SPEC K4). What a browser sends
+/// must have it, since pages can post anything else without asking us first.
+fn check_content(headers: &HeaderMap, bare: bool) -> Result<(), ApiError> {
     let refuse = |message| Err(ApiError::new(Code::UnsupportedMediaType, message));
     if headers.contains_key(header::CONTENT_ENCODING) {
         return refuse("compressed request bodies are not taken");
@@ -277,6 +280,7 @@ fn check_content(headers: &HeaderMap) -> Result<(), ApiError> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     match (types.next(), types.next()) {
         (Some(kind), None) if is_json(kind) => Ok(()),
+        (None, _) if bare && !auth::from_browser(headers) => Ok(()),
         _ => refuse("the body must be JSON, with `Content-Type: application/json`"),
     }
 }

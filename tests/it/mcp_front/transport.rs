@@ -96,8 +96,35 @@ async fn k4_statuses_of_the_transport() {
                 .header("content-type", "text/plain"),
             415,
         ),
+        // A program may leave it out; a browser, which may act for a page of
+        // another site, may not.
         (
             client.request(1, "ping", json!({})).without("content-type"),
+            200,
+        ),
+        (
+            client
+                .request(1, "ping", json!({}))
+                .without("content-type")
+                .header("sec-fetch-site", "same-origin"),
+            415,
+        ),
+        (
+            client
+                .request(1, "ping", json!({}))
+                .without("content-type")
+                .header("origin", &app.url),
+            415,
+        ),
+        (
+            client
+                .request(1, "ping", json!({}))
+                .without("content-type")
+                .header("origin", "http://elsewhere.example"),
+            403,
+        ),
+        (
+            post(&app, "/api/mcp/servers", json!({})).without("content-type"),
             415,
         ),
         (client.request(1, "ping", json!({})).without("accept"), 200),

@@ -230,6 +230,12 @@ pub(super) fn is_endpoint(matched: &str) -> bool {
     is_shared(matched) || matched.starts_with("/servers/")
 }
 
+/// Whether messages may come there without a `Content-Type`. Not where the
+/// console's cookie reaches.
+pub(super) fn takes_bare(matched: &str) -> bool {
+    is_endpoint(matched) || matched.starts_with(ENTRY)
+}
+
 /// Whether it is the endpoint that shows each what is theirs.
 pub(super) fn is_shared(matched: &str) -> bool {
     matches!(matched, EVERYTHING | "/sse" | "/messages")
