@@ -160,6 +160,7 @@ pub(crate) fn tool_call(server: &str, tool: &str, args: Value) -> Arc<CallReques
         server: server.into(),
         slot: Slot {
             principal: "admin".into(),
+            owner: "admin".into(),
             session: None,
             ended: None,
             capabilities: upstream::no_capabilities(),
