@@ -1,6 +1,8 @@
 use std::collections::HashSet;
 use std::future::Future;
+use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::*;
@@ -12,14 +14,23 @@ fn named(name: &str) -> ToolChange {
     }
 }
 
-/// Runs all at once; what came of each, in no order.
+/// So many at a time: more than there are connections to a database, and not
+/// so many that on a busy machine the last come into its time limit.
+const AT_ONCE: usize = 16;
+
+/// Runs all side by side; what came of each, in no order.
 async fn at_once<T: Send + 'static, F>(jobs: impl IntoIterator<Item = F>) -> Vec<T>
 where
     F: Future<Output = T> + Send + 'static,
 {
+    let room = Arc::new(Semaphore::new(AT_ONCE));
     let mut running = JoinSet::new();
     for job in jobs {
-        running.spawn(job);
+        let room = room.clone();
+        running.spawn(async move {
+            let _place = room.acquire_owned().await;
+            job.await
+        });
     }
     running.join_all().await
 }
