@@ -39,7 +39,7 @@ export default function Confirm({ title, text, action, onConfirm, onClose }: Pro
           <Button onClick={onClose} autoFocus>
             {t.common.cancel}
           </Button>
-          <Button kind="danger" onClick={confirm} disabled={busy}>
+          <Button kind="danger" onClick={confirm} busy={busy}>
             {action}
           </Button>
         </>

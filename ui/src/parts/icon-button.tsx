@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { ButtonProps } from './button';
 
-interface Props extends Omit<ButtonProps, 'kind' | 'small'> {
+interface Props extends Omit<ButtonProps, 'kind' | 'small' | 'busy'> {
   label: string;
   /** Shown instead of the label; the label may name the thing in full. */
   hint?: string;

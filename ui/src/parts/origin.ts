@@ -1,7 +1,7 @@
 // Where the keyboard was before a dialog or a menu opened, so that it can go
 // back there.
 
-import { useState } from 'react';
+import { useCallback, useState, type RefObject } from 'react';
 
 /** By the content of a dialog: what had the focus before. */
 const origins = new WeakMap<Element, Element | null>();
@@ -46,4 +46,13 @@ function present(element: Element | null | undefined): Element | undefined {
     found = menu ? document.getElementById(menu.getAttribute('aria-labelledby') ?? '') : dialog ? origins.get(dialog) : undefined;
   }
   return undefined;
+}
+
+/** For an element that comes and goes: if it has the focus when it goes, `next` gets it. */
+export function useHandOver(next: RefObject<HTMLElement | null>): (element: HTMLElement | null) => () => void {
+  return useCallback((element) => () => {
+    if (element === document.activeElement) {
+      next.current?.focus();
+    }
+  }, [next]);
 }

@@ -47,7 +47,7 @@ export function SignIn() {
             />
           )}
         </Field>
-        <Button type="submit" kind="solid" disabled={busy || token.trim() === ''} className="mt-4 w-full">
+        <Button type="submit" kind="solid" busy={busy} disabled={token.trim() === ''} className="mt-4 w-full">
           {t.signIn.submit}
         </Button>
       </form>

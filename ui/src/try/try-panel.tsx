@@ -1,8 +1,9 @@
 import { Play, Square } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { useText } from '../i18n';
 import { Button } from '../parts/button';
 import { Notice } from '../parts/notice';
+import { useHandOver } from '../parts/origin';
 import { Segmented } from '../parts/segmented';
 import { useCell } from '../store/cell';
 import { useKept } from '../store/kept';
@@ -34,6 +35,8 @@ export function TryPanel({ subject }: { subject: Subject }) {
   const logs = useCell(trial.logs);
   const running = state.kind === 'running';
   const { mode, values, text } = form;
+  const runButton = useRef<HTMLButtonElement>(null);
+  const handOver = useHandOver(runButton);
 
   const switchTo = (next: Mode) => {
     if (next === 'json') {
@@ -51,6 +54,9 @@ export function TryPanel({ subject }: { subject: Subject }) {
     }
   };
   const run = () => {
+    if (running) {
+      return;
+    }
     const given = mode === 'json' ? parse(text, t.tryIt) : values;
     if (typeof given === 'string') {
       setProblems({ '': given });
@@ -85,12 +91,12 @@ export function TryPanel({ subject }: { subject: Subject }) {
       ) : null}
       {wrong.length > 0 ? <Notice className="mb-4">{t.tryIt.wrong(wrong.join(', '))}</Notice> : null}
       <div className="flex items-center gap-2">
-        <Button kind="solid" type="submit" disabled={running}>
+        <Button kind="solid" type="submit" ref={runButton} busy={running}>
           <Play size={14} aria-hidden />
           {running ? t.tryIt.running : { tool: t.tryIt.run, resource: t.tryIt.read, prompt: t.tryIt.get }[kind]}
         </Button>
         {running || state.kind === 'asking' ? (
-          <Button onClick={() => trial.cancel()}>
+          <Button ref={handOver} onClick={() => trial.cancel()}>
             <Square size={12} aria-hidden />
             {t.tryIt.cancel}
           </Button>

@@ -147,6 +147,64 @@ export const paths = {
     await done();
   },
 
+  async h7_the_focus_stays_while_a_button_works({ open, portway }) {
+    const { page, done } = await open({ path: '#/tools/alpha/progress' });
+    const run = page.getByRole('button', { name: /^(Run|Running)$/ });
+    const fields = page.locator('form input[inputmode=decimal]');
+    await fields.first().waitFor();
+    for (const [at, field] of (await fields.all()).entries()) {
+      await field.fill(at === 0 ? '600' : '100');
+    }
+    await run.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('progressbar').waitFor();
+    await focused(run);
+    // A busy button does nothing.
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Cancel' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('Cancelled.').waitFor();
+    await focused(run);
+
+    await page.evaluate(() => (window.location.hash = '#/tools/alpha/elicit'));
+    await page.getByRole('heading', { name: 'elicit' }).waitFor();
+    await run.focus();
+    await page.keyboard.press('Enter');
+    const question = page.getByRole('dialog', { name: /The server asks/ });
+    await question.getByRole('button', { name: 'Decline' }).press('Enter');
+    await question.waitFor({ state: 'detached' });
+    await page.locator('[data-result]').waitFor();
+    await focused(run);
+
+    // From a menu to a question to the new key: back to the menu's button.
+    const entry = await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name: 'turning', bindings: [] });
+    await page.evaluate(() => (window.location.hash = '#/entries'));
+    const menu = page.getByRole('button', { name: 'More actions for turning' });
+    await menu.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('menuitem', { name: 'Rotate key' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate key' }).press('Enter');
+    await page.getByText('This key is shown once.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await focused(menu);
+    await portway.api('DELETE', `/api/v1/mcp_v2/${entry.id}`);
+
+    // What is refused leaves the keyboard on the button.
+    await page.evaluate(() => (window.location.hash = '#/servers'));
+    await card(page, 'alpha').waitFor();
+    await page.keyboard.press('n');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('alpha');
+    await dialog.getByLabel('Command', { exact: true }).last().fill('true');
+    const add = dialog.getByRole('button', { name: 'Add', exact: true });
+    await add.press('Enter');
+    await dialog.locator('[aria-invalid=true]').waitFor();
+    await focused(add);
+    await done();
+  },
+
   async h9_a_definition_with_a_bad_name_is_renamed({ binary, browser }) {
     const portway = await startPortway(binary, { 'my/server: 1': { command: 'true', args: ['--kept'], enabled: false, note: 'mine' } });
     const front = await openFront(portway);

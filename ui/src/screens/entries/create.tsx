@@ -71,7 +71,7 @@ export function CreateEntry({ records, onClose, onCreated }: Props) {
         <>
           <span role="status" className="num mr-auto text-sm text-ink-2">{t.entries.picked(chosen.length)}</span>
           <Button onClick={cancel}>{t.common.cancel}</Button>
-          <Button kind="solid" type="submit" form="entry-form" disabled={busy}>{t.entries.create}</Button>
+          <Button kind="solid" type="submit" form="entry-form" busy={busy}>{t.entries.create}</Button>
         </>
       )}
     >

@@ -100,7 +100,7 @@ export default function EditEntry({ entry, onClose }: { entry: Entry; onClose: (
       footer={(cancel) => (
         <>
           <Button onClick={cancel}>{t.common.cancel}</Button>
-          <Button kind="solid" type="submit" form="entry-form" disabled={busy || !changed}>{t.common.save}</Button>
+          <Button kind="solid" type="submit" form="entry-form" busy={busy} disabled={!changed}>{t.common.save}</Button>
         </>
       )}
     >

@@ -83,7 +83,7 @@ export default function RecordForm({ record, onClose }: { record: ToolRecord | u
       footer={(cancel) => (
         <>
           <Button onClick={cancel}>{t.common.cancel}</Button>
-          <Button kind="solid" type="submit" form="record-form" disabled={busy || !changed}>{t.common.save}</Button>
+          <Button kind="solid" type="submit" form="record-form" busy={busy} disabled={!changed}>{t.common.save}</Button>
         </>
       )}
     >

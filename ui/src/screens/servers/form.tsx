@@ -120,7 +120,7 @@ function Form({ server, onClose }: Props) {
           )}
           <Button onClick={cancel}>{t.common.cancel}</Button>
           {several.length > 0 ? null : (
-            <Button kind="solid" type="submit" form="server-form" disabled={busy}>
+            <Button kind="solid" type="submit" form="server-form" busy={busy}>
               {base ? t.form.submitEdit : t.form.submitAdd}
             </Button>
           )}

@@ -49,7 +49,7 @@ export function Repair({ server, onClose }: { server: ServerRecord; onClose: () 
       footer={(cancel) => (
         <>
           <Button onClick={cancel}>{misnamed ? t.common.cancel : t.common.close}</Button>
-          {misnamed ? <Button kind="solid" type="submit" form="server-form" disabled={busy || name.trim() === server.name}>{t.form.submitEdit}</Button> : null}
+          {misnamed ? <Button kind="solid" type="submit" form="server-form" busy={busy} disabled={name.trim() === server.name}>{t.form.submitEdit}</Button> : null}
         </>
       )}
     >

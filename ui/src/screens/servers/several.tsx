@@ -80,7 +80,7 @@ export function Several({ drafts, onChange, onDone }: Props) {
           </li>
         ))}
       </ul>
-      <Button kind="solid" className="mt-4" disabled={busy || drafts.length === 0} onClick={add}>{t.form.addSeveral(drafts.length)}</Button>
+      <Button kind="solid" className="mt-4" busy={busy} disabled={drafts.length === 0} onClick={add}>{t.form.addSeveral(drafts.length)}</Button>
     </div>
   );
 }
