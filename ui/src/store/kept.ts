@@ -1,12 +1,14 @@
 // What a person has typed, by the name of the form. It outlives the form: a
 // changed section, a new sign-in, and a reload of the page that the console
-// itself asks for.
+// itself asks for, by a button or on the sign-in page.
 
 import { useMemo } from 'react';
 import { Cell, useCell } from './cell';
 
 const SAVED = 'portway.kept';
 const BAD = '$portway.badText';
+/** The address after the hash: the printed link has none. */
+const PLACE = '$portway.place';
 
 /** What somebody typed that is not (yet) a value. */
 export class BadText {
@@ -48,8 +50,19 @@ const unsaved = new Set<string>();
 export function setUnsaved(key: string, is: boolean): void {
   if (is) {
     unsaved.add(key);
-  } else {
+  } else if (!hidden) {
     unsaved.delete(key);
+  }
+}
+
+/** While nobody is signed in no form is shown, and what was typed is unsaved all the same. */
+let hidden = false;
+
+export function hideForms(is: boolean): void {
+  hidden = is;
+  if (!is) {
+    // The forms that are shown again say so themselves.
+    unsaved.clear();
   }
 }
 
@@ -60,17 +73,27 @@ window.addEventListener('beforeunload', (event) => {
   }
 });
 
+// Signing in by the link that Portway printed loads the page anew.
+window.addEventListener('pagehide', () => hidden && save());
+// A page that comes back as it was left needs nothing of what was saved.
+window.addEventListener('pageshow', (event) => event.persisted && sessionStorage.removeItem(SAVED));
+
 /** Loads the page anew, such as after an upgrade; what was typed comes back. */
 export function reloadPage(): void {
-  const values = { ...Object.fromEntries(saved), ...Object.fromEntries([...cells].map(([key, cell]) => [key, cell.get()])) };
+  reloading = save();
+  location.reload();
+}
+
+/** False: there was no room for it, and the browser asks before it throws anything away. */
+function save(): boolean {
+  const values = { ...Object.fromEntries(saved), ...Object.fromEntries([...cells].map(([key, cell]) => [key, cell.get()])), [PLACE]: location.hash };
   const text = JSON.stringify(values, (_, value: unknown) => (value instanceof BadText ? { [BAD]: value.text } : value));
   try {
     sessionStorage.setItem(SAVED, text);
-    reloading = true;
+    return true;
   } catch {
-    // No room for it: the browser asks before it throws anything away.
+    return false;
   }
-  location.reload();
 }
 
 /** Read once: nothing of it stays in the browser's storage. */
@@ -78,10 +101,14 @@ function takeSaved(): Record<string, unknown> {
   try {
     const text = sessionStorage.getItem(SAVED) ?? '{}';
     sessionStorage.removeItem(SAVED);
-    return JSON.parse(text, (_, value: unknown) => {
+    const { [PLACE]: place, ...values } = JSON.parse(text, (_, value: unknown) => {
       const bad = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[BAD] : undefined;
       return typeof bad === 'string' ? new BadText(bad) : value;
     }) as Record<string, unknown>;
+    if (location.hash === '' && typeof place === 'string') {
+      location.hash = place;
+    }
+    return values;
   } catch {
     return {};
   }

@@ -2,7 +2,7 @@
 
 import type { Entry, NewEntry, ServerRecord, ToolRecord } from '../api/types';
 import { Cell } from './cell';
-import { kept } from './kept';
+import { hideForms, kept } from './kept';
 
 export type Overlay =
   | { kind: 'none' }
@@ -19,3 +19,4 @@ export const overlay = kept<Overlay>('overlay', () => ({ kind: 'none' }));
 export const closeOverlay = () => overlay.set({ kind: 'none' });
 
 export const session = new Cell<'good' | 'refused'>('good');
+session.subscribe(() => hideForms(session.get() === 'refused'));

@@ -264,6 +264,59 @@ export const paths = {
     await done();
   },
 
+  async h8_signing_in_by_the_link_loses_nothing({ open, front, portway }) {
+    const { page, context: own, done } = await open();
+    const asked = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void dialog.accept();
+    });
+    const expire = async (act) => {
+      await own.clearCookies();
+      await act();
+      await page.getByLabel('Admin token').waitFor();
+    };
+    const link = () => page.goto(`${front.url}/?token=${portway.token}`);
+    const dialog = page.getByRole('dialog');
+    await page.locator('[data-link=live]').waitFor();
+    await page.keyboard.press('n');
+    await dialog.getByLabel('Name').fill('typed before');
+    await dialog.getByLabel('Command', { exact: true }).last().fill('true');
+    await expire(() => dialog.getByRole('button', { name: 'Add', exact: true }).click());
+    same(await page.evaluate(() => window.sessionStorage.length), 0, 'what is in the storage while the page is open');
+    // Nobody knows whether the tab is being closed.
+    await page.reload();
+    same(asked, ['beforeunload'], 'what was asked');
+    await page.getByLabel('Admin token').waitFor();
+    await link();
+    await until('the typed name', async () => (await dialog.getByLabel('Name').inputValue()) === 'typed before');
+    same(await page.evaluate(() => window.sessionStorage.length), 0, 'what stays in the storage');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).click();
+
+    // A form that has an address of its own.
+    await page.evaluate(() => (window.location.hash = '#/entries/new'));
+    await dialog.getByLabel('Name').fill('an entry');
+    await expire(() => dialog.getByRole('button', { name: 'Create entry' }).click());
+    await link();
+    await until('the typed entry', async () => (await dialog.getByLabel('Name').inputValue()) === 'an entry');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).click();
+
+    const { key } = await rotated(page, portway, 'copies');
+    await expire(() => page.evaluate(() => (window.location.hash = '#/settings')));
+    await link();
+    await until('the key', async () => (await dialog.locator('code').first().innerText()) === key);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    asked.length = 0;
+    await page.reload();
+    await page.getByRole('heading', { name: 'Settings', exact: true }).waitFor();
+    same(asked, [], 'nothing is asked where nothing is unsaved');
+    await done();
+  },
+
   async h8_going_back_to_a_form_saves_nothing({ open, portway }) {
     const entry = await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name: 'unsaved', bindings: [] });
     const { page, done } = await open({ path: '#/entries' });
