@@ -18,10 +18,12 @@ export const entriesRevision = new Cell(0);
 export const touchEntries = () => entriesRevision.set(entriesRevision.get() + 1);
 
 const POLL = 5_000;
+/** A gateway that is frozen answers nothing, and refuses nothing either. */
+const LOOK_LIMIT = 10_000;
 
 export async function refresh(): Promise<void> {
   const { all } = servers.asking();
-  all(await listServers());
+  all(await listServers(AbortSignal.timeout(LOOK_LIMIT)));
   loaded.set(true);
 }
 
@@ -57,6 +59,7 @@ export function goLive(): () => void {
     lost: () => {
       if (live) {
         live = false;
+        link.set('starting');
         void look();
       }
     },

@@ -54,6 +54,31 @@ export const paths = {
     await done();
   },
 
+  async h2_a_frozen_gateway_is_not_live({ binary, browser }) {
+    const portway = await startPortway(binary, { idle: { command: 'true', enabled: false } });
+    const front = await openFront(portway);
+    try {
+      const { page, faults, context } = await openPage(browser, front, portway);
+      // The page's clock can be set forward from its next load on.
+      await page.clock.install();
+      await page.reload();
+      await page.locator('[data-link=live]').waitFor();
+      process.kill(portway.pid, 'SIGSTOP');
+      await page.clock.fastForward(30_000);
+      await page.locator('[data-link=live]').waitFor({ state: 'detached' });
+      await page.locator('[data-link=down]').waitFor({ timeout: 60_000 });
+      same(await card(page, 'idle').locator('[data-word]').innerText(), 'Unknown', 'the server');
+      process.kill(portway.pid, 'SIGCONT');
+      await page.locator('[data-link=live]').waitFor({ timeout: 60_000 });
+      same(faults, [], 'faults');
+      await context.close();
+    } finally {
+      process.kill(portway.pid, 'SIGCONT');
+      await front.close();
+      await portway.stop();
+    }
+  },
+
   async h5_a_required_object_without_fields_does_not_block_a_call({ open, front, portway }) {
     const tools = await portway.api('GET', '/api/mcp/servers/alpha/tools');
     const inputSchema = {
