@@ -94,7 +94,7 @@ export const paths = {
     front.setEvents(false);
     await page.locator('[data-link=polling]').waitFor();
     await portway.api('POST', '/api/mcp/servers/sleeper/start');
-    await page.locator('[data-server=sleeper][data-status=connected]').waitFor({ timeout: 8_000 });
+    await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
     front.setEvents(true);
     await page.locator('[data-link=live]').waitFor({ timeout: 40_000 });
     await portway.api('POST', '/api/mcp/servers/sleeper/stop');

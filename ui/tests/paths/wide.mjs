@@ -5,7 +5,28 @@ import { holds, same, until } from '../check.mjs';
 import { typesOf } from '../types.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const SCREENS = ['#/servers', '#/servers/alpha', '#/servers/alpha/log', '#/servers/alpha/resources', '#/servers/alpha/prompts', '#/tools', '#/tools/alpha/echo', '#/entries', '#/entries/new', '#/activity', '#/settings'];
+
+/** Every screen, and what is only there once it has loaded. */
+const SCREENS = [
+  ['#/servers', (page) => page.locator('[data-server=alpha]')],
+  ['#/servers/alpha', (page) => page.getByRole('heading', { name: 'Process tree' })],
+  ['#/servers/alpha/log', (page) => page.getByRole('searchbox', { name: 'Filter log' })],
+  ['#/servers/alpha/resources', (page) => page.getByText('Resource by URI')],
+  ['#/servers/alpha/prompts', (page) => page.getByRole('dialog').getByText('greet').first()],
+  ['#/tools', (page) => page.locator('li[aria-posinset]').first()],
+  ['#/tools/alpha/echo', (page) => page.getByRole('button', { name: 'Run' })],
+  ['#/entries', (page) => page.getByRole('heading', { name: 'Tool records' })],
+  ['#/entries/new', (page) => page.getByRole('dialog', { name: 'New entry' }).getByRole('checkbox').first()],
+  ['#/activity', (page) => page.locator('[data-call]').first().or(page.getByText('No calls yet'))],
+  ['#/settings', (page) => page.getByText('this browser')],
+];
+
+async function show(page, [path, content]) {
+  await page.evaluate((hash) => (window.location.hash = hash), path);
+  await content(page).waitFor();
+  await until(`${path} to be at rest`, async () => (await page.locator('[aria-busy=true]').count()) === 0);
+  same(await page.locator('[data-missing]').count(), 0, `parts of ${path} that are missing`);
+}
 
 async function serious(page) {
   await page.evaluate(AXE);
@@ -61,10 +82,9 @@ export const paths = {
     for (const theme of ['light', 'dark']) {
       const { page, done } = await open({ theme });
       await page.locator('[data-server=alpha][data-status=connected]').waitFor();
-      for (const path of SCREENS) {
-        await page.evaluate((hash) => (window.location.hash = hash), path);
-        await page.waitForTimeout(500);
-        found.push(...(await serious(page)).map((text) => `${theme} ${path} ${text}`));
+      for (const screen of SCREENS) {
+        await show(page, screen);
+        found.push(...(await serious(page)).map((text) => `${theme} ${screen[0]} ${text}`));
       }
       await done();
     }
@@ -74,11 +94,10 @@ export const paths = {
   async h7_works_at_320_px_nothing_is_wider_than_the_window({ open }) {
     const { page, done } = await open({ width: 320, height: 640 });
     await page.locator('[data-server=alpha]').waitFor();
-    for (const path of SCREENS) {
-      await page.evaluate((hash) => (window.location.hash = hash), path);
-      await page.waitForTimeout(400);
+    for (const screen of SCREENS) {
+      await show(page, screen);
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
-      holds(width <= 320, `${path} is ${width} px wide`);
+      holds(width <= 320, `${screen[0]} is ${width} px wide`);
     }
     await done();
   },
