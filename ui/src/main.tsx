@@ -14,7 +14,7 @@ if (root) {
     await speak(preferred());
     createRoot(root).render(<App />);
   } catch (error) {
-    // Without a dictionary nothing can be said in the reader's language.
-    root.append('The console could not be loaded. Reload the page. ', String(error));
+    // Without a dictionary, what the page itself says stays.
+    root.append(String(error));
   }
 }

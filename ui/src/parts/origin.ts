@@ -2,27 +2,48 @@
 // back there.
 
 import { useCallback, useState, type RefObject } from 'react';
+import { Cell } from '../store/cell';
 
 /** By the content of a dialog: what had the focus before. */
 const origins = new WeakMap<Element, Element | null>();
 
+/** The contents of open dialogs, in the order in which they opened. */
+let open: readonly Element[] = [];
+/** What is above everything goes into it: the keyboard reaches nothing outside. */
+export const topmost = new Cell<Element | undefined>(undefined);
+
+function setOpen(next: readonly Element[]): void {
+  open = next;
+  topmost.set(next.at(-1));
+}
+
 interface Origin {
   ref: (content: Element | null) => void;
   onCloseAutoFocus: (event: Event) => void;
+  onInteractOutside: (event: Event) => void;
 }
 
 /** For the content of a dialog that has no trigger of its own. */
 export function useOrigin(): Origin {
   const [before] = useState(() => document.activeElement);
+  const ref = useCallback((content: Element | null) => {
+    if (!content) {
+      return undefined;
+    }
+    origins.set(content, before);
+    setOpen([...open, content]);
+    return () => setOpen(open.filter((one) => one !== content));
+  }, [before]);
   return {
-    ref: (content) => {
-      if (content) {
-        origins.set(content, before);
-      }
-    },
+    ref,
     onCloseAutoFocus: (event) => {
       event.preventDefault();
       focus(before);
+    },
+    onInteractOutside: (event) => {
+      if (event.target instanceof Element && event.target.closest('[data-above]')) {
+        event.preventDefault();
+      }
     },
   };
 }

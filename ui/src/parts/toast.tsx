@@ -23,7 +23,7 @@ export function toast(kind: Message['kind'], title: string, text?: string): void
 export function Toasts() {
   const shown = useCell(messages);
   return (
-    <div role="status" aria-live="polite" className="pointer-events-none fixed right-0 bottom-0 z-70 flex w-full max-w-sm flex-col gap-2 p-4">
+    <div data-above role="status" aria-live="polite" className="pointer-events-none fixed right-0 bottom-0 z-70 flex w-full max-w-sm flex-col gap-2 p-4">
       {shown.map((message) => (
         <div key={message.id} className="pointer-events-auto flex animate-rise gap-2.5 rounded-lg border border-line bg-raised px-3.5 py-3 shadow-pop">
           {message.kind === 'good' ? (

@@ -1,7 +1,9 @@
 import { Component, type ReactNode } from 'react';
+import { createPortal } from 'react-dom';
 import { useText } from '../i18n';
 import { Button } from '../parts/button';
 import { Notice } from '../parts/notice';
+import { topmost } from '../parts/origin';
 import { missing, tryAgain } from '../parts/part';
 import { useCell } from '../store/cell';
 import { reloadPage } from '../store/kept';
@@ -17,17 +19,19 @@ link.subscribe(() => {
 /** Above everything, while a part of the console cannot be loaded. */
 export function MissingPart() {
   const t = useText();
+  const dialog = useCell(topmost);
   if (!useCell(missing)) {
     return null;
   }
-  return (
-    <div className="pointer-events-auto fixed inset-x-0 bottom-0 z-70 mx-auto w-full max-w-lg p-4" data-missing>
+  const notice = (
+    <div data-above className="pointer-events-auto fixed inset-x-0 bottom-0 z-70 mx-auto w-full max-w-lg p-4" data-missing>
       <Notice title={t.rescue.missing} className="bg-raised shadow-pop">
         <p className="mb-2.5">{t.rescue.missingText}</p>
         <Ways onRetry={tryAgain} />
       </Notice>
     </div>
   );
+  return dialog ? createPortal(notice, dialog) : notice;
 }
 
 interface Props {

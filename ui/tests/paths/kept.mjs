@@ -49,7 +49,17 @@ export const paths = {
     await page.getByRole('dialog').getByLabel('Name').fill('unfinished');
     front.setAssets(false);
     await page.evaluate(() => (window.location.hash = '#/activity'));
+    // The notice is no place outside the dialog: neither for the mouse nor for the keyboard.
+    const again = page.locator('[data-missing]').getByRole('button', { name: 'Try again' });
+    await again.waitFor();
+    await page.getByRole('dialog').getByLabel('Name').focus();
+    await until('the notice by Tab', async () => {
+      await page.keyboard.press('Tab');
+      return again.evaluate((node) => node === document.activeElement);
+    });
+    await again.click();
     await page.locator('[data-missing]').waitFor();
+    same(await page.getByText('What you typed will be lost.').count(), 0, 'questions');
     front.setAssets(true);
     await page.locator('[data-missing]').getByRole('button', { name: 'Reload the page' }).click();
     await until('the typed name', async () => (await page.getByRole('dialog').getByLabel('Name').inputValue()) === 'unfinished');
@@ -58,6 +68,22 @@ export const paths = {
     await page.getByRole('button', { name: 'Discard' }).click();
     await page.evaluate(() => (window.location.hash = '#/tools/alpha/echo'));
     same(await page.getByLabel('text').inputValue(), 'half a thought', 'the arguments');
+    await done();
+  },
+
+  async h8_without_its_first_script_the_page_says_so({ open, front }) {
+    const { page, done } = await open();
+    await page.locator('[data-server=alpha]').waitFor();
+    await page.route('**/assets/index-*.js', (route) => route.abort());
+    await page.reload();
+    for (const text of ['The console has not loaded yet.', '控制台尚未加载。', '主控台尚未載入。']) {
+      await page.getByText(text).waitFor();
+    }
+    await page.unroute('**/assets/index-*.js');
+    await page.getByRole('link', { name: 'Try again' }).click();
+    await page.locator('[data-server=alpha]').waitFor();
+    same(await page.getByText('The console has not loaded yet.').count(), 0, 'what is left of it');
+    same(new URL(page.url()).origin, front.url, 'where it leads');
     await done();
   },
 
