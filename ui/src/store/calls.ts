@@ -1,12 +1,14 @@
 // Calls as the event stream tells of them. Under load there may be thousands a
-// second: they are gathered and shown a few times a second.
+// second: they are gathered and shown once a second, as each new row moves all
+// others. A call that comes alone is shown at once.
 
 import type { Ended } from '../api/events';
 import type { Activity, Call } from '../api/types';
 import { Cell } from './cell';
 
 const KEEP = 200;
-const PACE = 250;
+const SOON = 250;
+const PACE = 1_000;
 
 export interface Calls {
   inFlight: readonly Call[];
@@ -24,10 +26,12 @@ let recent: Call[] = [];
 /** Calls that have just begun: most end before anybody could see them run. */
 let fresh = new Set<Call['id']>();
 let timer: number | undefined;
+let shown = 0;
 
 function show(): void {
   timer ??= window.setTimeout(() => {
     timer = undefined;
+    shown = performance.now();
     const before = calls.get();
     const running = [...inFlight.values()].filter(({ id }) => !fresh.has(id));
     const waits = fresh.size > 0;
@@ -38,7 +42,7 @@ function show(): void {
     if (waits) {
       show();
     }
-  }, PACE);
+  }, Math.max(SOON, shown + PACE - performance.now()));
 }
 
 export function started(call: Call): void {

@@ -314,6 +314,44 @@ export const paths = {
     return `${after.used - before.used} rows drawn for ${CALLS} calls`;
   },
 
+  async 'activity moves its rows once a second, however many calls there are'({ open, portway }) {
+    const CALLS = 40;
+    const { page, done } = await open({ path: '#/activity' });
+    // From here on the page's time is that of the test: a tenth of a second a call.
+    await page.clock.install();
+    await page.reload();
+    await page.locator('[data-link=live]').waitFor();
+    const { name } = (await portway.api('GET', '/api/mcp/tools')).tools.find((one) => /alpha.*echo/.test(one.name));
+    const call = () => portway.api('POST', `/api/mcp/tools/${name}/call`, { arguments: { text: 'again' } });
+    await call();
+    await page.locator('[data-call="alpha:echo"]').first().waitFor();
+    await page.clock.pauseAt(Date.now() + 3_600_000);
+    await page.evaluate(() => {
+      window.told = 0;
+      window.moved = 0;
+      new window.EventSource('/api/mcp/events').addEventListener('call_ended', () => (window.told += 1));
+      new MutationObserver(() => (window.moved += 1)).observe(document.querySelector('tbody'), { childList: true });
+    });
+    // The second stream is open once it tells of a call.
+    await until('the stream of the test', async () => {
+      await call();
+      return page.evaluate(() => window.told > 0);
+    });
+    await page.evaluate(() => {
+      window.told = 0;
+      window.moved = 0;
+    });
+    for (let at = 1; at <= CALLS; at += 1) {
+      await call();
+      await until('the call to be told', () => page.evaluate((n) => window.told >= n, at));
+      await page.clock.runFor(100);
+    }
+    const moved = await page.evaluate(() => window.moved);
+    holds(moved >= 1 && moved <= CALLS / 5, `the rows moved ${moved} times in ${CALLS / 10} s`);
+    await done();
+    return `${moved} times in ${CALLS / 10} s`;
+  },
+
   async 'times and shares are written as the language has them'({ open, front }) {
     const at = new Date(2026, 0, 2, 0, 15, 0).getTime();
     const call = { id: 1, server: 'alpha', tool: 'echo', entry: null, principal: 'admin', at, durationMs: 3, outcome: 'ok' };
