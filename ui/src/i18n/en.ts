@@ -56,6 +56,7 @@ const en = {
     startNow: 'Start now', startNowHint: 'Connect as soon as it is saved.', enabled: 'Start with Portway', advanced: 'Advanced',
     submitAdd: 'Add', submitEdit: 'Save', needName: 'A name is needed.', needCommand: 'A command is needed.', needUrl: 'A URL is needed.',
     paste: 'Paste JSON', pasteHint: 'A server from any client’s configuration file.', pasteBad: 'That is not a server definition in JSON.', pasteUse: 'Fill in the form',
+    pasteField: (fields: string) => `Cannot be read: ${fields}`, replaces: 'This replaces what is in the form.', replace: 'Replace',
     needPairName: (n: number) => `Row ${n} has a value and no name.`, twice: (name: string) => `${name} is given twice.`,
     addSeveral: (n: number) => `Add ${count(n, 'server', 'servers')}`, loses: 'What you typed will be lost.',
     repairHint: 'The rest of the definition stays as it is.', repairFile: 'Fix it in the file; it is read again as soon as you save it.',

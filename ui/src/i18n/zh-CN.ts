@@ -59,6 +59,7 @@ const zhCN: Dictionary = {
     startNow: '立即启动', startNowHint: '保存后马上连接。', enabled: '随 Portway 启动', advanced: '高级',
     submitAdd: '添加', submitEdit: '保存', needName: '请填写名称。', needCommand: '请填写启动命令。', needUrl: '请填写 URL。',
     paste: '粘贴 JSON', pasteHint: '任意客户端配置文件中的服务定义。', pasteBad: '这不是 JSON 格式的服务定义。', pasteUse: '填入表单',
+    pasteField: (fields: string) => `无法读取：${fields}`, replaces: '这会替换表单中已填写的内容。', replace: '替换',
     needPairName: (n) => `第 ${n} 行有值但没有名称。`, twice: (name) => `${name} 重复。`,
     addSeveral: (n) => `添加 ${n} 个服务`, loses: '你输入的内容将会丢失。',
     repairHint: '定义的其余部分保持不变。', repairFile: '请在文件中修正，保存后会立即重新读取。',

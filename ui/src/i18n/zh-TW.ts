@@ -59,6 +59,7 @@ const zhTW: Dictionary = {
     startNow: '立即啟動', startNowHint: '儲存後馬上連線。', enabled: '隨 Portway 啟動', advanced: '進階',
     submitAdd: '新增', submitEdit: '儲存', needName: '請填寫名稱。', needCommand: '請填寫啟動指令。', needUrl: '請填寫 URL。',
     paste: '貼上 JSON', pasteHint: '任何用戶端設定檔中的服務定義。', pasteBad: '這不是 JSON 格式的服務定義。', pasteUse: '填入表單',
+    pasteField: (fields: string) => `無法讀取：${fields}`, replaces: '這會取代表單中已填寫的內容。', replace: '取代',
     needPairName: (n) => `第 ${n} 列有值但沒有名稱。`, twice: (name) => `${name} 重複。`,
     addSeveral: (n) => `新增 ${n} 個服務`, loses: '你輸入的內容將會遺失。',
     repairHint: '定義的其餘部分保持不變。', repairFile: '請在檔案中修正，儲存後會立即重新讀取。',

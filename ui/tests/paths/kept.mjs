@@ -233,6 +233,60 @@ export const paths = {
     await done();
   },
 
+  async h4_pasting_neither_loses_nor_spoils_text({ open }) {
+    const { page, done } = await open();
+    await page.locator('[data-link=live]').waitFor();
+    await page.keyboard.press('n');
+    const dialog = page.getByRole('dialog');
+    const place = dialog.getByLabel('Paste JSON');
+    const toggle = dialog.getByRole('button', { name: 'Paste JSON' });
+    const use = async (text) => {
+      await place.fill(text);
+      await dialog.getByRole('button', { name: 'Fill in the form' }).click();
+    };
+    const question = dialog.getByText('This replaces what is in the form.');
+    // A half-typed form is not replaced without asking.
+    await dialog.getByLabel('Name').fill('mine');
+    await dialog.getByLabel('Command', { exact: true }).last().fill('half');
+    await toggle.click();
+    await use('{ "name": "spelled", "command": "node", "args": "-y \'a b\' --port=1", "env": { "PORT": 8080, "DEBUG": true } }');
+    await question.waitFor();
+    await dialog.getByRole('button', { name: 'Go back' }).click();
+    await until('the focus', () => place.evaluate((node) => node === document.activeElement));
+    same([await dialog.getByLabel('Name').inputValue(), await dialog.getByLabel('Command', { exact: true }).last().inputValue()], ['mine', 'half'], 'the form');
+    await dialog.getByRole('button', { name: 'Fill in the form' }).click();
+    await dialog.getByRole('button', { name: 'Replace' }).click();
+    await dialog.getByLabel('Argument 3', { exact: true }).waitFor();
+    same(await dialog.getByLabel('Name').inputValue(), 'spelled', 'the name within the definition');
+    same(await rows(dialog), ['-y', 'a b', '--port=1'], 'arguments in one text');
+    const values = await dialog.getByLabel(/^(Variable|Value) \d$/).evaluateAll((nodes) => nodes.map((node) => node.value));
+    same(values, ['PORT', '8080', 'DEBUG', 'true'], 'numbers as text');
+
+    // What cannot be taken is named, and nothing is changed.
+    await toggle.click();
+    await use('{ "mcpServers": { "files": { "command": "x", "args": ["-p", 1, null], "env": [1] }, "b": { "command": "y", "args": "\'open" } } }');
+    await dialog.getByText('Cannot be read: files.args, files.env, b.args').waitFor();
+    same(await dialog.getByLabel('Name').inputValue(), 'spelled', 'the form after a refusal');
+
+    // A list of several outlives the button that made it.
+    const two = '[{ "name": "one", "command": "x" }, { "name": "two", "command": "y" }]';
+    await use(two);
+    await question.waitFor();
+    await dialog.getByRole('button', { name: 'Replace' }).click();
+    await dialog.getByLabel('Name 2').fill('renamed');
+    await toggle.click();
+    same(await dialog.getByLabel('Name 2').inputValue(), 'renamed', 'the renamed one');
+    await toggle.click();
+    same(await place.inputValue(), two, 'the pasted text');
+    await dialog.getByRole('button', { name: 'Fill in the form' }).click();
+    await question.waitFor();
+    await dialog.getByRole('button', { name: 'Go back' }).click();
+    same(await dialog.getByLabel('Name 2').inputValue(), 'renamed', 'the renamed one, still');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await done();
+  },
+
   async h8_leaving_a_section_keeps_a_call_and_its_form({ open }) {
     const { page, done } = await open(tool('progress'));
     const fields = page.locator('form input[inputmode=decimal]');

@@ -29,8 +29,9 @@ interface Props {
 interface Work {
   base: ServerRecord | undefined;
   draft: Draft;
-  /** The text that is being pasted, while it is. */
-  paste: string | undefined;
+  /** Whether the place to paste into is shown, and what is in it. */
+  pasting: boolean;
+  paste: string;
   /** More than one pasted server. */
   several: Draft[];
 }
@@ -42,12 +43,12 @@ export default function ServerForm({ server, onClose }: Props) {
 function Form({ server, onClose }: Props) {
   const t = useText();
   const key = server ? `server ${server.id}` : 'server';
-  const [work, setWork] = useKept<Work>(key, () => ({ base: server, draft: server ? draftOfServer(server) : emptyDraft(), paste: undefined, several: [] }));
+  const [work, setWork] = useKept<Work>(key, () => ({ base: server, draft: server ? draftOfServer(server) : emptyDraft(), pasting: false, paste: '', several: [] }));
   const [problems, setProblems] = useState<FieldProblem[]>([]);
   const [general, setGeneral] = useState<string>();
   const [busy, setBusy] = useState(false);
   const [theirs, setTheirs] = useState<ServerRecord>();
-  const { base, draft, paste, several } = work;
+  const { base, draft, pasting, paste, several } = work;
   const change = (part: Partial<Work>) => setWork({ ...work, ...part });
   const close = () => {
     forget(key);
@@ -113,7 +114,7 @@ function Form({ server, onClose }: Props) {
       footer={(cancel) => (
         <>
           {base ? null : (
-            <Button kind="ghost" className="mr-auto -ml-2" aria-expanded={paste !== undefined} onClick={() => change({ paste: paste === undefined ? '' : undefined, several: [] })}>
+            <Button kind="ghost" className="mr-auto -ml-2" aria-expanded={pasting} onClick={() => change({ pasting: !pasting })}>
               <ClipboardPaste size={14} aria-hidden />
               {t.form.paste}
             </Button>
@@ -127,20 +128,21 @@ function Form({ server, onClose }: Props) {
         </>
       )}
     >
-      {paste === undefined ? null : (
+      {pasting ? (
         <Paste
           text={paste}
           onText={(text) => change({ paste: text })}
+          replaces={(found) => several.length > 0 || differs({ ...draft, name: found.length === 1 && !found[0]?.name ? '' : draft.name }, emptyDraft())}
           onUse={(found) => {
             const [only] = found;
             if (only && found.length === 1) {
-              change({ draft: { ...only, name: only.name || draft.name }, paste: undefined });
+              change({ draft: { ...only, name: only.name || draft.name }, pasting: false, paste: '', several: [] });
             } else {
               change({ several: found });
             }
           }}
         />
-      )}
+      ) : null}
       {several.length > 0 ? <Several drafts={several} onChange={(left) => change({ several: left })} onDone={close} /> : (
         <form
           id="server-form"
@@ -161,8 +163,12 @@ function Form({ server, onClose }: Props) {
 
 /** Whether there is something in the form that closing it would lose. */
 function touched({ base, draft, paste, several }: Work): boolean {
+  return paste.trim() !== '' || several.length > 0 || differs(draft, base ? draftOfServer(base) : emptyDraft());
+}
+
+function differs(a: Draft, b: Draft): boolean {
   const text = (one: Draft) => JSON.stringify([one.name, definition(one), one.env, one.headers].map((part) => (Array.isArray(part) ? part.map(({ name, value }) => [name, value]) : part)));
-  return Boolean(paste?.trim()) || several.length > 0 || text(draft) !== text(base ? draftOfServer(base) : emptyDraft());
+  return text(a) !== text(b);
 }
 
 /**
