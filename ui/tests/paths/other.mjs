@@ -203,13 +203,13 @@ export const paths = {
     const { page, done } = await open({ path: '#/settings', language: 'zh-TW' });
     await page.getByRole('link', { name: 'alpha' }).waitFor();
     await page.getByLabel('.mcp.json').fill('{"mcpServers":{"alpha":{"command":"true"},"new":{"url":"http://127.0.0.1:9/mcp"}}}');
-    await page.getByRole('button', { name: '查看計畫' }).click();
+    await page.getByRole('button', { name: '預覽變更' }).click();
     const plan = await page.locator('[data-plan]').innerText();
     for (const part of ['將啟動', 'new', '將重啟', 'alpha', '將移除', 'beta']) {
       holds(plan.includes(part), `${part} is in the plan: ${plan}`);
     }
     await page.getByLabel('.mcp.json').fill('{');
-    await page.getByRole('button', { name: '查看計畫' }).click();
+    await page.getByRole('button', { name: '預覽變更' }).click();
     await page.locator('textarea[aria-invalid=true]').waitFor();
     await page.getByRole('button', { name: '深色' }).click();
     same(await page.locator('html').getAttribute('data-theme'), 'dark', 'the theme');

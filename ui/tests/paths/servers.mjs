@@ -5,7 +5,7 @@ const card = (page, name) => page.locator(`[data-server="${name}"]`);
 
 export const paths = {
   async h1_the_tab_bar_speaks_three_languages({ open }) {
-    for (const [language, tab, add] of [['zh-CN', 'MCP 服务', '添加服务'], ['zh-TW', 'MCP 服務', '新增服務'], ['en', 'MCP Servers', 'Add Server']]) {
+    for (const [language, tab, add] of [['zh-CN', 'MCP 服务', '添加服务'], ['zh-TW', 'MCP 伺服器', '新增伺服器'], ['en', 'MCP Servers', 'Add Server']]) {
       const { page, done } = await open({ language });
       await page.getByRole('navigation').getByRole('link', { name: tab }).waitFor();
       await page.getByRole('button', { name: add }).first().waitFor();
