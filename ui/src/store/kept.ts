@@ -3,20 +3,13 @@
 // itself asks for, by a button or on the sign-in page.
 
 import { useMemo } from 'react';
+import { BadText } from './bad-text';
 import { Cell, useCell } from './cell';
 
 const SAVED = 'portway.kept';
 const BAD = '$portway.badText';
 /** The address after the hash: the printed link has none. */
 const PLACE = '$portway.place';
-
-/** What somebody typed that is not (yet) a value. */
-export class BadText {
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
-  }
-}
 
 const cells = new Map<string, Cell<unknown>>();
 const saved = new Map(Object.entries(takeSaved()));

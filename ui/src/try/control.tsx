@@ -5,7 +5,7 @@ import { useText } from '../i18n';
 import { Button } from '../parts/button';
 import { IconButton } from '../parts/icon-button';
 import { Toggle } from '../parts/toggle';
-import { BadText } from '../store/kept';
+import { BadText } from '../store/bad-text';
 import { kindOf, optionsOf, typeOf } from './values';
 
 interface Wired {

@@ -2,7 +2,7 @@
 
 import type { Schema } from '../api/types';
 import type { Dictionary } from '../i18n/en';
-import { BadText } from '../store/kept';
+import { BadText } from '../store/bad-text';
 
 export type Values = Record<string, unknown>;
 
