@@ -20,7 +20,7 @@ use super::spec::{
 use super::tree::{Places, repeated};
 
 /// A day: longer is a mistake of the unit.
-pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 const COMMON: &[&str] = &[
     "type",

@@ -22,7 +22,7 @@ const USER_SERVERS: &str = "userServers";
 const OF_FILE: &[&str] = &["$schema", FILTERS, DEFAULT, USER_SERVERS];
 const OF_FILTER: &[&str] = &["allow", "deny", "description"];
 const LONGEST_PATTERN: usize = 256;
-pub const MOST_PATTERNS: usize = 1000;
+pub(crate) const MOST_PATTERNS: usize = 1000;
 
 /// What the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -45,7 +45,7 @@ pub fn any(patterns: &[String], text: &str) -> bool {
 const LONGEST_SERVER: usize = 256;
 
 /// Whether a text can be a glob over servers' names.
-pub fn check_server(pattern: &str) -> Result<(), String> {
+pub(crate) fn check_server(pattern: &str) -> Result<(), String> {
     if pattern.is_empty() || pattern.len() > LONGEST_SERVER {
         return Err(format!("a server's name has 1 to {LONGEST_SERVER} bytes"));
     }

@@ -29,7 +29,6 @@ pub mod view;
 pub use body::{Body, Change, merge_patch, parse_body, parse_replacement};
 pub use check::{distance, mistyped, unknown_field};
 pub use database::DatabaseSchema;
-pub use definition::MAX_TIMEOUT;
 pub use edit::{EditError, remove_server, rename_server, set_server};
 pub use environment::child_env;
 pub use expand::{Launch, LaunchTarget, RemoteKind, expand};

@@ -171,7 +171,7 @@ impl State {
     }
 
     /// Whether a call should wait for what comes next.
-    pub fn holds_calls(&self) -> bool {
+    pub(crate) fn holds_calls(&self) -> bool {
         matches!(
             self,
             State::Connecting {

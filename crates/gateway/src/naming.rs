@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
-pub use spelling::is_allowed;
+pub(crate) use spelling::is_allowed;
 use spelling::spelled;
 
 const LONGEST: usize = 64;
@@ -60,7 +60,7 @@ pub fn unless(name: String, (server, own): (&str, &str), taken: impl Fn(&str) ->
 }
 
 /// Whether a name ends as a qualified one does.
-pub fn is_qualified(name: &str) -> bool {
+pub(crate) fn is_qualified(name: &str) -> bool {
     let Some((_, end)) = name.rsplit_once('_') else {
         return false;
     };

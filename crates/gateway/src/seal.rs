@@ -60,7 +60,7 @@ impl Seal {
     }
 
     /// Whether `mark` is the one that [`Seal::mark`] makes; in constant time.
-    pub fn is_mark(&self, mark: &str, principal: &str, parts: &[&str]) -> bool {
+    pub(crate) fn is_mark(&self, mark: &str, principal: &str, parts: &[&str]) -> bool {
         let ours = self.mark(principal, parts);
         ours.as_bytes().ct_eq(mark.as_bytes()).into()
     }

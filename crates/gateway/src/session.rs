@@ -145,7 +145,7 @@ impl Session {
         self.state().level
     }
 
-    pub fn set_level(&self, level: LogLevel) {
+    pub(crate) fn set_level(&self, level: LogLevel) {
         self.relied_on.store(true, Ordering::Relaxed);
         self.state().level = Some(level);
     }

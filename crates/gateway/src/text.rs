@@ -64,7 +64,7 @@ impl Text {
     }
 
     /// Counts against a share of memory until the last of its bytes is gone.
-    pub fn charged(mut self, charge: Charge) -> Text {
+    pub(crate) fn charged(mut self, charge: Charge) -> Text {
         self.charge = Some(Arc::new(charge));
         self
     }

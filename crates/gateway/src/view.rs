@@ -87,7 +87,7 @@ pub struct Target {
 
 /// Where something that a client is handed comes from.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     pub server: &'a str,
     /// The granted tool, by its own name, where an entry got it by that.
     pub via: Option<&'a str>,
@@ -181,7 +181,7 @@ impl View {
     }
 
     /// A server's URI as this endpoint's clients know it.
-    pub fn uri_to_client(&self, server: &str, uri: &str) -> String {
+    pub(crate) fn uri_to_client(&self, server: &str, uri: &str) -> String {
         match self.only {
             Some(_) => uri.to_owned(),
             None => uris::shared(server, uri).into_owned(),
@@ -194,7 +194,7 @@ impl View {
     }
 
     /// A server's result with its URIs as this endpoint's clients know them.
-    pub fn result_to_client<'a>(
+    pub(crate) fn result_to_client<'a>(
         &self,
         origin: Origin<'_>,
         method: &str,
@@ -207,7 +207,7 @@ impl View {
     }
 
     /// A server's error with the URI as this endpoint's clients know it.
-    pub fn error_to_client(&self, origin: Origin<'_>, error: RpcError) -> RpcError {
+    pub(crate) fn error_to_client(&self, origin: Origin<'_>, error: RpcError) -> RpcError {
         match self.only {
             Some(_) => error,
             None => uris::error(&|uri, role| self.spelled(origin, uri, role), error),

@@ -102,7 +102,7 @@ impl AdminToken {
     }
 
     /// The value of `Set-Cookie` that signs the console in.
-    pub fn begin_session(&self, headers: &HeaderMap) -> Option<String> {
+    pub(crate) fn begin_session(&self, headers: &HeaderMap) -> Option<String> {
         let begun = self.sessions.begin(&self.current().seal, agent(headers));
         begun.map(|session| set_cookie(&session))
     }

@@ -112,11 +112,11 @@ impl ApiError {
         }
     }
 
-    pub fn bad_request(message: impl Into<Text>) -> ApiError {
+    pub(crate) fn bad_request(message: impl Into<Text>) -> ApiError {
         ApiError::new(Code::BadRequest, message)
     }
 
-    pub fn unauthorized(message: impl Into<Text>) -> ApiError {
+    pub(crate) fn unauthorized(message: impl Into<Text>) -> ApiError {
         ApiError::new(Code::Unauthorized, message)
     }
 
@@ -124,7 +124,7 @@ impl ApiError {
         ApiError::new(Code::Forbidden, message)
     }
 
-    pub fn not_found(message: impl Into<Text>) -> ApiError {
+    pub(crate) fn not_found(message: impl Into<Text>) -> ApiError {
         ApiError::new(Code::NotFound, message)
     }
 
@@ -133,7 +133,7 @@ impl ApiError {
     }
 
     /// 422, each wrong field named in `details` and the first in the message.
-    pub fn validation(problems: Vec<FieldProblem>) -> ApiError {
+    pub(crate) fn validation(problems: Vec<FieldProblem>) -> ApiError {
         let message = match problems.as_slice() {
             [] => "the request is not valid".to_owned(),
             [only] => format!("{}: {}", only.field, only.message),
@@ -163,13 +163,13 @@ impl ApiError {
         .with_cause(cause)
     }
 
-    pub fn with_details(mut self, details: Value) -> ApiError {
+    pub(crate) fn with_details(mut self, details: Value) -> ApiError {
         self.details = Some(details);
         self
     }
 
     /// What the log says about it; never part of the answer.
-    pub fn with_cause(mut self, cause: impl std::fmt::Display) -> ApiError {
+    pub(crate) fn with_cause(mut self, cause: impl std::fmt::Display) -> ApiError {
         self.cause = Some(Cause(cause.to_string().into()));
         self
     }

@@ -108,12 +108,12 @@ impl Framing {
         self.heads
     }
 
-    pub fn in_body(&self) -> bool {
+    pub(crate) fn in_body(&self) -> bool {
         !matches!(self.state, State::Head(_))
     }
 
     /// How much of the present body has come.
-    pub fn body_bytes(&self) -> u64 {
+    pub(crate) fn body_bytes(&self) -> u64 {
         self.body_bytes
     }
 

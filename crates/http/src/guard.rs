@@ -390,7 +390,7 @@ impl Seen {
 
 /// A path for the log: segments that could be a key keep their last four
 /// characters at most (entry keys stand in paths, SPEC E6).
-pub fn redact_path(path: &str) -> Cow<'_, str> {
+pub(crate) fn redact_path(path: &str) -> Cow<'_, str> {
     if path.split('/').all(|segment| segment.len() < 16) {
         return Cow::Borrowed(path);
     }

@@ -39,7 +39,7 @@ impl<S: Send + Sync> FromRequest<S> for Given {
 }
 
 /// The whole body. The guard has bounded it.
-pub async fn read_body<B>(body: B) -> Result<Bytes, ApiError>
+pub(crate) async fn read_body<B>(body: B) -> Result<Bytes, ApiError>
 where
     B: hyper::body::Body<Data = Bytes, Error: Into<axum::BoxError>>,
 {
@@ -72,7 +72,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 
 /// Whether brackets outside strings nest at most `limit` deep. A scan, so that
 /// a bomb is refused before anything is built from it.
-pub fn depth_within(bytes: &[u8], limit: usize) -> bool {
+pub(crate) fn depth_within(bytes: &[u8], limit: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for &byte in bytes {
         match (in_string, byte) {

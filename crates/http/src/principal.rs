@@ -35,7 +35,7 @@ impl Principal {
     }
 
     /// The records they may see, of one user where a list asks for that.
-    pub fn whose_of(&self, user: Option<&str>) -> Result<Whose, ApiError> {
+    pub(crate) fn whose_of(&self, user: Option<&str>) -> Result<Whose, ApiError> {
         let Some(user) = user else {
             return self.whose();
         };

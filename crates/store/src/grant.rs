@@ -127,7 +127,7 @@ impl Grant {
         }
     }
 
-    pub fn last_used(&self) -> Option<Timestamp> {
+    pub(crate) fn last_used(&self) -> Option<Timestamp> {
         let used = self.used.load(Ordering::Relaxed);
         (used > 0).then(|| Timestamp::from_millis(used))
     }

@@ -125,7 +125,7 @@ impl JsonStore {
     }
 
     /// With limits on what one user may have.
-    pub fn limiting(mut self, limits: UserLimits) -> JsonStore {
+    pub(crate) fn limiting(mut self, limits: UserLimits) -> JsonStore {
         self.limits = Some(limits);
         self
     }

@@ -63,7 +63,7 @@ pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clien
 pub use records::{
     ADMIN, Adopted, Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance,
     InstanceChange, InstanceName, Key, KeyHolder, Listed, Migrated, NewBinding, NewEntry,
-    NewInstance, NewKey, NewTool, ONCE_MILLIS, Once, Page, ToolChange, ToolId, ToolRecord, Whose,
+    NewInstance, NewKey, NewTool, Once, Page, ToolChange, ToolId, ToolRecord, Whose,
 };
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use sessions::{console_sessions, keep_console_sessions};

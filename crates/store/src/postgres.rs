@@ -136,7 +136,7 @@ impl PostgresStore {
     }
 
     /// With limits on what one user may have.
-    pub fn limiting(mut self, limits: UserLimits) -> PostgresStore {
+    pub(crate) fn limiting(mut self, limits: UserLimits) -> PostgresStore {
         self.limits = Some(limits);
         self
     }

@@ -283,7 +283,7 @@ pub struct Once {
 }
 
 /// How long a create is remembered.
-pub const ONCE_MILLIS: u64 = 24 * 60 * 60 * 1000;
+pub(crate) const ONCE_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Created<T> {

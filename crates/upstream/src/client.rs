@@ -118,7 +118,7 @@ impl Endpoint {
     }
 
     /// The same, if the permit still holds once there is a connection.
-    pub async fn send_permitted(
+    pub(crate) async fn send_permitted(
         &self,
         method: Method,
         headers: &Headers,
@@ -191,7 +191,7 @@ impl Endpoint {
     }
 
     /// The host of a redirect's target, if it says one.
-    pub fn redirect_host(&self, response: &Response<Received>) -> Option<String> {
+    pub(crate) fn redirect_host(&self, response: &Response<Received>) -> Option<String> {
         let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
         let target = self.url.join(location).ok()?;
         let host = self.quote(target.host_str()?);
@@ -201,7 +201,7 @@ impl Endpoint {
         })
     }
 
-    pub fn has_login(&self) -> bool {
+    pub(crate) fn has_login(&self) -> bool {
         self.has_login
     }
 

@@ -35,7 +35,7 @@ pub use super::shim::message::Exit;
 
 /// Every process of a server carries this variable; its value starts with
 /// the instance, so that a restart finds what a lost helper left behind.
-pub const MARKER: &str = "PORTWAY_INSTANCE";
+pub(crate) const MARKER: &str = "PORTWAY_INSTANCE";
 
 /// From SIGKILL to the last process gone. Only a process stuck inside the
 /// kernel takes longer, and no one can end that.

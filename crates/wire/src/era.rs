@@ -15,9 +15,6 @@ pub const MODERN: &str = "2026-07-28";
 /// The legacy revisions we speak, newest first.
 pub const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// What a legacy HTTP peer speaks when no header and no session tells.
-pub const ASSUMED_LEGACY: &str = "2025-03-26";
-
 impl Era {
     /// The era of any revision, known to us or not; None if it is no date.
     pub fn of(version: &str) -> Option<Self> {

@@ -41,7 +41,7 @@ pub fn encode_value(value: &str) -> Cow<'_, str> {
 
 /// The value a header stands for. The marker is exact: any other case or a
 /// missing end makes it plain text.
-pub fn decode_value(header: &str) -> Result<Cow<'_, str>, BadHeader> {
+pub(crate) fn decode_value(header: &str) -> Result<Cow<'_, str>, BadHeader> {
     let header = header.trim_matches([' ', '\t']);
     if !header
         .bytes()

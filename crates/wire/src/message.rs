@@ -24,7 +24,8 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 use super::scan;
-pub use batch::{MAX_BATCH, is_batch, parse_batch};
+pub(crate) use batch::MAX_BATCH;
+pub use batch::{is_batch, parse_batch};
 pub use error::{RpcError, code};
 pub use fault::{Fault, Malformed};
 use fields::Fields;

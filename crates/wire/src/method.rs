@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::era::{self, Era};
+use super::era::Era;
 
 /// The Tasks extension, off unless both sides name it.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -50,15 +50,6 @@ impl Method {
             Era::Modern => self.modern,
         }
     }
-
-    /// Whether a peer of this revision knows it, extensions aside.
-    pub fn exists_in(&self, version: &str) -> bool {
-        match (Era::of(version), self.legacy) {
-            (Some(Era::Modern), _) => self.modern.is_some() && self.extension.is_none(),
-            (Some(Era::Legacy), Some((_, since))) => era::legacy_at_least(version, since),
-            _ => false,
-        }
-    }
 }
 
 pub fn find(name: &str) -> Option<&'static Method> {
@@ -70,12 +61,8 @@ pub fn name_param(method: &str) -> Option<&'static str> {
     find(method)?.name_param
 }
 
-pub fn is_cacheable(method: &str) -> bool {
+pub(crate) fn is_cacheable(method: &str) -> bool {
     find(method).is_some_and(|method| method.cacheable)
-}
-
-pub fn is_interactive(method: &str) -> bool {
-    find(method).is_some_and(|method| method.interactive)
 }
 
 const FIRST: &str = "2024-11-05";

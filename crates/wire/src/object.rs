@@ -14,8 +14,9 @@ use serde::Deserializer as _;
 use serde::de::{SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+pub(crate) use edit::MAX_MEMBERS;
+pub use edit::Object;
 pub(super) use edit::push_text;
-pub use edit::{MAX_MEMBERS, Object};
 use members::Members;
 
 /// A member's name as it was written, quotes and escapes included.

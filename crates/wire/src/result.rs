@@ -17,7 +17,6 @@ use super::object::{
     text,
 };
 use super::schema::{mentions, needs_wrapping, wrap_output_schema};
-pub use content::degrade;
 
 /// A result that is not an object, or one too wide to edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

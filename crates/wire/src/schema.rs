@@ -53,13 +53,13 @@ pub(super) fn slot(keyword: &str) -> Slot {
 
 /// Whether a legacy client needs this output schema, and the values under it,
 /// wrapped: legacy knows only objects.
-pub fn needs_wrapping(output_schema: &RawValue) -> bool {
+pub(crate) fn needs_wrapping(output_schema: &RawValue) -> bool {
     member(output_schema, "type").and_then(text).as_deref() != Some("object")
 }
 
 /// `S` as the one property `result` of an object. Pointers into `S` follow it
 /// to its new place.
-pub fn wrap_output_schema(schema: &RawValue) -> Box<RawValue> {
+pub(crate) fn wrap_output_schema(schema: &RawValue) -> Box<RawValue> {
     let mut inner = Cow::Borrowed(schema);
     let mut outer = Object::new();
     // The dialect is named at the root of a document only.

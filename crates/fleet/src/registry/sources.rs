@@ -76,7 +76,7 @@ impl Files {
     }
 
     /// Where a definition goes that is made over the API.
-    pub fn for_new(&self) -> Source {
+    pub(crate) fn for_new(&self) -> Source {
         match self.database {
             true => database::source(),
             false => self.mcp(),

@@ -110,7 +110,7 @@ impl Wanted {
     }
 
     /// Why it does not run, for the server's history.
-    pub fn why_stopped(&self) -> String {
+    pub(crate) fn why_stopped(&self) -> String {
         match (&self.spec, self.cause) {
             // The definition became invalid.
             (Err(_), _) => self.why(),

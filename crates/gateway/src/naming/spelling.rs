@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use deunicode::deunicode_char;
 
-pub fn is_allowed(c: char) -> bool {
+pub(crate) fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 

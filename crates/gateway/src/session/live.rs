@@ -67,7 +67,7 @@ impl Sessions {
     }
 
     /// How many bytes all streams may keep together.
-    pub fn set_room(&self, bytes: usize) {
+    pub(crate) fn set_room(&self, bytes: usize) {
         self.shelf.set_room(bytes);
     }
 

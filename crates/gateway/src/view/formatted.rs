@@ -88,7 +88,7 @@ impl View {
     }
 
     /// The server of a `server:tool` that is defined and not there.
-    pub fn absent_server(&self, name: &str) -> Option<&str> {
+    pub(crate) fn absent_server(&self, name: &str) -> Option<&str> {
         let (server, _) = name.split_once(':')?;
         let mut absent = self.absent.iter();
         absent

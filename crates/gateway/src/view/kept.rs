@@ -93,7 +93,7 @@ impl Views {
     }
 
     /// How many bytes the views of entries may take together.
-    pub fn set_room(&self, bytes: usize) {
+    pub(crate) fn set_room(&self, bytes: usize) {
         self.entries.set_room(bytes);
     }
 

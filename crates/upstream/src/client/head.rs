@@ -25,7 +25,7 @@ impl Headers {
         self.line(name, value.as_bytes());
     }
 
-    pub fn add_all(&mut self, map: &HeaderMap) {
+    pub(crate) fn add_all(&mut self, map: &HeaderMap) {
         for (name, value) in map {
             self.add(name, value);
         }

@@ -13,14 +13,14 @@ use nix::sys::signal::Signal;
 use crate::containment::Step;
 
 /// Order: SIGTERM to the whole tree.
-pub const TERMINATE: u8 = b'T';
+pub(crate) const TERMINATE: u8 = b'T';
 /// Order: SIGKILL to the whole tree.
 pub const KILL: u8 = b'K';
 
 /// More than the kernel lets `execve` take, so nothing valid is refused.
-pub const REQUEST_LIMIT: usize = 16 << 20;
+pub(crate) const REQUEST_LIMIT: usize = 16 << 20;
 
-pub const REPORT_SIZE: usize = 10;
+pub(crate) const REPORT_SIZE: usize = 10;
 
 /// What to run, and how to hold it. Without a path it is a probe: set the
 /// containment up, say how it went, take it down.
@@ -94,7 +94,7 @@ impl Request {
         })
     }
 
-    pub fn is_probe(&self) -> bool {
+    pub(crate) fn is_probe(&self) -> bool {
         self.path.is_empty()
     }
 }

@@ -36,7 +36,7 @@ use self::hold::Hold;
 use self::message::{Failure, REQUEST_LIMIT, Report, Request, Stage};
 
 /// The first argument that makes the binary a helper.
-pub const ARGUMENT: &str = "__shim";
+pub(crate) const ARGUMENT: &str = "__shim";
 
 /// Becomes the helper, for good, if this process was started as one. To be
 /// called before anything else: before threads, before arguments are parsed.

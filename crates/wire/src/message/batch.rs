@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::{Fault, Malformed, first_token, readable};
 
 /// Most messages in one batch array.
-pub const MAX_BATCH: usize = 32;
+pub(crate) const MAX_BATCH: usize = 32;
 
 /// Whether the body is an array, which only 2025-03-26 knows.
 pub fn is_batch(bytes: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use crate::object::{is_object, pick, text};
 
 /// Error codes by name. Our own codes go outside -32768..=-32000.
 pub mod code {
-    pub const PARSE: i64 = -32700;
+    pub(crate) const PARSE: i64 = -32700;
     pub const INVALID_REQUEST: i64 = -32600;
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;

@@ -9,7 +9,7 @@ use super::{Key, quote, raw, unquote};
 
 /// Most members of an object we edit. Those have a handful; a message made of
 /// nothing but members would cost many times its size to hold apart.
-pub const MAX_MEMBERS: usize = 1024;
+pub(crate) const MAX_MEMBERS: usize = 1024;
 
 /// The members of an object, to be changed in place and written again. What
 /// is not touched keeps its spelling and its place.
@@ -106,11 +106,11 @@ impl<'a> Object<'a> {
         self.put(name, Part::Json(Cow::Borrowed(value.get())));
     }
 
-    pub fn set_text(&mut self, name: &'a str, text: &'a str) {
+    pub(crate) fn set_text(&mut self, name: &'a str, text: &'a str) {
         self.put(name, Part::Text(text));
     }
 
-    pub fn set_number(&mut self, name: &'a str, number: u64) {
+    pub(crate) fn set_number(&mut self, name: &'a str, number: u64) {
         self.put(name, Part::Number(number));
     }
 

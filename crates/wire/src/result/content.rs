@@ -10,7 +10,7 @@ use crate::object::{
 
 /// A content block in words, for clients whose revision lacks its kind:
 /// `resource_link` came with 2025-06-18, `audio` with 2025-03-26.
-pub fn degrade<'a>(block: &'a RawValue, version: &str) -> Cow<'a, RawValue> {
+pub(crate) fn degrade<'a>(block: &'a RawValue, version: &str) -> Cow<'a, RawValue> {
     if era::at_least(version, "2025-06-18") {
         return Cow::Borrowed(block);
     }

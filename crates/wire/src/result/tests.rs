@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::content::degrade;
 use super::*;
 
 fn json(text: &str) -> Box<RawValue> {
