@@ -190,7 +190,8 @@ async fn k7_entries_say_what_is_meant() {
     }
     let early = ["entries", "bind", "2", "later:tool"];
     let refused = run(&app, &early).await;
-    refused.fails(2, "there is no server \"later\" (set --allow-missing");
+    refused.fails(2, "there is no server \"later\"; the nearest are");
+    assert!(refused.err.contains("(set --allow-missing"), "{refused:?}");
     run(&app, &[&early[..], &["--allow-missing"]].concat())
         .await
         .ok();
