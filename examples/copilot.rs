@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use config::settings::{Options, Settings};
 use github_copilot_sdk::Client;
 use github_copilot_sdk::types::{ProviderConfig, SessionConfig};
 use portway::app::{self, App};
 use portway::copilot::{self, Embedded};
+use portway::settings::{Options, Settings};
 use tokio::process::{Child, Command};
 
 /// For the servers to start.
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 fn main() -> anyhow::Result<()> {
     // First of all: servers stand below a helper, which is this program again.
-    upstream::shim::run_if_asked();
+    portway::shim::run_if_asked();
     let mut args = std::env::args().skip(1);
     let (Some(runtime), Some(model), Some(prompt)) = (args.next(), args.next(), args.next()) else {
         anyhow::bail!("usage: copilot COPILOT_RUNTIME MODEL_URL PROMPT");

@@ -11,4 +11,10 @@ pub mod cli;
 pub mod copilot;
 mod library;
 
+/// For programs that embed Portway: what [`app::App`] is started with.
+pub use config::settings;
+/// For programs that embed Portway: servers stand below a helper, which is the
+/// program started again, so `main` calls [`shim::run_if_asked`] first.
+pub use upstream::shim;
+
 pub use library::{Config, ConfigError, Info, McpServer, Status};

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_secs(5);
 /// `portway::upstream::shim::run_if_asked()`.
 ///
 /// ```no_run
-/// # use portway::{app::App, config::settings::Settings};
+/// # use portway::{app::App, settings::Settings};
 /// # async fn example(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
 /// let environment = std::env::vars().collect();
 /// let app = App::start(settings, &environment).await?;

@@ -9,7 +9,7 @@ mod model;
 #[path = "../it/process"]
 #[allow(dead_code, reason = "others use the rest")]
 mod process {
-    pub mod forest;
+    pub(crate) mod forest;
 }
 mod embedded;
 mod followed;

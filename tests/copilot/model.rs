@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-pub struct Model {
+pub(crate) struct Model {
     pub url: String,
     asked: Arc<Mutex<Vec<Value>>>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl Model {
-    pub async fn start() -> Model {
+    pub(crate) async fn start() -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::default());
@@ -36,12 +36,12 @@ impl Model {
     }
 
     /// Every request so far.
-    pub fn asked(&self) -> Vec<Value> {
+    pub(crate) fn asked(&self) -> Vec<Value> {
         self.asked.lock().unwrap().clone()
     }
 
     /// The names of the tools that it was offered last.
-    pub fn offered(&self) -> Vec<String> {
+    pub(crate) fn offered(&self) -> Vec<String> {
         let asked = self.asked();
         let tools = asked.last().and_then(|asked| asked["tools"].as_array());
         let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
@@ -121,7 +121,7 @@ fn command(message: &Value) -> Option<(String, String)> {
 }
 
 /// All text of a message, whichever way it is spelled.
-pub fn text(message: &Value) -> String {
+pub(crate) fn text(message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {

@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use crate::app::PATIENCE;
 use crate::model::Model;
 
-pub struct Runtime {
+pub(crate) struct Runtime {
     pub model: Model,
     pub client: Client,
     pub home: TempDir,
@@ -27,7 +27,7 @@ pub struct Runtime {
 }
 
 /// As `make tools` has installed it.
-pub fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     let platform = match std::env::consts::ARCH {
         "aarch64" => "linux-arm64",
         _ => "linux-x64",
@@ -41,7 +41,7 @@ pub fn binary() -> PathBuf {
 }
 
 impl Runtime {
-    pub async fn start() -> Runtime {
+    pub(crate) async fn start() -> Runtime {
         let home = tempfile::tempdir().unwrap();
         let mut child = Command::new(binary())
             .args(["--headless", "--no-auto-update", "--stdio"])
@@ -69,7 +69,7 @@ impl Runtime {
     }
 
     /// A session with these tools, and what permission was asked for in it.
-    pub async fn session(&self, tools: Vec<Tool>) -> (Arc<Session>, Asked) {
+    pub(crate) async fn session(&self, tools: Vec<Tool>) -> (Arc<Session>, Asked) {
         let asked = Asked::default();
         let provider = ProviderConfig::new(&self.model.url)
             .with_provider_type("openai")
@@ -96,7 +96,7 @@ impl Runtime {
     }
 
     /// Ends it, and sees that it has ended.
-    pub async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         let _ = tokio::time::timeout(PATIENCE, self.client.stop()).await;
         // By its process id: it has no other reason to end than ours.
         self.child.start_kill().ok();
@@ -107,11 +107,11 @@ impl Runtime {
 
 /// Approves everything, and keeps what was asked.
 #[derive(Clone, Default)]
-pub struct Asked(Arc<Mutex<Vec<Value>>>);
+pub(crate) struct Asked(Arc<Mutex<Vec<Value>>>);
 
 impl Asked {
     /// The names of the tools that somebody had to allow.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let asked = self.0.lock().unwrap();
         let name = |one: &Value| {
             let request = &one["permissionRequest"];
@@ -137,7 +137,7 @@ impl PermissionHandler for Asked {
 }
 
 /// Sends a message and waits for the agent's last word on it.
-pub async fn say(session: &Session, text: &str) -> String {
+pub(crate) async fn say(session: &Session, text: &str) -> String {
     let message = MessageOptions::new(text).with_wait_timeout(PATIENCE);
     let last = session.send_and_wait(message).await.unwrap();
     let last = last.unwrap_or_else(|| panic!("no answer to {text:?}"));

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::app::{App, PATIENCE, TOKEN, eventually, fixtures, setup};
 use crate::runtime::{Runtime, say};
 
-pub async fn portway(servers: &[(&str, &[&str])]) -> (App, Running) {
+pub(crate) async fn portway(servers: &[(&str, &[&str])]) -> (App, Running) {
     let app = setup().mcp(fixtures(servers)).start().await;
     for (name, _) in servers {
         app.until_status(name, "connected").await;
@@ -21,7 +21,7 @@ pub async fn portway(servers: &[(&str, &[&str])]) -> (App, Running) {
     (app, running)
 }
 
-pub struct Own;
+pub(crate) struct Own;
 
 #[async_trait]
 impl ToolHandler for Own {
@@ -31,7 +31,7 @@ impl ToolHandler for Own {
     }
 }
 
-pub fn own() -> Tool {
+pub(crate) fn own() -> Tool {
     Tool::new("own_word")
         .with_description("The program's own")
         .with_parameters(json!({"type": "object", "properties": {"word": {"type": "string"}}}))
