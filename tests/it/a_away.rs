@@ -184,7 +184,7 @@ pub(crate) fn fill(path: &Path) {
 }
 
 #[tokio::test]
-async fn a3_f6_a_full_disk_is_507_for_servers_and_stops_nobody() {
+async fn f6_a3_a_full_disk_is_507_for_servers_and_stops_nobody() {
     let app = on_a_small_disk(setup(), "").await;
     let server = |name: &str| json!({"name": name, "command": [fixture()]});
     for name in ["one", "two"] {

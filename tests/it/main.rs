@@ -46,6 +46,7 @@ mod e_entries;
 mod e_records;
 mod e_served;
 mod edge;
+mod f_records;
 mod f_replicas;
 mod fidelity;
 mod followed;
