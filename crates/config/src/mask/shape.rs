@@ -164,7 +164,7 @@ impl Letters {
 
 /// Letters and digits in an order that no name has: the two change all the
 /// time, or the letters are not those that follow each other in words.
-fn is_random(word: &str) -> bool {
+pub(super) fn is_random(word: &str) -> bool {
     if word.len() < SHORTEST || !is_token(word) {
         return false;
     }

@@ -62,6 +62,10 @@ impl<'t> Pair<'t> {
     }
 
     pub(super) fn is_secret(&self) -> bool {
+        // The `=` after it pads a token, whatever its letters spell.
+        if shape::is_random(self.name) {
+            return false;
+        }
         let spaced = self.value.is_empty() || self.value.starts_with(char::is_whitespace);
         if self.equals || spaced || self.name.starts_with('-') {
             return name::is_secret(self.name);
@@ -229,7 +233,7 @@ impl<'t> Scan<'t> {
             if std::mem::take(&mut self.command) {
                 self.flags = Flags::of(word);
             }
-            if is_name(word) && name::is_secret(word) {
+            if names_secret(word) {
                 self.next = Next::Named;
             }
             return self.bare(word);
@@ -297,7 +301,7 @@ impl<'t> Scan<'t> {
         let at = self.start + self.at + before;
         self.at += length;
         self.command = false;
-        if is_name(inner) && name::is_secret(inner) {
+        if names_secret(inner) {
             self.next = Next::Named;
             return;
         }
@@ -307,6 +311,12 @@ impl<'t> Scan<'t> {
             self.at += 1;
         }
     }
+}
+
+/// Whether a word is the name of a secret, and not a token whose letters happen
+/// to spell one.
+fn names_secret(word: &str) -> bool {
+    is_name(word) && name::is_secret(word) && !shape::is_random(word)
 }
 
 /// Parts of a word that have a secret's shape, wherever they stand in it.

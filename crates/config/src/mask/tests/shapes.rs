@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{args_shown, url_shown};
-use crate::{ServerSpec, Target, parse_body, parse_replacement};
+use crate::{MASK, ServerSpec, Target, parse_body, parse_replacement};
 
 /// Arguments that hold the secret `hunter2x`, or what the comment says, and
 /// how they are shown.
@@ -306,6 +306,14 @@ const ADDRESSES: &[(&str, &str)] = &[
         "http://h/v1beta1/my-project-42/mcp?v=2025-06-18",
     ),
 ];
+
+#[test]
+fn g3_a_token_whose_letters_spell_a_name_is_hidden() {
+    let padded = "Qm9pWdK3x1LtZq7Rk2Vb8Ny4Tf6Hs0Gd5Jc9Ew1Xa3M=";
+    let quoted = "[\"Qm9keyK3x1LtZq7Rk2Vb8Ny4Tf6Hs0Gd5Jc9Ew1Xa3M\"]";
+    assert_eq!(args_shown("c", &[padded]), [MASK]);
+    assert_eq!(args_shown("c", &[quoted]), [format!("[\"{MASK}\"]")]);
+}
 
 #[test]
 fn g3_every_shape_of_a_secret_is_hidden() {
