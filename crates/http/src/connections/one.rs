@@ -118,7 +118,9 @@ impl Connection {
     /// The connection is idle again when the answer has been sent, or, where
     /// its length is known, when only the client delays it.
     pub(crate) fn answered(self: &Arc<Self>, mut response: Response) -> Response {
-        if self.retiring.load(Ordering::Relaxed) != 0 {
+        // Told in the answer: a client that is not told may send its next
+        // request into a connection that is being closed.
+        if self.retiring.load(Ordering::Relaxed) != 0 || self.is_finishing() {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
