@@ -18,7 +18,7 @@ use upstream::{
 use wire::Era;
 use wire::meta::LogLevel;
 
-/// What may wait for a slow client before it is dropped.
+/// Events kept for a slow client; further ones are dropped.
 const EVENTS: usize = 256;
 
 /// A request as it goes to a server, and how.
@@ -39,7 +39,7 @@ pub struct CallRequest {
     pub progress: bool,
     /// `None`: the server's own.
     pub limit: Option<Duration>,
-    /// What the request is sent on the strength of, where that may end.
+    /// The permission to send the request, where it can be revoked.
     pub permission: Option<Arc<dyn Permission>>,
 }
 

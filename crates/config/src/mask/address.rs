@@ -10,7 +10,7 @@ use super::{Hidden, is_name, name, secret, shape};
 /// Names of users are shorter, tokens longer.
 const TOKEN_LENGTH: usize = 16;
 
-/// What may follow `/token/` in a path and is no token.
+/// Path segments that may follow `/token/` without being a token.
 const ACTIONS: &[&str] = &[
     "callback",
     "create",

@@ -112,7 +112,7 @@ impl Flags {
         }
     }
 
-    /// What the word is that comes next, given that it is a flag or not.
+    /// The meaning of the next word, given whether it is a flag.
     pub(super) fn next(&mut self, is_flag: bool) -> Expected {
         let expected = std::mem::take(&mut self.expected);
         if is_flag {

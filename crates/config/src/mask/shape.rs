@@ -56,7 +56,7 @@ const CHANGES: usize = 6;
 /// A part of an address, where a token is more likely than in a text.
 const SHORTEST_IN_ADDRESS: usize = 8;
 const CHANGES_IN_ADDRESS: usize = 3;
-/// Digits of a number that counts nothing.
+/// Digits from which a number is taken for an identifier, not an amount.
 const LONG_NUMBER: usize = 12;
 
 /// Path segments that a credential follows.
@@ -112,7 +112,7 @@ fn is_token(text: &str) -> bool {
         .all(|b| b.is_ascii_alphanumeric() || b"-_+/=.~%".contains(&b))
 }
 
-/// What a token looks like as a whole part of an address.
+/// Whether a whole part of an address has the shape of a token.
 pub(super) fn is_token_in_address(part: &str) -> bool {
     let number = part.len() >= LONG_NUMBER && part.bytes().all(|b| b.is_ascii_digit());
     let changes = || Letters::of(part).changes >= CHANGES_IN_ADDRESS;

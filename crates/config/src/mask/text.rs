@@ -26,7 +26,7 @@ const SCHEMES: &[&str] = &[
     "token",
 ];
 
-/// What the text says of the word that comes next.
+/// The meaning that the text gives to its next word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Word,

@@ -153,8 +153,9 @@ impl Connection {
         (!self.is_busy() && quiet).then_some(Order::Finish)
     }
 
-    /// Whose request has come, and by which session of the console. Refused where only the reserve has room and it
-    /// is not for them, or where they have more than their share.
+    /// Assigns the connection to the principal of its request. Refused where
+    /// only the reserve has room and the principal is not the admin, or where
+    /// the principal has more than its share.
     pub(crate) fn admit(
         &self,
         principal: Option<&Principal>,

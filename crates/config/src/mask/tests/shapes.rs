@@ -328,7 +328,7 @@ fn g3_every_shape_of_a_secret_is_hidden() {
     }
 }
 
-/// What is sent back as it was shown keeps the value that is stored.
+/// A masked value that the client sends back keeps the stored value.
 #[test]
 fn g3_an_edit_with_covers_keeps_every_value() {
     for (command, args, shown) in SHAPES {
