@@ -21,9 +21,9 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -288,10 +288,6 @@ impl McpServer {
         McpServer::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, IndexMap<String, Info>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a server, or replaces the one of that name. It starts out
     /// disconnected.
     pub fn register(&self, name: &str, config: Config) -> Result<(), ConfigError> {
@@ -304,27 +300,27 @@ impl McpServer {
             error: None,
             tool_count: 0,
         };
-        self.lock().insert(name.to_owned(), info);
+        self.servers.lock().insert(name.to_owned(), info);
         Ok(())
     }
 
     pub fn get(&self, name: &str) -> Option<Info> {
-        self.lock().get(name).cloned()
+        self.servers.lock().get(name).cloned()
     }
 
     pub fn list(&self) -> Vec<Info> {
-        self.lock().values().cloned().collect()
+        self.servers.lock().values().cloned().collect()
     }
 
     /// Whether there was one.
     pub fn remove(&self, name: &str) -> bool {
-        self.lock().shift_remove(name).is_some()
+        self.servers.lock().shift_remove(name).is_some()
     }
 
     /// Sets the status; the text is kept only with [`Status::Error`]. Whether
     /// there is such a server.
     pub fn update_status(&self, name: &str, status: Status, error: Option<&str>) -> bool {
-        let mut servers = self.lock();
+        let mut servers = self.servers.lock();
         let Some(info) = servers.get_mut(name) else {
             return false;
         };
@@ -335,14 +331,14 @@ impl McpServer {
 
     /// Sets how many tools the server has. Whether there is such a server.
     pub fn update_tool_count(&self, name: &str, tools: usize) -> bool {
-        let mut servers = self.lock();
+        let mut servers = self.servers.lock();
         let info = servers.get_mut(name);
         info.map(|info| info.tool_count = tools).is_some()
     }
 
     /// Forgets everything.
     pub fn reset(&self) {
-        self.lock().clear();
+        self.servers.lock().clear();
     }
 }
 

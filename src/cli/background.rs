@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -82,7 +82,7 @@ pub(super) async fn until_unused(directory: &Path, limit: Duration, stop: Cancel
 /// A log file that is set aside when it is long.
 pub struct LogFile {
     path: PathBuf,
-    /// A std mutex: held for one line.
+    /// The lock is held for one line.
     open: Mutex<(File, u64)>,
 }
 
@@ -96,7 +96,7 @@ impl LogFile {
     }
 
     fn put(&self, line: &[u8]) -> io::Result<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if open.1 > LOG_LIMIT {
             match std::fs::rename(&self.path, self.path.with_extension("log.1")) {
                 // Set aside before, when no new one could be made.

@@ -1,8 +1,6 @@
 //! Resources that clients follow at a server whose one process has become
 //! several: each of them is to tell of its own.
 
-use std::collections::HashSet;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -33,13 +31,13 @@ impl Desk {
     /// Follows a resource in every process beside the main one, present and
     /// to come.
     async fn follow(&self, uri: &str) {
-        if self.was_one() && self.followed().insert(uri.to_owned()) {
+        if self.was_one() && self.followed.lock().insert(uri.to_owned()) {
             self.in_each("resources/subscribe", uri).await;
         }
     }
 
     async fn unfollow(&self, uri: &str) {
-        if self.followed().remove(uri) {
+        if self.followed.lock().remove(uri) {
             self.in_each("resources/unsubscribe", uri).await;
         }
     }
@@ -52,15 +50,11 @@ impl Desk {
 
     /// Has a new process tell of all that is followed, before its first call.
     pub(super) async fn follow_all(&self, connection: &Connection) {
-        let followed: Vec<String> = self.followed().iter().cloned().collect();
+        let followed: Vec<String> = self.followed.lock().iter().cloned().collect();
         let each = followed
             .iter()
             .map(|uri| subscription(connection, "resources/subscribe", uri));
         join_all(each).await;
-    }
-
-    fn followed(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

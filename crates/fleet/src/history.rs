@@ -1,9 +1,9 @@
 //! What became of one server, and why: its states, the latest last.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::state::Status;
@@ -24,11 +24,6 @@ pub struct Moment {
 }
 
 impl History {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Moment>> {
-        // Nothing in it can be half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// `reason` must be safe to show.
     pub(super) fn add(&self, at: SystemTime, state: Status, reason: Option<String>) {
         let at = at
@@ -38,7 +33,7 @@ impl History {
             text.truncate(text.floor_char_boundary(REASON));
             text
         });
-        let mut moments = self.lock();
+        let mut moments = self.0.lock();
         let same = |last: &Moment| last.state == state && last.reason == reason;
         if moments.back().is_some_and(same) {
             return;
@@ -50,7 +45,7 @@ impl History {
     }
 
     pub fn read(&self) -> Vec<Moment> {
-        self.lock().iter().cloned().collect()
+        self.0.lock().iter().cloned().collect()
     }
 }
 

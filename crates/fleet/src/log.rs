@@ -1,9 +1,10 @@
 //! The recent lines of one server: stderr, protocol remarks, what Portway did.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use config::Redactor;
@@ -37,19 +38,14 @@ pub struct LogLine {
 }
 
 impl LogRing {
-    // Poisoning cannot leave a half-written ring that matters: keep logging.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What must not be seen from now on.
     pub fn hide(&self, redactor: Arc<Redactor>) {
-        self.lock().redactor = redactor;
+        self.0.lock().redactor = redactor;
     }
 
     /// Text of a server, of any number of lines, safe to show.
     pub fn clean(&self, text: &str) -> String {
-        let redactor = self.lock().redactor.clone();
+        let redactor = self.0.lock().redactor.clone();
         let text = redactor.redact(text);
         let lines: Vec<String> = text.split('\n').map(printable).collect();
         lines.join("\n")
@@ -61,7 +57,7 @@ impl LogRing {
             .map_or(0, |since| since.as_millis() as u64);
         let mut text = self.clean(text);
         text.truncate(text.floor_char_boundary(LINE));
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let seq = inner.next;
         inner.next += 1;
         inner.bytes += text.len();
@@ -81,7 +77,7 @@ impl LogRing {
 
     /// The last `limit` lines with a number of at least `from`.
     pub fn read(&self, from: u64, limit: usize) -> Vec<LogLine> {
-        let inner = self.lock();
+        let inner = self.0.lock();
         let fresh = inner.lines.iter().filter(|line| line.seq >= from);
         let skip = fresh.clone().count().saturating_sub(limit);
         fresh.skip(skip).cloned().collect()

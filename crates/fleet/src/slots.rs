@@ -4,9 +4,10 @@
 mod bounds;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
@@ -159,7 +160,7 @@ impl Desk {
 
     /// The place of one key; another one may have to make room for it.
     fn place(&self, key: &Key, slot: &Slot) -> Result<Place, UpstreamError> {
-        let mut slots = self.lock();
+        let mut slots = self.slots.lock();
         if let Some(place) = slots.get_mut(key) {
             place.used = Instant::now();
             return Ok(place.clone());
@@ -180,7 +181,7 @@ impl Desk {
     pub(super) fn existing(&self, slot: &Slot, main: &Connection) -> Option<Connection> {
         match self.key(slot, main.peer()) {
             None => Some(main.clone()),
-            Some(key) => self.lock().get(&key)?.connection.get().cloned(),
+            Some(key) => self.slots.lock().get(&key)?.connection.get().cloned(),
         }
     }
 
@@ -337,7 +338,7 @@ impl Desk {
             was_it
         });
         connection.close_gate();
-        let drain = *self.drain.lock().unwrap_or_else(PoisonError::into_inner);
+        let drain = *self.drain.lock();
         if let Some(limit) = drain {
             let drained = tokio::time::timeout(limit, connection.finished());
             tokio::select! {
@@ -371,7 +372,7 @@ impl Desk {
     /// long as it is not closed again without.
     pub(super) async fn close(&self, drain: Option<Duration>) {
         match drain {
-            Some(_) => *self.drain.lock().unwrap_or_else(PoisonError::into_inner) = drain,
+            Some(_) => *self.drain.lock() = drain,
             None => self.hurry.cancel(),
         }
         self.stop.cancel();
@@ -381,7 +382,7 @@ impl Desk {
 
     /// Unless the place is somebody else's by now.
     fn forget(&self, key: &Key, place: &Place) {
-        let mut slots = self.lock();
+        let mut slots = self.slots.lock();
         let known = slots.get(key);
         if known.is_some_and(|known| Arc::ptr_eq(&known.connection, &place.connection)) {
             slots.remove(key);
@@ -390,13 +391,9 @@ impl Desk {
 
     /// Those that are there.
     pub(super) fn connections(&self) -> Vec<Connection> {
-        let slots = self.lock();
+        let slots = self.slots.lock();
         let made = slots.values().filter_map(|place| place.connection.get());
         made.cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,10 +5,11 @@
 mod book;
 mod rate;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::Instant;
 
@@ -117,18 +118,13 @@ impl Activity {
 
     /// What is known now; at most `limit` calls of each kind.
     pub fn report(&self, limit: usize) -> Report {
-        lock(&self.0.book).report(limit)
+        self.0.book.lock().report(limit)
     }
 
     /// Calls that begin or end from now on. Under load it is some of them.
     pub fn follow(&self) -> broadcast::Receiver<CallNews> {
         self.0.news.subscribe()
     }
-}
-
-fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
-    // A book with a call missing is better than none.
-    book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Held by a call for as long as it runs; one that is dropped before it is
@@ -196,7 +192,7 @@ impl Writer {
     }
 
     fn write(&self, marks: impl Iterator<Item = Mark>) {
-        let mut book = lock(&self.book);
+        let mut book = self.book.lock();
         for mark in marks {
             let news = match mark {
                 Mark::Begun(begun) => book.begun(begun),
@@ -216,7 +212,7 @@ impl Writer {
 
     /// Calls whose end was dropped.
     fn settle(&self, dropped: u64) {
-        for news in lock(&self.book).settle(dropped) {
+        for news in self.book.lock().settle(dropped) {
             let _ = self.news.send(news);
         }
     }

@@ -5,9 +5,10 @@
 //! for all who care, made again when the server comes back.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::Instant;
@@ -49,8 +50,8 @@ struct Key {
     uri: String,
 }
 
-/// Who follows one resource. Locked while a subscription is made or ended, so
-/// that the server hears of them one after the other.
+/// Who follows one resource. The lock is held across the request that subscribes
+/// or unsubscribes, so that the server gets these one after the other.
 type Place = tokio::sync::Mutex<Weak<Following>>;
 
 #[derive(Clone)]
@@ -97,13 +98,6 @@ impl Hub {
         let (store, users) = (self.0.store.clone(), self.0.users.clone());
         let audience = Audience::new(scope.clone(), store, users, since);
         (changes, audience)
-    }
-
-    fn followed(&self) -> MutexGuard<'_, Followed> {
-        self.0
-            .followed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows a resource of a server: returns once the server has agreed.
@@ -165,7 +159,7 @@ impl Hub {
     }
 
     fn place(&self, key: &Key) -> Result<Arc<Place>, RpcError> {
-        let mut followed = self.followed();
+        let mut followed = self.0.followed.lock();
         if let Some(place) = followed.get(key) {
             return Ok(place.clone());
         }

@@ -2,8 +2,9 @@
 //! own stream to legacy ones.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -254,13 +255,9 @@ struct Feed {
 }
 
 impl Feeds {
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Feed>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The session of this key, if it is told of changes.
     pub(crate) fn session(&self, key: &str) -> Option<Arc<Session>> {
-        let feeds = self.lock();
+        let feeds = self.0.lock();
         let mut sessions = feeds.values().filter_map(|feed| feed.session.upgrade());
         sessions.find(|session| *session.key() == *key)
     }
@@ -275,7 +272,7 @@ impl Feeds {
     ) {
         let key = Arc::as_ptr(session) as usize;
         {
-            let mut feeds = self.lock();
+            let mut feeds = self.0.lock();
             let known = feeds.get(&key);
             if known.is_some_and(|feed| feed.session.ptr_eq(&Arc::downgrade(session))) {
                 return;
@@ -311,13 +308,13 @@ impl Feeds {
                     Err(RecvError::Closed) => break,
                 }
             }
-            feeds.lock().remove(&key);
+            feeds.0.lock().remove(&key);
         });
     }
 
     /// An entry is another, or something was missed.
     fn entry_changed(&self, key: usize, session: &Session, audience: &Audience) {
-        let ended: Vec<Followed> = match self.lock().get_mut(&key) {
+        let ended: Vec<Followed> = match self.0.lock().get_mut(&key) {
             Some(feed) => {
                 let ended = feed
                     .followed
@@ -336,7 +333,7 @@ impl Feeds {
             News::Nothing | News::Entry => {}
             News::Lists(lists) => tell_lists(session, lists),
             News::Resource { from, uri, params } => {
-                let told: Vec<String> = match self.lock().get(&key) {
+                let told: Vec<String> = match self.0.lock().get(&key) {
                     Some(feed) => feed
                         .followed
                         .values()
@@ -367,12 +364,12 @@ impl Feeds {
                 .get(&key)
                 .is_none_or(|feed| feed.followed.len() >= FOLLOWED)
         };
-        if full(&self.lock()) {
+        if full(&self.0.lock()) {
             let text = format!("a session can follow {FOLLOWED} resources");
             return Err(RpcError::new(code::INTERNAL, text));
         }
         let followed = follow(hub, who, view, uri).await?;
-        if let Some(feed) = self.lock().get_mut(&key) {
+        if let Some(feed) = self.0.lock().get_mut(&key) {
             feed.followed.insert(uri.to_owned(), followed);
         }
         Ok(())
@@ -381,6 +378,7 @@ impl Feeds {
     pub(crate) fn unsubscribe(&self, session: &Arc<Session>, uri: &str) {
         let key = Arc::as_ptr(session) as usize;
         let ended = self
+            .0
             .lock()
             .get_mut(&key)
             .and_then(|feed| feed.followed.remove(uri));

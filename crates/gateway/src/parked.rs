@@ -5,9 +5,10 @@
 //! The call is kept here meanwhile and never started twice.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::activity::Watch;
@@ -41,10 +42,6 @@ struct Entry {
 }
 
 impl Parked {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u128, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps a call until it is taken or its time is over. Where too many
     /// wait, the oldest one of the same principal makes room, or of the owner
     /// who has most. Whatever goes unanswered is refused to its server.
@@ -58,7 +55,7 @@ impl Parked {
             call,
         };
         let displaced = {
-            let mut entries = self.lock();
+            let mut entries = self.0.lock();
             let displaced = displaced(&entries, &whose.principal);
             let displaced = displaced.and_then(|number| entries.remove(&number));
             entries.insert(number, entry);
@@ -70,7 +67,7 @@ impl Parked {
         tokio::spawn(async move {
             tokio::time::sleep_until(until).await;
             if let Some(entries) = parked.upgrade() {
-                let late = Parked(entries).lock().remove(&number);
+                let late = entries.lock().remove(&number);
                 drop(late);
             }
         });
@@ -84,14 +81,18 @@ impl Parked {
             let id = id.and_then(|id| id.parse().ok());
             id.is_some_and(|id| gone(EntryId(id)))
         };
-        let ended: Vec<_> = self.lock().extract_if(|_, entry| is_gone(entry)).collect();
+        let ended: Vec<_> = self
+            .0
+            .lock()
+            .extract_if(|_, entry| is_gone(entry))
+            .collect();
         // Dropped outside the lock: that refuses and cancels.
         drop(ended);
     }
 
     /// Takes a call back, once.
     pub(crate) fn take(&self, principal: &Arc<str>, number: u128) -> Option<ParkedCall> {
-        let mut entries = self.lock();
+        let mut entries = self.0.lock();
         let entry = entries.get(&number)?;
         if entry.principal != *principal || entry.until <= Instant::now() {
             return None;
@@ -157,12 +158,12 @@ mod tests {
             parked.put(&one, call());
         }
         let (one, other) = (&one.principal, &other.principal);
-        assert_eq!(parked.lock().len(), OF_ONE + 1);
+        assert_eq!(parked.0.lock().len(), OF_ONE + 1);
         assert!(parked.take(one, first).is_none());
         assert!(parked.take(one, kept).is_none(), "it is another's");
         assert!(parked.take(other, kept).is_some());
         tokio::time::sleep(PATIENCE + Duration::from_secs(1)).await;
-        assert_eq!(parked.lock().len(), 0);
+        assert_eq!(parked.0.lock().len(), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -173,14 +174,14 @@ mod tests {
             parked.put(&slot(&format!("greedy {at}"), "greedy"), call());
         }
         let mut modest = Vec::new();
-        while parked.lock().len() < ALL {
+        while parked.0.lock().len() < ALL {
             let whose = format!("modest {}", modest.len() / 2);
             let whose = slot(&whose, &whose);
             modest.push((parked.put(&whose, call()), whose.principal));
         }
         let late = slot("late", "late");
         let number = parked.put(&late, call());
-        assert_eq!(parked.lock().len(), ALL);
+        assert_eq!(parked.0.lock().len(), ALL);
         assert!(parked.take(&late.principal, number).is_some());
         let kept = |(number, whose): &(u128, Arc<str>)| parked.take(whose, *number).is_some();
         assert!(modest.iter().all(kept));

@@ -12,10 +12,11 @@ mod tests;
 mod token;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +64,7 @@ pub struct Session {
     /// Something was done that its id does not tell: it is more than a
     /// greeting.
     relied_on: AtomicBool,
-    /// A std mutex: held for a map operation, never across an await.
+    /// The lock is held for a map operation, never across an await.
     state: Mutex<State>,
 }
 
@@ -79,10 +80,6 @@ struct State {
 }
 
 impl Session {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Unlike that of any other session; not what the client sends.
     pub fn key(&self) -> Arc<str> {
         self.key.clone()
@@ -111,7 +108,7 @@ impl Session {
         // earlier run's question answers nothing here.
         let id = u64::from_be_bytes(random()) >> 12;
         let message = wire::request(id, method, params).into();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.asked.retain(|_, waiting| !waiting.is_closed());
         if state.asked.len() < MAX_ASKED && !self.ended.is_cancelled() {
             state.asked.insert(id, sender);
@@ -136,18 +133,18 @@ impl Session {
 
     /// What comes of something we asked; false if it was not asked.
     pub fn settle(&self, id: u64, answer: ClientAnswer) -> bool {
-        let waiting = self.state().asked.remove(&id);
+        let waiting = self.state.lock().asked.remove(&id);
         waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
     }
 
     /// The level from which on the client wants log messages.
     pub fn level(&self) -> Option<LogLevel> {
-        self.state().level
+        self.state.lock().level
     }
 
     pub(crate) fn set_level(&self, level: LogLevel) {
         self.relied_on.store(true, Ordering::Relaxed);
-        self.state().level = Some(level);
+        self.state.lock().level = Some(level);
     }
 
     /// Sends something that belongs to no request: on the session's own
@@ -163,7 +160,7 @@ impl Session {
 
     /// Enters a request of the client. None if it has too many.
     pub fn begin(self: &Arc<Session>, id: &RawValue) -> Option<Running> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.running.len() >= MAX_RUNNING || self.ended.is_cancelled() {
             return None;
         }
@@ -183,7 +180,7 @@ impl Session {
 
     /// The client does not want the answer to its request any more.
     pub fn cancel(&self, id: &RawValue) {
-        if let Some((_, token)) = self.state().running.remove(id.get()) {
+        if let Some((_, token)) = self.state.lock().running.remove(id.get()) {
             token.cancel();
         }
     }
@@ -195,7 +192,10 @@ impl Session {
 
     /// The client learns of the stream: from now on it can come back to it.
     pub fn announce(self: &Arc<Session>, stream: &Arc<Stream>) {
-        self.state().streams.insert(stream.id(), stream.clone());
+        self.state
+            .lock()
+            .streams
+            .insert(stream.id(), stream.clone());
         if stream.is_closed() {
             self.retire(stream);
         }
@@ -203,7 +203,7 @@ impl Session {
 
     /// The stream has ended: it is kept a while for a client that missed it.
     pub fn retire(self: &Arc<Session>, stream: &Stream) {
-        if self.state().streams.contains_key(&stream.id()) {
+        if self.state.lock().streams.contains_key(&stream.id()) {
             self.shelf.retire(Arc::downgrade(self), stream.id());
         }
     }
@@ -213,23 +213,23 @@ impl Session {
         if id == self.own.id() {
             return Some(self.own.clone());
         }
-        self.state().streams.get(&id).cloned()
+        self.state.lock().streams.get(&id).cloned()
     }
 
     fn forget(&self, stream: u64) {
         // Taken out before it is dropped: dropping it is work of its own.
-        let _forgotten = self.state().streams.remove(&stream);
+        let _forgotten = self.state.lock().streams.remove(&stream);
     }
 
     /// Whether somebody would miss it now.
     fn is_busy(&self) -> bool {
-        self.own.is_read() || !self.state().running.is_empty()
+        self.own.is_read() || !self.state.lock().running.is_empty()
     }
 
     /// Whether its id tells all there is to it: forgotten, it comes back with
     /// the next request.
     fn is_plain(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         let empty = state.streams.is_empty() && state.asked.is_empty();
         empty && !self.relied_on.load(Ordering::Relaxed) && !self.own.has_unread()
     }
@@ -238,7 +238,7 @@ impl Session {
     pub fn end(&self) {
         self.ended.cancel();
         self.own.close();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let asked = std::mem::take(&mut state.asked);
         let streams = std::mem::take(&mut state.streams);
         drop(state);
@@ -276,7 +276,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let mut state = self.session.state();
+        let mut state = self.session.state.lock();
         // An id that was used again belongs to the later request.
         if state
             .running

@@ -11,7 +11,6 @@ use axum::routing::{delete, get, post};
 use axum::{Extension, Json, Router};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
-use tokio::sync::Mutex;
 
 use super::auth::{Access, AdminToken};
 use super::connections::Connection;
@@ -32,8 +31,8 @@ pub struct Admin {
     pub data_dir: PathBuf,
     /// The token is set by `PORTWAY_ADMIN_TOKEN`.
     pub token_is_set: bool,
-    /// One at a time.
-    pub rotating: Arc<Mutex<()>>,
+    /// Held across a rotation: one at a time.
+    pub rotating: Arc<tokio::sync::Mutex<()>>,
 }
 
 pub fn router(admin: Admin) -> Router {

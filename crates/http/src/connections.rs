@@ -13,12 +13,13 @@ mod spare;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::error::ApiError;
 use super::principal::Principal;
+use parking_lot::Mutex;
 use store::{EntryId, KeyDigest};
 
 pub(super) use one::{Connection, Order, Told};
@@ -45,7 +46,7 @@ pub(super) struct Caps {
 pub(super) struct Connections {
     caps: Caps,
     start: Instant,
-    /// A std mutex: held for a map operation or a look at all connections,
+    /// The lock is held for a map operation or a look at all connections,
     /// never across an await.
     open: Mutex<Open>,
 }
@@ -164,7 +165,7 @@ pub(super) struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut open = self.connections.open();
+        let mut open = self.connections.open.lock();
         open.free(self.connection.id);
         open.all.remove(&self.connection.id);
     }
@@ -179,10 +180,6 @@ impl Connections {
         })
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Milliseconds since the start.
     fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
@@ -193,7 +190,7 @@ impl Connections {
     pub(super) fn take(self: &Arc<Connections>, ip: IpAddr, scarce: bool) -> Option<Slot> {
         let source = source_of(ip);
         let caps = self.caps;
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let here = open.sources.get(&source).copied().unwrap_or(0);
         let crowded = here >= caps.per_source && !source.is_loopback();
         let full = open.regular >= caps.total;
@@ -224,14 +221,14 @@ impl Connections {
     /// Makes some idle connections give way, for their descriptors; whether
     /// there were any.
     pub(super) fn relieve(&self) -> bool {
-        self.open().evict(|_| true)
+        self.open.lock().evict(|_| true)
     }
 
     /// Notes whose a connection is from now on.
     fn claim(&self, id: u64, principal: &Principal, session: Option<&str>) -> Result<(), ApiError> {
         let holder = Holder::of(principal, session);
         let (tag, share) = (holder.tag(), holder.share());
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let Some(held) = open.all.get(&id).filter(|held| !held.leaving) else {
             return Ok(());
         };
@@ -267,7 +264,7 @@ impl Connections {
 
     /// Tells every connection, at the end.
     pub(super) fn order_all(&self, order: Order) {
-        for held in self.open().all.values() {
+        for held in self.open.lock().all.values() {
             held.connection.order(order);
         }
     }
@@ -277,7 +274,7 @@ impl Connections {
     /// for, when this is called again a moment later. Streams that have not
     /// ended by then are cut.
     pub(super) fn retire(&self, gone: impl Fn(&Holder) -> bool) {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let mut late = Vec::new();
         for (id, held) in &open.all {
             if held.holder == Holder::Nobody || held.leaving || !gone(&held.holder) {
@@ -296,7 +293,7 @@ impl Connections {
 
     /// Ends the admin's connections after the answers in hand, but for one.
     pub(super) fn finish_admin(&self, except: u64) {
-        for (id, held) in &self.open().all {
+        for (id, held) in &self.open.lock().all {
             if held.holder.is_admin() && *id != except {
                 held.connection.order(Order::Finish);
             }
@@ -305,7 +302,7 @@ impl Connections {
 
     /// Ends those of them that still have not come to an end.
     pub(super) fn cut_finished_admin(&self) {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let late = |held: &Held| held.holder.is_admin() && held.connection.is_finishing();
         let ids = open.all.iter().filter(|(_, held)| late(held));
         let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();

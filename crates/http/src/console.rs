@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,6 +11,7 @@ use axum::extract::{RawQuery, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use parking_lot::Mutex;
 use rust_embed::{EmbeddedFile, RustEmbed};
 use zlib_rs::{InflateConfig, ReturnCode};
 
@@ -161,7 +162,7 @@ impl Found {
     fn inflated(packed: &EmbeddedFile) -> Option<Found> {
         static INFLATED: Mutex<BTreeMap<[u8; 32], Bytes>> = Mutex::new(BTreeMap::new());
         let hash = packed.metadata.sha256_hash();
-        let mut known = INFLATED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = INFLATED.lock();
         let bytes = match known.get(&hash) {
             Some(bytes) => bytes.clone(),
             None => {

@@ -5,11 +5,12 @@ mod follow;
 mod ring;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
@@ -66,14 +67,9 @@ impl Feed {
         feed
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        // Each push leaves it whole.
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn tell(&self, news: impl IntoIterator<Item = News>) {
         let last = {
-            let mut ring = self.lock();
+            let mut ring = self.ring.lock();
             news.into_iter().for_each(|one| ring.push(one));
             ring.last()
         };
@@ -88,7 +84,7 @@ impl Feed {
     /// everything as it is, and what follows.
     pub(crate) fn stream(self: &Arc<Feed>, last: Option<&str>) -> Response {
         let seen = last.and_then(|last| self.number(last));
-        let known = seen.is_some_and(|seen| self.lock().after(seen, 1).is_some());
+        let known = seen.is_some_and(|seen| self.ring.lock().after(seen, 1).is_some());
         let mut reader = Reader {
             feed: self.clone(),
             moved: self.moved.subscribe(),
@@ -178,7 +174,7 @@ impl Reader {
     /// `gap`: the client has missed something.
     fn start_over(&mut self, gap: bool) {
         // First the number, then the look: what comes between is told twice.
-        self.seen = self.feed.lock().last();
+        self.seen = self.feed.ring.lock().last();
         if gap {
             let resync = self.feed.event("resync", self.seen, &json!({}));
             self.ready.push_back(resync);
@@ -194,7 +190,7 @@ impl Reader {
                 return Some(ready);
             }
             self.moved.mark_unchanged();
-            let after = self.feed.lock().after(self.seen, AT_ONCE);
+            let after = self.feed.ring.lock().after(self.seen, AT_ONCE);
             match after {
                 None => self.start_over(true),
                 Some(news) if !news.is_empty() => {

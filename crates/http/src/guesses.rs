@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tracing::warn;
 
 use super::connections::source_of;
@@ -21,7 +21,7 @@ const SOURCES: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct Guesses {
-    /// A std mutex: held for a map operation, never across an await.
+    /// The lock is held for a map operation, never across an await.
     wrong: Mutex<HashMap<IpAddr, Count>>,
 }
 
@@ -45,7 +45,7 @@ impl Guesses {
         if source.is_loopback() {
             return false;
         }
-        let mut counts = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.wrong.lock();
         if counts.len() >= SOURCES && !counts.contains_key(&source) {
             make_room(&mut counts, now);
         }
@@ -189,6 +189,6 @@ mod tests {
             let from = IpAddr::V4((0x0a00_0000 + n).into());
             assert!(!guesses.at(from, start + Duration::from_millis(n.into())));
         }
-        assert!(guesses.wrong.lock().unwrap().len() <= SOURCES);
+        assert!(guesses.wrong.lock().len() <= SOURCES);
     }
 }

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ pub struct ConsoleSessions {
     limits: SessionLimits,
     /// The data directory, where there is one.
     directory: Option<PathBuf>,
-    /// A std mutex: held for a map operation, never across an await.
+    /// The lock is held for a map operation, never across an await.
     kept: Mutex<Kept>,
 }
 
@@ -131,10 +131,6 @@ impl ConsoleSessions {
         })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins one; what the cookie holds.
     pub(super) fn begin(&self, key: &hmac::Key, agent: &str) -> Option<String> {
         let mut bytes = [0_u8; 16];
@@ -145,7 +141,7 @@ impl ConsoleSessions {
             created: now,
             used: now,
         };
-        self.kept().note(&ticket, now, agent);
+        self.kept.lock().note(&ticket, now, agent);
         Some(ticket.seal(key))
     }
 
@@ -153,7 +149,7 @@ impl ConsoleSessions {
     pub(super) fn accept(&self, key: &hmac::Key, text: &str, agent: &str) -> Option<Ticket> {
         let ticket = Ticket::read(text, key)?;
         let now = now();
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let used = kept.open.get(&ticket.id).map_or(0, |session| session.used);
         let unused = now.saturating_sub(used.max(ticket.used));
         let age = now.saturating_sub(ticket.created);
@@ -187,7 +183,7 @@ impl ConsoleSessions {
 
     pub(super) fn list(&self, current: Option<&str>) -> Vec<ShownSession> {
         let limits = self.limits;
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         kept.prune(limits);
         let shown = |(id, session): (&String, &Session)| ShownSession {
             id: id.clone(),
@@ -201,7 +197,7 @@ impl ConsoleSessions {
     }
 
     pub(super) fn is_open(&self, id: &str) -> bool {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let session = kept.open.get(id);
         session.is_some_and(|session| session.end(self.limits) > now())
     }
@@ -214,7 +210,7 @@ impl ConsoleSessions {
     /// Ends the sessions that `which` names; how many there were.
     pub(super) fn end_where(&self, which: impl Fn(&str) -> bool) -> usize {
         let limits = self.limits;
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         kept.prune(limits);
         let (gone, open): (BTreeMap<_, _>, _) = std::mem::take(&mut kept.open)
             .into_iter()
@@ -234,7 +230,7 @@ impl ConsoleSessions {
         let Some(directory) = &self.directory else {
             return Ok(());
         };
-        let kept = self.kept().clone();
+        let kept = self.kept.lock().clone();
         let bytes = serde_json::to_vec(&kept).unwrap_or_default();
         store::keep_console_sessions(directory, &bytes)
     }

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -194,7 +195,7 @@ impl Gate {
     }
 }
 
-/// All grants by key. A std lock, held for a lookup or a swap.
+/// All grants by key. The lock is held for a lookup or a swap.
 #[derive(Debug, Default)]
 pub struct Directory {
     inner: RwLock<Inner>,
@@ -212,7 +213,7 @@ const PASSING: Duration = Duration::from_secs(2);
 impl Directory {
     /// What a key opens now. Unknown, switched off and expired are the same.
     pub fn find(&self, key: &KeyDigest) -> Option<Arc<Grant>> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.read();
         let grant = inner.by_key.get(key)?;
         // The map has found it by its hash; this compares in constant time.
         let good = grant.digest.matches(key) && !grant.expired(Timestamp::now());
@@ -220,13 +221,13 @@ impl Directory {
     }
 
     pub fn of_entry(&self, entry: EntryId) -> Option<Arc<Grant>> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.read();
         inner.by_entry.get(&entry).cloned()
     }
 
     /// By number: names are not unique.
     pub fn named(&self, name: &str) -> Vec<Arc<Grant>> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.read();
         let named = inner.by_entry.values().filter(|grant| *grant.name == *name);
         let mut named: Vec<_> = named.cloned().collect();
         named.sort_unstable_by_key(|grant| grant.entry.0);
@@ -234,7 +235,7 @@ impl Directory {
     }
 
     pub fn all(&self) -> Vec<Arc<Grant>> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.read();
         inner.by_entry.values().cloned().collect()
     }
 
@@ -242,7 +243,7 @@ impl Directory {
     /// was handed out before does not let anything through any more: the old
     /// grants come back, for [`Directory::settle`].
     pub fn replace(&self, changed: Vec<(EntryId, Option<Grant>)>) -> Vec<Arc<Grant>> {
-        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner.write();
         let mut old = Vec::new();
         for (entry, grant) in changed {
             if let Some(before) = inner.by_entry.remove(&entry) {

@@ -8,11 +8,12 @@ mod location;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
 use super::lock::{DirectoryLock, make_directory};
@@ -145,7 +146,7 @@ impl JsonStore {
     }
 
     fn state(&self) -> State {
-        lock(&self.state).clone()
+        self.state.lock().clone()
     }
 
     /// What one who acts, or makes something, may have; the admin has no limits.
@@ -219,12 +220,6 @@ impl Drop for JsonStore {
     }
 }
 
-/// A panic elsewhere cannot leave the state half-changed: it is only ever
-/// replaced as a whole.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 struct Writer {
     disk: Disk,
     state: Arc<Mutex<State>>,
@@ -255,7 +250,7 @@ impl Writer {
 
     /// One save for all.
     fn save(&mut self, jobs: impl Iterator<Item = Job>) {
-        let before = lock(&self.state).clone();
+        let before = self.state.lock().clone();
         let mut state = before.clone();
         let (mut steps, mut answers) = (Vec::new(), Vec::new());
         for job in jobs {
@@ -287,7 +282,7 @@ impl Writer {
         let saved = self.disk.save(before, steps, &state);
         self.note(&saved);
         saved?;
-        *lock(&self.state) = state;
+        *self.state.lock() = state;
         self.quiet
             .get_or_insert_with(|| Instant::now() + COMPACT_AFTER);
         Ok(())
@@ -295,7 +290,7 @@ impl Writer {
 
     /// Puts in force what has been saved.
     fn publish(&self, steps: &[Step]) -> Replaced {
-        let state = lock(&self.state).clone();
+        let state = self.state.lock().clone();
         let touched: BTreeSet<EntryId> =
             steps.iter().flat_map(|step| state.touched(step)).collect();
         let grants = touched.iter().map(|id| (*id, state.grant(*id)));
@@ -310,7 +305,7 @@ impl Writer {
 
     /// Remembers whether the disk works, for `/healthz`.
     fn note(&mut self, outcome: &Result<(), StoreErrorKind>) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = self.trouble.lock();
         match outcome {
             Ok(()) => {
                 if trouble.take().is_some() {
@@ -356,7 +351,7 @@ impl Writer {
     }
 
     fn compact(&mut self) {
-        let state = lock(&self.state).clone();
+        let state = self.state.lock().clone();
         let compacted = self.disk.compact(&state);
         self.note(&compacted);
     }
@@ -364,7 +359,7 @@ impl Writer {
     /// Requests only note when a key was used; this writes it down.
     fn save_used(&mut self) {
         self.used = Instant::now() + USED_AFTER;
-        let before = lock(&self.state).clone();
+        let before = self.state.lock().clone();
         let newer = |grant: Arc<Grant>| {
             let used = grant.last_used()?;
             let known = before.entries.get(&grant.entry)?.entry.key.last_used_at;

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Call;
@@ -58,19 +58,15 @@ impl Asking {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, bool>> {
-        self.subjects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether calls of `subject` ask; `None` if none has ended yet.
     pub(super) fn asks(&self, subject: &str) -> Option<bool> {
-        self.lock().get(subject).copied()
+        self.subjects.lock().get(subject).copied()
     }
 
     /// A call of `subject` asked, or ended without having asked. One that
     /// asked once may ask again.
     pub(super) fn learn(&self, subject: &str, asked: bool) {
-        let mut subjects = self.lock();
+        let mut subjects = self.subjects.lock();
         if let Some(known) = subjects.get_mut(subject) {
             *known |= asked;
         } else if subjects.len() < SUBJECTS {

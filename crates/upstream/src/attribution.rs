@@ -3,9 +3,10 @@
 //! Where several can, the question is held until the others have ended, for a
 //! limited time; then it is refused.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -112,7 +113,7 @@ impl Attribution {
     fn hold(self: &Arc<Self>, candidates: Candidates, request: ServerRequest) {
         let withdrawn = CancellationToken::new();
         let until = {
-            let mut held = self.held();
+            let mut held = self.held.lock();
             if held.len() >= HELD {
                 drop(held);
                 return self.refuse(&candidates, request);
@@ -131,7 +132,7 @@ impl Attribution {
                 () = withdrawn.cancelled() => None,
             };
             let id = request.id().get();
-            this.held().retain(|held| held.id.get() != id);
+            this.held.lock().retain(|held| held.id.get() != id);
             let Some(candidates) = settled else {
                 return request.forget();
             };
@@ -199,13 +200,9 @@ impl Attribution {
 
     /// The server gives up a question; one that is held is forgotten.
     pub(crate) fn withdrawn(&self, id: &RawValue) {
-        let held = self.held();
+        let held = self.held.lock();
         let given_up = held.iter().filter(|held| held.id.get() == id.get());
         given_up.for_each(|held| held.withdrawn.cancel());
-    }
-
-    fn held(&self) -> MutexGuard<'_, Vec<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::{HeaderName, Method};
 use serde_json::value::RawValue;
-use tokio::sync::{Mutex, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Endpoint, Headers};
@@ -60,8 +60,8 @@ struct Shared {
     receiver: Receiver,
     /// Legacy only; none before the handshake, and none ever in a modern one.
     session: watch::Sender<Option<Arc<Session>>>,
-    /// Held by whoever opens a new session; the others wait for it.
-    renewing: Mutex<()>,
+    /// Held across the handshake of a new session; other requests wait for it.
+    renewing: tokio::sync::Mutex<()>,
     tools: ToolHeaders,
     /// Whether the server's own stream was asked for once, whatever came of it.
     listened: watch::Sender<bool>,
@@ -87,7 +87,7 @@ impl Http {
             capabilities: options.capabilities.clone(),
             receiver,
             session: watch::Sender::new(None),
-            renewing: Mutex::new(()),
+            renewing: tokio::sync::Mutex::default(),
             tools: ToolHeaders::default(),
             listened: watch::Sender::new(false),
             gone: gone_sender,

@@ -1,10 +1,11 @@
 //! Requests that wait for their answer.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -18,7 +19,7 @@ pub(crate) type Answer = Result<Box<RawValue>, UpstreamError>;
 
 /// The waiting requests of one connection, by our own id.
 ///
-/// A std mutex: held for a map operation, never across an await.
+/// The lock is held for a map operation, never across an await.
 pub(crate) struct Pending {
     next: AtomicU64,
     waiters: Mutex<Waiters>,
@@ -86,10 +87,6 @@ impl Pending {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiters> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn next_id(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
@@ -111,7 +108,7 @@ impl Pending {
     ) -> Result<Ticket, UpstreamError> {
         let (answer, receiver) = oneshot::channel();
         let beat = Arc::new(Heartbeat::new());
-        let mut waiters = self.lock();
+        let mut waiters = self.waiters.lock();
         if let Some(gone) = &waiters.gone {
             return Err(gone.clone());
         }
@@ -142,7 +139,7 @@ impl Pending {
     /// Hands an answer to its waiter; false if nobody waits for that id.
     pub(crate) fn resolve(&self, id: u64, answer: Answer) -> bool {
         let (waiter, watched) = {
-            let mut waiters = self.lock();
+            let mut waiters = self.waiters.lock();
             if !waiters.given_up.is_empty() {
                 waiters.given_up.remove(&id);
             }
@@ -158,7 +155,7 @@ impl Pending {
     /// the request's limit. A full queue drops it: the reader must not wait
     /// for one slow caller.
     pub(crate) fn event(&self, id: u64, mut event: CallEvent) -> bool {
-        let mut waiters = self.lock();
+        let mut waiters = self.waiters.lock();
         let Some(waiter) = waiters.by_id.get_mut(&id) else {
             return false;
         };
@@ -184,7 +181,7 @@ impl Pending {
 
     /// As `event`, for what is no sign of progress.
     pub(crate) fn note(&self, id: u64, event: CallEvent) {
-        if let Some(waiter) = self.lock().by_id.get(&id)
+        if let Some(waiter) = self.waiters.lock().by_id.get(&id)
             && let Some(events) = &waiter.events
         {
             events.offer_note(event);
@@ -194,12 +191,12 @@ impl Pending {
     /// Ends a listen in its server's name; false if `id` is none.
     pub(crate) fn end_listen(&self, id: u64, error: UpstreamError) -> bool {
         let is_listen = |waiter: &Waiter| waiter.listen;
-        self.lock().by_id.get(&id).is_some_and(is_listen) && self.resolve(id, Err(error))
+        self.waiters.lock().by_id.get(&id).is_some_and(is_listen) && self.resolve(id, Err(error))
     }
 
     /// Hands something that belongs to one call, nobody knows which, to all.
     pub(crate) fn note_all(&self, event: impl Fn() -> CallEvent) {
-        let waiters = self.lock();
+        let waiters = self.waiters.lock();
         let calls = waiters.by_id.values().filter(|waiter| waiter.call);
         for events in calls.filter_map(|waiter| waiter.events.as_ref()) {
             events.offer_note(event());
@@ -220,7 +217,7 @@ impl Pending {
 
     /// `foreign`: how long the calls count that other clients have given up.
     fn candidates_within(&self, foreign: Duration) -> Candidates {
-        let mut waiters = self.lock();
+        let mut waiters = self.waiters.lock();
         waiters
             .given_up
             .retain(|_, call| call.since.elapsed() < FOREIGN);
@@ -252,7 +249,7 @@ impl Pending {
 
     /// Takes out the calls that have ended since.
     pub(crate) fn keep_running(&self, candidates: &mut Candidates) {
-        let waiters = self.lock();
+        let waiters = self.waiters.lock();
         let limit = if candidates.mixed { FOREIGN } else { LINGERS };
         let lingers = |id: &u64| {
             let call = waiters.given_up.get(id);
@@ -264,7 +261,7 @@ impl Pending {
 
     /// The candidates that wait for no answer, each with what it calls.
     pub(crate) fn subjects(&self, candidates: &Candidates) -> Vec<(u64, Arc<Turn>)> {
-        let waiters = self.lock();
+        let waiters = self.waiters.lock();
         let calls = candidates.calls.iter().filter_map(|id| {
             let waiter = waiters.by_id.get(id)?;
             let turn = waiter.turn.clone()?;
@@ -276,7 +273,7 @@ impl Pending {
     /// Whether it matters to clients which of them the server asks: one that
     /// can be asked nothing is as well served by a process that all share.
     pub(crate) fn concerns_clients(&self, candidates: &Candidates) -> bool {
-        let waiters = self.lock();
+        let waiters = self.waiters.lock();
         let running = candidates
             .calls
             .iter()
@@ -287,24 +284,24 @@ impl Pending {
 
     /// What a call is about, on a connection to a server that asks.
     pub(crate) fn turn(&self, id: u64) -> Option<Arc<Turn>> {
-        self.lock().by_id.get(&id)?.turn.clone()
+        self.waiters.lock().by_id.get(&id)?.turn.clone()
     }
 
     /// Resolves when a request is no longer waited for.
     pub(crate) fn left(&self) -> tokio::sync::futures::Notified<'_> {
-        self.lock().watched = true;
+        self.waiters.lock().watched = true;
         self.left.notified()
     }
 
     /// How many calls wait for the answer to a question.
     pub(crate) fn questioned(&self) -> usize {
-        let waiters = self.lock();
+        let waiters = self.waiters.lock();
         let calls = waiters.by_id.values().filter(|waiter| waiter.call);
         calls.filter(|waiter| waiter.beat.is_paused()).count()
     }
 
     pub(crate) fn give_up(&self, id: u64) {
-        let mut waiters = self.lock();
+        let mut waiters = self.waiters.lock();
         let known = waiters.by_id.get(&id).filter(|waiter| waiter.may_ask);
         let whose = known.map(|waiter| waiter.whose.clone());
         if let Some(whose) = whose
@@ -318,7 +315,7 @@ impl Pending {
     /// The connection is gone: every waiter gets `error`, later ones too.
     pub(crate) fn fail_all(&self, error: &UpstreamError) {
         let waiters = {
-            let mut inner = self.lock();
+            let mut inner = self.waiters.lock();
             inner.gone.get_or_insert_with(|| error.clone());
             std::mem::take(&mut inner.by_id)
         };
@@ -356,7 +353,7 @@ impl Drop for Ticket {
         if self.answered {
             return;
         }
-        let mut waiters = self.pending.lock();
+        let mut waiters = self.pending.waiters.lock();
         let gone = waiters.by_id.remove(&self.id);
         if waiters.watched {
             self.pending.left.notify_waiters();

@@ -3,8 +3,10 @@
 //! nothing; a channel of tokio's is made for traffic, and takes kilobytes.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
+
+use parking_lot::Mutex;
 
 use super::CallEvent;
 
@@ -24,7 +26,7 @@ pub fn event_queue(most: usize) -> (EventSender, EventReceiver) {
 
 struct Queue {
     most: usize,
-    /// A std mutex: held for moments, never across an await.
+    /// The lock is held for moments, never across an await.
     state: Mutex<State>,
 }
 
@@ -36,19 +38,13 @@ struct State {
     closed: bool,
 }
 
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 pub struct EventSender(Arc<Queue>);
 
 impl EventSender {
     /// Takes an event if `fits` says so of the places that are free, and of
     /// all there are. What is not taken is dropped.
     fn offer_if(&self, event: CallEvent, fits: impl Fn(usize, usize) -> bool) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         let free = self.0.most.saturating_sub(state.waiting.len());
         if state.closed || free == 0 || !fits(free, self.0.most) {
             // An unanswered request says so when it is dropped.
@@ -79,14 +75,14 @@ impl EventSender {
 
 impl Clone for EventSender {
     fn clone(&self) -> EventSender {
-        self.0.lock().senders += 1;
+        self.0.state.lock().senders += 1;
         EventSender(self.0.clone())
     }
 }
 
 impl Drop for EventSender {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.senders -= 1;
         if state.senders == 0
             && let Some(reader) = state.reader.take()
@@ -104,7 +100,7 @@ impl EventReceiver {
     /// Cancel-safe.
     pub async fn recv(&mut self) -> Option<CallEvent> {
         std::future::poll_fn(|cx| {
-            let mut state = self.0.lock();
+            let mut state = self.0.state.lock();
             if let Some(event) = state.waiting.pop_front() {
                 return Poll::Ready(Some(event));
             }
@@ -122,13 +118,13 @@ impl EventReceiver {
 
     /// What is there already.
     pub fn try_recv(&mut self) -> Option<CallEvent> {
-        self.0.lock().waiting.pop_front()
+        self.0.state.lock().waiting.pop_front()
     }
 }
 
 impl Drop for EventReceiver {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.closed = true;
         let unread = std::mem::take(&mut state.waiting);
         drop(state);
@@ -194,6 +190,6 @@ mod tests {
         sender.offer(note("a"));
         drop(receiver);
         sender.offer(note("b"));
-        assert!(sender.0.lock().waiting.is_empty());
+        assert!(sender.0.state.lock().waiting.is_empty());
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -316,12 +317,8 @@ fn cause(reader: Option<UpstreamError>) -> Option<UpstreamError> {
 struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, line: String) {
-        let mut lines = self.lock();
+        let mut lines = self.0.lock();
         if lines.len() == TAIL_LINES {
             lines.pop_front();
         }
@@ -331,7 +328,7 @@ impl Tail {
     /// To stand behind a sentence; empty where there is nothing to quote.
     fn quoted(&self, redactor: &Redactor) -> String {
         let safe = |line: &String| printable(&redactor.redact(line));
-        let lines: Vec<String> = self.lock().iter().map(safe).collect();
+        let lines: Vec<String> = self.0.lock().iter().map(safe).collect();
         match lines.is_empty() {
             true => String::new(),
             false => format!("; last lines of stderr:\n{}", lines.join("\n")),

@@ -6,10 +6,11 @@
 //! for only so long, and calls that are known not to ask need none.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Call;
@@ -48,7 +49,7 @@ impl Turns {
     }
 
     fn of(&self, whose: &Arc<str>) -> Arc<Semaphore> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.0.lock();
         if let Some(known) = turns.get(whose) {
             return known.clone();
         }
@@ -75,10 +76,6 @@ struct Place {
 }
 
 impl Turn {
-    fn held(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for the turn; goes on without where that takes too long, or where
     /// another call has shown meanwhile that none is needed.
     pub(crate) async fn take(&self, asking: &Asking) {
@@ -87,7 +84,7 @@ impl Turn {
         };
         tokio::select! {
             biased;
-            turn = turns.clone().acquire_owned() => *self.held() = turn.ok(),
+            turn = turns.clone().acquire_owned() => *self.held.lock() = turn.ok(),
             () = asking.is_quiet(&self.subject) => {}
             () = tokio::time::sleep(*patience) => {}
         }
@@ -98,7 +95,7 @@ impl Turn {
         struct Ended<'a>(&'a Turn);
         impl Drop for Ended<'_> {
             fn drop(&mut self) {
-                drop(self.0.held().take());
+                drop(self.0.held.lock().take());
             }
         }
         Ended(self)
@@ -115,7 +112,7 @@ impl Turn {
             tokio::time::sleep(TOGETHER).await;
             let last = turn.questions.load(Ordering::Relaxed) == number;
             if last && beat.is_paused() {
-                drop(turn.held().take());
+                drop(turn.held.lock().take());
             }
         });
     }
@@ -131,7 +128,7 @@ impl Turn {
             return send();
         };
         let in_turn = {
-            let mut held = self.held();
+            let mut held = self.held.lock();
             if held.is_none() {
                 *held = place.turns.clone().try_acquire_owned().ok();
             }
@@ -143,7 +140,7 @@ impl Turn {
         tokio::spawn(async move {
             let turn = place.turns.clone().acquire_owned();
             if let Ok(turn) = tokio::time::timeout(place.patience, turn).await {
-                *self.held() = turn.ok();
+                *self.held.lock() = turn.ok();
             }
             send();
         });

@@ -40,7 +40,7 @@ pub(super) struct Bridge {
     pub out: Out,
     pub running: Arc<Running>,
     pub handshake: watch::Sender<Handshake>,
-    /// Held by whoever opens a session in place of a lost one.
+    /// Held across the handshake of a session that replaces a lost one.
     pub renewing: tokio::sync::Mutex<()>,
     pub memory: Memory,
     pub tools: ToolHeaders,

@@ -1,11 +1,12 @@
 //! The way to the gateway: finds it again when it has been away, waits a
 //! while for one that is, and starts one that ran for its clients only.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -36,10 +37,10 @@ pub(super) struct When<'a> {
 
 pub(super) struct Gate {
     pub plan: Plan,
-    /// A std mutex: held to look and to replace.
+    /// The lock is held to look and to replace.
     current: Mutex<Arc<Target>>,
-    /// Held by whoever looks for it; the others wait for what is found. Has
-    /// when one was started last.
+    /// Held across the search for a gateway; other requests wait for its result.
+    /// Has the time at which a gateway was started last.
     finding: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -53,8 +54,7 @@ impl Gate {
     }
 
     fn current(&self) -> Arc<Target> {
-        let current = self.current.lock();
-        current.unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.lock().clone()
     }
 
     pub(super) fn url(&self) -> String {
@@ -153,7 +153,7 @@ impl Gate {
         let target = self.plan.target().ok()?;
         ask(&target.health).await?;
         let target = Arc::new(target.awaited());
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         *current = target.clone();
         Some(target)
     }

@@ -2,9 +2,9 @@
 //! does not know: the level of its log, and the resources it follows.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use wire::Message;
@@ -13,7 +13,7 @@ use wire::meta::{member, text};
 /// As many as a gateway follows for one session.
 const FOLLOWED: usize = 1000;
 
-/// A std mutex: held for a map operation.
+/// The lock is held for a map operation.
 #[derive(Default)]
 pub(super) struct Memory(Mutex<Wishes>);
 
@@ -26,13 +26,9 @@ struct Wishes {
 }
 
 impl Memory {
-    fn wishes(&self) -> MutexGuard<'_, Wishes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A new session begins: its number.
     pub(super) fn forget(&self) -> u64 {
-        let mut wishes = self.wishes();
+        let mut wishes = self.0.lock();
         // Renewed ones count on from there.
         let sessions = wishes.sessions + (1 << 32);
         *wishes = Wishes {
@@ -58,7 +54,7 @@ impl Memory {
         else {
             return;
         };
-        let mut wishes = self.wishes();
+        let mut wishes = self.0.lock();
         if method == "logging/setLevel" {
             wishes.level = Some(params.to_owned());
             return;
@@ -75,7 +71,7 @@ impl Memory {
 
     /// The requests that say it all again, with ids of our own.
     pub(super) fn requests(&self) -> Vec<Bytes> {
-        let mut wishes = self.wishes();
+        let mut wishes = self.0.lock();
         let level = wishes
             .level
             .iter()

@@ -2,10 +2,11 @@
 //! say what its body says. Hanging up cancels it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderName;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -169,7 +170,7 @@ fn result(message: &[u8]) -> Option<&RawValue> {
 }
 
 /// Which arguments of which tools go into headers, learnt from the lists that
-/// pass through. A std mutex: held for a map operation.
+/// pass through. The lock is held for a map operation.
 #[derive(Default)]
 pub(super) struct ToolHeaders(Mutex<HashMap<String, Vec<ParamHeader>>>);
 
@@ -180,10 +181,6 @@ struct Tools<'a> {
 }
 
 impl ToolHeaders {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<ParamHeader>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn learn(&self, message: &[u8]) {
         let list = result(message).and_then(|list| serde_json::from_str(list.get()).ok());
         let Some(Tools { tools }) = list else { return };
@@ -194,7 +191,7 @@ impl ToolHeaders {
             let schema = member(tool, "inputSchema");
             // One that is wrong is the gateway's to refuse.
             let headers = schema.and_then(|schema| header::param_headers(schema).ok());
-            let mut known = self.lock();
+            let mut known = self.0.lock();
             match headers.filter(|headers| !headers.is_empty()) {
                 None => _ = known.remove(&*name),
                 Some(headers) if known.len() < TOOLS || known.contains_key(&*name) => {
@@ -206,7 +203,7 @@ impl ToolHeaders {
     }
 
     fn add(&self, tool: &str, arguments: Option<&RawValue>, headers: &mut Headers) {
-        let known = self.lock();
+        let known = self.0.lock();
         let Some(wanted) = known.get(tool) else {
             return;
         };

@@ -1,8 +1,9 @@
 //! The client's requests that have no answer yet.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,7 @@ const BYTES: usize = 64 << 20;
 
 #[derive(Default)]
 pub(super) struct Running {
-    /// A std mutex: held for a map operation.
+    /// The lock is held for a map operation.
     state: Mutex<State>,
     finite: watch::Sender<usize>,
 }
@@ -48,10 +49,6 @@ pub(super) enum Cancelled {
 }
 
 impl Running {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Enters the requests of one line. None if there are too many.
     pub(super) fn enter(
         self: &Arc<Running>,
@@ -59,7 +56,7 @@ impl Running {
         era: Era,
         size: usize,
     ) -> Option<Call> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let room = state.calls.len() + ids.len() <= MOST
             && (state.bytes == 0 || state.bytes + size <= BYTES);
         if !room {
@@ -108,7 +105,7 @@ impl Running {
     }
 
     pub(super) fn cancel(&self, id: &RawValue) -> Cancelled {
-        let state = self.state();
+        let state = self.state.lock();
         let Some(entry) = state.calls.get(id.get()) else {
             return Cancelled::Unknown;
         };
@@ -153,7 +150,7 @@ impl Call {
     /// It lasts until the client takes it back.
     pub(super) fn is_endless(&mut self) {
         if std::mem::take(&mut self.finite) {
-            let mut state = self.running.state();
+            let mut state = self.running.state.lock();
             state.finite -= 1;
             self.running.finite.send_replace(state.finite);
         }
@@ -193,7 +190,7 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let mut state = self.running.state();
+        let mut state = self.running.state.lock();
         state.bytes -= self.size;
         for id in &self.ids {
             // An id that was used again belongs to the later one.

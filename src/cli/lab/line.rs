@@ -219,10 +219,7 @@ impl Line {
     pub(super) fn log(&mut self) -> &mut Log {
         match &mut self.channel {
             Channel::Pipe(pipe) => &mut pipe.log,
-            Channel::Web(web) => web
-                .log
-                .get_mut()
-                .unwrap_or_else(|poisoned| poisoned.into_inner()),
+            Channel::Web(web) => web.log.get_mut(),
         }
     }
 

@@ -2,9 +2,10 @@
 //! channel for everything.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::net::unix::pipe::Sender;
@@ -37,14 +38,7 @@ pub(super) struct Output {
     pub tail: VecDeque<String>,
 }
 
-#[derive(Clone, Default)]
-pub(super) struct Outputs(Arc<Mutex<Output>>);
-
-impl Outputs {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Output> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(super) type Outputs = Arc<Mutex<Output>>;
 
 enum Writer {
     Stdin(Sender),

@@ -182,10 +182,7 @@ fn forms(subject: &Subject, report: &mut Report) {
     let Channel::Web(web) = &subject.line.channel else {
         return;
     };
-    let forms = web
-        .forms
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let forms = web.forms.lock();
     report.fact("jsonAnswers", forms.json);
     report.fact("streamAnswers", forms.stream);
     let found = match (forms.json, forms.stream) {

@@ -1,7 +1,6 @@
 //! Messages over HTTP: Streamable HTTP in both eras, and the way to the old
 //! HTTP+SSE.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use http::{HeaderMap, Method, Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
@@ -114,10 +114,6 @@ pub(super) struct Web {
     pub forms: Mutex<Forms>,
 }
 
-fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Web {
     pub(super) fn new(address: Address) -> Web {
         Web {
@@ -218,25 +214,25 @@ impl Web {
         let kind = kind.split(';').next().unwrap_or(kind).trim().to_owned();
         let mut body = response.into_body();
         if kind == "text/event-stream" {
-            lock(&self.forms).stream += 1;
+            self.forms.lock().stream += 1;
             return (self.stream(&mut body, id, era).await, head);
         }
         let bytes = whole(&mut body).await;
         let message = serde_json::from_slice::<Value>(&bytes).ok();
         let said = match message.filter(is_message) {
             Some(message) => {
-                lock(&self.forms).json += 1;
+                self.forms.lock().json += 1;
                 // An error may leave the id out where it could not be read.
                 let unread = message["id"].is_null() && !status.is_success();
                 if message["id"] != *id && !unread {
-                    lock(&self.log).stray(&message["id"]);
+                    self.log.lock().stray(&message["id"]);
                     return (Said::Silent(Duration::ZERO), head);
                 }
                 Said::of(&message)
             }
             None => {
                 if status.is_success() {
-                    lock(&self.forms).odd.push(kind);
+                    self.forms.lock().odd.push(kind);
                 }
                 let text = String::from_utf8_lossy(&bytes);
                 let text: String = text.chars().take(QUOTED).collect();
@@ -273,11 +269,11 @@ impl Web {
                     if message["id"] == *id {
                         return Said::of(&message);
                     }
-                    lock(&self.log).stray(&message["id"]);
+                    self.log.lock().stray(&message["id"]);
                 } else if message.get("id").is_none() {
-                    lock(&self.log).note(&message);
+                    self.log.lock().note(&message);
                 } else {
-                    lock(&self.log).ask(&message);
+                    self.log.lock().ask(&message);
                     self.tell(&answer(&message), era).await;
                 }
             }

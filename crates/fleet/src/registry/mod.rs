@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, watch};
+use parking_lot::Mutex;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use config::filters::Filters;
@@ -64,10 +65,11 @@ pub enum RegistryError {
 
 /// The wish list and the only way to edit it.
 pub struct Registry {
-    /// One edit at a time: each reads, writes and publishes as a whole.
-    edits: Mutex<Edits>,
-    /// A std mutex: never held across an await.
-    runs: std::sync::Mutex<Runs>,
+    /// One edit at a time: each reads, writes and publishes as a whole, with
+    /// the lock held across its awaits.
+    edits: tokio::sync::Mutex<Edits>,
+    /// The lock is never held across an await.
+    runs: Mutex<Runs>,
     desired: watch::Sender<Arc<Desired>>,
     filters: watch::Sender<Arc<Filters>>,
     store: Arc<dyn Store>,
@@ -146,13 +148,13 @@ impl Registry {
     ) -> Result<Registry, StoreError> {
         files.database = store.definitions().await?.is_some();
         let registry = Registry {
-            edits: Mutex::new(Edits {
+            edits: tokio::sync::Mutex::new(Edits {
                 records: BTreeMap::new(),
                 loaded: Arc::default(),
                 filters: FilterFile::default(),
                 unfinished: None,
             }),
-            runs: std::sync::Mutex::default(),
+            runs: Mutex::default(),
             desired: watch::Sender::new(Arc::default()),
             filters: watch::Sender::new(Arc::default()),
             store,
@@ -226,7 +228,7 @@ impl Registry {
         self.refresh_filters(edits).await;
         let before = self.desired();
         for name in edits.overruled(&before) {
-            self.runs().forget(&name);
+            self.runs.lock().forget(&name);
         }
         let records = edits.due_records(&before);
         if !records.is_empty() {
@@ -298,7 +300,7 @@ impl Registry {
     /// Computes the wish list; what did not change keeps its value and its
     /// generation, so nobody downstream notices.
     fn publish(&self, edits: &Edits, occasion: Occasion<'_>) {
-        let mut runs = self.runs();
+        let mut runs = self.runs.lock();
         if runs.closed {
             return;
         }
@@ -344,14 +346,14 @@ impl Registry {
     /// Nothing should run any more; later edits are refused.
     pub async fn close(&self) {
         self.record_last().await;
-        let mut runs = self.runs();
+        let mut runs = self.runs.lock();
         runs.closed = true;
         self.desired.send_replace(Arc::default());
     }
 
     async fn open_edits(&self) -> Result<tokio::sync::MutexGuard<'_, Edits>, RegistryError> {
         let mut edits = self.edits.lock().await;
-        if self.runs().closed {
+        if self.runs.lock().closed {
             return Err(RegistryError::Closed);
         }
         self.finish(&mut edits).await?;

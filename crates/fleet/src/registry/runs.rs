@@ -3,7 +3,7 @@
 //! afterwards, again and again until the store takes it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Cause, Registry, RegistryError, Wanted};
@@ -51,10 +51,6 @@ impl Runs {
 }
 
 impl Registry {
-    pub(super) fn runs(&self) -> MutexGuard<'_, Runs> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Start or stop. What is so already stays as it is.
     pub fn set_run(&self, server: &str, run: bool) -> Result<Arc<Wanted>, RegistryError> {
         self.wish(server, run, false)
@@ -67,7 +63,7 @@ impl Registry {
     }
 
     fn wish(&self, server: &str, run: bool, anew: bool) -> Result<Arc<Wanted>, RegistryError> {
-        let mut runs = self.runs();
+        let mut runs = self.runs.lock();
         if runs.closed {
             return Err(RegistryError::Closed);
         }
@@ -107,7 +103,7 @@ impl Registry {
     }
 
     pub(super) fn has_unrecorded(&self) -> bool {
-        !self.runs().unrecorded.is_empty()
+        !self.runs.lock().unrecorded.is_empty()
     }
 
     /// Waits a moment for the store to record starts and stops; why it has
@@ -128,7 +124,7 @@ impl Registry {
             return Ok(());
         }
         let mut edits = self.edits.lock().await;
-        let pending = self.runs().unrecorded.clone();
+        let pending = self.runs.lock().unrecorded.clone();
         let mut changed = Vec::new();
         for (name, run) in &pending {
             let record = edits.records.get(&**name);
@@ -158,7 +154,10 @@ impl Registry {
         }
         // A newer word may have come meanwhile.
         let known = |name: &Arc<str>, run: &Option<bool>| pending.get(name) == Some(run);
-        self.runs().unrecorded.retain(|name, run| !known(name, run));
+        self.runs
+            .lock()
+            .unrecorded
+            .retain(|name, run| !known(name, run));
         Ok(())
     }
 
@@ -166,7 +165,7 @@ impl Registry {
     pub(super) async fn record_last(&self) {
         let recorded = tokio::time::timeout(LAST_WAIT, self.record_runs()).await;
         if !matches!(recorded, Ok(Ok(()))) {
-            let names: Vec<_> = self.runs().unrecorded.keys().cloned().collect();
+            let names: Vec<_> = self.runs.lock().unrecorded.keys().cloned().collect();
             tracing::warn!("starts and stops of {names:?} could not be recorded");
         }
     }

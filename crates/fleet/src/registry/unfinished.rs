@@ -80,7 +80,7 @@ impl Registry {
     fn saved(&self, edits: &mut Edits, edit: Move) {
         let record = edits.records.remove(edit.from.as_str());
         if let Some(to) = &edit.to {
-            self.runs().rename(edit.from.as_str(), to.as_str());
+            self.runs.lock().rename(edit.from.as_str(), to.as_str());
             edits.know(
                 record
                     .map(|record| named(&record, to))
@@ -112,7 +112,7 @@ impl Registry {
         }
         if let Some(to) = to {
             edits.records.remove(to.as_str());
-            self.runs().rename(to.as_str(), record.name.as_str());
+            self.runs.lock().rename(to.as_str(), record.name.as_str());
         }
         edits.know(vec![record.clone()]);
         self.forget_note(edits).await;

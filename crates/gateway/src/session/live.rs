@@ -1,10 +1,11 @@
 //! Which sessions are in memory: those in use, within bounds.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +31,7 @@ pub struct Sessions {
     seal: Arc<Seal>,
     shelf: Arc<Shelf>,
     clock: Instant,
-    /// A std mutex: held for map operations, never across an await.
+    /// The lock is held for map operations, never across an await.
     live: Mutex<Live>,
 }
 
@@ -76,10 +77,6 @@ impl Sessions {
         &self.seal
     }
 
-    fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn now(&self) -> u64 {
         u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -93,7 +90,7 @@ impl Sessions {
 
     /// The session with this id, if it is one of this caller's.
     pub fn find(&self, caller: &Caller, id: &str) -> Result<Arc<Session>, NoSession> {
-        if let Some(session) = self.live().sessions.get(id) {
+        if let Some(session) = self.live.lock().sessions.get(id) {
             if !session.is_of(caller) || session.expires <= token::now() {
                 return Err(NoSession::Unknown);
             }
@@ -104,7 +101,7 @@ impl Sessions {
         let token = opened.and_then(|bytes| Token::decode(&bytes));
         let token = token.filter(|token| token.expires > token::now());
         let token = token.ok_or(NoSession::Unknown)?;
-        let mut live = self.live();
+        let mut live = self.live.lock();
         if live.ended.contains(&token.serial) {
             return Err(NoSession::Unknown);
         }
@@ -157,7 +154,7 @@ impl Sessions {
     /// Ends a session for good.
     pub fn end(&self, caller: &Caller, id: &str) -> Result<(), NoSession> {
         let session = self.find(caller, id)?;
-        let mut live = self.live();
+        let mut live = self.live.lock();
         live.remove(id);
         if live.ended.insert(session.serial) {
             live.ended_order.push_back(session.serial);
@@ -174,7 +171,7 @@ impl Sessions {
 
     /// Ends the sessions of keys that `gone` says open nothing any more.
     pub(crate) fn end_of(&self, gone: impl Fn(&Grant) -> bool) {
-        let mut live = self.live();
+        let mut live = self.live.lock();
         // Looked at once for each key.
         let mut known = HashMap::new();
         let mut revoked = |session: &Session| {
@@ -207,7 +204,7 @@ impl Sessions {
         let since = |session: &Session| {
             Duration::from_millis(now.saturating_sub(session.used.load(Ordering::Relaxed)))
         };
-        let mut live = self.live();
+        let mut live = self.live.lock();
         let idle = live.sessions.iter().filter(|(_, session)| {
             if session.is_busy() {
                 session.touch(now);
@@ -229,7 +226,7 @@ impl Sessions {
 
     /// How many are in memory, and what their streams keep.
     pub fn load(&self) -> (usize, usize) {
-        (self.live().sessions.len(), self.shelf.bytes())
+        (self.live.lock().sessions.len(), self.shelf.bytes())
     }
 }
 

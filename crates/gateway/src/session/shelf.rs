@@ -2,10 +2,11 @@
 //! one is kept for a client that comes back.
 
 use std::collections::VecDeque;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Session;
@@ -62,7 +63,7 @@ impl Shelf {
     /// A stream has ended: it is kept for a while, as long as there is room.
     pub(super) fn retire(&self, session: Weak<Session>, stream: u64) {
         let since = Instant::now();
-        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut retired = self.retired.lock();
         retired.push_back(Retired {
             since,
             session,
@@ -75,7 +76,7 @@ impl Shelf {
     /// Forgets what was kept long enough, or is too much.
     pub(super) fn tidy(&self) {
         loop {
-            let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut retired = self.retired.lock();
             let over = self.is_full() || retired.len() > MAX_RETIRED;
             // The newest one stays: its client may just be reconnecting.
             let due = retired.front().is_some_and(|oldest| {

@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::shelf::Shelf;
@@ -24,7 +25,7 @@ pub struct Stream {
     id: u64,
     resumable: bool,
     shelf: Arc<Shelf>,
-    /// A std mutex: held for moments, never across an await.
+    /// The lock is held for moments, never across an await.
     state: Mutex<State>,
     /// For the reader: there is something new.
     news: Notify,
@@ -105,10 +106,6 @@ impl Stream {
         self.id
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a message that must not be lost while somebody reads; waits for a
     /// reader that is behind. Nobody there: the oldest go.
     pub async fn push(&self, message: impl Into<Text>, answer: bool) {
@@ -117,7 +114,7 @@ impl Stream {
             let mut room = pin!(self.room.notified());
             room.as_mut().enable();
             {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 if !state.waits(&self.shelf) {
                     self.add(&mut state, message, answer);
                     return;
@@ -129,12 +126,12 @@ impl Stream {
 
     /// Adds an answer at once, however far behind the reader is.
     pub fn answer(&self, message: impl Into<Text>) {
-        self.add(&mut self.state(), message.into(), true);
+        self.add(&mut self.state.lock(), message.into(), true);
     }
 
     /// Adds a message that may be lost: if a reader is behind it is this one.
     pub(super) fn put(&self, message: Bytes) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.waits(&self.shelf) {
             return;
         }
@@ -169,27 +166,27 @@ impl Stream {
 
     /// Nothing more comes.
     pub fn close(&self) {
-        self.state().closed = true;
+        self.state.lock().closed = true;
         self.news.notify_waiters();
         self.room.notify_waiters();
     }
 
     pub fn is_closed(&self) -> bool {
-        self.state().closed
+        self.state.lock().closed
     }
 
     pub fn is_read(&self) -> bool {
-        self.state().reader.is_some()
+        self.state.lock().reader.is_some()
     }
 
     pub fn has_unread(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.position(state.taken) < state.kept.len()
     }
 
     /// Reads what has not been read. None while another reads it.
     pub fn read(self: &Arc<Stream>) -> Option<StreamReader> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.reader.is_some() {
             return None;
         }
@@ -200,7 +197,7 @@ impl Stream {
     /// Reads what came after message `number`, taking over from whoever reads
     /// it now. None if there is nothing left and nothing to come.
     pub fn resume(self: &Arc<Stream>, number: u64) -> Option<StreamReader> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let at = number.min(state.newest);
         if state.closed && state.position(at) == state.kept.len() {
             return None;
@@ -210,7 +207,7 @@ impl Stream {
 
     /// Takes over from whoever reads it now.
     pub fn resume_unread(self: &Arc<Stream>) -> Option<StreamReader> {
-        let taken = self.state().taken;
+        let taken = self.state.lock().taken;
         self.resume(taken)
     }
 
@@ -246,7 +243,7 @@ fn is_level(message: &[u8]) -> bool {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.shelf.give(self.state().bytes);
+        self.shelf.give(self.state.lock().bytes);
     }
 }
 
@@ -264,7 +261,7 @@ impl StreamReader {
             let mut news = pin!(stream.news.notified());
             news.as_mut().enable();
             {
-                let mut state = stream.state();
+                let mut state = stream.state.lock();
                 if state.reader != Some(self.which) {
                     return None;
                 }
@@ -294,13 +291,13 @@ impl StreamReader {
 
     /// The number of the message before the next.
     pub fn position(&self) -> u64 {
-        self.stream.state().taken
+        self.stream.state.lock().taken
     }
 }
 
 impl Drop for StreamReader {
     fn drop(&mut self) {
-        let mut state = self.stream.state();
+        let mut state = self.stream.state.lock();
         if state.reader == Some(self.which) {
             state.reader = None;
             drop(state);

@@ -1,8 +1,9 @@
 //! The views in use, each kept until what it was made of has changed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::View;
@@ -17,7 +18,7 @@ pub struct Views {
     seal: Arc<Seal>,
     control: Option<Arc<Control>>,
     entries: Shelf,
-    /// A std mutex: held for a lookup, never while a view is made.
+    /// The lock is held for a lookup, never while a view is made.
     kept: Mutex<HashMap<Scope, Kept>>,
 }
 
@@ -115,7 +116,7 @@ impl Views {
         let filters = self.filters.borrow().clone();
         let control = self.control.as_ref();
         let basis = Basis::of(scope, snapshot, &filters, control);
-        if let Some(kept) = self.lock().get(scope)
+        if let Some(kept) = self.kept.lock().get(scope)
             && kept.basis.holds(&basis)
         {
             return kept.view.clone();
@@ -147,7 +148,7 @@ impl Views {
     }
 
     fn keep(&self, scope: &Scope, snapshot: &Snapshot, filters: &Filters, fresh: Kept) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         let is_known = |filter: &Option<Arc<str>>| {
             let mut filter = filter.iter();
             filter.all(|name| filters.named.contains_key(&**name))
@@ -169,10 +170,6 @@ impl Views {
         {
             kept.insert(scope.clone(), fresh);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Scope, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

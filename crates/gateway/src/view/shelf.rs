@@ -2,8 +2,8 @@
 //! that were asked for last are kept, as far as there is room.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::View;
 use super::granted::Surroundings;
@@ -14,12 +14,13 @@ use crate::seal::Seal;
 use crate::users::UserServers;
 use config::filters::Filters;
 use fleet::{Offer, Snapshot};
+use parking_lot::Mutex;
 use store::{EntryId, Grant};
 
 /// Most bytes of all views together, about, where nothing else is set.
 pub(super) const ROOM: usize = 128 << 20;
 
-/// A std mutex: held for a lookup, never while a view is made.
+/// The lock is held for a lookup, never while a view is made.
 pub(super) struct Shelf {
     room: AtomicUsize,
     control: Option<Arc<Control>>,
@@ -77,10 +78,6 @@ impl Shelf {
         self.room.store(bytes, Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, KeptViews> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn get(
         &self,
         entry: &EntryScope,
@@ -93,7 +90,7 @@ impl Shelf {
         let narrowed = entry.filter().is_some();
         let filters = self.users.basis(&grant.owner, narrowed);
         let basis = (snapshot, control, filters.as_ref());
-        if let Some(view) = self.lock().find(entry, basis, room) {
+        if let Some(view) = self.kept.lock().find(entry, basis, room) {
             return view;
         }
         let narrowing = match (entry.filter(), &filters) {
@@ -129,14 +126,14 @@ impl Shelf {
                 grown: 0,
                 used: 0,
             };
-            self.lock().put(kept, room);
+            self.kept.lock().put(kept, room);
         }
         view
     }
 
     #[cfg(test)]
     pub(super) fn load(&self) -> (usize, usize) {
-        let kept = self.lock();
+        let kept = self.kept.lock();
         (kept.by_entry.len(), kept.weight)
     }
 }

@@ -2,8 +2,9 @@
 //! views of all entries that the tool is bound to.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use super::entry::{self, Entry, Prepared};
@@ -17,7 +18,7 @@ use wire::object::set_member;
 
 /// Views own the texts; this only knows where they are.
 ///
-/// A std mutex: held for a lookup, never while a text is made.
+/// The lock is held for a lookup, never while a text is made.
 #[derive(Default)]
 pub(super) struct Texts(Mutex<Known>);
 
@@ -47,7 +48,7 @@ const SWEEP: usize = 1024;
 impl Texts {
     /// The tool of a record, under the record's name and description.
     pub(super) fn get(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> Prepared {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let text = known.by_tool.get(&record.id);
         if let Some(prepared) = text.and_then(|text| text.of(record, item, offer)) {
             return prepared;
@@ -55,7 +56,7 @@ impl Texts {
         drop(known);
         let raw = described(entry::renamed(item, &record.name), record);
         let prepared = entry::tool(raw, offer.peer.era, offer.stale);
-        known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known = self.0.lock();
         known.put(record.id, Text::new(record, item, offer, &prepared));
         prepared
     }

@@ -1,8 +1,8 @@
 //! One connection, as its own task and those who may end it see it.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::response::Response;
 use http::{HeaderValue, header};
 use hyper::body::{Body as _, Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{Connections, NOBODY, tag};
@@ -177,7 +178,7 @@ impl Connection {
 
     /// Gives the task an answer to write by itself.
     pub(crate) fn hand_over(&self, response: Response) {
-        *self.handed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(response));
+        *self.handed.lock() = Some(Box::new(response));
         self.wake.notify_one();
     }
 
@@ -202,11 +203,7 @@ impl Connection {
             if let Some(order) = self.new_order(obeyed) {
                 return Told::Order(order);
             }
-            let handed = self
-                .handed
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
+            let handed = self.handed.lock().take();
             if let Some(response) = handed {
                 return Told::Write(response);
             }

@@ -16,7 +16,7 @@ fn connections(total: usize, per_source: usize, reserve: usize) -> Arc<Connectio
 }
 
 fn is_cut(slot: &Slot) -> bool {
-    slot.connections.open().all[&slot.connection.id].leaving
+    slot.connections.open.lock().all[&slot.connection.id].leaving
 }
 
 fn user(name: &str) -> Principal {
@@ -40,10 +40,10 @@ fn t_the_oldest_idle_connection_of_nobody_gives_way() {
     assert_eq!(cut, [false, true, false]);
     assert!(!is_cut(&fourth));
     // The place is free before its last user has gone.
-    assert_eq!(all.open().regular, 3);
+    assert_eq!(all.open.lock().regular, 3);
     drop(slots);
     drop(fourth);
-    let open = all.open();
+    let open = all.open.lock();
     assert_eq!((open.regular, open.reserved), (0, 0));
     assert!(open.all.is_empty() && open.sources.is_empty() && open.holders.is_empty());
 }
@@ -141,7 +141,7 @@ fn t_one_address_cannot_take_all_places_nor_lock_the_admin_out() {
     second.connection.admit(Some(&user("v")), None).unwrap();
     second.connection.begin();
     let third = all.take(ip("10.0.0.1"), false).unwrap();
-    assert_eq!(all.open().reserved, 1);
+    assert_eq!(all.open.lock().reserved, 1);
     third
         .connection
         .admit(Some(&Principal::Admin), None)
@@ -158,8 +158,9 @@ fn t_one_address_cannot_take_all_places_nor_lock_the_admin_out() {
 fn t_without_descriptors_only_the_reserve_is_left() {
     let all = connections(9, 9, 1);
     let slot = all.take(ip("127.0.0.1"), true).unwrap();
-    let counts = |open: MutexGuard<'_, Open>| (open.regular, open.reserved);
-    assert_eq!(counts(all.open()), (0, 1));
+    let open = all.open.lock();
+    assert_eq!((open.regular, open.reserved), (0, 1));
+    drop(open);
     drop(slot);
     assert!(!all.relieve(), "nobody is there to give way");
 }

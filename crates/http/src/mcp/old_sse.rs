@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::{Query, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::{HeaderMap, Uri};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::Front;
@@ -42,12 +43,8 @@ struct Pipe {
 }
 
 impl Pipes {
-    fn open(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Pipe>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn find(&self, caller: &Caller, id: &str) -> Option<Arc<Pipe>> {
-        let pipe = self.open().get(id).cloned()?;
+        let pipe = self.0.lock().get(id).cloned()?;
         let owner = &pipe.caller;
         (owner.principal == caller.principal && owner.scope == caller.scope).then_some(pipe)
     }
@@ -61,7 +58,7 @@ struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        let pipe = self.pipes.open().remove(&self.id);
+        let pipe = self.pipes.0.lock().remove(&self.id);
         if let Some(pipe) = pipe {
             pipe.stream.close();
             if let Some(session) = pipe.session.get() {
@@ -96,7 +93,7 @@ pub(super) async fn open(
         session: OnceLock::new(),
         opening: AtomicBool::new(false),
     });
-    front.pipes.open().insert(id.clone(), pipe);
+    front.pipes.0.lock().insert(id.clone(), pipe);
     let opened = Opened {
         pipes: front.pipes.clone(),
         id,

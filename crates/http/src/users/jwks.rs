@@ -2,13 +2,13 @@
 //! makes up key ids cannot make us ask more often than the pace allows, and a
 //! project that cannot be reached costs us no key that we have.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, header};
 use http_body_util::{BodyExt, Empty, Limited};
-use tokio::sync::Mutex;
+use parking_lot::RwLock;
 use tracing::{debug, warn};
 
 use super::keys::{self, Kind, PublicKey, Published};
@@ -45,8 +45,8 @@ pub(super) struct Jwks {
     pace: Pace,
     /// `None` until they have been fetched once.
     known: RwLock<Option<Arc<Known>>>,
-    /// When the last attempt began. Held while one is made.
-    tried: Mutex<Option<Instant>>,
+    /// When the last attempt began. The lock is held across an attempt.
+    tried: tokio::sync::Mutex<Option<Instant>>,
 }
 
 struct Known {
@@ -61,7 +61,7 @@ impl Jwks {
             url: url.to_owned(),
             pace,
             known: RwLock::default(),
-            tried: Mutex::default(),
+            tried: tokio::sync::Mutex::default(),
         }))
     }
 
@@ -83,7 +83,7 @@ impl Jwks {
     }
 
     fn known(&self) -> Option<Arc<Known>> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         known.clone()
     }
 
@@ -107,7 +107,7 @@ impl Jwks {
             Ok(keys) => {
                 debug!(keys = keys.len(), "fetched the keys of the project's users");
                 let since = Instant::now();
-                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+                let mut known = self.known.write();
                 *known = Some(Arc::new(Known { keys, since }));
             }
             Err(error) => warn!("cannot fetch the keys of SUPABASE_URL: {error}"),

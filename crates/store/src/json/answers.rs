@@ -1,6 +1,6 @@
 //! The contract, by the rules and from memory.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::broadcast;
@@ -327,7 +327,6 @@ impl Store for JsonStore {
     }
 
     fn trouble(&self) -> Option<String> {
-        let trouble = self.trouble.lock();
-        trouble.unwrap_or_else(PoisonError::into_inner).clone()
+        self.trouble.lock().clone()
     }
 }

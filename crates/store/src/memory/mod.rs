@@ -9,9 +9,10 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 pub use limit::default_budget;
 pub use release::{keep_small, release_freed};
@@ -147,7 +148,7 @@ pub struct Budget {
     everything: Arc<Account>,
     /// All principals but the admin: what is left is the admin's.
     clients: Arc<Account>,
-    /// A std mutex: held for a lookup, and only where a key is first used.
+    /// The lock is held for a lookup, and only where a key is first used.
     users: Mutex<HashMap<Arc<str>, Weak<Account>>>,
 }
 
@@ -177,7 +178,7 @@ impl Budget {
 
     /// The share of all that one user has: half of the budget.
     pub fn user(&self, user: &Arc<str>) -> Arc<Account> {
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut users = self.users.lock();
         if let Some(known) = users.get(user).and_then(Weak::upgrade) {
             return known;
         }

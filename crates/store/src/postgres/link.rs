@@ -3,11 +3,12 @@
 //! leaves no connection in the middle of something.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::RwLock;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, Executor};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -96,21 +97,21 @@ impl Link {
 
     pub(super) fn renew(&self) {
         let fresh = Arc::new(pool(&self.options, &self.namespace, self.origin));
-        *self.pool.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        *self.pool.write() = fresh;
     }
 
     /// One connection of `stale` is dead or has statements of before a change
     /// of the tables, so the others are too; whoever finds that out first
     /// replaces the pool.
     fn renew_from(&self, stale: &Arc<PgPool>) {
-        let mut current = self.pool.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.pool.write();
         if Arc::ptr_eq(&current, stale) {
             *current = Arc::new(pool(&self.options, &self.namespace, self.origin));
         }
     }
 
     fn pool(&self) -> Arc<PgPool> {
-        let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner);
+        let pool = self.pool.read();
         pool.clone()
     }
 

@@ -1,11 +1,12 @@
 //! Connections that wait for their next request.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Instant;
 
@@ -22,7 +23,7 @@ pub(super) struct Line {
     pub buffer: BytesMut,
 }
 
-/// The idle connections to one address. A std mutex: held to put one down or
+/// The idle connections to one address. The lock is held to put one down or
 /// to take one up.
 #[derive(Default)]
 pub(super) struct Shelf(Mutex<Idle>);
@@ -36,14 +37,10 @@ struct Idle {
 }
 
 impl Shelf {
-    fn lock(&self) -> MutexGuard<'_, Idle> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One that can still be used.
     pub(super) fn take(&self) -> Option<Line> {
         loop {
-            let (mut line, since) = self.lock().lines.pop()?;
+            let (mut line, since) = self.0.lock().lines.pop()?;
             if since.elapsed() < IDLE_LIMIT && line.is_quiet() {
                 return Some(line);
             }
@@ -51,7 +48,7 @@ impl Shelf {
     }
 
     pub(super) fn put(self: &Arc<Shelf>, line: Line) {
-        let mut idle = self.lock();
+        let mut idle = self.0.lock();
         if idle.lines.len() >= IDLE_CONNECTIONS {
             return;
         }
@@ -63,7 +60,7 @@ impl Shelf {
 
     /// Closes what nobody took up; false when nothing is left.
     fn clear(&self) -> bool {
-        let mut idle = self.lock();
+        let mut idle = self.0.lock();
         idle.lines.retain(|(_, since)| since.elapsed() < IDLE_LIMIT);
         idle.cleaned = !idle.lines.is_empty();
         idle.cleaned

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HeaderName;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -142,7 +142,7 @@ fn plain(headers: &mut Headers, name: &HeaderName, text: &str) -> Result<(), Fai
 }
 
 /// Which arguments of which tools go into headers, learnt from the lists that
-/// pass through. A std mutex: held for a map operation.
+/// pass through. The lock is held for a map operation.
 #[derive(Default)]
 pub(super) struct ToolHeaders(Mutex<HashMap<String, Result<Vec<ParamHeader>, String>>>);
 
@@ -161,14 +161,10 @@ struct Tool<'a> {
 }
 
 impl ToolHeaders {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Result<Vec<ParamHeader>, String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Why a tool must not be offered: its schema asks for headers that
     /// cannot be.
     pub(super) fn fault(&self, tool: &str) -> Option<String> {
-        self.lock().get(tool)?.as_ref().err().cloned()
+        self.0.lock().get(tool)?.as_ref().err().cloned()
     }
 
     pub(super) fn learn(&self, list: &RawValue, log: impl Fn(&str)) {
@@ -184,7 +180,7 @@ impl ToolHeaders {
                 }
                 None => Ok(Vec::new()),
             };
-            let mut known = self.lock();
+            let mut known = self.0.lock();
             if headers.as_ref().is_ok_and(Vec::is_empty) {
                 known.remove(&*name);
             } else if known.len() < TOOLS || known.contains_key(&*name) {
@@ -200,7 +196,7 @@ impl ToolHeaders {
         else {
             return Ok(map);
         };
-        let values = match self.lock().get(&*name) {
+        let values = match self.0.lock().get(&*name) {
             None => return Ok(map),
             Some(Ok(headers)) => header::param_values(headers, object::member(params, "arguments")),
             Some(Err(reason)) => return Err(UpstreamError::Protocol(reason.clone()).into()),
