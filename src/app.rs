@@ -18,7 +18,7 @@ use config::settings::Settings;
 use fleet::registry::{self, Files, Registry, RegistryError};
 use fleet::{AskingServer, Fleet, Publisher, Surroundings};
 use gateway::control::Control;
-use gateway::servers::Servers;
+use gateway::servers::ServerManager;
 use gateway::{Gateway, Seal, Sessions, UserServers};
 use portway_http::records::{Keys, Records};
 use portway_http::{Access, AdminToken, EdgeLimits, Guard, HostPolicy, SessionLimits, Users};
@@ -107,7 +107,7 @@ impl App {
         tokio::spawn(registry::follow(registry.clone(), fleet_stop.clone()));
         let seal = Arc::new(Seal::new(&secret));
         let closing = CancellationToken::new();
-        let servers = Servers {
+        let servers = ServerManager {
             registry: registry.clone(),
             fleet: fleet.clone(),
         };
@@ -188,8 +188,8 @@ impl App {
         Ok(())
     }
 
-    fn servers(&self) -> Servers {
-        Servers {
+    fn servers(&self) -> ServerManager {
+        ServerManager {
             registry: self.registry.clone(),
             fleet: self.fleet.clone(),
         }

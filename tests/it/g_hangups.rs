@@ -8,7 +8,7 @@ use std::time::Duration;
 use config::ServerName;
 use config::body::merge_patch;
 use fleet::registry::Basis;
-use gateway::servers::Servers;
+use gateway::servers::ServerManager;
 use serde_json::{Value, json};
 use store::{ApiKey, Created, EntryId, NewBinding, NewEntry, NewTool};
 use tokio::time::Instant;
@@ -87,7 +87,7 @@ async fn g1_an_edit_that_has_begun_is_finished_wherever_the_client_hangs_up() {
     let rooms = Rooms::open(&[("a", &[])]).await;
     let entry = bound(&rooms).await;
     let id = rooms.store.servers().await.unwrap()[0].id;
-    let servers = Servers {
+    let servers = ServerManager {
         registry: rooms.registry.clone(),
         fleet: rooms.fleet.clone(),
     };

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use fleet::{CallRequest, Fleet};
 
-use book::Book;
-pub use book::{Call, CallNews, Outcome, Report};
-pub use rate::Second;
+use book::CallHistory;
+pub use book::{ActivityReport, CallRecord, OutcomeKind};
+pub use rate::SecondStats;
 
 /// What may wait to be written down. A call makes two of them, and they are
 /// taken every [`PACE`].
@@ -30,19 +30,19 @@ const NEWS: usize = 1024;
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub struct Activity(Arc<Inner>);
+pub struct Activity(Arc<ActivityShared>);
 
-struct Inner {
-    marks: mpsc::Sender<Mark>,
+struct ActivityShared {
+    marks: mpsc::Sender<ActivityEvent>,
     ids: AtomicU64,
     dropped: Arc<AtomicU64>,
-    book: Arc<Mutex<Book>>,
-    news: broadcast::Sender<CallNews>,
+    book: Arc<Mutex<CallHistory>>,
+    news: broadcast::Sender<Arc<CallRecord>>,
 }
 
 /// A call that has begun. Nothing in it is kept once the call is over: the
 /// request has the arguments.
-struct Begun {
+struct StartedCall {
     id: u64,
     at: SystemTime,
     since: Instant,
@@ -52,13 +52,13 @@ struct Begun {
     tool: Option<Box<str>>,
 }
 
-enum Mark {
-    Begun(Arc<Begun>),
-    Ended(Arc<Begun>, Ending),
+enum ActivityEvent {
+    Started(Arc<StartedCall>),
+    Ended(Arc<StartedCall>, CallEnd),
 }
 
-struct Ending {
-    outcome: Outcome,
+struct CallEnd {
+    outcome: OutcomeKind,
     took: Duration,
     error: Option<Box<str>>,
 }
@@ -68,16 +68,16 @@ impl Activity {
     pub fn new(fleet: Fleet) -> Activity {
         let (marks, queue) = mpsc::channel(MARKS);
         let (news, _) = broadcast::channel(NEWS);
-        let book: Arc<Mutex<Book>> = Arc::default();
+        let book: Arc<Mutex<CallHistory>> = Arc::default();
         let dropped: Arc<AtomicU64> = Arc::default();
-        let writer = Writer {
+        let writer = ActivityWriter {
             book: book.clone(),
             news: news.clone(),
             dropped: dropped.clone(),
             fleet,
         };
         tokio::spawn(writer.run(queue));
-        Activity(Arc::new(Inner {
+        Activity(Arc::new(ActivityShared {
             marks,
             ids: AtomicU64::new(1),
             dropped,
@@ -87,11 +87,11 @@ impl Activity {
     }
 
     /// Watches a call of a tool; other calls are not written down.
-    pub(super) fn watch(&self, call: &super::call::Call) -> Watch {
+    pub(super) fn watch(&self, call: &super::call::Call) -> CallWatch {
         if call.method() != "tools/call" {
-            return Watch::default();
+            return CallWatch::default();
         }
-        let begun = Arc::new(Begun {
+        let begun = Arc::new(StartedCall {
             id: self.0.ids.fetch_add(1, Ordering::Relaxed),
             at: SystemTime::now(),
             since: Instant::now(),
@@ -102,27 +102,27 @@ impl Activity {
             },
             request: call.request.clone(),
         });
-        self.mark(Mark::Begun(begun.clone()));
-        Watch(Some(Watched {
+        self.mark(ActivityEvent::Started(begun.clone()));
+        CallWatch(Some(WatchedCall {
             activity: self.clone(),
             begun,
             over: AtomicBool::new(false),
         }))
     }
 
-    fn mark(&self, mark: Mark) {
+    fn mark(&self, mark: ActivityEvent) {
         if self.0.marks.try_send(mark).is_err() {
             self.0.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// What is known now; at most `limit` calls of each kind.
-    pub fn report(&self, limit: usize) -> Report {
+    pub fn report(&self, limit: usize) -> ActivityReport {
         self.0.book.lock().report(limit)
     }
 
     /// Calls that begin or end from now on. Under load it is some of them.
-    pub fn follow(&self) -> broadcast::Receiver<CallNews> {
+    pub fn follow(&self) -> broadcast::Receiver<Arc<CallRecord>> {
         self.0.news.subscribe()
     }
 }
@@ -130,50 +130,50 @@ impl Activity {
 /// Held by a call for as long as it runs; one that is dropped before it is
 /// over was cancelled.
 #[derive(Default)]
-pub(super) struct Watch(Option<Watched>);
+pub(super) struct CallWatch(Option<WatchedCall>);
 
-struct Watched {
+struct WatchedCall {
     activity: Activity,
-    begun: Arc<Begun>,
+    begun: Arc<StartedCall>,
     over: AtomicBool,
 }
 
-impl Watch {
+impl CallWatch {
     pub(crate) fn watches(&self) -> bool {
         self.0.is_some()
     }
 
     /// The first word counts.
-    pub(crate) fn over(&self, outcome: Outcome, error: Option<&str>) {
+    pub(crate) fn over(&self, outcome: OutcomeKind, error: Option<&str>) {
         let Some(watched) = &self.0 else { return };
         if !watched.over.swap(true, Ordering::Relaxed) {
-            let ending = Ending {
+            let ending = CallEnd {
                 outcome,
                 took: watched.begun.since.elapsed(),
                 error: error.map(Into::into),
             };
-            let mark = Mark::Ended(watched.begun.clone(), ending);
+            let mark = ActivityEvent::Ended(watched.begun.clone(), ending);
             watched.activity.mark(mark);
         }
     }
 }
 
-impl Drop for Watch {
+impl Drop for CallWatch {
     fn drop(&mut self) {
-        self.over(Outcome::Cancelled, None);
+        self.over(OutcomeKind::Cancelled, None);
     }
 }
 
 /// The one who keeps the book.
-struct Writer {
-    book: Arc<Mutex<Book>>,
-    news: broadcast::Sender<CallNews>,
+struct ActivityWriter {
+    book: Arc<Mutex<CallHistory>>,
+    news: broadcast::Sender<Arc<CallRecord>>,
     dropped: Arc<AtomicU64>,
     fleet: Fleet,
 }
 
-impl Writer {
-    async fn run(self, mut queue: mpsc::Receiver<Mark>) {
+impl ActivityWriter {
+    async fn run(self, mut queue: mpsc::Receiver<ActivityEvent>) {
         let mut marks = Vec::new();
         let (mut missed, mut settled) = (0, true);
         while queue.recv_many(&mut marks, AT_ONCE).await > 0 {
@@ -191,12 +191,12 @@ impl Writer {
         }
     }
 
-    fn write(&self, marks: impl Iterator<Item = Mark>) {
+    fn write(&self, marks: impl Iterator<Item = ActivityEvent>) {
         let mut book = self.book.lock();
         for mark in marks {
             let news = match mark {
-                Mark::Begun(begun) => book.begun(begun),
-                Mark::Ended(begun, mut ending) => {
+                ActivityEvent::Started(begun) => book.begun(begun),
+                ActivityEvent::Ended(begun, mut ending) => {
                     if let Some(error) = &mut ending.error {
                         *error = self.clean(&begun.request.server, error);
                     }

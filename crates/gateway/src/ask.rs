@@ -3,14 +3,14 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Caller, Client, Gateway, Incoming, Reply, ability};
+use super::{Caller, Client, ClientRequest, Gateway, Reply, ability};
 use wire::object::{empty, member, pick, text};
 use wire::result::{ResultType, result_type, to_legacy_result};
 use wire::{Era, LEGACY, MODERN, code};
 
 /// Why a request came to no result.
 #[derive(Debug)]
-pub enum Unanswered {
+pub enum AskError {
     /// There is no such resource or prompt.
     Missing(String),
     /// The server does not take what it was given.
@@ -30,7 +30,7 @@ impl Gateway {
         caller: &Caller,
         method: &str,
         params: &RawValue,
-    ) -> Result<Box<RawValue>, Unanswered> {
+    ) -> Result<Box<RawValue>, AskError> {
         let reply = self.reply(caller, method, params).await;
         let body = reply.body.whole();
         let message: Option<&RawValue> = serde_json::from_slice(&body).ok();
@@ -40,10 +40,10 @@ impl Gateway {
         };
         if result_type(result) != ResultType::Complete {
             let text = "the server wants to ask its client something first";
-            return Err(Unanswered::Asks(text.to_owned()));
+            return Err(AskError::Asks(text.to_owned()));
         }
         let plain = to_legacy_result(method, result, LEGACY[0], false);
-        let plain = plain.map_err(|error| Unanswered::Failed(error.to_string()))?;
+        let plain = plain.map_err(|error| AskError::Failed(error.to_string()))?;
         Ok(plain.into_owned())
     }
 
@@ -57,7 +57,7 @@ impl Gateway {
             log_level: None,
             session: None,
         };
-        let incoming = Incoming {
+        let incoming = ClientRequest {
             id: &id,
             method,
             params: Some(params),
@@ -66,16 +66,16 @@ impl Gateway {
     }
 }
 
-fn unanswered(reply: &Reply, error: &RawValue) -> Unanswered {
+fn unanswered(reply: &Reply, error: &RawValue) -> AskError {
     let [message, data] = pick(error, ["message", "data"]);
     let message = message.and_then(text).unwrap_or_default().into_owned();
     let names_uri = data.is_some_and(|data| member(data, "uri").is_some());
     match (reply.error, reply.relayed) {
-        (Some(code::MISSING_CAPABILITY), _) => Unanswered::Asks(message),
-        (Some(code::INTERNAL), false) => Unanswered::Away(message),
-        (Some(_), false) => Unanswered::Missing(message),
-        (Some(code::INVALID_PARAMS), true) if names_uri => Unanswered::Missing(message),
-        (Some(code::INVALID_PARAMS), true) => Unanswered::Invalid(message),
-        _ => Unanswered::Failed(message),
+        (Some(code::MISSING_CAPABILITY), _) => AskError::Asks(message),
+        (Some(code::INTERNAL), false) => AskError::Away(message),
+        (Some(_), false) => AskError::Missing(message),
+        (Some(code::INVALID_PARAMS), true) if names_uri => AskError::Missing(message),
+        (Some(code::INVALID_PARAMS), true) => AskError::Invalid(message),
+        _ => AskError::Failed(message),
     }
 }

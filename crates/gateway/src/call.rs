@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::ability::Abilities;
-use super::activity::{Outcome, Watch};
+use super::activity::{CallWatch, OutcomeKind};
 use super::control::Control;
-use super::trouble::{Trouble, failed_tool, trouble};
-use super::view::{Origin, View};
+use super::trouble::{CallFailure, failed_tool, trouble};
+use super::view::{ResultOrigin, View};
 use super::{Client, Reply};
 use fleet::{CallOutcome, CallRequest, CallStream, Fleet};
 use upstream::{Notification, Peer};
@@ -39,7 +39,7 @@ pub(super) struct Call {
     /// Set where Portway itself answers, and no server.
     pub control: Option<Arc<Control>>,
     /// Sees to it that the call is written down; calls of tools only.
-    pub watch: Watch,
+    pub watch: CallWatch,
 }
 
 impl Call {
@@ -68,8 +68,8 @@ impl Call {
         }
     }
 
-    pub(crate) fn origin(&self) -> Origin<'_> {
-        Origin {
+    pub(crate) fn origin(&self) -> ResultOrigin<'_> {
+        ResultOrigin {
             server: &self.request.server,
             via: self.via.as_deref(),
         }
@@ -131,21 +131,21 @@ impl Call {
         }
     }
 
-    pub(crate) fn trouble(&self, trouble: Trouble) -> Reply {
+    pub(crate) fn trouble(&self, trouble: CallFailure) -> Reply {
         let text = match &trouble {
-            Trouble::Result(text) | Trouble::Late(text) => text,
-            Trouble::Error(error) => &error.message,
+            CallFailure::Result(text) | CallFailure::Late(text) => text,
+            CallFailure::Error(error) => &error.message,
         };
-        self.watch.over(Outcome::Error, Some(text));
+        self.watch.over(OutcomeKind::Error, Some(text));
         let failed = |text: &str| Reply::result(&self.id, &failed_tool(text, self.client.era));
         match trouble {
-            Trouble::Result(text) => failed(&text),
-            Trouble::Late(text) => Reply {
+            CallFailure::Result(text) => failed(&text),
+            CallFailure::Late(text) => Reply {
                 late: true,
                 ..failed(&text)
             },
             // The method is known and offered: the code is the server's word.
-            Trouble::Error(error) => Reply {
+            CallFailure::Error(error) => Reply {
                 relayed: true,
                 ..Reply::error(&self.id, &error)
             },
@@ -154,7 +154,7 @@ impl Call {
 
     pub(crate) fn error(&self, code: i64, text: impl Into<String>) -> Reply {
         let error = RpcError::new(code, text);
-        self.watch.over(Outcome::Error, Some(&error.message));
+        self.watch.over(OutcomeKind::Error, Some(&error.message));
         Reply::error(&self.id, &error)
     }
 
@@ -162,8 +162,8 @@ impl Call {
         if self.watch.watches() {
             let failed = member(result, "isError").is_some_and(|is| is.get() == "true");
             let outcome = match failed {
-                true => Outcome::ToolError,
-                false => Outcome::Ok,
+                true => OutcomeKind::ToolError,
+                false => OutcomeKind::Ok,
             };
             self.watch.over(outcome, None);
         }

@@ -10,7 +10,7 @@ use tokio::sync::{broadcast, watch};
 
 use super::Scope;
 use super::control::Control;
-use super::renames::{Catalogs, Clashes, Renames};
+use super::renames::{Catalogs, NameConflicts, Renames};
 use super::scope::EntryScope;
 use super::users::UserServers;
 use config::filters::Filters;
@@ -21,13 +21,13 @@ use wire::object::{member, text};
 
 /// Something a client may want to hear of.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum ChangeEvent {
     Lists {
         /// `None` where any may show something else.
         server: Option<Arc<str>>,
         /// The version of what is offered that has it.
         offers: u64,
-        lists: Lists,
+        lists: ListSet,
     },
     Resource {
         server: Arc<str>,
@@ -43,21 +43,21 @@ pub(super) enum Change {
 
 /// Which lists are no longer what they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lists {
+pub(super) struct ListSet {
     pub tools: bool,
     pub resources: bool,
     pub prompts: bool,
 }
 
-impl Lists {
-    pub(crate) const ALL: Lists = Lists {
+impl ListSet {
+    pub(crate) const ALL: ListSet = ListSet {
         tools: true,
         resources: true,
         prompts: true,
     };
 
-    pub(crate) fn and(self, other: Lists) -> Lists {
-        Lists {
+    pub(crate) fn and(self, other: ListSet) -> ListSet {
+        ListSet {
             tools: self.tools && other.tools,
             resources: self.resources && other.resources,
             prompts: self.prompts && other.prompts,
@@ -67,18 +67,18 @@ impl Lists {
 
 /// Who says that something changed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker<'a> {
+pub(super) struct ChangeSource<'a> {
     pub server: &'a Arc<str>,
     pub whose: Option<&'a Arc<str>>,
 }
 
 /// What a change means to somebody.
 #[derive(Debug)]
-pub(super) enum News<'a> {
+pub(super) enum ChangeNotice<'a> {
     Nothing,
-    Lists(Lists),
+    Lists(ListSet),
     Resource {
-        from: Speaker<'a>,
+        from: ChangeSource<'a>,
         uri: &'a str,
         params: &'a RawValue,
     },
@@ -87,7 +87,7 @@ pub(super) enum News<'a> {
 }
 
 /// Those who listen at one endpoint.
-pub(super) struct Audience {
+pub(super) struct Subscriber {
     scope: Scope,
     store: Arc<dyn Store>,
     users: UserServers,
@@ -95,14 +95,14 @@ pub(super) struct Audience {
     since: u64,
 }
 
-impl Audience {
+impl Subscriber {
     pub(crate) fn new(
         scope: Scope,
         store: Arc<dyn Store>,
         users: UserServers,
         since: u64,
-    ) -> Audience {
-        Audience {
+    ) -> Subscriber {
+        Subscriber {
             scope,
             store,
             users,
@@ -110,55 +110,55 @@ impl Audience {
         }
     }
 
-    pub(crate) fn hears<'a>(&mut self, change: &'a Change) -> News<'a> {
+    pub(crate) fn hears<'a>(&mut self, change: &'a ChangeEvent) -> ChangeNotice<'a> {
         match change {
-            Change::Lists {
+            ChangeEvent::Lists {
                 server,
                 offers,
                 lists,
             } if *offers > self.since => {
                 let lists = lists.and(self.shows(server.as_deref()));
-                match lists == Lists::default() {
-                    true => News::Nothing,
-                    false => News::Lists(lists),
+                match lists == ListSet::default() {
+                    true => ChangeNotice::Nothing,
+                    false => ChangeNotice::Lists(lists),
                 }
             }
-            Change::Lists { .. } => News::Nothing,
-            Change::Resource {
+            ChangeEvent::Lists { .. } => ChangeNotice::Nothing,
+            ChangeEvent::Resource {
                 server,
                 whose,
                 uri,
                 params,
             } if self.shows(Some(server)).resources => {
                 let whose = whose.as_ref();
-                News::Resource {
-                    from: Speaker { server, whose },
+                ChangeNotice::Resource {
+                    from: ChangeSource { server, whose },
                     uri,
                     params,
                 }
             }
-            Change::Resource { .. } => News::Nothing,
-            Change::Entry(which) => match self.scope.grant() {
+            ChangeEvent::Resource { .. } => ChangeNotice::Nothing,
+            ChangeEvent::Entry(which) => match self.scope.grant() {
                 Some(grant) if which.is_none_or(|which| which == grant.entry) => self.look(),
-                _ => News::Nothing,
+                _ => ChangeNotice::Nothing,
             },
         }
     }
 
     /// Looks whether the entry has changed.
-    pub(crate) fn look(&mut self) -> News<'static> {
+    pub(crate) fn look(&mut self) -> ChangeNotice<'static> {
         let Scope::Entry(known) = &self.scope else {
-            return News::Nothing;
+            return ChangeNotice::Nothing;
         };
         match self.store.grant_of(known.grant().entry) {
-            Some(now) if Arc::ptr_eq(&now, known.grant()) => News::Nothing,
+            Some(now) if Arc::ptr_eq(&now, known.grant()) => ChangeNotice::Nothing,
             Some(now) => {
                 let filter = known.filter().cloned();
                 self.scope = Scope::Entry(EntryScope::narrowed(now, filter));
-                News::Entry
+                ChangeNotice::Entry
             }
             // Closed: nothing of it is shown until it comes back.
-            None => News::Entry,
+            None => ChangeNotice::Entry,
         }
     }
 
@@ -168,40 +168,40 @@ impl Audience {
     }
 
     /// What of a server shows at the endpoint.
-    fn shows(&self, server: Option<&str>) -> Lists {
+    fn shows(&self, server: Option<&str>) -> ListSet {
         match (&self.scope, server) {
-            (Scope::Everything { .. }, _) => Lists::ALL,
-            (Scope::Server { name, .. }, Some(server)) if **name == *server => Lists::ALL,
+            (Scope::Everything { .. }, _) => ListSet::ALL,
+            (Scope::Server { name, .. }, Some(server)) if **name == *server => ListSet::ALL,
             // The filter may be another.
-            (Scope::Server { filter, .. }, None) if filter.is_some() => Lists::ALL,
+            (Scope::Server { filter, .. }, None) if filter.is_some() => ListSet::ALL,
             (Scope::Entry(entry), Some(server)) => {
                 let grant = entry.grant();
                 match self.users.may_use(&grant.owner, server) {
                     true => granted(grant, server),
-                    false => Lists::default(),
+                    false => ListSet::default(),
                 }
             }
             // The servers that users may bind, or what narrows it, may be others.
             (Scope::Entry(entry), None)
                 if entry.filter().is_some() || *entry.grant().owner != *ADMIN =>
             {
-                Lists {
+                ListSet {
                     tools: true,
                     resources: !entry.grant().exposes.resources.is_empty(),
                     prompts: !entry.grant().exposes.prompts.is_empty(),
                 }
             }
-            _ => Lists::default(),
+            _ => ListSet::default(),
         }
     }
 }
 
-fn granted(grant: &Grant, server: &str) -> Lists {
+fn granted(grant: &Grant, server: &str) -> ListSet {
     if grant.gate.is_closed() {
-        return Lists::default();
+        return ListSet::default();
     }
     let named = |servers: &[String]| servers.iter().any(|one| one == server);
-    Lists {
+    ListSet {
         tools: grant.tools.iter().any(|tool| tool.server == server)
             || grant.filter_gives(server, None),
         resources: named(&grant.exposes.resources),
@@ -215,7 +215,7 @@ pub(super) fn watch(
     store: &dyn Store,
     filters: watch::Receiver<Arc<Filters>>,
     control: Option<Arc<Control>>,
-    changes: &broadcast::Sender<Arc<Change>>,
+    changes: &broadcast::Sender<Arc<ChangeEvent>>,
     renames: &broadcast::Sender<Arc<Renames>>,
 ) {
     tokio::spawn(watch_filters(filters, changes.clone()));
@@ -227,7 +227,7 @@ pub(super) fn watch(
 
 async fn watch_entries(
     mut records: broadcast::Receiver<StoreChange>,
-    changes: broadcast::Sender<Arc<Change>>,
+    changes: broadcast::Sender<Arc<ChangeEvent>>,
 ) {
     loop {
         let which = match records.recv().await {
@@ -236,7 +236,7 @@ async fn watch_entries(
             Ok(StoreChange::Records | StoreChange::Servers) => continue,
             Err(RecvError::Closed) => return,
         };
-        let _ = changes.send(Arc::new(Change::Entry(which)));
+        let _ = changes.send(Arc::new(ChangeEvent::Entry(which)));
     }
 }
 
@@ -247,7 +247,7 @@ const SETTLE: Duration = Duration::from_millis(20);
 async fn watch_lists(
     fleet: Fleet,
     control: Option<Arc<Control>>,
-    changes: broadcast::Sender<Arc<Change>>,
+    changes: broadcast::Sender<Arc<ChangeEvent>>,
     renames: broadcast::Sender<Arc<Renames>>,
 ) {
     let mut snapshots = fleet.watch();
@@ -256,7 +256,7 @@ async fn watch_lists(
     let mut known: Catalogs = first
         .map(|control| (control.name().clone(), control.catalog().clone()))
         .collect();
-    let mut clashes = Clashes::default();
+    let mut clashes = NameConflicts::default();
     loop {
         let snapshot = snapshots.borrow_and_update().clone();
         let now = catalogs(&snapshot, control.as_deref());
@@ -274,7 +274,7 @@ async fn watch_lists(
             let _ = renames.send(Arc::new(one));
         }
         for (server, lists) in lists {
-            let _ = changes.send(Arc::new(Change::Lists {
+            let _ = changes.send(Arc::new(ChangeEvent::Lists {
                 server: Some(server),
                 offers: snapshot.offers,
                 lists,
@@ -308,32 +308,32 @@ fn catalogs(snapshot: &Snapshot, control: Option<&Control>) -> Catalogs {
 /// A filter that was edited may show other tools, of any server.
 async fn watch_filters(
     mut filters: watch::Receiver<Arc<Filters>>,
-    changes: broadcast::Sender<Arc<Change>>,
+    changes: broadcast::Sender<Arc<ChangeEvent>>,
 ) {
     while filters.changed().await.is_ok() {
-        let _ = changes.send(Arc::new(Change::Lists {
+        let _ = changes.send(Arc::new(ChangeEvent::Lists {
             server: None,
             offers: u64::MAX,
-            lists: Lists::ALL,
+            lists: ListSet::ALL,
         }));
     }
 }
 
 /// The servers whose lists are not the same in both.
-fn differences(before: &Catalogs, now: &Catalogs) -> HashMap<Arc<str>, Lists> {
+fn differences(before: &Catalogs, now: &Catalogs) -> HashMap<Arc<str>, ListSet> {
     let none = Arc::default();
     let gone = before.keys().filter(|name| !now.contains_key(*name));
     let changed = now.keys().chain(gone).filter_map(|name| {
         let of = |catalogs: &'_ Catalogs| catalogs.get(name).unwrap_or(&none).clone();
         let lists = compare(&of(before), &of(now));
-        (lists != Lists::default()).then(|| (name.clone(), lists))
+        (lists != ListSet::default()).then(|| (name.clone(), lists))
     });
     changed.collect()
 }
 
-fn compare(old: &Arc<Catalog>, new: &Arc<Catalog>) -> Lists {
+fn compare(old: &Arc<Catalog>, new: &Arc<Catalog>) -> ListSet {
     if Arc::ptr_eq(old, new) {
-        return Lists::default();
+        return ListSet::default();
     }
     let differ = |old: &[Item], new: &[Item]| {
         old.len() != new.len()
@@ -342,14 +342,14 @@ fn compare(old: &Arc<Catalog>, new: &Arc<Catalog>) -> Lists {
                 .zip(new)
                 .any(|(old, new)| old.raw.get() != new.raw.get())
     };
-    Lists {
+    ListSet {
         tools: differ(&old.tools, &new.tools),
         resources: differ(&old.resources, &new.resources) || differ(&old.templates, &new.templates),
         prompts: differ(&old.prompts, &new.prompts),
     }
 }
 
-async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) {
+async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<ChangeEvent>>) {
     let mut updates = fleet.updates();
     loop {
         let update = match updates.recv().await {
@@ -364,7 +364,7 @@ async fn watch_resources(fleet: Fleet, changes: broadcast::Sender<Arc<Change>>) 
             continue;
         };
         if let Some(uri) = member(params, "uri").and_then(text) {
-            let _ = changes.send(Arc::new(Change::Resource {
+            let _ = changes.send(Arc::new(ChangeEvent::Resource {
                 server: update.server.clone(),
                 whose: update.whose.clone(),
                 uri: uri.into_owned(),

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
 use super::Gateway;
-use super::servers::Servers;
+use super::servers::ServerManager;
 use fleet::catalog::Catalog;
 use fleet::{CallError, CallOutcome, CallRequest, Offer, Permission, Snapshot};
 use store::{ADMIN, Grant};
@@ -34,7 +34,7 @@ const INSTRUCTIONS: &str = "These tools manage Portway itself: the MCP servers i
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub struct Control {
-    servers: Servers,
+    servers: ServerManager,
     name: Arc<str>,
     offer: Arc<Offer>,
     /// Whether the log has said that another server has its name.
@@ -47,10 +47,10 @@ impl fmt::Debug for Control {
     }
 }
 
-type Answer = Result<Box<RawValue>, UpstreamError>;
+type ControlResult = Result<Box<RawValue>, UpstreamError>;
 
 impl Control {
-    pub fn new(servers: Servers) -> Control {
+    pub fn new(servers: ServerManager) -> Control {
         let capabilities = RawValue::from_string(CAPABILITIES.to_owned()).expect("a literal");
         let offer = Offer {
             catalog: Arc::new(tools::catalog()),
@@ -115,7 +115,7 @@ impl Control {
     }
 
     /// Sets a call going; `None` where an entry no longer has the tool.
-    fn begin(self: &Arc<Self>, request: &Arc<CallRequest>) -> Option<JoinHandle<Answer>> {
+    fn begin(self: &Arc<Self>, request: &Arc<CallRequest>) -> Option<JoinHandle<ControlResult>> {
         let go = || {
             let (control, request) = (self.clone(), request.clone());
             tokio::spawn(async move { control.call(&request).await })

@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Scope;
-use super::changes::{self, Audience, Change};
+use super::changes::{self, ChangeEvent, Subscriber};
 use super::control::Control;
-use super::listening::Follower;
+use super::listening::ResourceFollower;
 use super::renames::Renames;
 use super::resolve::no_resource;
-use super::right::{Need, Right};
+use super::right::{GrantPermission, Requirement};
 use super::users::UserServers;
 use fleet::{CallError, Fleet, Slot, Snapshot, Update};
 use store::Store;
@@ -39,11 +39,11 @@ const CHANGES: usize = 1024;
 const FOLLOWED: usize = 10_000;
 
 /// What is followed.
-type Followed = HashMap<Key, Arc<Place>>;
+type SubscriptionMap = HashMap<ResourceKey, Arc<SubscriptionSlot>>;
 
 /// A resource, at whoever serves those that follow it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct ResourceKey {
     server: Arc<str>,
     /// `None`: everybody's connection.
     whose: Option<Arc<str>>,
@@ -52,21 +52,21 @@ struct Key {
 
 /// Who follows one resource. The lock is held across the request that subscribes
 /// or unsubscribes, so that the server gets these one after the other.
-type Place = tokio::sync::Mutex<Weak<Following>>;
+type SubscriptionSlot = tokio::sync::Mutex<Weak<ResourceSubscription>>;
 
 #[derive(Clone)]
-pub(super) struct Hub(Arc<Inner>);
+pub(super) struct Hub(Arc<HubShared>);
 
-struct Inner {
+struct HubShared {
     fleet: Fleet,
     store: Arc<dyn Store>,
     users: UserServers,
-    changes: broadcast::Sender<Arc<Change>>,
-    followed: Mutex<Followed>,
+    changes: broadcast::Sender<Arc<ChangeEvent>>,
+    followed: Mutex<SubscriptionMap>,
 }
 
 /// One resource being followed; ends with its last holder.
-pub(super) struct Following {
+pub(super) struct ResourceSubscription {
     pub whose: Option<Arc<str>>,
     _stop: DropGuard,
 }
@@ -82,7 +82,7 @@ impl Hub {
     ) -> Hub {
         let (changes, _) = broadcast::channel(CHANGES);
         changes::watch(fleet, &**store, users.filters(), control, &changes, renames);
-        Hub(Arc::new(Inner {
+        Hub(Arc::new(HubShared {
             fleet: fleet.clone(),
             store: store.clone(),
             users: users.clone(),
@@ -92,27 +92,31 @@ impl Hub {
     }
 
     /// What changes from now on, and which of it concerns a scope.
-    pub(crate) fn changes(&self, scope: &Scope) -> (broadcast::Receiver<Arc<Change>>, Audience) {
+    pub(crate) fn changes(
+        &self,
+        scope: &Scope,
+    ) -> (broadcast::Receiver<Arc<ChangeEvent>>, Subscriber) {
         let changes = self.0.changes.subscribe();
         let since = self.0.fleet.snapshot().offers;
         let (store, users) = (self.0.store.clone(), self.0.users.clone());
-        let audience = Audience::new(scope.clone(), store, users, since);
+        let audience = Subscriber::new(scope.clone(), store, users, since);
         (changes, audience)
     }
 
     /// Follows a resource of a server: returns once the server has agreed.
     pub(crate) async fn follow(
         &self,
-        who: Follower<'_>,
+        who: ResourceFollower<'_>,
         server: &Arc<str>,
         uri: &str,
-    ) -> Result<Arc<Following>, RpcError> {
-        let key = Key {
+    ) -> Result<Arc<ResourceSubscription>, RpcError> {
+        let key = ResourceKey {
             server: server.clone(),
             whose: self.0.fleet.whose(server, who.slot),
             uri: uri.to_owned(),
         };
-        let mut permission = Right::of(who.scope, &self.0.store, Need::Resources, server);
+        let mut permission =
+            GrantPermission::of(who.scope, &self.0.store, Requirement::Resources, server);
         loop {
             let permit = permission.clone().map(|held| -> Arc<dyn Permit> { held });
             let outcome = self.follow_with(permit, &key, who.slot).await;
@@ -130,9 +134,9 @@ impl Hub {
     async fn follow_with(
         &self,
         permit: Option<Arc<dyn Permit>>,
-        key: &Key,
+        key: &ResourceKey,
         slot: &Slot,
-    ) -> Result<Arc<Following>, UpstreamError> {
+    ) -> Result<Arc<ResourceSubscription>, UpstreamError> {
         let place = self.place(key).map_err(UpstreamError::Rpc)?;
         let mut followed = place.lock().await;
         if let Some(known) = followed.upgrade() {
@@ -140,7 +144,7 @@ impl Hub {
         }
         let stop = CancellationToken::new();
         let (agreed, answer) = oneshot::channel();
-        let keeper = Keeper {
+        let keeper = SubscriptionTask {
             fleet: self.0.fleet.clone(),
             key: key.clone(),
             slot: key.whose.is_some().then(|| slot.clone()),
@@ -148,7 +152,7 @@ impl Hub {
             place: place.clone(),
         };
         tokio::spawn(keeper.run(agreed, permit));
-        let following = Arc::new(Following {
+        let following = Arc::new(ResourceSubscription {
             whose: key.whose.clone(),
             _stop: stop.drop_guard(),
         });
@@ -158,7 +162,7 @@ impl Hub {
         Ok(following)
     }
 
-    fn place(&self, key: &Key) -> Result<Arc<Place>, RpcError> {
+    fn place(&self, key: &ResourceKey) -> Result<Arc<SubscriptionSlot>, RpcError> {
         let mut followed = self.0.followed.lock();
         if let Some(place) = followed.get(key) {
             return Ok(place.clone());
@@ -174,16 +178,16 @@ impl Hub {
 }
 
 /// Keeps one subscription at a server, over its restarts.
-struct Keeper {
+struct SubscriptionTask {
     fleet: Fleet,
-    key: Key,
+    key: ResourceKey,
     /// Who has a connection of their own.
     slot: Option<Slot>,
     stop: CancellationToken,
-    place: Arc<Place>,
+    place: Arc<SubscriptionSlot>,
 }
 
-impl Keeper {
+impl SubscriptionTask {
     /// `permit` is that of whoever asked for it first.
     async fn run(
         self,
@@ -192,7 +196,7 @@ impl Keeper {
     ) {
         let mut agreed = Some(agreed);
         let mut snapshots = self.fleet.watch();
-        let mut served: Option<Subscribed> = None;
+        let mut served: Option<ActiveSubscription> = None;
         let mut pause = AGAIN;
         loop {
             let current = connection(&snapshots.borrow_and_update(), &self.key.server);
@@ -248,7 +252,7 @@ impl Keeper {
     }
 
     /// Waits until a subscription has to be made again.
-    async fn over(&self, served: Option<&Subscribed>, pause: Duration) {
+    async fn over(&self, served: Option<&ActiveSubscription>, pause: Duration) {
         if let Some(served) = served {
             // That of all others is seen in the snapshots.
             let closed = async {
@@ -287,7 +291,7 @@ impl Keeper {
         &self,
         main: &Connection,
         permit: Option<&Arc<dyn Permit>>,
-    ) -> Result<Subscribed, UpstreamError> {
+    ) -> Result<ActiveSubscription, UpstreamError> {
         let connection = self.connection(main).await?;
         let ended = CancellationToken::new();
         match connection.peer().era {
@@ -306,7 +310,7 @@ impl Keeper {
                     .await?;
             }
         }
-        Ok(Subscribed {
+        Ok(ActiveSubscription {
             main: main.clone(),
             _hold: connection.hold(),
             connection,
@@ -374,7 +378,7 @@ impl Keeper {
 
 /// A subscription in force, and whether it still is: a listen may end although
 /// its connection goes on.
-struct Subscribed {
+struct ActiveSubscription {
     main: Connection,
     connection: Connection,
     _hold: Hold,

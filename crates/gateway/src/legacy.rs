@@ -10,14 +10,14 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::value::RawValue;
 
-use super::Item;
+use super::ReplyItem;
 use super::call::Call;
 use super::elicit;
-use super::members::Members;
+use super::members::ObjectWriter;
 use super::parked::PATIENCE;
 use super::questions::{is_about, withdraws};
-use super::session::{Asked, ClientAnswer, Session};
-use super::trouble::Trouble;
+use super::session::{ClientAnswer, ClientQuestion, Session};
+use super::trouble::CallFailure;
 use fleet::{CallItem, CallOutcome, CallRequest, CallStream, Fleet};
 use upstream::{Notification, ServerRequest};
 use wire::meta::number;
@@ -38,25 +38,25 @@ pub(super) struct LegacyCall {
     session: Option<Arc<Session>>,
     /// None while the client is asked for a modern server.
     stream: Option<CallStream>,
-    round: Option<Round>,
+    round: Option<InputRound>,
     rounds: u32,
-    waiting: FuturesUnordered<Awaited>,
-    open: Vec<Open>,
-    ready: VecDeque<Item>,
+    waiting: FuturesUnordered<PendingAnswer>,
+    open: Vec<OpenQuestion>,
+    ready: VecDeque<ReplyItem>,
 }
 
 /// What a legacy server has asked: its own id, and the one the client got.
-struct Open {
+struct OpenQuestion {
     theirs: Box<RawValue>,
     ours: u64,
     given_up: bool,
 }
 
 /// An answer of the client, still to come.
-type Awaited = Pin<Box<dyn Future<Output = (Question, ClientAnswer)> + Send>>;
+type PendingAnswer = Pin<Box<dyn Future<Output = (QuestionSource, ClientAnswer)> + Send>>;
 
 /// For whom the client was asked.
-enum Question {
+enum QuestionSource {
     /// A legacy server waits.
     Server(ServerRequest),
     /// A modern one gets it with the next round.
@@ -68,8 +68,8 @@ enum Question {
 }
 
 /// What a modern server wants before it goes on.
-struct Round {
-    responses: Members,
+struct InputRound {
+    responses: ObjectWriter,
     open: usize,
     state: Option<Box<RawValue>>,
     failed: Option<String>,
@@ -91,12 +91,12 @@ impl LegacyCall {
         }
     }
 
-    fn take(&mut self, item: CallItem) -> Option<Item> {
+    fn take(&mut self, item: CallItem) -> Option<ReplyItem> {
         match item {
             CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
             CallItem::Notification(note) => {
                 let message = self.call.note(&note)?;
-                Some(Item::Message(message.into()))
+                Some(ReplyItem::Message(message.into()))
             }
             CallItem::Request(request) => self.relay(request),
             CallItem::Done(outcome) => self.done(outcome),
@@ -105,7 +105,7 @@ impl LegacyCall {
 
     /// Passes a legacy server's question on. One that cannot be asked is
     /// refused by being dropped.
-    fn relay(&mut self, request: ServerRequest) -> Option<Item> {
+    fn relay(&mut self, request: ServerRequest) -> Option<ReplyItem> {
         let params = request.params.as_deref();
         if self.call.abilities.lacks(&request.method, params).is_some() {
             return None;
@@ -115,12 +115,12 @@ impl LegacyCall {
         let spelled = elicit::for_legacy(&request.method, params, version, Era::Legacy)?;
         let spelled = spelled.map(std::borrow::Cow::into_owned);
         let method = request.method.clone();
-        let question = Question::Server(request);
+        let question = QuestionSource::Server(request);
         Some(self.put(&session, &method, spelled.as_deref(), question))
     }
 
     /// The server no longer wants to know: nor need the client say.
-    fn withdrawn(&mut self, note: &Notification) -> Option<Item> {
+    fn withdrawn(&mut self, note: &Notification) -> Option<ReplyItem> {
         let mut open = self.open.iter_mut();
         let open = open.find(|open| is_about(note, &open.theirs))?;
         open.given_up = true;
@@ -129,7 +129,7 @@ impl LegacyCall {
         let ours = number(open.ours);
         let params = set_member(note.params.as_deref()?, "requestId", &ours);
         let message = wire::notification(&note.method, Some(&params));
-        Some(Item::Message(message.into()))
+        Some(ReplyItem::Message(message.into()))
     }
 
     /// Asks the client something, for whomever.
@@ -138,15 +138,15 @@ impl LegacyCall {
         session: &Session,
         method: &str,
         params: Option<&RawValue>,
-        question: Question,
-    ) -> Item {
-        let Asked {
+        question: QuestionSource,
+    ) -> ReplyItem {
+        let ClientQuestion {
             id,
             message,
             answer,
         } = session.ask(method, params);
-        if let Question::Server(request) = &question {
-            self.open.push(Open {
+        if let QuestionSource::Server(request) = &question {
+            self.open.push(OpenQuestion {
                 theirs: request.id().to_owned(),
                 ours: id,
                 given_up: false,
@@ -160,10 +160,10 @@ impl LegacyCall {
             };
             (question, answer)
         }));
-        Item::Message(message)
+        ReplyItem::Message(message)
     }
 
-    fn done(&mut self, outcome: CallOutcome) -> Option<Item> {
+    fn done(&mut self, outcome: CallOutcome) -> Option<ReplyItem> {
         self.stream = None;
         let modern = outcome
             .peer
@@ -184,10 +184,10 @@ impl LegacyCall {
                 }
             }
         }
-        Some(Item::Last(self.call.reply(outcome)))
+        Some(ReplyItem::Last(self.call.reply(outcome)))
     }
 
-    fn next_round(&mut self, result: &RawValue) -> Option<Item> {
+    fn next_round(&mut self, result: &RawValue) -> Option<ReplyItem> {
         self.rounds += 1;
         if self.rounds > ROUNDS {
             return Some(self.fail(format!("the server asked more than {ROUNDS} times")));
@@ -204,8 +204,8 @@ impl LegacyCall {
             let text = "the server wants input and does not say which";
             return Some(self.fail(text.into()));
         }
-        self.round = Some(Round {
-            responses: Members::new(),
+        self.round = Some(InputRound {
+            responses: ObjectWriter::new(),
             open: entries.len().max(1),
             state,
             failed: None,
@@ -214,7 +214,7 @@ impl LegacyCall {
             self.waiting.push(Box::pin(async {
                 tokio::time::sleep(PACE).await;
                 let nothing = RpcError::new(code::INTERNAL, "nothing was asked");
-                (Question::Pace, Err(nothing))
+                (QuestionSource::Pace, Err(nothing))
             }));
         }
         for (key, request) in entries {
@@ -226,7 +226,7 @@ impl LegacyCall {
     fn ask_for_round(&mut self, key: String, request: &RawValue) {
         let method = member(request, "method").and_then(text).unwrap_or_default();
         let params = member(request, "params");
-        let question = Question::Round {
+        let question = QuestionSource::Round {
             key,
             method: method.clone().into_owned(),
         };
@@ -248,10 +248,14 @@ impl LegacyCall {
         }
     }
 
-    fn client_answered(&mut self, question: Question, answer: ClientAnswer) -> Option<Item> {
+    fn client_answered(
+        &mut self,
+        question: QuestionSource,
+        answer: ClientAnswer,
+    ) -> Option<ReplyItem> {
         let round = match question {
-            Question::Server(request) => {
-                let of_it = |open: &Open| open.theirs.get() == request.id().get();
+            QuestionSource::Server(request) => {
+                let of_it = |open: &OpenQuestion| open.theirs.get() == request.id().get();
                 let open = self.open.iter().position(of_it);
                 match open.map(|at| self.open.swap_remove(at)) {
                     Some(open) if open.given_up => request.forget(),
@@ -259,8 +263,8 @@ impl LegacyCall {
                 }
                 return None;
             }
-            Question::Pace => self.round.as_mut()?,
-            Question::Round { key, method } => {
+            QuestionSource::Pace => self.round.as_mut()?,
+            QuestionSource::Round { key, method } => {
                 let round = self.round.as_mut()?;
                 match answer {
                     Ok(result) => round.responses.json(&key, result.get()),
@@ -286,7 +290,7 @@ impl LegacyCall {
     }
 
     /// The same request with this round's answers.
-    fn call_again(&mut self, round: Round) {
+    fn call_again(&mut self, round: InputRound) {
         let mut request = CallRequest::clone(&self.call.request);
         let empty = wire::object::empty();
         let params = request.params.as_deref().unwrap_or(empty);
@@ -301,19 +305,19 @@ impl LegacyCall {
         self.stream = Some(self.call.send(&self.fleet, Arc::new(request)));
     }
 
-    fn fail(&self, reason: String) -> Item {
+    fn fail(&self, reason: String) -> ReplyItem {
         let text = format!("{}: {reason}", self.call.subject());
         let trouble = match self.call.method() {
-            "tools/call" => Trouble::Result(text),
-            _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
+            "tools/call" => CallFailure::Result(text),
+            _ => CallFailure::Error(RpcError::new(code::INTERNAL, text)),
         };
-        Item::Last(self.call.trouble(trouble))
+        ReplyItem::Last(self.call.trouble(trouble))
     }
 }
 
 impl LegacyCall {
-    /// Cancel-safe. Not to be called again after [`Item::Last`].
-    pub(crate) async fn next(&mut self) -> Item {
+    /// Cancel-safe. Not to be called again after [`ReplyItem::Last`].
+    pub(crate) async fn next(&mut self) -> ReplyItem {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return item;

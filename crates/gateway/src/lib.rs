@@ -58,7 +58,7 @@ mod users;
 mod view;
 
 pub use ability::{everything, kept, nothing};
-pub use ask::Unanswered;
+pub use ask::AskError;
 pub use finish::to_the_end;
 pub use renames::Renames;
 pub use replies::ReplyStream;
@@ -67,23 +67,24 @@ pub use request::OwnedRequest;
 pub use scope::{Caller, EntryScope, Scope};
 pub use seal::Seal;
 pub use session::{
-    ClientAnswer, Event, NoSession, Running, Session, Sessions, Stream, StreamReader,
+    ClientAnswer, MessageStream, NoSession, RunningRequest, Session, Sessions, StreamEvent,
+    StreamReader,
 };
-pub use text::{Ending, Text};
+pub use text::{MessageBody, PreparedResult};
 pub use tools::Called;
-pub use until::Until;
+pub use until::StreamLifetime;
 pub use users::UserServers;
-pub use view::{Reader, Target, ToolList, View, Views};
+pub use view::{Reader, RouteTarget, ToolList, View, Views};
 
 use activity::Activity;
 use call::Call;
 use control::Control;
 use hub::Hub;
 use legacy::LegacyCall;
-use listening::{Feeds, Follower, Listening};
+use listening::{ListenStream, ResourceFollower, SessionFeeds};
 use modern::ModernCall;
-use parked::{Parked, ParkedCall};
-use replies::State;
+use parked::{ParkedCall, ParkedCalls};
+use replies::ReplyState;
 use resolve::{CallParams, resolve};
 use state::{Kept, RequestState};
 
@@ -104,7 +105,7 @@ pub struct Client {
 
 /// One request. `params` are as the client sent them.
 #[derive(Clone, Copy)]
-pub struct Incoming<'a> {
+pub struct ClientRequest<'a> {
     pub id: &'a RawValue,
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
@@ -112,7 +113,7 @@ pub struct Incoming<'a> {
 
 /// One thing on the way to a client.
 #[derive(Debug)]
-pub enum Item {
+pub enum ReplyItem {
     /// A notification or, to a legacy client, a request: a whole message.
     Message(Bytes),
     /// The answer; nothing follows.
@@ -129,9 +130,9 @@ pub struct Gateway {
     pub users: UserServers,
     store: Arc<dyn Store>,
     hub: Hub,
-    feeds: Feeds,
+    feeds: SessionFeeds,
     renames: broadcast::Sender<Arc<Renames>>,
-    parked: Parked,
+    parked: ParkedCalls,
     states: RequestState,
     closing: CancellationToken,
     budget: Arc<Budget>,
@@ -150,7 +151,7 @@ impl Gateway {
     ) -> Gateway {
         let (renames, _) = broadcast::channel(RENAMES);
         let hub = Hub::new(&fleet, &store, &users, control.clone(), &renames);
-        let feeds = Feeds::default();
+        let feeds = SessionFeeds::default();
         outside::attend(&fleet, &feeds);
         Gateway {
             hub,
@@ -162,7 +163,7 @@ impl Gateway {
             users,
             feeds,
             renames,
-            parked: Parked::default(),
+            parked: ParkedCalls::default(),
             states: RequestState(seal),
             closing,
             budget: Budget::new(default_budget()),
@@ -196,7 +197,12 @@ impl Gateway {
     }
 
     /// Takes one request: nearly all are answered, or sent on, without waiting.
-    pub fn request(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> ReplyStream {
+    pub fn request(
+        &self,
+        caller: &Caller,
+        client: &Client,
+        incoming: ClientRequest<'_>,
+    ) -> ReplyStream {
         let begun = match incoming.method {
             "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
                 self.list(caller, client, incoming)
@@ -215,8 +221,8 @@ impl Gateway {
         &self,
         caller: &Caller,
         client: &Client,
-        incoming: Incoming<'_>,
-    ) -> Result<State, RpcError> {
+        incoming: ClientRequest<'_>,
+    ) -> Result<ReplyState, RpcError> {
         let reader = Reader {
             era: client.era,
             version: client.version,
@@ -232,8 +238,8 @@ impl Gateway {
         &self,
         caller: &Caller,
         client: &Client,
-        incoming: Incoming<'_>,
-    ) -> Result<State, RpcError> {
+        incoming: ClientRequest<'_>,
+    ) -> Result<ReplyState, RpcError> {
         let view = self.view(caller);
         view.offers(incoming.method)?;
         let params = CallParams::read(incoming.params);
@@ -245,13 +251,15 @@ impl Gateway {
             None => self.activity.watch(&call),
         };
         Ok(match (client.era, returned) {
-            (Era::Legacy, _) => State::Legacy(Box::new(LegacyCall::new(call, self.fleet.clone()))),
+            (Era::Legacy, _) => {
+                ReplyState::Legacy(Box::new(LegacyCall::new(call, self.fleet.clone())))
+            }
             (Era::Modern, Some(parked)) => {
-                State::Modern(Box::new(self.modern(call).resume(parked, params.responses)))
+                ReplyState::Modern(Box::new(self.modern(call).resume(parked, params.responses)))
             }
             (Era::Modern, None) => {
                 let stream = call.send(&self.fleet, call.request.clone());
-                State::Modern(Box::new(self.modern(call).start(stream, params.responses)))
+                ReplyState::Modern(Box::new(self.modern(call).start(stream, params.responses)))
             }
         })
     }
@@ -260,10 +268,10 @@ impl Gateway {
         ModernCall::new(call, self.parked.clone(), self.states.clone())
     }
 
-    fn open(&self, caller: &Caller, client: &Client, incoming: Incoming<'_>) -> State {
+    fn open(&self, caller: &Caller, client: &Client, incoming: ClientRequest<'_>) -> ReplyState {
         let (gateway, caller, client) = (self.clone(), caller.clone(), client.clone());
         let request = OwnedRequest::of(incoming);
-        State::Opening(Box::pin(async move {
+        ReplyState::Opening(Box::pin(async move {
             let incoming = request.incoming();
             let answer = gateway.answer(&caller, &client, incoming).await;
             answer.unwrap_or_else(|error| Reply::error(incoming.id, &error).into())
@@ -275,10 +283,10 @@ impl Gateway {
         &self,
         caller: &Caller,
         client: &Client,
-        incoming: Incoming<'_>,
-    ) -> Result<State, RpcError> {
+        incoming: ClientRequest<'_>,
+    ) -> Result<ReplyState, RpcError> {
         let view = self.view(caller);
-        let done = |result: &RawValue| State::from(Reply::result(incoming.id, result));
+        let done = |result: &RawValue| ReplyState::from(Reply::result(incoming.id, result));
         match (client.era, incoming.method) {
             (Era::Modern, "server/discover") => {
                 let view = self.arrived(caller, view).await;
@@ -288,12 +296,12 @@ impl Gateway {
             (Era::Modern, "subscriptions/listen") => {
                 let until = self.until(caller);
                 let (id, params) = (incoming.id, incoming.params);
-                let who = Follower {
+                let who = ResourceFollower {
                     scope: &caller.scope,
                     slot: &resolve::slot_of(caller, client),
                 };
-                let listening = Listening::open(&self.hub, who, view, id, params, until).await?;
-                Ok(State::Listening(Box::new(listening)))
+                let listening = ListenStream::open(&self.hub, who, view, id, params, until).await?;
+                Ok(ReplyState::ListenStream(Box::new(listening)))
             }
             (Era::Legacy, "initialize") => {
                 let view = self.arrived(caller, view).await;

@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::changes::{Audience, Change, Lists, News, Speaker};
-use super::hub::{Following, Hub};
-use super::members::Members;
+use super::changes::{ChangeEvent, ChangeNotice, ChangeSource, ListSet, Subscriber};
+use super::hub::{Hub, ResourceSubscription};
+use super::members::ObjectWriter;
 use super::resolve::place_of;
 use super::session::Session;
-use super::until::Until;
+use super::until::StreamLifetime;
 use super::view::View;
-use super::{Caller, Item, Reply, Scope, updated};
+use super::{Caller, Reply, ReplyItem, Scope, updated};
 use fleet::Slot;
 use wire::meta::SUBSCRIPTION_ID;
 use wire::object::{each_element, member, text};
@@ -30,19 +30,19 @@ const UPDATED: &str = "notifications/resources/updated";
 const FOLLOWED: usize = 1000;
 
 /// A resource somebody follows.
-struct Followed {
+struct FollowedResource {
     server: Arc<str>,
     /// As the server spells it, and as the client does.
     there: String,
     here: String,
-    following: Arc<Following>,
+    following: Arc<ResourceSubscription>,
     principal: Arc<str>,
 }
 
-impl Followed {
+impl FollowedResource {
     /// How the client knows what changed: the resource itself, or a part.
-    fn told(&self, view: &View, from: Speaker<'_>, uri: &str) -> Option<String> {
-        let Speaker { server, whose } = from;
+    fn told(&self, view: &View, from: ChangeSource<'_>, uri: &str) -> Option<String> {
+        let ChangeSource { server, whose } = from;
         // What the shared process says, what one's own does, and what any
         // process of one's principal does, where those were one.
         let own = self.following.whose.as_ref() == whose || whose == Some(&self.principal);
@@ -59,19 +59,19 @@ impl Followed {
 
 /// For whom something is followed.
 #[derive(Clone, Copy)]
-pub(super) struct Follower<'a> {
+pub(super) struct ResourceFollower<'a> {
     pub scope: &'a Scope,
     pub slot: &'a Slot,
 }
 
 async fn follow(
     hub: &Hub,
-    who: Follower<'_>,
+    who: ResourceFollower<'_>,
     view: &View,
     uri: &str,
-) -> Result<Followed, RpcError> {
+) -> Result<FollowedResource, RpcError> {
     let (server, there) = place_of(who.scope, view, uri)?;
-    Ok(Followed {
+    Ok(FollowedResource {
         following: hub.follow(who, &server, &there).await?,
         principal: who.slot.principal.clone(),
         server,
@@ -81,26 +81,26 @@ async fn follow(
 }
 
 /// A modern client's `subscriptions/listen`.
-pub(super) struct Listening {
+pub(super) struct ListenStream {
     id: Box<RawValue>,
-    audience: Audience,
+    audience: Subscriber,
     view: Arc<View>,
-    wanted: Lists,
-    followed: Vec<Followed>,
-    changes: Receiver<Arc<Change>>,
+    wanted: ListSet,
+    followed: Vec<FollowedResource>,
+    changes: Receiver<Arc<ChangeEvent>>,
     ready: Vec<Vec<u8>>,
-    until: Until,
+    until: StreamLifetime,
 }
 
-impl Listening {
+impl ListenStream {
     pub(crate) async fn open(
         hub: &Hub,
-        who: Follower<'_>,
+        who: ResourceFollower<'_>,
         view: Arc<View>,
         id: &RawValue,
         params: Option<&RawValue>,
-        until: Until,
-    ) -> Result<Listening, RpcError> {
+        until: StreamLifetime,
+    ) -> Result<ListenStream, RpcError> {
         let wanted = params.and_then(|params| member(params, "notifications"));
         let Some(wanted) = wanted else {
             return Err(RpcError::new(
@@ -123,10 +123,10 @@ impl Listening {
             // What cannot be followed is left out of what is acknowledged.
             followed.extend(follow(hub, who, &view, uri).await);
         }
-        let mut listening = Listening {
+        let mut listening = ListenStream {
             id: id.to_owned(),
             audience,
-            wanted: Lists {
+            wanted: ListSet {
                 tools: asks("toolsListChanged") && view.has("tools"),
                 resources: asks("resourcesListChanged") && view.has("resources"),
                 prompts: asks("promptsListChanged") && view.has("prompts"),
@@ -143,7 +143,7 @@ impl Listening {
     }
 
     fn acknowledgement(&self) -> Vec<u8> {
-        let mut honoured = Members::new();
+        let mut honoured = ObjectWriter::new();
         for (on, name) in [
             (self.wanted.tools, "toolsListChanged"),
             (self.wanted.resources, "resourcesListChanged"),
@@ -159,29 +159,29 @@ impl Listening {
                 honoured.json("resourceSubscriptions", &uris);
             }
         }
-        let mut params = Members::new();
+        let mut params = ObjectWriter::new();
         params.object("notifications", &honoured);
         self.message("notifications/subscriptions/acknowledged", params)
     }
 
     /// Every message of a listen says which one it belongs to.
-    fn message(&self, method: &str, mut params: Members) -> Vec<u8> {
+    fn message(&self, method: &str, mut params: ObjectWriter) -> Vec<u8> {
         self.mark(&mut params);
         wire::notification(method, Some(&params.done()))
     }
 
-    fn mark(&self, holder: &mut Members) {
-        let mut meta = Members::new();
+    fn mark(&self, holder: &mut ObjectWriter) {
+        let mut meta = ObjectWriter::new();
         meta.json(SUBSCRIPTION_ID, self.id.get());
         holder.object("_meta", &meta);
     }
 
-    fn tell(&mut self, change: &Change) {
+    fn tell(&mut self, change: &ChangeEvent) {
         match self.audience.hears(change) {
-            News::Nothing => {}
-            News::Lists(lists) => self.tell_lists(lists),
-            News::Entry => self.entry_changed(),
-            News::Resource { from, uri, params } => {
+            ChangeNotice::Nothing => {}
+            ChangeNotice::Lists(lists) => self.tell_lists(lists),
+            ChangeNotice::Entry => self.entry_changed(),
+            ChangeNotice::Resource { from, uri, params } => {
                 let told = self.followed.iter();
                 let told = told.filter_map(|one| one.told(&self.view, from, uri));
                 for uri in told {
@@ -195,7 +195,7 @@ impl Listening {
     fn entry_changed(&mut self) {
         let audience = &self.audience;
         self.followed.retain(|one| audience.may_follow(&one.server));
-        self.tell_lists(Lists::ALL);
+        self.tell_lists(ListSet::ALL);
     }
 
     /// Something was missed: everything may have changed.
@@ -204,7 +204,7 @@ impl Listening {
         self.entry_changed();
     }
 
-    fn tell_lists(&mut self, lists: Lists) {
+    fn tell_lists(&mut self, lists: ListSet) {
         let told = lists.and(self.wanted);
         for (told, method) in [
             (told.tools, TOOLS),
@@ -212,34 +212,34 @@ impl Listening {
             (told.prompts, PROMPTS),
         ] {
             if told {
-                let message = self.message(method, Members::new());
+                let message = self.message(method, ObjectWriter::new());
                 self.ready.push(message);
             }
         }
     }
 
     fn end(&self) -> Reply {
-        let mut result = Members::new();
+        let mut result = ObjectWriter::new();
         result.text("resultType", "complete");
         self.mark(&mut result);
         Reply::result(&self.id, &result.done())
     }
 }
 
-impl Listening {
-    /// Cancel-safe. Not to be called again after [`Item::Last`].
-    pub(crate) async fn next(&mut self) -> Item {
+impl ListenStream {
+    /// Cancel-safe. Not to be called again after [`ReplyItem::Last`].
+    pub(crate) async fn next(&mut self) -> ReplyItem {
         loop {
             if !self.ready.is_empty() {
-                return Item::Message(self.ready.remove(0).into());
+                return ReplyItem::Message(self.ready.remove(0).into());
             }
             tokio::select! {
                 change = self.changes.recv() => match change {
                     Ok(change) => self.tell(&change),
                     Err(RecvError::Lagged(_)) => self.missed(),
-                    Err(RecvError::Closed) => return Item::Last(self.end()),
+                    Err(RecvError::Closed) => return ReplyItem::Last(self.end()),
                 },
-                () = self.until.over() => return Item::Last(self.end()),
+                () = self.until.over() => return ReplyItem::Last(self.end()),
             }
         }
     }
@@ -247,14 +247,14 @@ impl Listening {
 
 /// The legacy sessions that are told of changes.
 #[derive(Clone, Default)]
-pub(super) struct Feeds(Arc<Mutex<HashMap<usize, Feed>>>);
+pub(super) struct SessionFeeds(Arc<Mutex<HashMap<usize, SessionFeed>>>);
 
-struct Feed {
+struct SessionFeed {
     session: Weak<Session>,
-    followed: HashMap<String, Followed>,
+    followed: HashMap<String, FollowedResource>,
 }
 
-impl Feeds {
+impl SessionFeeds {
     /// The session of this key, if it is told of changes.
     pub(crate) fn session(&self, key: &str) -> Option<Arc<Session>> {
         let feeds = self.0.lock();
@@ -277,7 +277,7 @@ impl Feeds {
             if known.is_some_and(|feed| feed.session.ptr_eq(&Arc::downgrade(session))) {
                 return;
             }
-            let feed = Feed {
+            let feed = SessionFeed {
                 session: Arc::downgrade(session),
                 followed: HashMap::new(),
             };
@@ -298,7 +298,7 @@ impl Feeds {
                 };
                 match change {
                     Ok(change) => match audience.hears(&change) {
-                        News::Entry => feeds.entry_changed(key, &session, &audience),
+                        ChangeNotice::Entry => feeds.entry_changed(key, &session, &audience),
                         news => feeds.tell(key, &session, &view, news),
                     },
                     Err(RecvError::Lagged(_)) => {
@@ -313,8 +313,8 @@ impl Feeds {
     }
 
     /// An entry is another, or something was missed.
-    fn entry_changed(&self, key: usize, session: &Session, audience: &Audience) {
-        let ended: Vec<Followed> = match self.0.lock().get_mut(&key) {
+    fn entry_changed(&self, key: usize, session: &Session, audience: &Subscriber) {
+        let ended: Vec<FollowedResource> = match self.0.lock().get_mut(&key) {
             Some(feed) => {
                 let ended = feed
                     .followed
@@ -325,14 +325,14 @@ impl Feeds {
         };
         // Outside the lock: ending it talks to a task.
         drop(ended);
-        tell_lists(session, Lists::ALL);
+        tell_lists(session, ListSet::ALL);
     }
 
-    fn tell(&self, key: usize, session: &Session, view: &View, news: News<'_>) {
+    fn tell(&self, key: usize, session: &Session, view: &View, news: ChangeNotice<'_>) {
         match news {
-            News::Nothing | News::Entry => {}
-            News::Lists(lists) => tell_lists(session, lists),
-            News::Resource { from, uri, params } => {
+            ChangeNotice::Nothing | ChangeNotice::Entry => {}
+            ChangeNotice::Lists(lists) => tell_lists(session, lists),
+            ChangeNotice::Resource { from, uri, params } => {
                 let told: Vec<String> = match self.0.lock().get(&key) {
                     Some(feed) => feed
                         .followed
@@ -353,13 +353,13 @@ impl Feeds {
     pub(crate) async fn subscribe(
         &self,
         hub: &Hub,
-        who: Follower<'_>,
+        who: ResourceFollower<'_>,
         view: &View,
         session: &Arc<Session>,
         uri: &str,
     ) -> Result<(), RpcError> {
         let key = Arc::as_ptr(session) as usize;
-        let full = |feeds: &HashMap<usize, Feed>| {
+        let full = |feeds: &HashMap<usize, SessionFeed>| {
             feeds
                 .get(&key)
                 .is_none_or(|feed| feed.followed.len() >= FOLLOWED)
@@ -387,7 +387,7 @@ impl Feeds {
     }
 }
 
-pub(super) fn tell_lists(session: &Session, lists: Lists) {
+pub(super) fn tell_lists(session: &Session, lists: ListSet) {
     for (told, method) in [
         (lists.tools, TOOLS),
         (lists.resources, RESOURCES),

@@ -5,11 +5,11 @@ use serde_json::value::RawValue;
 use wire::object;
 
 #[derive(Default)]
-pub(super) struct Members(String);
+pub(super) struct ObjectWriter(String);
 
-impl Members {
-    pub(crate) fn new() -> Members {
-        Members::default()
+impl ObjectWriter {
+    pub(crate) fn new() -> ObjectWriter {
+        ObjectWriter::default()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -30,7 +30,7 @@ impl Members {
         self.json(name, &quoted(text));
     }
 
-    pub(crate) fn object(&mut self, name: &str, members: &Members) {
+    pub(crate) fn object(&mut self, name: &str, members: &ObjectWriter) {
         self.json(name, &format!("{{{}}}", members.0));
     }
 

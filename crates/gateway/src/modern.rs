@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::ability::is_question;
-use super::activity::Outcome;
+use super::activity::OutcomeKind;
 use super::call::Call;
-use super::members::Members;
-use super::parked::{Parked, ParkedCall};
+use super::members::ObjectWriter;
+use super::parked::{ParkedCall, ParkedCalls};
 use super::questions::{Questions, answers, input_requests, is_about, key, pages, withdraws};
 use super::state::{Kept, RequestState};
-use super::{Item, Reply};
+use super::{Reply, ReplyItem};
 use fleet::{CallError, CallItem, CallOutcome, CallStream};
 use upstream::{Notification, ServerRequest, UpstreamError};
 use wire::object::{each_member, member, remove_members};
@@ -27,7 +27,7 @@ pub(super) struct ModernCall {
     call: Call,
     /// None once the call is parked: the reply has been made.
     stream: Option<CallStream>,
-    parked: Parked,
+    parked: ParkedCalls,
     states: RequestState,
     /// What the server waits for.
     asked: Questions,
@@ -39,7 +39,7 @@ pub(super) struct ModernCall {
 }
 
 impl ModernCall {
-    pub(crate) fn new(call: Call, parked: Parked, states: RequestState) -> ModernCall {
+    pub(crate) fn new(call: Call, parked: ParkedCalls, states: RequestState) -> ModernCall {
         ModernCall {
             call,
             stream: None,
@@ -70,12 +70,12 @@ impl ModernCall {
         self
     }
 
-    /// Cancel-safe. Not to be called again after [`Item::Last`].
-    pub(crate) async fn next(&mut self) -> Item {
+    /// Cancel-safe. Not to be called again after [`ReplyItem::Last`].
+    pub(crate) async fn next(&mut self) -> ReplyItem {
         loop {
             if self.is_asking() {
                 match self.ask().await {
-                    Some(reply) => return Item::Last(reply),
+                    Some(reply) => return ReplyItem::Last(reply),
                     None => continue,
                 }
             }
@@ -83,11 +83,11 @@ impl ModernCall {
                 CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
                 CallItem::Notification(note) => {
                     if let Some(message) = self.call.note(&note) {
-                        return Item::Message(message.into());
+                        return ReplyItem::Message(message.into());
                     }
                 }
                 CallItem::Request(request) => self.take_question(request),
-                CallItem::Done(outcome) => return Item::Last(self.finish(outcome)),
+                CallItem::Done(outcome) => return ReplyItem::Last(self.finish(outcome)),
             }
         }
     }
@@ -130,7 +130,9 @@ impl ModernCall {
         if let Ok(data) = RawValue::from_string(data) {
             error = error.with_data(data);
         }
-        self.call.watch.over(Outcome::Error, Some(&error.message));
+        self.call
+            .watch
+            .over(OutcomeKind::Error, Some(&error.message));
         Reply::error(&self.call.id, &error)
     }
 
@@ -211,7 +213,7 @@ impl ModernCall {
         if !self.call.abilities.url {
             return self.missing("elicitation/create", r#"{"elicitation":{"url":{}}}"#);
         }
-        let mut questions = Members::new();
+        let mut questions = ObjectWriter::new();
         for (number, page) in pages.iter().enumerate() {
             let params = remove_members(page, &["elicitationId", "_meta"]);
             questions.json(
@@ -222,7 +224,7 @@ impl ModernCall {
                 ),
             );
         }
-        self.call.watch.over(Outcome::Ok, None);
+        self.call.watch.over(OutcomeKind::Ok, None);
         let digest = self.call.digest();
         let state = self
             .states
@@ -246,7 +248,7 @@ impl ModernCall {
 }
 
 fn input_required(id: &RawValue, questions: &RawValue, state: &str) -> Reply {
-    let mut result = Members::new();
+    let mut result = ObjectWriter::new();
     result.text("resultType", "input_required");
     result.json("inputRequests", questions.get());
     result.text("requestState", state);

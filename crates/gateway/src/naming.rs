@@ -27,7 +27,7 @@ const LONG: usize = 13;
 
 /// The name of one of many tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct ToolName {
     pub name: String,
     /// The position of the tool that has the plain name instead.
     pub yields_to: Option<usize>,
@@ -86,7 +86,7 @@ pub fn start(server: &str) -> String {
 
 /// The names of many keys, in their order; all different, and the same in
 /// whatever order the keys come. No key may be given twice.
-pub fn names<'a>(keys: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Named> {
+pub fn names<'a>(keys: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<ToolName> {
     let keys: Vec<(&str, &str)> = keys.collect();
     let plain: Vec<String> = keys
         .iter()
@@ -123,11 +123,11 @@ pub fn names<'a>(keys: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Named> {
         further.insert(at, name);
     }
     let named = |at: usize| match further.remove(&at) {
-        Some(name) => Named {
+        Some(name) => ToolName {
             name,
             yields_to: keeper(at),
         },
-        None => Named {
+        None => ToolName {
             name: plain[at].clone(),
             yields_to: None,
         },

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use super::ability::Abilities;
 use super::elicit;
-use super::listening::Feeds;
+use super::listening::SessionFeeds;
 use super::parked::PATIENCE;
-use super::session::{Asked, Session};
+use super::session::{ClientQuestion, Session};
 use fleet::Fleet;
 use upstream::ServerRequest;
 use wire::{Era, RpcError, code};
 
 /// Passes on what is asked from now on.
-pub(super) fn attend(fleet: &Fleet, feeds: &Feeds) {
+pub(super) fn attend(fleet: &Fleet, feeds: &SessionFeeds) {
     let feeds = feeds.clone();
     fleet.attend(Box::new(move |session: Arc<str>, request| {
         // Dropped, it is refused: a client that does not listen is not asked.
@@ -34,7 +34,7 @@ fn ask(session: &Arc<Session>, request: ServerRequest) {
     }
     let spelled = elicit::for_legacy(&request.method, params, session.version, Era::Legacy);
     let Some(params) = spelled else { return };
-    let Asked {
+    let ClientQuestion {
         message, answer, ..
     } = session.ask(&request.method, params.as_deref());
     session.tell(message);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::activity::Watch;
+use super::activity::CallWatch;
 use super::questions::Questions;
 use fleet::{CallStream, Slot};
 use store::EntryId;
@@ -25,30 +25,30 @@ const OF_ONE: usize = 64;
 pub(super) struct ParkedCall {
     pub stream: Option<CallStream>,
     pub asked: Questions,
-    pub watch: Watch,
+    pub watch: CallWatch,
     /// The next key.
     pub count: u32,
 }
 
 /// The calls that wait, by a number nobody can guess.
 #[derive(Clone, Default)]
-pub(super) struct Parked(Arc<Mutex<HashMap<u128, Entry>>>);
+pub(super) struct ParkedCalls(Arc<Mutex<HashMap<u128, ParkedEntry>>>);
 
-struct Entry {
+struct ParkedEntry {
     principal: Arc<str>,
     owner: Arc<str>,
     until: Instant,
     call: ParkedCall,
 }
 
-impl Parked {
+impl ParkedCalls {
     /// Keeps a call until it is taken or its time is over. Where too many
     /// wait, the oldest one of the same principal makes room, or of the owner
     /// who has most. Whatever goes unanswered is refused to its server.
     pub(crate) fn put(&self, whose: &Slot, call: ParkedCall) -> u128 {
         let number = uuid::Uuid::new_v4().as_u128();
         let until = Instant::now() + PATIENCE;
-        let entry = Entry {
+        let entry = ParkedEntry {
             principal: whose.principal.clone(),
             owner: whose.owner.clone(),
             until,
@@ -76,7 +76,7 @@ impl Parked {
 
     /// Gives up the calls of entries that `gone` says are open no more.
     pub(crate) fn end_of(&self, gone: impl Fn(EntryId) -> bool) {
-        let is_gone = |entry: &mut Entry| {
+        let is_gone = |entry: &mut ParkedEntry| {
             let id = entry.principal.strip_prefix("entry:");
             let id = id.and_then(|id| id.parse().ok());
             id.is_some_and(|id| gone(EntryId(id)))
@@ -102,13 +102,13 @@ impl Parked {
 }
 
 /// The call that makes room for another of `principal`, if one must.
-fn displaced(entries: &HashMap<u128, Entry>, principal: &Arc<str>) -> Option<u128> {
-    let oldest = |among: &dyn Fn(&Entry) -> bool| {
+fn displaced(entries: &HashMap<u128, ParkedEntry>, principal: &Arc<str>) -> Option<u128> {
+    let oldest = |among: &dyn Fn(&ParkedEntry) -> bool| {
         let own = entries.iter().filter(|(_, entry)| among(entry));
         own.min_by_key(|(_, entry)| entry.until)
             .map(|(number, _)| *number)
     };
-    let own = |entry: &Entry| entry.principal == *principal;
+    let own = |entry: &ParkedEntry| entry.principal == *principal;
     if entries.values().filter(|entry| own(entry)).count() >= OF_ONE {
         return oldest(&own);
     }
@@ -142,14 +142,14 @@ mod tests {
         ParkedCall {
             stream: None,
             asked: Questions::new(),
-            watch: Watch::default(),
+            watch: CallWatch::default(),
             count: 0,
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn c7_one_who_never_returns_costs_nobody_else_a_question() {
-        let parked = Parked::default();
+        let parked = ParkedCalls::default();
         let (one, other) = (slot("one", "one"), slot("other", "other"));
         let kept = parked.put(&other, call());
         let first = parked.put(&one, call());
@@ -168,7 +168,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn c7_where_all_places_are_taken_the_one_with_most_makes_room() {
-        let parked = Parked::default();
+        let parked = ParkedCalls::default();
         // Their entries have no more than those of the others.
         for at in 0..OF_ONE {
             parked.put(&slot(&format!("greedy {at}"), "greedy"), call());

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::ability::is_url;
-use super::members::Members;
+use super::members::ObjectWriter;
 use upstream::{Notification, ServerRequest};
 use wire::object::{each_member, member, remove_members, text};
 use wire::{RpcError, code};
@@ -46,14 +46,14 @@ fn first_field(params: Option<&RawValue>) -> Option<String> {
 
 /// All of them as `inputRequests`.
 pub(super) fn input_requests(asked: &Questions) -> Box<RawValue> {
-    let mut all = Members::new();
+    let mut all = ObjectWriter::new();
     for (key, request) in asked {
         let params = request.params.as_deref().map(|params| {
             // These mean nothing to a modern client.
             remove_members(params, &["_meta", "task", "elicitationId"])
         });
         let params = params.as_deref().map_or("{}", RawValue::get);
-        let mut one = Members::new();
+        let mut one = ObjectWriter::new();
         one.text("method", &request.method);
         one.json("params", params);
         all.object(key, &one);

@@ -16,7 +16,7 @@ use fleet::{RunState, ServerView, Status};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ServerRecord {
+pub struct ServerDetails {
     id: Uuid,
     name: Arc<str>,
     transport: Option<TransportKind>,
@@ -55,7 +55,7 @@ pub struct ServerRecord {
     retry_at: Option<u64>,
 }
 
-impl ServerRecord {
+impl ServerDetails {
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -66,14 +66,14 @@ impl ServerRecord {
 }
 
 /// `wanted` says what it should be; `view`, if there is one yet, what it is.
-pub fn record(wanted: &Wanted, view: Option<&Arc<ServerView>>) -> ServerRecord {
+pub fn record(wanted: &Wanted, view: Option<&Arc<ServerView>>) -> ServerDetails {
     let spec = wanted.spec.as_deref().ok();
     let state = view.map(|view| &view.state);
     let peer = state
         .and_then(|state| state.connection())
         .map(|connection| connection.peer());
     let process = view.and_then(|view| view.process.as_ref());
-    ServerRecord {
+    ServerDetails {
         id: wanted.id,
         name: wanted.name.clone(),
         transport: spec.map(|spec| spec.transport()),

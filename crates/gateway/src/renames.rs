@@ -44,21 +44,21 @@ struct Rename {
 
 /// What is named otherwise than it would be alone.
 #[derive(Default)]
-pub(super) struct Clashes(BTreeMap<Key, Clash>);
+pub(super) struct NameConflicts(BTreeMap<NameKey, NameConflict>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct NameKey {
     server: Arc<str>,
     kind: &'static str,
     name: String,
 }
 
-struct Clash {
+struct NameConflict {
     named: String,
     because: String,
 }
 
-impl Clashes {
+impl NameConflicts {
     /// Those that the catalogs bring; what they change against `before`.
     pub(crate) fn follow(&mut self, before: &Catalogs, now: &Catalogs) -> Vec<Renames> {
         let mut clashes = BTreeMap::new();
@@ -67,7 +67,7 @@ impl Clashes {
         }
         let old = std::mem::replace(&mut self.0, clashes);
         let mut renames: BTreeMap<Arc<str>, Vec<Rename>> = BTreeMap::new();
-        let mut add = |key: &Key, from, to, because| {
+        let mut add = |key: &NameKey, from, to, because| {
             let of_server = renames.entry(key.server.clone()).or_default();
             of_server.push(Rename {
                 kind: key.kind,
@@ -77,7 +77,7 @@ impl Clashes {
                 because,
             });
         };
-        let alone = |key: &Key| naming::name(&key.server, &key.name);
+        let alone = |key: &NameKey| naming::name(&key.server, &key.name);
         for (key, clash) in &self.0 {
             let from = match old.get(key) {
                 Some(old) if old.named == clash.named => continue,
@@ -94,7 +94,7 @@ impl Clashes {
     }
 }
 
-impl Key {
+impl NameKey {
     fn is_in(&self, catalogs: &Catalogs) -> bool {
         let Some(catalog) = catalogs.get(&self.server) else {
             return false;
@@ -107,21 +107,21 @@ impl Key {
     }
 }
 
-fn clashing(catalogs: &Catalogs, kind: Kind) -> Vec<(Key, Clash)> {
+fn clashing(catalogs: &Catalogs, kind: Kind) -> Vec<(NameKey, NameConflict)> {
     let all = catalogs.iter().flat_map(|(server, catalog)| {
         let items = catalog.items(kind).iter();
         items.map(move |item| (server, item.key.as_str()))
     });
     let all: Vec<(&Arc<str>, &str)> = all.collect();
     let named = naming::names(all.iter().map(|(server, own)| (&***server, *own)));
-    let clash = |((server, own), named): (&(&Arc<str>, &str), naming::Named)| {
+    let clash = |((server, own), named): (&(&Arc<str>, &str), naming::ToolName)| {
         let (keeper, its) = all[named.yields_to?];
-        let key = Key {
+        let key = NameKey {
             server: (*server).clone(),
             kind: kind.member(),
             name: (*own).to_owned(),
         };
-        let clash = Clash {
+        let clash = NameConflict {
             named: named.name,
             because: format!("{keeper}:{its}"),
         };
@@ -202,7 +202,7 @@ mod tests {
         let none = Catalogs::new();
         let alone = catalogs(&[("a_b", &["c", "d"])]);
         let both = catalogs(&[("a_b", &["c", "d"]), ("a", &["b_c"])]);
-        let mut clashes = Clashes::default();
+        let mut clashes = NameConflicts::default();
         assert!(clashes.follow(&none, &alone).is_empty());
         let renames = clashes.follow(&alone, &both);
         assert!(renames[0].tools && !renames[0].prompts);

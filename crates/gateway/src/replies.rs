@@ -6,33 +6,33 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::legacy::LegacyCall;
-use super::listening::Listening;
+use super::listening::ListenStream;
 use super::modern::ModernCall;
-use super::{Item, Reply};
+use super::{Reply, ReplyItem};
 use store::memory::{Account, Charge, UNCOUNTED};
 
 /// One request on its way. Dropping it gives the request up: its server is
 /// told.
 pub struct ReplyStream {
-    state: State,
+    state: ReplyState,
     /// What the caller's requests and answers count against.
     account: Arc<Account>,
     /// The params are held for as long as the request runs.
     _params: Option<Charge>,
 }
 
-pub(super) enum State {
+pub(super) enum ReplyState {
     /// Answered without waiting.
     Reply(Option<Reply>),
     /// A request whose beginning has to wait for something.
-    Opening(Pin<Box<dyn Future<Output = State> + Send>>),
+    Opening(Pin<Box<dyn Future<Output = ReplyState> + Send>>),
     Legacy(Box<LegacyCall>),
     Modern(Box<ModernCall>),
-    Listening(Box<Listening>),
+    ListenStream(Box<ListenStream>),
 }
 
 impl ReplyStream {
-    pub(super) fn new(account: &Arc<Account>, params: usize, state: State) -> ReplyStream {
+    pub(super) fn new(account: &Arc<Account>, params: usize, state: ReplyState) -> ReplyStream {
         ReplyStream {
             account: account.clone(),
             _params: (params >= UNCOUNTED).then(|| account.charge(params)),
@@ -40,10 +40,10 @@ impl ReplyStream {
         }
     }
 
-    /// Not to be called again after [`Item::Last`]. Cancel-safe.
-    pub async fn next(&mut self) -> Item {
+    /// Not to be called again after [`ReplyItem::Last`]. Cancel-safe.
+    pub async fn next(&mut self) -> ReplyItem {
         match self.state.next().await {
-            Item::Last(reply) => Item::Last(reply.within(&self.account)),
+            ReplyItem::Last(reply) => ReplyItem::Last(reply.within(&self.account)),
             message => message,
         }
     }
@@ -51,7 +51,7 @@ impl ReplyStream {
     /// The reply alone; messages before it are dropped.
     pub async fn last(mut self) -> Reply {
         loop {
-            if let Item::Last(reply) = self.next().await {
+            if let ReplyItem::Last(reply) = self.next().await {
                 return reply;
             }
         }
@@ -60,7 +60,7 @@ impl ReplyStream {
     /// The reply of a request that was answered without waiting.
     pub fn at_once(self) -> Option<Reply> {
         match self.state {
-            State::Reply(reply) => reply,
+            ReplyState::Reply(reply) => reply,
             _ => None,
         }
     }
@@ -75,24 +75,24 @@ impl ReplyStream {
     }
 }
 
-impl From<Reply> for State {
-    fn from(reply: Reply) -> State {
-        State::Reply(Some(reply))
+impl From<Reply> for ReplyState {
+    fn from(reply: Reply) -> ReplyState {
+        ReplyState::Reply(Some(reply))
     }
 }
 
-impl State {
-    async fn next(&mut self) -> Item {
+impl ReplyState {
+    async fn next(&mut self) -> ReplyItem {
         loop {
             match self {
-                State::Reply(reply) => match reply.take() {
-                    Some(reply) => return Item::Last(reply),
+                ReplyState::Reply(reply) => match reply.take() {
+                    Some(reply) => return ReplyItem::Last(reply),
                     None => return std::future::pending().await,
                 },
-                State::Opening(opening) => *self = opening.await,
-                State::Legacy(call) => return call.next().await,
-                State::Modern(call) => return call.next().await,
-                State::Listening(listening) => return listening.next().await,
+                ReplyState::Opening(opening) => *self = opening.await,
+                ReplyState::Legacy(call) => return call.next().await,
+                ReplyState::Modern(call) => return call.next().await,
+                ReplyState::ListenStream(listening) => return listening.next().await,
             }
         }
     }

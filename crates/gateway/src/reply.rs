@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::text::{Ending, Text};
+use super::text::{MessageBody, PreparedResult};
 use store::memory::{Account, Full, UNCOUNTED};
 use wire::{RpcError, code};
 
 /// A whole JSON-RPC response, spelled for its client.
 #[derive(Debug)]
 pub struct Reply {
-    pub body: Text,
+    pub body: MessageBody,
     /// The code where it is an error: some have an HTTP status of their own.
     pub error: Option<i64>,
     /// The error is a server's own, passed on.
@@ -34,9 +34,9 @@ impl Reply {
     }
 
     /// `result` is on one line already; it is not copied.
-    pub(super) fn prepared(id: &RawValue, result: Ending) -> Reply {
+    pub(super) fn prepared(id: &RawValue, result: PreparedResult) -> Reply {
         Reply {
-            body: Text::around(wire::response_start(id), result),
+            body: MessageBody::around(wire::response_start(id), result),
             error: None,
             relayed: false,
             late: false,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::Incoming;
+use super::ClientRequest;
 use wire::method;
 
 pub struct OwnedRequest {
@@ -14,7 +14,7 @@ pub struct OwnedRequest {
 }
 
 impl OwnedRequest {
-    pub fn of(incoming: Incoming<'_>) -> OwnedRequest {
+    pub fn of(incoming: ClientRequest<'_>) -> OwnedRequest {
         OwnedRequest {
             id: incoming.id.to_owned(),
             method: match method::find(incoming.method) {
@@ -25,8 +25,8 @@ impl OwnedRequest {
         }
     }
 
-    pub fn incoming(&self) -> Incoming<'_> {
-        Incoming {
+    pub fn incoming(&self) -> ClientRequest<'_> {
+        ClientRequest {
             id: &self.id,
             method: &self.method,
             params: self.params.as_deref(),

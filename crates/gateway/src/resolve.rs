@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::ability::Abilities;
-use super::activity::Watch;
+use super::activity::CallWatch;
 use super::call::Call;
 use super::control::Control;
-use super::right::{Need, Right};
+use super::right::{GrantPermission, Requirement};
 use super::session::Session;
 use super::view::View;
-use super::{Caller, Client, Incoming, Scope, text_of, text_param};
+use super::{Caller, Client, ClientRequest, Scope, text_of, text_param};
 use fleet::{CallRequest, Slot};
 use store::Store;
 use wire::object::{find, member, part, remove_members, set_member};
@@ -57,7 +57,7 @@ impl<'a> CallParams<'a> {
 }
 
 /// Where a request goes, and in which words.
-struct Place {
+struct CallRoute {
     server: Arc<str>,
     params: Option<Box<RawValue>>,
     /// As the client knows it.
@@ -66,7 +66,7 @@ struct Place {
     there: Option<String>,
     wrapped: bool,
     /// What an entry must have been granted for it.
-    need: Need,
+    need: Requirement,
     /// Set where the server is Portway itself.
     control: Option<Arc<Control>>,
 }
@@ -75,12 +75,12 @@ pub(super) fn resolve(
     store: &Arc<dyn Store>,
     caller: &Caller,
     client: &Client,
-    incoming: Incoming<'_>,
+    incoming: ClientRequest<'_>,
     params: CallParams<'_>,
     view: Arc<View>,
 ) -> Result<Call, RpcError> {
     let place = match incoming.method {
-        "tools/call" => named(caller, &view, params, Kind::Tool).map(|place| Place {
+        "tools/call" => named(caller, &view, params, Kind::Tool).map(|place| CallRoute {
             params: without_task(incoming.params, params),
             ..place
         }),
@@ -107,14 +107,16 @@ pub(super) fn resolve(
         None => client.log_level,
     };
     let via = match (&place.need, &caller.scope) {
-        (Need::Tool { tool, .. } | Need::Link { tool }, Scope::Entry(_)) => Some(tool.clone()),
+        (Requirement::Tool { tool, .. } | Requirement::Link { tool }, Scope::Entry(_)) => {
+            Some(tool.clone())
+        }
         _ => None,
     };
-    let permission = Right::of(&caller.scope, store, place.need, &place.server);
+    let permission = GrantPermission::of(&caller.scope, store, place.need, &place.server);
     Ok(Call {
         principal: caller.principal.clone(),
         id: incoming.id.to_owned(),
-        watch: Watch::default(),
+        watch: CallWatch::default(),
         what: place.what,
         wrapped: place.wrapped,
         via,
@@ -183,7 +185,7 @@ fn named(
     view: &View,
     params: CallParams<'_>,
     kind: Kind,
-) -> Result<Place, RpcError> {
+) -> Result<CallRoute, RpcError> {
     let name = text_of(params.name, "name")?;
     let target = match kind {
         Kind::Tool => view.tool(&name),
@@ -191,14 +193,14 @@ fn named(
     };
     match (target, &caller.scope) {
         (Some(target), _) if target.task_only => Err(task_only(&name)),
-        (Some(target), _) => Ok(Place {
+        (Some(target), _) => Ok(CallRoute {
             params: None,
             need: match kind {
-                Kind::Tool => Need::Tool {
+                Kind::Tool => Requirement::Tool {
                     name: name.clone(),
                     tool: target.name.clone(),
                 },
-                Kind::Prompt => Need::Prompts,
+                Kind::Prompt => Requirement::Prompts,
             },
             there: Some(target.name.clone()),
             server: target.server.clone(),
@@ -213,13 +215,13 @@ fn named(
                 name: server,
                 filter: None,
             },
-        ) => Ok(Place {
+        ) => Ok(CallRoute {
             server: server.clone(),
             params: None,
             there: None,
             what: name,
             wrapped: false,
-            need: Need::Prompts,
+            need: Requirement::Prompts,
             control: view.control().cloned(),
         }),
         (None, Scope::Server { .. } | Scope::Everything { .. } | Scope::Entry(_)) => {
@@ -268,22 +270,22 @@ pub(super) fn no_resource(uri: &str) -> RpcError {
     }
 }
 
-fn resource(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<Place, RpcError> {
+fn resource(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<CallRoute, RpcError> {
     let uri = text_of(params.uri, "uri")?;
     let (server, there, need) = match view.handed(&uri) {
         Some(handed) => (
             handed.server.into(),
             handed.uri.to_owned(),
-            Need::Link {
+            Requirement::Link {
                 tool: handed.tool.to_owned(),
             },
         ),
         None => {
             let (server, there) = place_of(&caller.scope, view, &uri)?;
-            (server, there, Need::Resources)
+            (server, there, Requirement::Resources)
         }
     };
-    Ok(Place {
+    Ok(CallRoute {
         params: None,
         there: Some(there),
         server,
@@ -311,7 +313,11 @@ pub(super) fn place_of(
 }
 
 /// `completion/complete`: by the prompt or the template it is about.
-fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Place, RpcError> {
+fn reference(
+    caller: &Caller,
+    view: &View,
+    incoming: ClientRequest<'_>,
+) -> Result<CallRoute, RpcError> {
     let bad = || {
         RpcError::new(
             code::INVALID_PARAMS,
@@ -352,15 +358,15 @@ fn reference(caller: &Caller, view: &View, incoming: Incoming<'_>) -> Result<Pla
         Some(reference) => set_member(params, "ref", &reference),
         None => params.to_owned(),
     };
-    Ok(Place {
+    Ok(CallRoute {
         server,
         params: Some(params),
         what: here,
         there: None,
         wrapped: false,
         need: match member_name {
-            "name" => Need::Prompts,
-            _ => Need::Resources,
+            "name" => Requirement::Prompts,
+            _ => Requirement::Resources,
         },
         control: None,
     })

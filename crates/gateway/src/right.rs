@@ -9,17 +9,17 @@ use upstream::Permit;
 
 /// A grant, and what of it a call needs.
 #[derive(Clone)]
-pub(super) struct Right {
+pub(super) struct GrantPermission {
     store: Arc<dyn Store>,
     grant: Arc<Grant>,
-    need: Need,
+    need: Requirement,
     /// The server that the call goes to.
     server: Arc<str>,
 }
 
 /// What must be granted, at the server a call goes to.
 #[derive(Clone, Debug)]
-pub(super) enum Need {
+pub(super) enum Requirement {
     /// The tool that the entry calls `name`.
     Tool {
         name: String,
@@ -33,17 +33,17 @@ pub(super) enum Need {
     Prompts,
 }
 
-impl Right {
+impl GrantPermission {
     /// What a caller's request to `server` needs; `None` for the admin, who
     /// needs nothing.
     pub(super) fn of(
         scope: &Scope,
         store: &Arc<dyn Store>,
-        need: Need,
+        need: Requirement,
         server: &Arc<str>,
     ) -> Option<Arc<dyn Permission>> {
         let grant = scope.grant()?.clone();
-        Some(Arc::new(Right {
+        Some(Arc::new(GrantPermission {
             store: store.clone(),
             grant,
             need,
@@ -52,7 +52,7 @@ impl Right {
     }
 }
 
-impl Permit for Right {
+impl Permit for GrantPermission {
     fn enter(&self) -> bool {
         // The call may have waited long for its turn.
         !self.grant.expired(Timestamp::now()) && self.grant.gate.enter()
@@ -63,7 +63,7 @@ impl Permit for Right {
     }
 }
 
-impl Permission for Right {
+impl Permission for GrantPermission {
     /// The same right under the entry as it is now, if the key that the call
     /// came with still gives it.
     fn renewed(&self) -> Option<Arc<dyn Permission>> {
@@ -72,7 +72,7 @@ impl Permission for Right {
         let open = !grant.expired(Timestamp::now());
         let kept = same_key && open && self.need.is_met(&grant, &self.server);
         kept.then(|| -> Arc<dyn Permission> {
-            Arc::new(Right {
+            Arc::new(GrantPermission {
                 grant,
                 ..self.clone()
             })
@@ -80,7 +80,7 @@ impl Permission for Right {
     }
 }
 
-impl Right {
+impl GrantPermission {
     /// One that is closed was replaced while we looked at it: the next change
     /// can follow at once, and takes nothing away by that.
     fn current(&self) -> Option<Arc<Grant>> {
@@ -96,22 +96,22 @@ impl Right {
     }
 }
 
-impl Need {
+impl Requirement {
     fn is_met(&self, grant: &Grant, server: &str) -> bool {
         let named = |servers: &[String]| servers.iter().any(|one| one == server);
         match self {
-            Need::Tool { name, tool } => {
+            Requirement::Tool { name, tool } => {
                 let bound = grant.tool(name);
                 bound.is_some_and(|granted| granted.server == server && granted.tool == *tool)
                     || grant.filter_gives(server, Some(tool))
             }
-            Need::Link { tool } => {
+            Requirement::Link { tool } => {
                 let mut tools = grant.tools.iter();
                 tools.any(|granted| granted.server == server && granted.tool == *tool)
                     || grant.filter_gives(server, Some(tool))
             }
-            Need::Resources => named(&grant.exposes.resources),
-            Need::Prompts => named(&grant.exposes.prompts),
+            Requirement::Resources => named(&grant.exposes.resources),
+            Requirement::Prompts => named(&grant.exposes.prompts),
         }
     }
 }

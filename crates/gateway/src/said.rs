@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::changes::Lists;
-use super::listening::{Follower, tell_lists};
+use super::changes::ListSet;
+use super::listening::{ResourceFollower, tell_lists};
 use super::session::Session;
 use super::view::View;
-use super::{Caller, Client, Gateway, Incoming, Scope, resolve, text_param};
+use super::{Caller, Client, ClientRequest, Gateway, Scope, resolve, text_param};
 use wire::meta::LogLevel;
 use wire::{RpcError, code};
 
@@ -18,7 +18,7 @@ impl Gateway {
         &self,
         caller: &Caller,
         client: &Client,
-        incoming: Incoming<'_>,
+        incoming: ClientRequest<'_>,
         view: &Arc<View>,
     ) -> Result<(), RpcError> {
         let Some(session) = &client.session else {
@@ -30,7 +30,7 @@ impl Gateway {
             return Ok(());
         }
         self.attach(caller, session);
-        let who = Follower {
+        let who = ResourceFollower {
             scope: &caller.scope,
             slot: &resolve::slot(caller, session),
         };
@@ -63,7 +63,7 @@ impl Gateway {
     /// Tells a session that comes back, and may have missed anything, to look.
     pub fn missed(&self, caller: &Caller, session: &Session) {
         let view = self.view(caller);
-        let has = Lists {
+        let has = ListSet {
             tools: view.has("tools"),
             resources: view.has("resources"),
             prompts: view.has("prompts"),

@@ -13,16 +13,16 @@ use config::Secret;
 
 /// What a sealed text is for; one never opens as the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum SealPurpose {
     Session,
     RequestState,
 }
 
-impl Purpose {
+impl SealPurpose {
     fn label(self) -> &'static [u8] {
         match self {
-            Purpose::Session => b"portway session",
-            Purpose::RequestState => b"portway request state",
+            SealPurpose::Session => b"portway session",
+            SealPurpose::RequestState => b"portway request state",
         }
     }
 }
@@ -40,8 +40,8 @@ impl Seal {
     /// The same secret, in another process, opens what this one sealed.
     pub fn new(secret: &Secret) -> Seal {
         Seal {
-            session: derive(secret, Purpose::Session),
-            request_state: derive(secret, Purpose::RequestState),
+            session: derive(secret, SealPurpose::Session),
+            request_state: derive(secret, SealPurpose::RequestState),
             marks: marks(secret),
         }
     }
@@ -66,7 +66,7 @@ impl Seal {
     }
 
     /// Seals `bytes` for one principal, as text that fits a header.
-    pub fn seal(&self, purpose: Purpose, principal: &str, bytes: &[u8]) -> String {
+    pub fn seal(&self, purpose: SealPurpose, principal: &str, bytes: &[u8]) -> String {
         // Random nonces hold for 2^32 texts under one key.
         let nonce: [u8; NONCE_LEN] = random();
         let mut sealed = Vec::with_capacity(NONCE_LEN + bytes.len() + CHACHA20_POLY1305.tag_len());
@@ -85,7 +85,7 @@ impl Seal {
     }
 
     /// What was sealed, for this purpose and principal; None for all else.
-    pub fn open(&self, purpose: Purpose, principal: &str, text: &str) -> Option<Vec<u8>> {
+    pub fn open(&self, purpose: SealPurpose, principal: &str, text: &str) -> Option<Vec<u8>> {
         let mut sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (nonce, _) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let nonce = Nonce::assume_unique_for_key(*nonce);
@@ -99,15 +99,15 @@ impl Seal {
         Some(sealed)
     }
 
-    fn key(&self, purpose: Purpose) -> &LessSafeKey {
+    fn key(&self, purpose: SealPurpose) -> &LessSafeKey {
         match purpose {
-            Purpose::Session => &self.session,
-            Purpose::RequestState => &self.request_state,
+            SealPurpose::Session => &self.session,
+            SealPurpose::RequestState => &self.request_state,
         }
     }
 }
 
-fn derive(secret: &Secret, purpose: Purpose) -> LessSafeKey {
+fn derive(secret: &Secret, purpose: SealPurpose) -> LessSafeKey {
     let label = [purpose.label()];
     let key = extracted(secret);
     let key = key
@@ -145,37 +145,37 @@ mod tests {
 
     #[test]
     fn what_was_sealed_opens_with_the_same_secret_only() {
-        let text = seal().seal(Purpose::Session, "admin", b"hello");
+        let text = seal().seal(SealPurpose::Session, "admin", b"hello");
         assert!(text.bytes().all(|byte| byte.is_ascii_graphic()));
-        let opened = seal().open(Purpose::Session, "admin", &text);
+        let opened = seal().open(SealPurpose::Session, "admin", &text);
         assert_eq!(opened.as_deref(), Some(&b"hello"[..]));
         let other = Seal::new(&Secret::new("another secret of 32 characters!"));
-        assert_eq!(other.open(Purpose::Session, "admin", &text), None);
+        assert_eq!(other.open(SealPurpose::Session, "admin", &text), None);
     }
 
     #[test]
     fn t_d4_purpose_and_principal_are_part_of_the_seal() {
-        let text = seal().seal(Purpose::Session, "admin", b"x");
-        assert_eq!(seal().open(Purpose::RequestState, "admin", &text), None);
-        assert_eq!(seal().open(Purpose::Session, "entry:1", &text), None);
-        assert_eq!(seal().open(Purpose::Session, "", &text), None);
+        let text = seal().seal(SealPurpose::Session, "admin", b"x");
+        assert_eq!(seal().open(SealPurpose::RequestState, "admin", &text), None);
+        assert_eq!(seal().open(SealPurpose::Session, "entry:1", &text), None);
+        assert_eq!(seal().open(SealPurpose::Session, "", &text), None);
     }
 
     #[test]
     fn t_d4_no_bit_can_be_changed() {
         let seal = seal();
-        let text = seal.seal(Purpose::RequestState, "admin", b"state");
+        let text = seal.seal(SealPurpose::RequestState, "admin", b"state");
         for at in 0..text.len() {
             for with in ["A", "_", "=", "\u{e9}"] {
                 let mut changed = text.clone();
                 changed.replace_range(at..=at, with);
                 if changed != text {
-                    let opened = seal.open(Purpose::RequestState, "admin", &changed);
+                    let opened = seal.open(SealPurpose::RequestState, "admin", &changed);
                     assert_eq!(opened, None, "{at} {with}");
                 }
             }
             let short = &text[..at];
-            assert_eq!(seal.open(Purpose::RequestState, "admin", short), None);
+            assert_eq!(seal.open(SealPurpose::RequestState, "admin", short), None);
         }
     }
 
@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn the_same_text_is_never_sealed_alike() {
-        let one = seal().seal(Purpose::Session, "admin", b"");
-        assert_ne!(one, seal().seal(Purpose::Session, "admin", b""));
+        let one = seal().seal(SealPurpose::Session, "admin", b"");
+        assert_ne!(one, seal().seal(SealPurpose::Session, "admin", b""));
         assert_eq!(
-            seal().open(Purpose::Session, "admin", &one).as_deref(),
+            seal().open(SealPurpose::Session, "admin", &one).as_deref(),
             Some(&[][..])
         );
     }

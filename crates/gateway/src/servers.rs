@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::record::{ServerRecord, record};
+use super::record::{ServerDetails, record};
 use super::to_the_end;
 use config::body::{Change, parse_body};
 use config::{Problem, ServerSpec};
@@ -23,19 +23,19 @@ const LOG_LINES: usize = 200;
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub struct Servers {
+pub struct ServerManager {
     pub registry: Arc<Registry>,
     pub fleet: Fleet,
 }
 
 /// A server, and how it was when the answer was due.
-pub struct Managed {
+pub struct ManagedServer {
     pub wanted: Arc<Wanted>,
-    pub record: ServerRecord,
+    pub record: ServerDetails,
 }
 
-impl Servers {
-    pub fn list(&self) -> Vec<ServerRecord> {
+impl ServerManager {
+    pub fn list(&self) -> Vec<ServerDetails> {
         let snapshot = self.fleet.snapshot();
         let desired = self.registry.desired();
         let records = desired
@@ -51,14 +51,14 @@ impl Servers {
             .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
     }
 
-    pub fn show(&self, server: &str) -> Result<Managed, RegistryError> {
+    pub fn show(&self, server: &str) -> Result<ManagedServer, RegistryError> {
         let wanted = self.find(server)?;
         let record = record(&wanted, self.fleet.snapshot().servers.get(&wanted.name));
-        Ok(Managed { wanted, record })
+        Ok(ManagedServer { wanted, record })
     }
 
     /// Registers what a request's body describes.
-    pub async fn create(&self, body: &[u8]) -> Result<Managed, UpdateError> {
+    pub async fn create(&self, body: &[u8]) -> Result<ManagedServer, UpdateError> {
         let body = parse_body(body).map_err(UpdateError::Problems)?;
         let auto_start = body.auto_start.unwrap_or(true);
         let servers = self.clone();
@@ -74,7 +74,7 @@ impl Servers {
         server: &str,
         basis: Basis,
         read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>> + Send + Sync + 'static,
-    ) -> Result<Managed, UpdateError> {
+    ) -> Result<ManagedServer, UpdateError> {
         let (servers, server) = (self.clone(), server.to_owned());
         to_the_end(async move {
             let wanted = servers.registry.update(&server, basis, read).await?;
@@ -96,7 +96,7 @@ impl Servers {
         .await
     }
 
-    pub async fn start(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+    pub async fn start(&self, server: &str) -> Result<ServerDetails, RegistryError> {
         let wanted = self.find(server)?;
         let snapshot = self.fleet.snapshot();
         let view = snapshot.servers.get(&wanted.name);
@@ -111,12 +111,12 @@ impl Servers {
         Ok(self.acted(&wanted).await)
     }
 
-    pub async fn stop(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+    pub async fn stop(&self, server: &str) -> Result<ServerDetails, RegistryError> {
         let wanted = self.registry.set_run(server, false)?;
         Ok(self.acted(&wanted).await)
     }
 
-    pub async fn restart(&self, server: &str) -> Result<ServerRecord, RegistryError> {
+    pub async fn restart(&self, server: &str) -> Result<ServerDetails, RegistryError> {
         let wanted = self.registry.restart(server)?;
         Ok(self.acted(&wanted).await)
     }
@@ -144,16 +144,16 @@ impl Servers {
     }
 
     /// The record once the supervisor has seen the wish.
-    async fn taken_up(&self, wanted: Arc<Wanted>) -> Managed {
+    async fn taken_up(&self, wanted: Arc<Wanted>) -> ManagedServer {
         let seen = |view: &ServerView| view.wanted.generation >= wanted.generation;
         let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
         let record = record(&wanted, view.as_ref());
-        Managed { wanted, record }
+        ManagedServer { wanted, record }
     }
 
     /// The record once the wish has come to something, with a warning if the
     /// store has not recorded it.
-    async fn acted(&self, wanted: &Wanted) -> ServerRecord {
+    async fn acted(&self, wanted: &Wanted) -> ServerDetails {
         let (mut record, recorded) = tokio::join!(self.settled(wanted), self.registry.recorded());
         if let Err(reason) = recorded {
             record.warn(format!(
@@ -165,7 +165,7 @@ impl Servers {
     }
 
     /// The record once the wish has come to something.
-    async fn settled(&self, wanted: &Wanted) -> ServerRecord {
+    async fn settled(&self, wanted: &Wanted) -> ServerDetails {
         let settled =
             |view: &ServerView| view.settled && view.wanted.generation >= wanted.generation;
         let view = self.fleet.wait(&wanted.name, settled, START_WAIT).await;

@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use super::seal::random;
 use super::{Caller, Scope};
 pub use live::{NoSession, Sessions};
-use shelf::Shelf;
-pub use stream::{Event, Stream, StreamReader};
+use shelf::StreamMemory;
+pub use stream::{MessageStream, StreamEvent, StreamReader};
 use wire::meta::LogLevel;
 use wire::{Id, RpcError, code};
 
@@ -37,7 +37,7 @@ const MAX_ASKED: usize = 1000;
 pub type ClientAnswer = Result<Box<RawValue>, RpcError>;
 
 /// A request to a client.
-pub struct Asked {
+pub struct ClientQuestion {
     pub id: u64,
     /// What to send.
     pub message: Bytes,
@@ -57,26 +57,26 @@ pub struct Session {
     /// Cancelled when the session is over, or its memory is given up.
     ended: CancellationToken,
     /// What belongs to no request.
-    own: Arc<Stream>,
-    shelf: Arc<Shelf>,
+    own: Arc<MessageStream>,
+    shelf: Arc<StreamMemory>,
     /// Milliseconds of the registry's clock.
     used: AtomicU64,
     /// Something was done that its id does not tell: it is more than a
     /// greeting.
     relied_on: AtomicBool,
     /// The lock is held for a map operation, never across an await.
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct SessionState {
     level: Option<LogLevel>,
     asked: HashMap<u64, oneshot::Sender<ClientAnswer>>,
     /// By the client's id as written.
     running: HashMap<Box<str>, (u64, CancellationToken)>,
     started: u64,
     /// The streams a client can come back to.
-    streams: HashMap<u64, Arc<Stream>>,
+    streams: HashMap<u64, Arc<MessageStream>>,
 }
 
 impl Session {
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// A request to the client, which is still to be sent.
-    pub fn ask(&self, method: &str, params: Option<&RawValue>) -> Asked {
+    pub fn ask(&self, method: &str, params: Option<&RawValue>) -> ClientQuestion {
         let (sender, answer) = oneshot::channel();
         // Random, within what every peer reads exactly: an answer to an
         // earlier run's question answers nothing here.
@@ -118,7 +118,7 @@ impl Session {
             // The receiver is in our hands.
             let _ = sender.send(Err(full));
         }
-        Asked {
+        ClientQuestion {
             id,
             message,
             answer,
@@ -154,12 +154,12 @@ impl Session {
     }
 
     /// The stream of what belongs to no request.
-    pub fn own(&self) -> &Arc<Stream> {
+    pub fn own(&self) -> &Arc<MessageStream> {
         &self.own
     }
 
     /// Enters a request of the client. None if it has too many.
-    pub fn begin(self: &Arc<Session>, id: &RawValue) -> Option<Running> {
+    pub fn begin(self: &Arc<Session>, id: &RawValue) -> Option<RunningRequest> {
         let mut state = self.state.lock();
         if state.running.len() >= MAX_RUNNING || self.ended.is_cancelled() {
             return None;
@@ -170,7 +170,7 @@ impl Session {
         let entry = (which, cancelled.clone());
         state.running.insert(id.get().into(), entry);
         drop(state);
-        Some(Running {
+        Some(RunningRequest {
             session: self.clone(),
             id: id.get().into(),
             which,
@@ -186,12 +186,12 @@ impl Session {
     }
 
     /// A stream for the answer to a request, not yet known to the client.
-    pub fn stream(&self) -> Arc<Stream> {
-        Stream::new(self.shelf.clone(), true)
+    pub fn stream(&self) -> Arc<MessageStream> {
+        MessageStream::new(self.shelf.clone(), true)
     }
 
     /// The client learns of the stream: from now on it can come back to it.
-    pub fn announce(self: &Arc<Session>, stream: &Arc<Stream>) {
+    pub fn announce(self: &Arc<Session>, stream: &Arc<MessageStream>) {
         self.state
             .lock()
             .streams
@@ -202,14 +202,14 @@ impl Session {
     }
 
     /// The stream has ended: it is kept a while for a client that missed it.
-    pub fn retire(self: &Arc<Session>, stream: &Stream) {
+    pub fn retire(self: &Arc<Session>, stream: &MessageStream) {
         if self.state.lock().streams.contains_key(&stream.id()) {
             self.shelf.retire(Arc::downgrade(self), stream.id());
         }
     }
 
     /// The stream with this id.
-    pub fn find_stream(&self, id: u64) -> Option<Arc<Stream>> {
+    pub fn find_stream(&self, id: u64) -> Option<Arc<MessageStream>> {
         if id == self.own.id() {
             return Some(self.own.clone());
         }
@@ -260,21 +260,21 @@ impl Drop for Session {
 }
 
 /// A request of the client that is being answered.
-pub struct Running {
+pub struct RunningRequest {
     session: Arc<Session>,
     id: Box<str>,
     which: u64,
     cancelled: CancellationToken,
 }
 
-impl Running {
+impl RunningRequest {
     /// Done when the client has cancelled it, or its session is over.
     pub async fn cancelled(&self) {
         self.cancelled.cancelled().await;
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         let mut state = self.session.state.lock();
         // An id that was used again belongs to the later request.

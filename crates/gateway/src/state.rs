@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::parked::PATIENCE;
-use super::seal::{Purpose, Seal};
+use super::seal::{Seal, SealPurpose};
 
 /// What a state stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +32,13 @@ impl RequestState {
         bytes.extend(number.to_be_bytes());
         bytes.extend(digest);
         bytes.extend((now() + PATIENCE.as_secs()).to_be_bytes());
-        self.0.seal(Purpose::RequestState, principal, &bytes)
+        self.0.seal(SealPurpose::RequestState, principal, &bytes)
     }
 
     /// What was kept, if this principal may come back with it for this
     /// request, now.
     pub(crate) fn open(&self, principal: &str, digest: &[u8; 32], state: &str) -> Option<Kept> {
-        let bytes = self.0.open(Purpose::RequestState, principal, state)?;
+        let bytes = self.0.open(SealPurpose::RequestState, principal, state)?;
         let bytes: [u8; LENGTH] = bytes.try_into().ok()?;
         let number = u128::from_be_bytes(bytes[1..17].try_into().ok()?);
         let until = u64::from_be_bytes(bytes[49..].try_into().ok()?);

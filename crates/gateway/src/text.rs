@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use store::memory::Charge;
 
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct MessageBody {
     start: Bytes,
-    end: Option<Ending>,
+    end: Option<PreparedResult>,
     /// It counts against its client's share of memory.
     charge: Option<Arc<Charge>>,
 }
@@ -21,13 +21,13 @@ pub struct Text {
 /// last of: a message is its start and this. A third piece would go out by
 /// itself, and wake the client twice.
 #[derive(Clone, Debug)]
-pub struct Ending(Bytes);
+pub struct PreparedResult(Bytes);
 
 const CLOSE: &str = "}";
 
-impl Ending {
-    pub(super) fn new(value: &RawValue) -> Ending {
-        Ending([value.get(), CLOSE].concat().into())
+impl PreparedResult {
+    pub(super) fn new(value: &RawValue) -> PreparedResult {
+        PreparedResult([value.get(), CLOSE].concat().into())
     }
 
     /// The value alone.
@@ -36,10 +36,10 @@ impl Ending {
     }
 }
 
-impl Text {
+impl MessageBody {
     /// `start` opens the object that `end` ends.
-    pub(super) fn around(start: Vec<u8>, end: Ending) -> Text {
-        Text {
+    pub(super) fn around(start: Vec<u8>, end: PreparedResult) -> MessageBody {
+        MessageBody {
             start: start.into(),
             end: Some(end),
             charge: None,
@@ -64,7 +64,7 @@ impl Text {
     }
 
     /// Counts against a share of memory until the last of its bytes is gone.
-    pub(crate) fn charged(mut self, charge: Charge) -> Text {
+    pub(crate) fn charged(mut self, charge: Charge) -> MessageBody {
         self.charge = Some(Arc::new(charge));
         self
     }
@@ -103,9 +103,9 @@ impl Text {
     }
 }
 
-impl<T: Into<Bytes>> From<T> for Text {
-    fn from(whole: T) -> Text {
-        Text {
+impl<T: Into<Bytes>> From<T> for MessageBody {
+    fn from(whole: T) -> MessageBody {
+        MessageBody {
             start: whole.into(),
             end: None,
             charge: None,
@@ -113,7 +113,7 @@ impl<T: Into<Bytes>> From<T> for Text {
     }
 }
 
-impl PartialEq<Bytes> for Text {
+impl PartialEq<Bytes> for MessageBody {
     fn eq(&self, other: &Bytes) -> bool {
         self.size() == other.len() && *self.whole() == **other
     }
@@ -126,9 +126,9 @@ mod tests {
     #[test]
     fn d2_a_list_goes_out_in_pieces_that_make_one_message() {
         let list = RawValue::from_string(r#"{"tools":[]}"#.into()).unwrap();
-        let list = Ending::new(&list);
+        let list = PreparedResult::new(&list);
         assert_eq!(list.value(), br#"{"tools":[]}"#);
-        let text = Text::around(br#"{"id":1,"result":"#.to_vec(), list.clone());
+        let text = MessageBody::around(br#"{"id":1,"result":"#.to_vec(), list.clone());
         let expected: &[u8] = br#"{"id":1,"result":{"tools":[]}}"#;
         assert_eq!(text.whole(), expected);
         assert_eq!(text.size(), expected.len());
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(pieces.concat(), expected);
         assert_eq!(pieces[1].as_ptr(), list.0.as_ptr(), "not a copy");
         assert_eq!(text.into_bytes(), expected);
-        let plain = Text::from(b"{}".to_vec());
+        let plain = MessageBody::from(b"{}".to_vec());
         assert_eq!(plain.clone().pieces().len(), 1);
         assert_eq!(plain.into_bytes(), "{}");
     }

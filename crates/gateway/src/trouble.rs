@@ -14,7 +14,7 @@ use wire::{Era, RpcError, code};
 
 /// The outcome of a failed request: a tool's failure is a result its model
 /// can read, everything else an error.
-pub(super) enum Trouble {
+pub(super) enum CallFailure {
     /// The text of an `isError` result.
     Result(String),
     /// The same, of a call that took too long.
@@ -22,11 +22,11 @@ pub(super) enum Trouble {
     Error(RpcError),
 }
 
-pub(super) fn trouble(error: CallError, call: &Call, peer: Option<&Peer>) -> Trouble {
+pub(super) fn trouble(error: CallError, call: &Call, peer: Option<&Peer>) -> CallFailure {
     let subject = call.subject();
     let late = matches!(error, CallError::Upstream(UpstreamError::Timeout { .. }));
     let text = match error {
-        CallError::Upstream(UpstreamError::Revoked) => return Trouble::Error(gone(call)),
+        CallError::Upstream(UpstreamError::Revoked) => return CallFailure::Error(gone(call)),
         CallError::Upstream(UpstreamError::Rpc(error)) => {
             let error = match call.method() {
                 "resources/read" | "completion/complete" => {
@@ -42,7 +42,7 @@ pub(super) fn trouble(error: CallError, call: &Call, peer: Option<&Peer>) -> Tro
                 Some(text) => text,
                 // A legacy server would have let its tool fail.
                 None if lacking && call.client.era == Era::Legacy => error.message,
-                None => return Trouble::Error(error),
+                None => return CallFailure::Error(error),
             }
         }
         CallError::Upstream(error @ UpstreamError::Timeout { .. }) => {
@@ -53,15 +53,15 @@ pub(super) fn trouble(error: CallError, call: &Call, peer: Option<&Peer>) -> Tro
                 true => format!("{subject}: {}", discreet(&error)),
                 false => format!("{subject}: {error}"),
             };
-            return Trouble::Error(RpcError::new(code::INTERNAL, text));
+            return CallFailure::Error(RpcError::new(code::INTERNAL, text));
         }
         _ if call.is_entrys() => format!("{subject}: its server is not connected"),
         error => error.to_string(),
     };
     match call.method() {
-        "tools/call" if late => Trouble::Late(text),
-        "tools/call" => Trouble::Result(text),
-        _ => Trouble::Error(RpcError::new(code::INTERNAL, text)),
+        "tools/call" if late => CallFailure::Late(text),
+        "tools/call" => CallFailure::Result(text),
+        _ => CallFailure::Error(RpcError::new(code::INTERNAL, text)),
     }
 }
 

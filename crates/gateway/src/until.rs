@@ -12,13 +12,13 @@ use super::{Caller, Gateway};
 use store::{Grant, Store, StoreChange, Timestamp};
 
 /// To be held as long as the stream is open.
-pub struct Until {
+pub struct StreamLifetime {
     token: CancellationToken,
     /// Ends the watch that an entry's stream has.
     _watch: Option<DropGuard>,
 }
 
-impl Until {
+impl StreamLifetime {
     /// Cancelled when the stream has to end.
     pub fn token(&self) -> &CancellationToken {
         &self.token
@@ -31,9 +31,9 @@ impl Until {
 
 impl Gateway {
     /// Until when a stream that this caller opens may stay.
-    pub fn until(&self, caller: &Caller) -> Until {
+    pub fn until(&self, caller: &Caller) -> StreamLifetime {
         let Some(grant) = caller.scope.grant() else {
-            return Until {
+            return StreamLifetime {
                 token: self.closing.clone(),
                 _watch: None,
             };
@@ -43,7 +43,7 @@ impl Gateway {
         let changes = self.store.changes();
         let (store, grant) = (self.store.clone(), grant.clone());
         tokio::spawn(watch(store, grant, changes, token.clone()));
-        Until {
+        StreamLifetime {
             _watch: Some(token.clone().drop_guard()),
             token,
         }

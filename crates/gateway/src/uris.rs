@@ -81,7 +81,7 @@ pub(crate) fn authority(uri: &str) -> Option<&str> {
 
 /// Where a URI stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum UriRole {
     /// Something to be read.
     Link,
     /// The name of what is there, or was asked for.
@@ -89,17 +89,17 @@ pub(crate) enum Role {
 }
 
 /// How clients of an endpoint see a URI; `None` as it is.
-pub(crate) type Spell<'s> = &'s dyn Fn(&str, Role) -> Option<String>;
+pub(crate) type UriMapping<'s> = &'s dyn Fn(&str, UriRole) -> Option<String>;
 
 /// How clients of all servers do.
-pub(crate) fn to_shared(server: &str) -> impl Fn(&str, Role) -> Option<String> + use<'_> {
+pub(crate) fn to_shared(server: &str) -> impl Fn(&str, UriRole) -> Option<String> + use<'_> {
     move |uri, _| (!stays(uri)).then(|| shared(server, uri).into_owned())
 }
 
 /// A server's result with every URI in it as the clients of an endpoint see
 /// it; all else as it was written.
 pub(crate) fn result<'a>(
-    spell: Spell<'_>,
+    spell: UriMapping<'_>,
     method: &str,
     result: &'a RawValue,
 ) -> Cow<'a, RawValue> {
@@ -115,16 +115,18 @@ pub(crate) fn result<'a>(
             })
         }),
         "resources/read" => inside(result, "contents", |contents| {
-            map_elements(contents, |content| with_uri(spell, content, Role::Content))
+            map_elements(contents, |content| {
+                with_uri(spell, content, UriRole::Content)
+            })
         }),
         _ => Cow::Borrowed(result),
     }
 }
 
 /// The data of a server's error: which resource was not found.
-pub(crate) fn error(spell: Spell<'_>, mut error: RpcError) -> RpcError {
+pub(crate) fn error(spell: UriMapping<'_>, mut error: RpcError) -> RpcError {
     if let Some(data) = error.data.take() {
-        error.data = Some(with_uri(spell, &data, Role::Content).into_owned());
+        error.data = Some(with_uri(spell, &data, UriRole::Content).into_owned());
     }
     error
 }
@@ -142,25 +144,25 @@ fn inside<'a>(
 }
 
 /// One content block, or a list of them.
-fn blocks<'a>(spell: Spell<'_>, content: &'a RawValue) -> Cow<'a, RawValue> {
+fn blocks<'a>(spell: UriMapping<'_>, content: &'a RawValue) -> Cow<'a, RawValue> {
     if is_object(content) {
         return block(spell, content);
     }
     map_elements(content, |content| block(spell, content))
 }
 
-fn block<'a>(spell: Spell<'_>, block: &'a RawValue) -> Cow<'a, RawValue> {
+fn block<'a>(spell: UriMapping<'_>, block: &'a RawValue) -> Cow<'a, RawValue> {
     let [kind, resource] = pick(block, ["type", "resource"]);
     match (kind.and_then(text).as_deref(), resource) {
-        (Some("resource_link"), _) => with_uri(spell, block, Role::Link),
+        (Some("resource_link"), _) => with_uri(spell, block, UriRole::Link),
         (Some("resource"), Some(_)) => inside(block, "resource", |resource| {
-            with_uri(spell, resource, Role::Content)
+            with_uri(spell, resource, UriRole::Content)
         }),
         _ => Cow::Borrowed(block),
     }
 }
 
-fn with_uri<'a>(spell: Spell<'_>, holder: &'a RawValue, role: Role) -> Cow<'a, RawValue> {
+fn with_uri<'a>(spell: UriMapping<'_>, holder: &'a RawValue, role: UriRole) -> Cow<'a, RawValue> {
     inside(holder, "uri", |written| {
         let spelled = text(written).and_then(|uri| spell(&uri, role));
         match spelled.and_then(|uri| to_raw_value(&uri).ok()) {

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::control::Control;
-use super::text::Ending;
-use super::uris::{self, Role};
+use super::text::PreparedResult;
+use super::uris::{self, UriRole};
 use fleet::catalog::Kind;
 use wire::header::ParamHeader;
 use wire::{Era, RpcError, code};
@@ -36,19 +36,19 @@ pub use kept::Views;
 pub use formatted::ToolList;
 
 use aliases::Aliases;
-use formatted::Formatted;
-use hello::Hello;
-use links::{Handed, Links};
-use list::List;
+use formatted::FormattedLists;
+use hello::EndpointInfo;
+use links::{Links, ToolLink};
+use list::ViewList;
 
 /// The catalog of one scope at one moment. Immutable.
 pub struct View {
     /// The only server, on an endpoint of its own.
     only: Option<Arc<str>>,
-    hello: Hello,
-    lists: [List; 4],
-    tools: HashMap<String, Target>,
-    prompts: HashMap<String, Target>,
+    hello: EndpointInfo,
+    lists: [ViewList; 4],
+    tools: HashMap<String, RouteTarget>,
+    prompts: HashMap<String, RouteTarget>,
     /// Whose resources can be read.
     servers: BTreeSet<Arc<str>>,
     /// URIs that stay as they are, and whose they are.
@@ -59,7 +59,7 @@ pub struct View {
     absent: Vec<(String, Arc<str>)>,
     /// Why there is nothing to show.
     fault: Option<RpcError>,
-    formatted: Formatted,
+    formatted: FormattedLists,
     aliases: Aliases,
     /// Set where Portway itself is the only server.
     control: Option<Arc<Control>>,
@@ -67,7 +67,7 @@ pub struct View {
 
 /// Where a tool or prompt of a view really is.
 #[derive(Debug)]
-pub struct Target {
+pub struct RouteTarget {
     pub server: Arc<str>,
     /// Its name there.
     pub name: String,
@@ -87,7 +87,7 @@ pub struct Target {
 
 /// Where something that a client is handed comes from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
+pub(crate) struct ResultOrigin<'a> {
     pub server: &'a str,
     /// The granted tool, by its own name, where an entry got it by that.
     pub via: Option<&'a str>,
@@ -101,19 +101,19 @@ pub struct Reader<'a> {
 }
 
 impl View {
-    pub fn tool(&self, visible: &str) -> Option<&Target> {
+    pub fn tool(&self, visible: &str) -> Option<&RouteTarget> {
         let listed = self.tools.get(visible);
         listed.or_else(|| Some(self.qualified_tool(visible)?.1))
     }
 
-    pub fn prompt(&self, visible: &str) -> Option<&Target> {
+    pub fn prompt(&self, visible: &str) -> Option<&RouteTarget> {
         let listed = self.prompts.get(visible);
         listed.or_else(|| Some(self.qualified_prompt(visible)?.1))
     }
 
     /// The tools whose names are made of their servers' and their own, in the
     /// order they are listed.
-    pub fn tools_named_by_key(&self) -> Vec<(&str, &Target)> {
+    pub fn tools_named_by_key(&self) -> Vec<(&str, &RouteTarget)> {
         let tools = self.tools.iter().filter(|(_, target)| target.named_by_key);
         let mut tools: Vec<_> = tools
             .map(|(name, target)| (name.as_str(), target))
@@ -141,7 +141,7 @@ impl View {
 
     /// What it takes up in memory, about, before any list was asked for.
     fn weight(&self) -> usize {
-        let lists: usize = self.lists.iter().map(List::weight).sum();
+        let lists: usize = self.lists.iter().map(ViewList::weight).sum();
         let names = self.tools.len() + self.prompts.len() + self.verbatim.len();
         let said = self.hello.instructions.as_ref();
         let said = said.map_or(0, |text| text.get().len());
@@ -150,7 +150,7 @@ impl View {
 
     /// What the lists made so far take up beside it.
     fn grown(&self) -> usize {
-        let pages: usize = self.lists.iter().map(List::paged).sum();
+        let pages: usize = self.lists.iter().map(ViewList::paged).sum();
         pages + self.formatted()
     }
 
@@ -196,7 +196,7 @@ impl View {
     /// A server's result with its URIs as this endpoint's clients know them.
     pub(crate) fn result_to_client<'a>(
         &self,
-        origin: Origin<'_>,
+        origin: ResultOrigin<'_>,
         method: &str,
         result: &'a RawValue,
     ) -> Cow<'a, RawValue> {
@@ -207,14 +207,14 @@ impl View {
     }
 
     /// A server's error with the URI as this endpoint's clients know it.
-    pub(crate) fn error_to_client(&self, origin: Origin<'_>, error: RpcError) -> RpcError {
+    pub(crate) fn error_to_client(&self, origin: ResultOrigin<'_>, error: RpcError) -> RpcError {
         match self.only {
             Some(_) => error,
             None => uris::error(&|uri, role| self.spelled(origin, uri, role), error),
         }
     }
 
-    fn spelled(&self, origin: Origin<'_>, uri: &str, role: Role) -> Option<String> {
+    fn spelled(&self, origin: ResultOrigin<'_>, uri: &str, role: UriRole) -> Option<String> {
         let server = origin.server;
         match (&self.links, origin.via) {
             (Some(links), Some(tool)) if !self.servers.contains(server) => {
@@ -226,7 +226,7 @@ impl View {
 
     /// The tool that handed a URI to this entry, and the URI it has at that
     /// tool's server.
-    pub fn handed<'a>(&'a self, uri: &'a str) -> Option<Handed<'a>> {
+    pub fn handed<'a>(&'a self, uri: &'a str) -> Option<ToolLink<'a>> {
         self.links.as_ref()?.open(uri)
     }
 
@@ -236,7 +236,7 @@ impl View {
         method: &str,
         reader: Reader<'_>,
         params: Option<&RawValue>,
-    ) -> Result<Ending, RpcError> {
+    ) -> Result<PreparedResult, RpcError> {
         self.offers(method)?;
         let kind = Kind::of_method(method).ok_or_else(|| unknown(method))?;
         let list = &self.lists[kind as usize];

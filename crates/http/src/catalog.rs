@@ -19,7 +19,7 @@ use super::mcp::Place;
 use super::principal::Principal;
 use super::tools::{Asked, Tools, wrong};
 use fleet::catalog::Kind;
-use gateway::{Caller, Unanswered};
+use gateway::{AskError, Caller};
 
 /// The paths of this room that the key of an entry opens.
 const RESOURCES: &str = "/api/mcp/resources";
@@ -228,14 +228,14 @@ async fn answer(
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-impl From<Unanswered> for ApiError {
-    fn from(why: Unanswered) -> ApiError {
+impl From<AskError> for ApiError {
+    fn from(why: AskError) -> ApiError {
         let (code, message) = match why {
-            Unanswered::Missing(text) => (Code::NotFound, text),
-            Unanswered::Invalid(text) => (Code::ValidationError, text),
-            Unanswered::Asks(text) => (Code::Conflict, text),
-            Unanswered::Away(text) => (Code::Unavailable, text),
-            Unanswered::Failed(text) => (Code::BadGateway, text),
+            AskError::Missing(text) => (Code::NotFound, text),
+            AskError::Invalid(text) => (Code::ValidationError, text),
+            AskError::Asks(text) => (Code::Conflict, text),
+            AskError::Away(text) => (Code::Unavailable, text),
+            AskError::Failed(text) => (Code::BadGateway, text),
         };
         ApiError::new(code, message)
     }

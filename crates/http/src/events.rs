@@ -20,8 +20,8 @@ use super::mcp::{KEEP_ALIVE, events, quiet};
 use fleet::Fleet;
 use fleet::registry::Registry;
 use gateway::Renames;
-use gateway::activity::CallNews;
-use gateway::record::{ServerRecord, record};
+use gateway::activity::CallRecord;
+use gateway::record::{ServerDetails, record};
 use ring::{News, Ring};
 use store::StoreChange;
 use wire::sse;
@@ -43,14 +43,14 @@ pub(super) struct Feed {
 
 #[derive(Serialize)]
 struct Snapshot {
-    servers: Vec<ServerRecord>,
+    servers: Vec<ServerDetails>,
 }
 
 impl Feed {
     pub(crate) fn start(
         registry: Arc<Registry>,
         fleet: Fleet,
-        calls: broadcast::Receiver<CallNews>,
+        calls: broadcast::Receiver<Arc<CallRecord>>,
         store: broadcast::Receiver<StoreChange>,
         renames: broadcast::Receiver<Arc<Renames>>,
         closing: CancellationToken,

@@ -20,7 +20,7 @@ use fleet::processes::Process;
 use fleet::registry::{Registry, RegistryError};
 use fleet::{Fleet, ServerView};
 use gateway::Renames;
-use gateway::activity::{Activity, Report};
+use gateway::activity::{Activity, ActivityReport};
 use store::StoreChange;
 
 const CALLS: usize = 100;
@@ -89,7 +89,7 @@ struct ActivityQuery {
 async fn activity(
     State(live): State<Live>,
     Query(query): Query<ActivityQuery>,
-) -> Result<Json<Report>, ApiError> {
+) -> Result<Json<ActivityReport>, ApiError> {
     let limit = query.limit.unwrap_or(CALLS).min(MOST_CALLS);
     Ok(Json(live.activity.report(limit)))
 }

@@ -21,14 +21,14 @@ use config::{Problem, ServerSpec};
 use fleet::catalog::{Catalog, Item};
 use fleet::log::LogLine;
 use fleet::registry::{Basis, RegistryError, SourceError, UpdateError, Wanted};
-use gateway::record::ServerRecord;
-use gateway::servers::{Managed, Servers as Managing};
+use gateway::record::ServerDetails;
+use gateway::servers::{ManagedServer, ServerManager};
 use store::{StoreError, StoreErrorKind};
 use wire::object;
 
 #[derive(Clone)]
 pub struct Servers {
-    pub managing: Managing,
+    pub managing: ServerManager,
     pub tags: Tags,
 }
 
@@ -56,7 +56,7 @@ struct ListQuery {
 #[derive(Serialize)]
 struct Listed {
     #[serde(flatten)]
-    record: ServerRecord,
+    record: ServerDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<Arc<RawValue>>>,
 }
@@ -73,7 +73,7 @@ async fn list(
             return Err(ApiError::validation(vec![problem]));
         }
     };
-    let listed = |record: ServerRecord| {
+    let listed = |record: ServerDetails| {
         let server = servers.managing.find(record.name()).ok();
         let tools = server.filter(|_| with_tools);
         Listed {
@@ -162,21 +162,21 @@ async fn remove(
 async fn start(
     State(servers): State<Servers>,
     Path(server): Path,
-) -> Result<Json<ServerRecord>, ApiError> {
+) -> Result<Json<ServerDetails>, ApiError> {
     Ok(Json(servers.managing.start(&server).await?))
 }
 
 async fn stop(
     State(servers): State<Servers>,
     Path(server): Path,
-) -> Result<Json<ServerRecord>, ApiError> {
+) -> Result<Json<ServerDetails>, ApiError> {
     Ok(Json(servers.managing.stop(&server).await?))
 }
 
 async fn restart(
     State(servers): State<Servers>,
     Path(server): Path,
-) -> Result<Json<ServerRecord>, ApiError> {
+) -> Result<Json<ServerDetails>, ApiError> {
     Ok(Json(servers.managing.restart(&server).await?))
 }
 
@@ -247,7 +247,7 @@ async fn logs(
 }
 
 impl Servers {
-    fn tagged(&self, managed: Managed) -> Tagged {
+    fn tagged(&self, managed: ManagedServer) -> Tagged {
         let spec = managed.wanted.spec.as_ref().ok();
         Tagged {
             tag: spec.map(|spec| self.tags.of(spec)),

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::error::ApiError;
 use config::view::plain;
 use config::{Secret, ServerSpec};
-use gateway::record::ServerRecord;
+use gateway::record::ServerDetails;
 
 /// Makes tags. Definitions hold secrets, so that a plain hash of one would
 /// let whoever sees it try out what they might be.
@@ -40,7 +40,7 @@ impl Tags {
 
 /// A record with the tag of its definition.
 pub(super) struct Tagged {
-    pub record: ServerRecord,
+    pub record: ServerDetails,
     pub tag: Option<String>,
 }
 

@@ -7,7 +7,9 @@ mod revoked;
 use std::sync::Arc;
 
 use config::Secret;
-use gateway::{Caller, Client, Gateway, Incoming, Item, ReplyStream, Seal, Sessions, UserServers};
+use gateway::{
+    Caller, Client, ClientRequest, Gateway, ReplyItem, ReplyStream, Seal, Sessions, UserServers,
+};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use store::{
@@ -103,7 +105,7 @@ impl House {
     /// The whole answer to a modern client.
     pub(crate) async fn ask(&self, caller: &Caller, method: &str, params: Value) -> Value {
         let (id, params) = (to_raw_value(&1).unwrap(), to_raw_value(&params).unwrap());
-        let incoming = Incoming {
+        let incoming = ClientRequest {
             id: &id,
             method,
             params: Some(&params),
@@ -150,8 +152,8 @@ impl Listening {
     pub(crate) async fn next(&mut self) -> String {
         let item = tokio::time::timeout(PATIENCE, self.0.next()).await;
         let bytes = match item.expect("something comes") {
-            Item::Message(message) => message,
-            Item::Last(reply) => reply.body.into_bytes(),
+            ReplyItem::Message(message) => message,
+            ReplyItem::Last(reply) => reply.body.into_bytes(),
         };
         String::from_utf8(bytes.to_vec()).unwrap()
     }
@@ -167,7 +169,7 @@ impl Listening {
 impl House {
     pub(crate) async fn listen(&self, caller: &Caller, params: Value) -> Listening {
         let (id, params) = (to_raw_value(&7).unwrap(), to_raw_value(&params).unwrap());
-        let incoming = Incoming {
+        let incoming = ClientRequest {
             id: &id,
             method: "subscriptions/listen",
             params: Some(&params),

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::rate::{Rate, Second};
-use super::{Begun, Ending};
+use super::rate::{CallRate, SecondStats};
+use super::{CallEnd, StartedCall};
 
 /// Calls remembered after their end.
 const RECENT: usize = 500;
@@ -18,7 +18,7 @@ const ERROR_TEXT: usize = 400;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum OutcomeKind {
     Ok,
     /// The tool itself said that it failed.
     ToolError,
@@ -31,7 +31,7 @@ pub enum Outcome {
 /// A call as it is shown.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Call {
+pub struct CallRecord {
     pub id: u64,
     pub server: Arc<str>,
     pub tool: Box<str>,
@@ -43,55 +43,52 @@ pub struct Call {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<OutcomeKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<str>>,
 }
 
-/// A call began, or ended: then it has an outcome.
-pub type CallNews = Arc<Call>;
-
 /// What is going on.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct ActivityReport {
     /// Newest first.
-    pub in_flight: Vec<Call>,
+    pub in_flight: Vec<CallRecord>,
     /// Newest first.
-    pub recent: Vec<CallNews>,
+    pub recent: Vec<Arc<CallRecord>>,
     /// Oldest first, without gaps; the last second still runs.
-    pub per_second: Vec<Second>,
+    pub per_second: Vec<SecondStats>,
     /// How often something went by too fast to be written down.
     pub dropped: u64,
 }
 
 #[derive(Default)]
-pub(super) struct Book {
-    running: BTreeMap<u64, Running>,
-    recent: VecDeque<CallNews>,
-    rate: Rate,
+pub(super) struct CallHistory {
+    running: BTreeMap<u64, RunningCall>,
+    recent: VecDeque<Arc<CallRecord>>,
+    rate: CallRate,
     dropped: u64,
-    told: Told,
+    told: NewsQuota,
 }
 
-struct Running {
-    begun: Arc<Begun>,
+struct RunningCall {
+    begun: Arc<StartedCall>,
     /// Its end is told if its beginning was.
     told: bool,
 }
 
 /// How many were told of in the second that runs.
 #[derive(Default)]
-struct Told {
+struct NewsQuota {
     second: u64,
     count: u32,
 }
 
-impl Book {
-    pub(super) fn begun(&mut self, begun: Arc<Begun>) -> Option<CallNews> {
+impl CallHistory {
+    pub(super) fn begun(&mut self, begun: Arc<StartedCall>) -> Option<Arc<CallRecord>> {
         let now = seconds(SystemTime::now());
         if self.told.second != now {
-            self.told = Told {
+            self.told = NewsQuota {
                 second: now,
                 count: 0,
             };
@@ -99,20 +96,24 @@ impl Book {
         let told = self.told.count < TOLD_A_SECOND;
         self.told.count += u32::from(told);
         let news = told.then(|| Arc::new(call(&begun)));
-        self.running.insert(begun.id, Running { begun, told });
+        self.running.insert(begun.id, RunningCall { begun, told });
         news
     }
 
-    pub(super) fn ended(&mut self, begun: &Begun, ending: Ending) -> Option<CallNews> {
+    pub(super) fn ended(
+        &mut self,
+        begun: &StartedCall,
+        ending: CallEnd,
+    ) -> Option<Arc<CallRecord>> {
         let running = self.running.remove(&begun.id);
-        let failed = matches!(ending.outcome, Outcome::ToolError | Outcome::Error);
+        let failed = matches!(ending.outcome, OutcomeKind::ToolError | OutcomeKind::Error);
         let now = seconds(SystemTime::now());
         self.rate.count(now, ending.took, failed);
         let mut error = ending.error.map(String::from);
         if let Some(error) = &mut error {
             error.truncate(error.floor_char_boundary(ERROR_TEXT));
         }
-        let ended = Arc::new(Call {
+        let ended = Arc::new(CallRecord {
             duration_ms: Some(millis(ending.took)),
             outcome: Some(ending.outcome),
             error: error.map(Into::into),
@@ -126,17 +127,17 @@ impl Book {
     }
 
     /// Ends what nobody but this book knows of any more.
-    pub(super) fn settle(&mut self, dropped: u64) -> Vec<CallNews> {
+    pub(super) fn settle(&mut self, dropped: u64) -> Vec<Arc<CallRecord>> {
         self.dropped = dropped;
-        let lost = |running: &Running| Arc::strong_count(&running.begun) == 1;
+        let lost = |running: &RunningCall| Arc::strong_count(&running.begun) == 1;
         let over: Vec<_> = self
             .running
             .values()
             .filter(|running| lost(running))
             .map(|running| running.begun.clone())
             .collect();
-        let ending = |begun: &Begun| Ending {
-            outcome: Outcome::Error,
+        let ending = |begun: &StartedCall| CallEnd {
+            outcome: OutcomeKind::Error,
             took: begun.since.elapsed(),
             error: Some("too many calls at once to know how it ended".into()),
         };
@@ -145,9 +146,9 @@ impl Book {
             .collect()
     }
 
-    pub(super) fn report(&mut self, limit: usize) -> Report {
+    pub(super) fn report(&mut self, limit: usize) -> ActivityReport {
         let running = self.running.values().rev();
-        Report {
+        ActivityReport {
             in_flight: running
                 .take(limit)
                 .map(|running| call(&running.begun))
@@ -159,11 +160,11 @@ impl Book {
     }
 }
 
-fn call(begun: &Begun) -> Call {
+fn call(begun: &StartedCall) -> CallRecord {
     let request = &begun.request;
     let tool = begun.tool.as_deref().or(request.name.as_deref());
     let entry = begun.principal.strip_prefix("entry:");
-    Call {
+    CallRecord {
         id: begun.id,
         server: request.server.clone(),
         tool: tool.unwrap_or_default().into(),

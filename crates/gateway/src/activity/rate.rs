@@ -10,7 +10,7 @@ const KEPT: usize = 120;
 
 /// One second of calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Second {
+pub struct SecondStats {
     /// Its beginning, in milliseconds since the epoch.
     pub at: u64,
     pub calls: u64,
@@ -23,17 +23,17 @@ pub struct Second {
 }
 
 #[derive(Default)]
-pub(super) struct Rate {
+pub(super) struct CallRate {
     /// Whole seconds, oldest first; those without calls are left out.
-    past: VecDeque<Second>,
+    past: VecDeque<SecondStats>,
     /// The second that runs, counted from the epoch.
     now: u64,
     calls: u64,
     errors: u64,
-    times: Times,
+    times: LatencyHistogram,
 }
 
-impl Rate {
+impl CallRate {
     pub(super) fn count(&mut self, now: u64, took: Duration, failed: bool) {
         self.turn(now);
         self.calls += 1;
@@ -51,7 +51,7 @@ impl Rate {
             let second = self.current();
             self.past.push_back(second);
             (self.calls, self.errors) = (0, 0);
-            self.times = Times::default();
+            self.times = LatencyHistogram::default();
         }
         self.now = now;
         let oldest = (now + 1).saturating_sub(KEPT as u64) * 1000;
@@ -60,9 +60,9 @@ impl Rate {
         }
     }
 
-    fn current(&self) -> Second {
+    fn current(&self) -> SecondStats {
         let part = |share| self.times.quantile(share);
-        Second {
+        SecondStats {
             at: self.now * 1000,
             calls: self.calls,
             errors: self.errors,
@@ -73,15 +73,15 @@ impl Rate {
     }
 
     /// The last seconds without gaps; the last one still runs.
-    pub(super) fn seconds(&mut self, now: u64) -> Vec<Second> {
+    pub(super) fn seconds(&mut self, now: u64) -> Vec<SecondStats> {
         self.turn(now);
         let mut known = self.past.iter().cloned().chain([self.current()]).peekable();
         let first = (self.now + 1).saturating_sub(KEPT as u64);
         let second = |at: u64| match known.peek().is_some_and(|second| second.at == at * 1000) {
             true => known.next().unwrap_or_default(),
-            false => Second {
+            false => SecondStats {
                 at: at * 1000,
-                ..Second::default()
+                ..SecondStats::default()
             },
         };
         (first..=self.now).map(second).collect()
@@ -95,21 +95,21 @@ const BITS: u32 = STEPS.trailing_zeros();
 /// Up to more than a day.
 const SLOTS: usize = 34 * STEPS;
 
-struct Times {
+struct LatencyHistogram {
     slots: Box<[u32; SLOTS]>,
     count: u64,
 }
 
-impl Default for Times {
-    fn default() -> Times {
-        Times {
+impl Default for LatencyHistogram {
+    fn default() -> LatencyHistogram {
+        LatencyHistogram {
             slots: Box::new([0; SLOTS]),
             count: 0,
         }
     }
 }
 
-impl Times {
+impl LatencyHistogram {
     fn add(&mut self, took: Duration) {
         let slot = slot(took.as_micros() as u64).min(SLOTS - 1);
         self.slots[slot] = self.slots[slot].saturating_add(1);
@@ -168,7 +168,7 @@ mod tests {
                 "{micros}: {told}"
             );
         }
-        let mut times = Times::default();
+        let mut times = LatencyHistogram::default();
         assert_eq!(times.quantile(0.5), None);
         for ms in 1..=100 {
             times.add(Duration::from_millis(ms));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn seconds_have_no_gaps_and_the_old_ones_go() {
-        let mut rate = Rate::default();
+        let mut rate = CallRate::default();
         let took = Duration::from_millis(3);
         rate.count(1000, took, false);
         rate.count(1000, took, true);

@@ -5,12 +5,12 @@
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::arguments::Given;
-use super::search::Search;
-use super::tools::Tool;
-use super::{Answer, Control};
-use crate::members::Members;
-use crate::record::ServerRecord;
+use super::arguments::ToolArguments;
+use super::search::ToolSearch;
+use super::tools::ControlTool;
+use super::{Control, ControlResult};
+use crate::members::ObjectWriter;
+use crate::record::ServerDetails;
 use crate::resolve::unknown;
 use crate::trouble::failed_tool;
 use config::Problem;
@@ -26,18 +26,18 @@ use wire::object::{self, is_null, member};
 
 /// Why a tool did not do it. The text is for a model to read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum ControlError {
     #[error("{}", listed(.0))]
     Problems(Vec<Problem>),
     #[error("{}", discreet(.0))]
     Registry(#[from] RegistryError),
 }
 
-impl From<UpdateError> for Refusal {
-    fn from(error: UpdateError) -> Refusal {
+impl From<UpdateError> for ControlError {
+    fn from(error: UpdateError) -> ControlError {
         match error {
-            UpdateError::Problems(problems) => Refusal::Problems(problems),
-            UpdateError::Registry(error) => Refusal::Registry(error),
+            UpdateError::Problems(problems) => ControlError::Problems(problems),
+            UpdateError::Registry(error) => ControlError::Registry(error),
         }
     }
 }
@@ -70,27 +70,27 @@ fn discreet(error: &RegistryError) -> String {
 const WHICH: [&str; 2] = ["server", "name"];
 
 #[derive(Serialize)]
-struct Listed {
-    servers: Vec<ServerRecord>,
+struct ServerList {
+    servers: Vec<ServerDetails>,
 }
 
 #[derive(Serialize)]
-struct Removed {
+struct RemovedServer {
     removed: String,
     /// Another definition of the name, which it hid, is in force now.
     uncovered: bool,
 }
 
 #[derive(Serialize)]
-struct Lines {
+struct LogLines {
     lines: Vec<LogLine>,
 }
 
 impl Control {
-    pub(super) async fn call(&self, request: &CallRequest) -> Answer {
+    pub(super) async fn call(&self, request: &CallRequest) -> ControlResult {
         let params = request.params.as_deref();
         let asked = |name: &str| params.and_then(|params| member(params, name));
-        let Some(tool) = request.name.as_deref().and_then(Tool::named) else {
+        let Some(tool) = request.name.as_deref().and_then(ControlTool::named) else {
             let name = asked("name").and_then(object::text).unwrap_or_default();
             return Err(UpstreamError::Rpc(unknown("tool", &name)));
         };
@@ -102,55 +102,61 @@ impl Control {
         })
     }
 
-    async fn act(&self, tool: Tool, arguments: &RawValue) -> Result<Box<RawValue>, Refusal> {
+    async fn act(
+        &self,
+        tool: ControlTool,
+        arguments: &RawValue,
+    ) -> Result<Box<RawValue>, ControlError> {
         let servers = &self.servers;
         match tool {
-            Tool::ListServers => {
-                Given::read(arguments, &[])?;
+            ControlTool::ListServers => {
+                ToolArguments::read(arguments, &[])?;
                 let servers = servers.list();
-                said(&Listed { servers })
+                said(&ServerList { servers })
             }
-            Tool::GetServer => {
-                let server = Given::read(arguments, &WHICH)?.server()?;
+            ControlTool::GetServer => {
+                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
                 said(&servers.show(&server)?.record)
             }
-            Tool::AddServer => said(&servers.create(arguments.get().as_bytes()).await?.record),
-            Tool::UpdateServer => {
-                let given = Given::read(arguments, &["server", "name", "changes"])?;
+            ControlTool::AddServer => {
+                said(&servers.create(arguments.get().as_bytes()).await?.record)
+            }
+            ControlTool::UpdateServer => {
+                let given = ToolArguments::read(arguments, &["server", "name", "changes"])?;
                 let (server, changes) = (given.server()?, given.needed("changes")?.to_owned());
                 let read = move |current: &_| merge_patch(current, changes.get().as_bytes());
                 let updated = servers.update(&server, Basis::Newest, read).await?;
                 said(&updated.record)
             }
-            Tool::RemoveServer => {
-                let server = Given::read(arguments, &WHICH)?.server()?;
+            ControlTool::RemoveServer => {
+                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
                 let gone = servers.remove(&server).await?;
-                said(&Removed {
+                said(&RemovedServer {
                     removed: gone.name.to_string(),
                     uncovered: servers.registry.find(&gone.name).is_some(),
                 })
             }
-            Tool::StartServer => {
-                let server = Given::read(arguments, &WHICH)?.server()?;
+            ControlTool::StartServer => {
+                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
                 said(&servers.start(&server).await?)
             }
-            Tool::StopServer => {
-                let server = Given::read(arguments, &WHICH)?.server()?;
+            ControlTool::StopServer => {
+                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
                 said(&servers.stop(&server).await?)
             }
-            Tool::RestartServer => {
-                let server = Given::read(arguments, &WHICH)?.server()?;
+            ControlTool::RestartServer => {
+                let server = ToolArguments::read(arguments, &WHICH)?.server()?;
                 said(&servers.restart(&server).await?)
             }
-            Tool::ServerLogs => {
-                let given = Given::read(arguments, &["server", "name", "from", "limit"])?;
+            ControlTool::ServerLogs => {
+                let given = ToolArguments::read(arguments, &["server", "name", "from", "limit"])?;
                 let limit = given.amount("limit")?;
                 let lines = servers.logs(&given.server()?, given.count("from")?, limit)?;
-                said(&Lines { lines })
+                said(&LogLines { lines })
             }
-            Tool::ListTools => {
-                let given = Given::read(arguments, &["search", "server", "name", "limit"])?;
-                said(&self.search(Search {
+            ControlTool::ListTools => {
+                let given = ToolArguments::read(arguments, &["search", "server", "name", "limit"])?;
+                said(&self.search(ToolSearch {
                     search: given.text("search")?,
                     server: given.maybe_server()?,
                     limit: given.amount("limit")?,
@@ -162,12 +168,12 @@ impl Control {
     /// The structure, and the same as text for clients that know no other.
     fn result(&self, outcome: &RawValue) -> Box<RawValue> {
         let content = serde_json::json!([{"type": "text", "text": outcome.get()}]);
-        let mut result = Members::new();
+        let mut result = ObjectWriter::new();
         result.json("content", &content.to_string());
         result.json("structuredContent", outcome.get());
         result.text("resultType", "complete");
         if let Some(info) = &self.offer.peer.server_info {
-            let mut meta = Members::new();
+            let mut meta = ObjectWriter::new();
             meta.json(SERVER_INFO, info.get());
             result.object("_meta", &meta);
         }
@@ -175,6 +181,6 @@ impl Control {
     }
 }
 
-fn said(outcome: &impl Serialize) -> Result<Box<RawValue>, Refusal> {
+fn said(outcome: &impl Serialize) -> Result<Box<RawValue>, ControlError> {
     Ok(to_raw_value(outcome).expect("plain data serialises into memory"))
 }

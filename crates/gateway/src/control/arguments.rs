@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::act::Refusal;
+use super::act::ControlError;
 use config::{Problem, unknown_field};
 use wire::object::{self, each_member, is_null};
 
@@ -13,20 +13,20 @@ use wire::object::{self, each_member, is_null};
 const TOLD: usize = 20;
 const SHOWN: usize = 100;
 
-pub(super) struct Given<'a> {
+pub(super) struct ToolArguments<'a> {
     /// Those that are not null.
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
-fn wrong(field: &str, message: &str) -> Refusal {
-    Refusal::Problems(vec![Problem::new(field, message)])
+fn wrong(field: &str, message: &str) -> ControlError {
+    ControlError::Problems(vec![Problem::new(field, message)])
 }
 
-impl<'a> Given<'a> {
+impl<'a> ToolArguments<'a> {
     pub(super) fn read(
         arguments: &'a RawValue,
         known: &[&'static str],
-    ) -> Result<Given<'a>, Refusal> {
+    ) -> Result<ToolArguments<'a>, ControlError> {
         let mut fields: Vec<(Cow<'a, str>, &'a RawValue)> = Vec::new();
         let mut problems = Vec::new();
         let is_object = each_member(arguments, |key, value| {
@@ -46,10 +46,10 @@ impl<'a> Given<'a> {
             return Err(wrong("arguments", "must be an object"));
         }
         if !problems.is_empty() {
-            return Err(Refusal::Problems(problems));
+            return Err(ControlError::Problems(problems));
         }
         fields.retain(|(_, value)| !is_null(value));
-        Ok(Given { fields })
+        Ok(ToolArguments { fields })
     }
 
     fn get(&self, field: &str) -> Option<&'a RawValue> {
@@ -57,11 +57,11 @@ impl<'a> Given<'a> {
         found.map(|(_, value)| *value)
     }
 
-    pub(super) fn needed(&self, field: &str) -> Result<&'a RawValue, Refusal> {
+    pub(super) fn needed(&self, field: &str) -> Result<&'a RawValue, ControlError> {
         self.get(field).ok_or_else(|| wrong(field, "is missing"))
     }
 
-    pub(super) fn text(&self, field: &str) -> Result<Option<String>, Refusal> {
+    pub(super) fn text(&self, field: &str) -> Result<Option<String>, ControlError> {
         let Some(value) = self.get(field) else {
             return Ok(None);
         };
@@ -71,7 +71,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    pub(super) fn count(&self, field: &str) -> Result<Option<u64>, Refusal> {
+    pub(super) fn count(&self, field: &str) -> Result<Option<u64>, ControlError> {
         let number = self
             .get(field)
             .map(|value| serde_json::from_str(value.get()));
@@ -80,18 +80,18 @@ impl<'a> Given<'a> {
     }
 
     /// A count of what fits into memory.
-    pub(super) fn amount(&self, field: &str) -> Result<Option<usize>, Refusal> {
+    pub(super) fn amount(&self, field: &str) -> Result<Option<usize>, ControlError> {
         let count = self.count(field)?;
         Ok(count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
     }
 
     /// The server that is meant. `add_server` and REST call it `name`.
-    pub(super) fn server(&self) -> Result<String, Refusal> {
+    pub(super) fn server(&self) -> Result<String, ControlError> {
         let server = self.maybe_server()?;
         server.ok_or_else(|| wrong("server", "is missing; give the server's name or id"))
     }
 
-    pub(super) fn maybe_server(&self) -> Result<Option<String>, Refusal> {
+    pub(super) fn maybe_server(&self) -> Result<Option<String>, ControlError> {
         match (self.text("server")?, self.text("name")?) {
             (Some(server), Some(name)) if server != name => {
                 Err(wrong("name", "is another server than `server`; keep one"))

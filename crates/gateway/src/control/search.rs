@@ -14,21 +14,21 @@ use wire::invisible::without_tags;
 const SHOWN: usize = 100;
 pub(super) const MOST_SHOWN: usize = 1000;
 
-pub(super) struct Search {
+pub(super) struct ToolSearch {
     pub search: Option<String>,
     pub server: Option<String>,
     pub limit: Option<usize>,
 }
 
 #[derive(Serialize)]
-pub(super) struct Found {
-    tools: Vec<FoundTool>,
+pub(super) struct ToolMatches {
+    tools: Vec<ToolMatch>,
     /// With those that were not shown.
     total: usize,
 }
 
 #[derive(Serialize)]
-struct FoundTool {
+struct ToolMatch {
     /// As clients of the shared endpoint call it.
     name: String,
     key: String,
@@ -41,13 +41,13 @@ struct FoundTool {
 }
 
 #[derive(Default, Deserialize)]
-struct Described {
+struct ToolDescription {
     title: Option<String>,
     description: Option<String>,
 }
 
 impl Control {
-    pub(super) fn search(&self, asked: Search) -> Result<Found, RegistryError> {
+    pub(super) fn search(&self, asked: ToolSearch) -> Result<ToolMatches, RegistryError> {
         let snapshot = self.servers.fleet.snapshot();
         let own = self.offer(&snapshot).map(|offer| (&self.name, offer));
         let only = match asked.server {
@@ -68,7 +68,7 @@ impl Control {
         let names = naming::names(items.clone().map(|(server, item)| (&**server, &*item.key)));
         let words = asked.search.unwrap_or_default().to_lowercase();
         let words: Vec<&str> = words.split_whitespace().collect();
-        let mut found: Vec<FoundTool> = names
+        let mut found: Vec<ToolMatch> = names
             .into_iter()
             .zip(items)
             .filter(|(_, (server, _))| only.as_ref().is_none_or(|only| only == *server))
@@ -78,17 +78,17 @@ impl Control {
         found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let total = found.len();
         found.truncate(asked.limit.unwrap_or(SHOWN).min(MOST_SHOWN));
-        Ok(Found {
+        Ok(ToolMatches {
             tools: found,
             total,
         })
     }
 }
 
-fn found(name: String, server: &Arc<str>, item: &Item) -> FoundTool {
-    let described: Described =
+fn found(name: String, server: &Arc<str>, item: &Item) -> ToolMatch {
+    let described: ToolDescription =
         serde_json::from_str(&without_tags(item.raw.get())).unwrap_or_default();
-    FoundTool {
+    ToolMatch {
         name,
         key: format!("{server}:{}", item.key),
         server: server.clone(),
@@ -98,7 +98,7 @@ fn found(name: String, server: &Arc<str>, item: &Item) -> FoundTool {
     }
 }
 
-impl FoundTool {
+impl ToolMatch {
     fn has(&self, words: &[&str]) -> bool {
         let told = [
             Some(&self.key),

@@ -11,7 +11,7 @@ use config::schema::request;
 use fleet::catalog::{Catalog, Facts, Item, Kind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(super) enum ControlTool {
     ListServers,
     GetServer,
     AddServer,
@@ -25,7 +25,7 @@ pub(super) enum Tool {
 }
 
 /// What a client may think of a call before it makes one.
-struct Manner {
+struct ToolHints {
     reads: bool,
     destroys: bool,
     /// Twice is as good as once.
@@ -35,120 +35,125 @@ struct Manner {
     open: bool,
 }
 
-const READING: Manner = Manner {
+const READING: ToolHints = ToolHints {
     reads: true,
     destroys: false,
     repeats: true,
     open: false,
 };
 
-impl Tool {
-    const ALL: [Tool; 10] = [
-        Tool::ListServers,
-        Tool::GetServer,
-        Tool::AddServer,
-        Tool::UpdateServer,
-        Tool::RemoveServer,
-        Tool::StartServer,
-        Tool::StopServer,
-        Tool::RestartServer,
-        Tool::ServerLogs,
-        Tool::ListTools,
+impl ControlTool {
+    const ALL: [ControlTool; 10] = [
+        ControlTool::ListServers,
+        ControlTool::GetServer,
+        ControlTool::AddServer,
+        ControlTool::UpdateServer,
+        ControlTool::RemoveServer,
+        ControlTool::StartServer,
+        ControlTool::StopServer,
+        ControlTool::RestartServer,
+        ControlTool::ServerLogs,
+        ControlTool::ListTools,
     ];
 
-    pub(super) fn named(name: &str) -> Option<Tool> {
-        Tool::ALL.into_iter().find(|tool| tool.name() == name)
+    pub(super) fn named(name: &str) -> Option<ControlTool> {
+        ControlTool::ALL
+            .into_iter()
+            .find(|tool| tool.name() == name)
     }
 
     fn name(self) -> &'static str {
         match self {
-            Tool::ListServers => "list_servers",
-            Tool::GetServer => "get_server",
-            Tool::AddServer => "add_server",
-            Tool::UpdateServer => "update_server",
-            Tool::RemoveServer => "remove_server",
-            Tool::StartServer => "start_server",
-            Tool::StopServer => "stop_server",
-            Tool::RestartServer => "restart_server",
-            Tool::ServerLogs => "server_logs",
-            Tool::ListTools => "list_tools",
+            ControlTool::ListServers => "list_servers",
+            ControlTool::GetServer => "get_server",
+            ControlTool::AddServer => "add_server",
+            ControlTool::UpdateServer => "update_server",
+            ControlTool::RemoveServer => "remove_server",
+            ControlTool::StartServer => "start_server",
+            ControlTool::StopServer => "stop_server",
+            ControlTool::RestartServer => "restart_server",
+            ControlTool::ServerLogs => "server_logs",
+            ControlTool::ListTools => "list_tools",
         }
     }
 
     fn title(self) -> &'static str {
         match self {
-            Tool::ListServers => "List MCP servers",
-            Tool::GetServer => "Show an MCP server",
-            Tool::AddServer => "Add an MCP server",
-            Tool::UpdateServer => "Change an MCP server",
-            Tool::RemoveServer => "Remove an MCP server",
-            Tool::StartServer => "Start an MCP server",
-            Tool::StopServer => "Stop an MCP server",
-            Tool::RestartServer => "Restart an MCP server",
-            Tool::ServerLogs => "Read an MCP server's log",
-            Tool::ListTools => "Search the tools of all servers",
+            ControlTool::ListServers => "List MCP servers",
+            ControlTool::GetServer => "Show an MCP server",
+            ControlTool::AddServer => "Add an MCP server",
+            ControlTool::UpdateServer => "Change an MCP server",
+            ControlTool::RemoveServer => "Remove an MCP server",
+            ControlTool::StartServer => "Start an MCP server",
+            ControlTool::StopServer => "Stop an MCP server",
+            ControlTool::RestartServer => "Restart an MCP server",
+            ControlTool::ServerLogs => "Read an MCP server's log",
+            ControlTool::ListTools => "Search the tools of all servers",
         }
     }
 
     fn description(self) -> &'static str {
         match self {
-            Tool::ListServers => {
+            ControlTool::ListServers => {
                 "All MCP servers that Portway knows: state, error, number of tools, definition. \
                  Values of environment variables and headers are covered with ***."
             }
-            Tool::GetServer => "One MCP server: state, error, number of tools, definition.",
-            Tool::AddServer => {
+            ControlTool::GetServer => "One MCP server: state, error, number of tools, definition.",
+            ControlTool::AddServer => {
                 "Registers an MCP server and, unless autoStart is false, starts it: the given \
                  command is run on Portway's machine with Portway's rights, or the given url is \
                  connected to. Give command (with args, env, cwd) or url (with headers). The \
                  definition is kept. The answer comes before the server has settled: get_server \
                  tells what became of it."
             }
-            Tool::UpdateServer => {
+            ControlTool::UpdateServer => {
                 "Changes the definition of an MCP server; what is not mentioned stays. A server \
                  that runs is restarted with it, so a new command is run at once."
             }
-            Tool::RemoveServer => {
+            ControlTool::RemoveServer => {
                 "Stops an MCP server, with every process it started, and deletes its definition \
                  from where it is kept. This cannot be undone."
             }
-            Tool::StartServer => {
+            ControlTool::StartServer => {
                 "Starts an MCP server, or tries one again that failed, and waits until it is \
                  connected or has failed. Nothing happens to one that runs."
             }
-            Tool::StopServer => {
+            ControlTool::StopServer => {
                 "Stops an MCP server and every process it started; its tools are gone until it is \
                  started again. Calls in flight get a little time to finish."
             }
-            Tool::RestartServer => {
+            ControlTool::RestartServer => {
                 "Stops an MCP server and starts it anew, and waits until it is connected or has \
                  failed."
             }
-            Tool::ServerLogs => {
+            ControlTool::ServerLogs => {
                 "The last lines of an MCP server's log: what it wrote to stderr, and what Portway \
                  noticed about it."
             }
-            Tool::ListTools => {
+            ControlTool::ListTools => {
                 "The tools of all connected servers by server, name and description; search finds \
                  those that have all its words."
             }
         }
     }
 
-    fn manner(self) -> Manner {
+    fn manner(self) -> ToolHints {
         let (destroys, repeats, open) = match self {
-            Tool::ListServers | Tool::GetServer | Tool::ServerLogs | Tool::ListTools => {
+            ControlTool::ListServers
+            | ControlTool::GetServer
+            | ControlTool::ServerLogs
+            | ControlTool::ListTools => {
                 return READING;
             }
             // A command that is run may do anything.
-            Tool::AddServer => (true, false, true),
-            Tool::UpdateServer => (true, true, true),
-            Tool::RemoveServer => (true, true, false),
-            Tool::StartServer => (false, true, true),
-            Tool::StopServer => (true, true, false),
-            Tool::RestartServer => (true, false, true),
+            ControlTool::AddServer => (true, false, true),
+            ControlTool::UpdateServer => (true, true, true),
+            ControlTool::RemoveServer => (true, true, false),
+            ControlTool::StartServer => (false, true, true),
+            ControlTool::StopServer => (true, true, false),
+            ControlTool::RestartServer => (true, false, true),
         };
-        Manner {
+        ToolHints {
             reads: false,
             destroys,
             repeats,
@@ -164,19 +169,19 @@ impl Tool {
         // them is needed is told to who gives neither.
         let which = [("server", &server), ("name", &name)];
         match self {
-            Tool::ListServers => object(&[], &[]),
-            Tool::AddServer => request::argument(),
-            Tool::UpdateServer => {
+            ControlTool::ListServers => object(&[], &[]),
+            ControlTool::AddServer => request::argument(),
+            ControlTool::UpdateServer => {
                 let mut changes = request::argument_change();
                 changes["description"] = "The fields to change. A null takes a field away.".into();
                 object(&[("changes", &changes)], &which)
             }
-            Tool::GetServer
-            | Tool::RemoveServer
-            | Tool::StartServer
-            | Tool::StopServer
-            | Tool::RestartServer => object(&[], &which),
-            Tool::ServerLogs => {
+            ControlTool::GetServer
+            | ControlTool::RemoveServer
+            | ControlTool::StartServer
+            | ControlTool::StopServer
+            | ControlTool::RestartServer => object(&[], &which),
+            ControlTool::ServerLogs => {
                 let from = json!({"type": "integer", "minimum": 0,
                     "description": "The number (seq) of the first line wanted."});
                 let limit = json!({"type": "integer", "minimum": 0, "default": 200,
@@ -186,7 +191,7 @@ impl Tool {
                     &[&which[..], &[("from", &from), ("limit", &limit)]].concat(),
                 )
             }
-            Tool::ListTools => {
+            ControlTool::ListTools => {
                 let search = json!({"type": "string",
                     "description": "Words to look for, in any order; upper and lower case are the same."});
                 let limit = json!({"type": "integer", "minimum": 0, "maximum": MOST_SHOWN,
@@ -202,14 +207,14 @@ impl Tool {
         let list = |of: Value| json!({"type": "array", "items": of});
         let text = json!({"type": "string"});
         match self {
-            Tool::ListServers => object(&[("servers", &list(record()))], &[]),
-            Tool::RemoveServer => {
+            ControlTool::ListServers => object(&[("servers", &list(record()))], &[]),
+            ControlTool::RemoveServer => {
                 let uncovered = json!({"type": "boolean",
                     "description": "Whether another definition of the same name is in force now."});
                 object(&[("removed", &text), ("uncovered", &uncovered)], &[])
             }
-            Tool::ServerLogs => object(&[("lines", &list(shape::log_line()))], &[]),
-            Tool::ListTools => {
+            ControlTool::ServerLogs => object(&[("lines", &list(shape::log_line()))], &[]),
+            ControlTool::ListTools => {
                 let name = json!({"type": "string",
                     "description": "What to call it by on the shared endpoint."});
                 let tool = object(
@@ -252,7 +257,7 @@ impl Tool {
 /// All there is.
 pub(super) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
-    let tools = Tool::ALL.map(Tool::item);
+    let tools = ControlTool::ALL.map(ControlTool::item);
     catalog.put(Kind::Tools, tools.into(), Facts::default());
     catalog
 }

@@ -19,24 +19,24 @@ const LISTED: usize = 200;
 
 /// What is wrong, argument by argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Wrong(Vec<String>);
+pub struct InvalidArguments(Vec<String>);
 
-impl fmt::Display for Wrong {
+impl fmt::Display for InvalidArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("; "))
     }
 }
 
-pub fn check(schema: &Value, arguments: &Value) -> Result<(), Wrong> {
-    let mut check = Check {
+pub fn check(schema: &Value, arguments: &Value) -> Result<(), InvalidArguments> {
+    let mut check = ArgumentCheck {
         root: schema,
         steps: STEPS,
         wrong: Vec::new(),
     };
-    check.value(schema, arguments, &Place::Top, 0);
+    check.value(schema, arguments, &ArgumentPath::Top, 0);
     match check.wrong.is_empty() {
         true => Ok(()),
-        false => Err(Wrong(check.wrong)),
+        false => Err(InvalidArguments(check.wrong)),
     }
 }
 
@@ -47,37 +47,37 @@ pub(super) fn pointed<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
 }
 
 /// Where in the arguments something stands.
-enum Place<'a> {
+enum ArgumentPath<'a> {
     Top,
-    Member(&'a Place<'a>, &'a str),
-    Element(&'a Place<'a>, usize),
+    Member(&'a ArgumentPath<'a>, &'a str),
+    Element(&'a ArgumentPath<'a>, usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ArgumentPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Top => f.write_str("arguments"),
-            Place::Member(Place::Top, name) => write!(f, "{name}"),
-            Place::Member(outer, name) => write!(f, "{outer}.{name}"),
-            Place::Element(outer, number) => write!(f, "{outer}[{number}]"),
+            ArgumentPath::Top => f.write_str("arguments"),
+            ArgumentPath::Member(ArgumentPath::Top, name) => write!(f, "{name}"),
+            ArgumentPath::Member(outer, name) => write!(f, "{outer}.{name}"),
+            ArgumentPath::Element(outer, number) => write!(f, "{outer}[{number}]"),
         }
     }
 }
 
-struct Check<'a> {
+struct ArgumentCheck<'a> {
     root: &'a Value,
     steps: usize,
     wrong: Vec<String>,
 }
 
-impl<'a> Check<'a> {
-    fn say(&mut self, place: &Place<'_>, what: impl fmt::Display) {
+impl<'a> ArgumentCheck<'a> {
+    fn say(&mut self, place: &ArgumentPath<'_>, what: impl fmt::Display) {
         if self.wrong.len() < TOLD {
             self.wrong.push(format!("{place}: {what}"));
         }
     }
 
-    fn value(&mut self, schema: &'a Value, value: &Value, place: &Place<'_>, depth: usize) {
+    fn value(&mut self, schema: &'a Value, value: &Value, place: &ArgumentPath<'_>, depth: usize) {
         if *schema == Value::Bool(false) {
             return self.say(place, "is not allowed");
         }
@@ -112,7 +112,12 @@ impl<'a> Check<'a> {
     }
 
     /// Whether it is worth looking further.
-    fn kind(&mut self, schema: &Map<String, Value>, value: &Value, place: &Place<'_>) -> bool {
+    fn kind(
+        &mut self,
+        schema: &Map<String, Value>,
+        value: &Value,
+        place: &ArgumentPath<'_>,
+    ) -> bool {
         let types: Vec<&str> = match schema.get("type") {
             Some(Value::String(name)) => vec![name],
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
@@ -142,19 +147,19 @@ impl<'a> Check<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         members: &Map<String, Value>,
-        place: &Place<'_>,
+        place: &ArgumentPath<'_>,
         depth: usize,
     ) {
         let required = schema.get("required").and_then(Value::as_array);
         let names = required.into_iter().flatten().filter_map(Value::as_str);
         for name in names.filter(|name| !members.contains_key(*name)) {
-            self.say(&Place::Member(place, name), "is missing");
+            self.say(&ArgumentPath::Member(place, name), "is missing");
         }
         let properties = schema.get("properties").and_then(Value::as_object);
         let patterns = schema.contains_key("patternProperties");
         let others = schema.get("additionalProperties").filter(|_| !patterns);
         for (name, value) in members {
-            let place = Place::Member(place, name);
+            let place = ArgumentPath::Member(place, name);
             match (properties.and_then(|known| known.get(name)), others) {
                 (Some(its), _) => self.value(its, value, &place, depth + 1),
                 (None, Some(Value::Bool(false))) => self.say(&place, "is not an argument"),
@@ -175,7 +180,7 @@ impl<'a> Check<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         elements: &[Value],
-        place: &Place<'_>,
+        place: &ArgumentPath<'_>,
         depth: usize,
     ) {
         let items = schema.get("items");
@@ -186,7 +191,12 @@ impl<'a> Check<'a> {
         for (number, element) in elements.iter().enumerate() {
             let its = first.and_then(|first| first.get(number)).or(rest);
             if let Some(its) = its {
-                self.value(its, element, &Place::Element(place, number), depth + 1);
+                self.value(
+                    its,
+                    element,
+                    &ArgumentPath::Element(place, number),
+                    depth + 1,
+                );
             }
         }
         self.count(
@@ -198,7 +208,7 @@ impl<'a> Check<'a> {
         );
     }
 
-    fn text(&mut self, schema: &Map<String, Value>, text: &str, place: &Place<'_>) {
+    fn text(&mut self, schema: &Map<String, Value>, text: &str, place: &ArgumentPath<'_>) {
         let bounds = ["minLength", "maxLength"];
         if bounds.iter().any(|bound| schema.contains_key(*bound)) {
             self.count(schema, text.chars().count(), bounds, "characters", place);
@@ -211,7 +221,7 @@ impl<'a> Check<'a> {
         count: usize,
         [least, most]: [&str; 2],
         of: &str,
-        place: &Place<'_>,
+        place: &ArgumentPath<'_>,
     ) {
         let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
         let count = count as f64;
@@ -223,7 +233,12 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn number(&mut self, schema: &Map<String, Value>, number: Option<f64>, place: &Place<'_>) {
+    fn number(
+        &mut self,
+        schema: &Map<String, Value>,
+        number: Option<f64>,
+        place: &ArgumentPath<'_>,
+    ) {
         let Some(number) = number else { return };
         let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
         let wrong = [
@@ -249,7 +264,7 @@ impl<'a> Check<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         value: &Value,
-        place: &Place<'_>,
+        place: &ArgumentPath<'_>,
         depth: usize,
     ) {
         let list = |name: &str| schema.get(name).and_then(Value::as_array);
@@ -261,7 +276,13 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn any(&mut self, variants: &'a [Value], value: &Value, place: &Place<'_>, depth: usize) {
+    fn any(
+        &mut self,
+        variants: &'a [Value],
+        value: &Value,
+        place: &ArgumentPath<'_>,
+        depth: usize,
+    ) {
         let before = self.wrong.len();
         let full = before >= TOLD;
         let mut closest: Option<Vec<String>> = None;

@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 use wire::object::{each_element, is_null, pick};
 
 /// A result as all formats read it.
-pub(super) struct Contents {
-    pub pieces: Vec<Piece>,
+pub(super) struct ResultContents {
+    pub pieces: Vec<ContentPiece>,
     pub failed: bool,
 }
 
-pub(super) enum Piece {
+pub(super) enum ContentPiece {
     Text(String),
     Image {
         mime: String,
@@ -34,7 +34,7 @@ pub(super) enum Piece {
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct ContentBlock {
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,
@@ -45,11 +45,11 @@ struct Block {
     name: Option<String>,
     description: Option<String>,
     size: Option<f64>,
-    resource: Option<Resource>,
+    resource: Option<EmbeddedResource>,
 }
 
 #[derive(Deserialize)]
-struct Resource {
+struct EmbeddedResource {
     uri: String,
     #[serde(rename = "mimeType")]
     mime: Option<String>,
@@ -57,45 +57,46 @@ struct Resource {
     blob: Option<String>,
 }
 
-pub(super) fn read(result: &RawValue) -> Contents {
+pub(super) fn read(result: &RawValue) -> ResultContents {
     let [content, structured, failed] = pick(result, ["content", "structuredContent", "isError"]);
     let mut pieces = Vec::new();
     if let Some(content) = content {
         each_element(content, |block| pieces.push(piece(block)));
     }
-    let texts = |piece: &Piece| matches!(piece, Piece::Text(text) if !text.trim().is_empty());
+    let texts =
+        |piece: &ContentPiece| matches!(piece, ContentPiece::Text(text) if !text.trim().is_empty());
     // Servers that have both say the same in both.
     if let Some(structured) = structured.filter(|value| !is_null(value))
         && !pieces.iter().any(texts)
     {
-        pieces.push(Piece::Text(structured.get().to_owned()));
+        pieces.push(ContentPiece::Text(structured.get().to_owned()));
     }
-    Contents {
+    ResultContents {
         pieces,
         failed: failed.is_some_and(|failed| failed.get() == "true"),
     }
 }
 
-fn piece(raw: &RawValue) -> Piece {
+fn piece(raw: &RawValue) -> ContentPiece {
     let unknown = |kind: &str| {
         let size = raw.get().len();
-        Piece::Words(format!("[{kind}: {size} bytes of JSON]"))
+        ContentPiece::Words(format!("[{kind}: {size} bytes of JSON]"))
     };
-    let Ok(block) = serde_json::from_str::<Block>(raw.get()) else {
+    let Ok(block) = serde_json::from_str::<ContentBlock>(raw.get()) else {
         return unknown("content that cannot be read");
     };
     let mime = block.mime.clone().unwrap_or_else(nothing_known);
     match (block.kind.as_str(), block.text, block.data, block.resource) {
-        ("text", Some(text), _, _) => Piece::Text(text),
-        ("image", _, Some(data), _) => Piece::Image { mime, data },
-        ("audio", _, Some(data), _) => Piece::Audio { mime, data },
+        ("text", Some(text), _, _) => ContentPiece::Text(text),
+        ("image", _, Some(data), _) => ContentPiece::Image { mime, data },
+        ("audio", _, Some(data), _) => ContentPiece::Audio { mime, data },
         ("resource", _, _, Some(resource)) => embedded(resource),
         ("resource_link", None, None, None) if let Some(uri) = block.uri => {
             let name = block.name.map(|name| format!(" {name:?}"));
             let size = block.size.map(|size| format!(", {size} bytes"));
             let mime = block.mime.map(|mime| format!(", {mime}"));
             let about = block.description.map(|about| format!(" {about}"));
-            Piece::Words(format!(
+            ContentPiece::Words(format!(
                 "[link to resource{}: {uri}{}{}]{}",
                 name.unwrap_or_default(),
                 mime.unwrap_or_default(),
@@ -107,22 +108,22 @@ fn piece(raw: &RawValue) -> Piece {
     }
 }
 
-fn embedded(resource: Resource) -> Piece {
+fn embedded(resource: EmbeddedResource) -> ContentPiece {
     let uri = resource.uri;
     match (resource.text, resource.blob) {
         (Some(text), _) => {
             let mime = resource.mime.map(|mime| format!(", {mime}"));
-            Piece::Words(format!(
+            ContentPiece::Words(format!(
                 "[resource {uri}{}]\n{text}",
                 mime.unwrap_or_default()
             ))
         }
-        (None, Some(data)) => Piece::Blob {
+        (None, Some(data)) => ContentPiece::Blob {
             uri,
             mime: resource.mime.unwrap_or_else(nothing_known),
             data,
         },
-        (None, None) => Piece::Words(format!("[resource {uri}, without content]")),
+        (None, None) => ContentPiece::Words(format!("[resource {uri}, without content]")),
     }
 }
 
@@ -130,11 +131,11 @@ fn nothing_known() -> String {
     "application/octet-stream".to_owned()
 }
 
-impl Piece {
+impl ContentPiece {
     /// The piece in words: what it is, where it cannot be carried.
     pub(super) fn in_words(self) -> String {
         match self {
-            Piece::Text(text) | Piece::Words(text) => text,
+            ContentPiece::Text(text) | ContentPiece::Words(text) => text,
             binary => binary.label().unwrap_or_default(),
         }
     }
@@ -142,10 +143,14 @@ impl Piece {
     /// What is said of something that is no text.
     pub(super) fn label(&self) -> Option<String> {
         match self {
-            Piece::Text(_) | Piece::Words(_) => None,
-            Piece::Image { mime, data } => Some(format!("[image: {mime}, {} bytes]", size(data))),
-            Piece::Audio { mime, data } => Some(format!("[audio: {mime}, {} bytes]", size(data))),
-            Piece::Blob { uri, mime, data } => {
+            ContentPiece::Text(_) | ContentPiece::Words(_) => None,
+            ContentPiece::Image { mime, data } => {
+                Some(format!("[image: {mime}, {} bytes]", size(data)))
+            }
+            ContentPiece::Audio { mime, data } => {
+                Some(format!("[audio: {mime}, {} bytes]", size(data)))
+            }
+            ContentPiece::Blob { uri, mime, data } => {
                 let size = size(data);
                 Some(format!("[resource {uri}: {mime}, {size} bytes]"))
             }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::schema::parameters;
-use crate::members::Members;
+use crate::members::ObjectWriter;
 use crate::naming;
 use wire::object::each_member;
 
@@ -53,7 +53,7 @@ pub fn restored(schema: Option<&RawValue>, arguments: &RawValue) -> Option<Box<R
     if odd.is_empty() {
         return None;
     }
-    let mut restored = Members::new();
+    let mut restored = ObjectWriter::new();
     each_member(arguments, |key, value| {
         let key = key.decoded();
         let own = odd.iter().find(|(fitted, _)| *fitted == key);

@@ -58,7 +58,7 @@ const DESCRIPTION: usize = 1024;
 
 /// A tool to be shown.
 #[derive(Clone, Copy)]
-pub struct Shown<'a> {
+pub struct ListedTool<'a> {
     /// As the format may name it.
     pub name: &'a str,
     /// As MCP lists it.
@@ -68,7 +68,7 @@ pub struct Shown<'a> {
 }
 
 /// One tool, ready to be handed to a vendor's API.
-pub fn tool(format: Format, shown: Shown<'_>) -> Box<RawValue> {
+pub fn tool(format: Format, shown: ListedTool<'_>) -> Box<RawValue> {
     if format == Format::Mcp {
         return placed(shown);
     }
@@ -97,7 +97,7 @@ pub fn tool(format: Format, shown: Shown<'_>) -> Box<RawValue> {
 }
 
 /// The MCP tool, and where it is from.
-fn placed(shown: Shown<'_>) -> Box<RawValue> {
+fn placed(shown: ListedTool<'_>) -> Box<RawValue> {
     let Some((server, own)) = shown.origin else {
         return shown.tool.to_owned();
     };
@@ -106,7 +106,7 @@ fn placed(shown: Shown<'_>) -> Box<RawValue> {
     set_meta_member(&tool, "portway/tool", &quoted(own))
 }
 
-fn copilot(shown: Shown<'_>, description: &str, schema: Map<String, Value>) -> Value {
+fn copilot(shown: ListedTool<'_>, description: &str, schema: Map<String, Value>) -> Value {
     let [title, annotations] = pick(shown.tool, ["title", "annotations"]);
     let mut metadata = Map::new();
     if let Some((server, own)) = shown.origin {
@@ -138,7 +138,7 @@ fn copilot(shown: Shown<'_>, description: &str, schema: Map<String, Value>) -> V
 
 /// What a model reads of a tool. There is always something: some APIs refuse
 /// an empty text, and a model chooses by it.
-fn described(shown: Shown<'_>, note: Option<String>, limit: usize) -> String {
+fn described(shown: ListedTool<'_>, note: Option<String>, limit: usize) -> String {
     let [description, title] = pick(shown.tool, ["description", "title"]);
     let said = [description, title].into_iter().flatten();
     let said = said.filter_map(text).find(|text| !text.trim().is_empty());

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::Format;
-use super::content::{Contents, Piece, read};
+use super::content::{ContentPiece, ResultContents, read};
 use crate::trouble::failed_tool;
 use wire::Era;
 
@@ -20,11 +20,11 @@ pub enum Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    fn contents(self) -> Contents {
+    fn contents(self) -> ResultContents {
         match self {
             Outcome::Result(result) => read(result),
-            Outcome::Failure(text) | Outcome::Timeout(text) => Contents {
-                pieces: vec![Piece::Text(text.to_owned())],
+            Outcome::Failure(text) | Outcome::Timeout(text) => ResultContents {
+                pieces: vec![ContentPiece::Text(text.to_owned())],
                 failed: true,
             },
         }
@@ -57,8 +57,8 @@ pub fn answer(format: Format, outcome: Outcome<'_>, id: Option<&str>) -> String 
 }
 
 /// Messages of the role `tool` hold text alone, and have no word for failure.
-fn openai(contents: Contents, id: Option<&str>) -> Value {
-    let texts = contents.pieces.into_iter().map(Piece::in_words);
+fn openai(contents: ResultContents, id: Option<&str>) -> Value {
+    let texts = contents.pieces.into_iter().map(ContentPiece::in_words);
     let text = joined(texts, contents.failed);
     let content = match contents.failed {
         true => format!("Error: {text}"),
@@ -75,7 +75,7 @@ fn openai(contents: Contents, id: Option<&str>) -> Value {
 
 /// Pictures of four kinds and PDFs have blocks of their own; blank texts, and
 /// failures without a text, are refused.
-fn anthropic(contents: Contents, id: Option<&str>) -> Value {
+fn anthropic(contents: ResultContents, id: Option<&str>) -> Value {
     let mut blocks: Vec<Value> = contents.pieces.into_iter().filter_map(block).collect();
     if blocks.is_empty() && contents.failed {
         blocks.push(json!({"type": "text", "text": SILENT}));
@@ -90,16 +90,18 @@ fn anthropic(contents: Contents, id: Option<&str>) -> Value {
     result.into()
 }
 
-fn block(piece: Piece) -> Option<Value> {
+fn block(piece: ContentPiece) -> Option<Value> {
     let source = |kind: &str, mime: String, data: String| {
         let source = json!({"type": "base64", "media_type": mime, "data": data});
         Some(json!({"type": kind, "source": source}))
     };
     match piece {
-        Piece::Image { mime, data } | Piece::Blob { mime, data, .. } if is_picture(&mime) => {
+        ContentPiece::Image { mime, data } | ContentPiece::Blob { mime, data, .. }
+            if is_picture(&mime) =>
+        {
             source("image", mime, data)
         }
-        Piece::Blob { mime, data, .. } if mime == "application/pdf" => {
+        ContentPiece::Blob { mime, data, .. } if mime == "application/pdf" => {
             source("document", mime, data)
         }
         other => {
@@ -116,7 +118,7 @@ fn is_picture(mime: &str) -> bool {
     )
 }
 
-fn copilot(contents: Contents, late: bool) -> Value {
+fn copilot(contents: ResultContents, late: bool) -> Value {
     let failed = contents.failed;
     let (mut texts, mut binaries) = (Vec::new(), Vec::new());
     let binary = |kind: &str, mime: String, data: String, about: Option<String>| {
@@ -131,11 +133,11 @@ fn copilot(contents: Contents, late: bool) -> Value {
         // can see: of the others it would not hear otherwise.
         texts.extend(piece.label());
         match piece {
-            Piece::Image { mime, data } => binaries.push(binary("image", mime, data, None)),
-            Piece::Audio { mime, data } => {
+            ContentPiece::Image { mime, data } => binaries.push(binary("image", mime, data, None)),
+            ContentPiece::Audio { mime, data } => {
                 binaries.push(binary("resource", mime, data, Some("audio".into())));
             }
-            Piece::Blob { uri, mime, data } => {
+            ContentPiece::Blob { uri, mime, data } => {
                 let kind = match mime.starts_with("image/") {
                     true => "image",
                     false => "resource",

@@ -54,7 +54,7 @@ pub fn parameters(original: Option<&RawValue>) -> Parameters {
     let size = original.map_or(0, |raw| raw.get().len());
     let original = original.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let original: Value = original.unwrap_or(Value::Null);
-    let mut walk = Walk {
+    let mut walk = SchemaRewriter {
         root: &original,
         within: Vec::new(),
         depth: 0,
@@ -66,7 +66,7 @@ pub fn parameters(original: Option<&RawValue>) -> Parameters {
     Parameters { schema, note }
 }
 
-struct Walk<'a> {
+struct SchemaRewriter<'a> {
     root: &'a Value,
     /// The references that are being followed.
     within: Vec<&'a str>,
@@ -76,7 +76,7 @@ struct Walk<'a> {
     room: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaRewriter<'a> {
     fn schema(&mut self, schema: &'a Value) -> Map<String, Value> {
         let Value::Object(schema) = schema else {
             return match schema {

@@ -15,7 +15,7 @@ fn shown(format: Format, tool: &Value) -> Value {
     let name = tool["name"].as_str().unwrap();
     let spelled = super::tool(
         format,
-        Shown {
+        ListedTool {
             name,
             tool: &raw(tool),
             origin: Some(("fs", "read")),

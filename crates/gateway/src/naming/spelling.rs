@@ -15,7 +15,7 @@ pub(super) fn spelled(name: &str) -> Cow<'_, str> {
     if name.chars().all(is_allowed) {
         return Cow::Borrowed(name);
     }
-    let mut spelling = Spelling::default();
+    let mut spelling = Transliteration::default();
     for c in name.chars() {
         match c {
             c if is_allowed(c) => spelling.letter(c),
@@ -30,13 +30,13 @@ pub(super) fn spelled(name: &str) -> Cow<'_, str> {
 }
 
 #[derive(Default)]
-struct Spelling {
+struct Transliteration {
     out: String,
     /// A word has ended: whatever follows is separated from it.
     word_ended: bool,
 }
 
-impl Spelling {
+impl Transliteration {
     fn letter(&mut self, c: char) {
         if self.word_ended && c != '_' {
             self.separate();

@@ -102,9 +102,9 @@ fn part() -> impl Strategy<Value = String> {
     ]
 }
 
-type Keys = BTreeSet<(String, String)>;
+type KeyList = BTreeSet<(String, String)>;
 
-fn named(keys: impl Iterator<Item = (String, String)>) -> BTreeMap<(String, String), Named> {
+fn named(keys: impl Iterator<Item = (String, String)>) -> BTreeMap<(String, String), ToolName> {
     let keys: Vec<(String, String)> = keys.collect();
     let pairs = keys
         .iter()
@@ -124,7 +124,7 @@ proptest! {
         let few = named(keys.iter().cloned());
         let unique: BTreeSet<&String> = few.values().map(|named| &named.name).collect();
         prop_assert_eq!(unique.len(), few.len());
-        for ((server, own), Named { name, yields_to }) in &few {
+        for ((server, own), ToolName { name, yields_to }) in &few {
             prop_assert!(name.len() <= LONGEST && name.chars().all(is_allowed), "{}", name);
             prop_assert!(name.starts_with("mcp_"));
             prop_assert_eq!(yields_to.is_none(), *name == super::name(server, own));
@@ -135,7 +135,7 @@ proptest! {
             prop_assert_eq!(&turned[key].name, &named.name);
         }
         // Only a tool that wants the same name changes one.
-        let all: Keys = keys.union(&more).cloned().collect();
+        let all: KeyList = keys.union(&more).cloned().collect();
         let many = named(all.iter().cloned());
         for (key, before) in few.iter().filter(|(key, before)| many[*key].name != before.name) {
             let wanted = [plain(&key.0, &key.1), before.name.clone()];

@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::shelf::Shelf;
-use super::stream::Stream;
-use super::token::{self, Serial, Token};
-use super::{Caller, Scope, Session, State};
-use crate::seal::{Purpose, Seal};
+use super::shelf::StreamMemory;
+use super::stream::MessageStream;
+use super::token::{self, Serial, SessionToken};
+use super::{Caller, Scope, Session, SessionState};
+use crate::seal::{Seal, SealPurpose};
 use store::Grant;
 
 const MAX_LIVE: usize = 16_384;
@@ -29,14 +29,14 @@ const TEND: Duration = Duration::from_secs(15);
 
 pub struct Sessions {
     seal: Arc<Seal>,
-    shelf: Arc<Shelf>,
+    shelf: Arc<StreamMemory>,
     clock: Instant,
     /// The lock is held for map operations, never across an await.
-    live: Mutex<Live>,
+    live: Mutex<LiveSessions>,
 }
 
 #[derive(Default)]
-struct Live {
+struct LiveSessions {
     /// By the id the client sends.
     sessions: HashMap<Box<str>, Arc<Session>>,
     /// By [`Caller::share`].
@@ -83,9 +83,9 @@ impl Sessions {
 
     /// The id of a new session. Nothing is remembered of it.
     pub fn open(&self, caller: &Caller, version: &'static str, capabilities: &RawValue) -> String {
-        let token = Token::new(version, capabilities);
+        let token = SessionToken::new(version, capabilities);
         self.seal
-            .seal(Purpose::Session, &owner(caller), &token.encode())
+            .seal(SealPurpose::Session, &owner(caller), &token.encode())
     }
 
     /// The session with this id, if it is one of this caller's.
@@ -97,8 +97,8 @@ impl Sessions {
             session.touch(self.now());
             return Ok(session.clone());
         }
-        let opened = self.seal.open(Purpose::Session, &owner(caller), id);
-        let token = opened.and_then(|bytes| Token::decode(&bytes));
+        let opened = self.seal.open(SealPurpose::Session, &owner(caller), id);
+        let token = opened.and_then(|bytes| SessionToken::decode(&bytes));
         let token = token.filter(|token| token.expires > token::now());
         let token = token.ok_or(NoSession::Unknown)?;
         let mut live = self.live.lock();
@@ -110,7 +110,7 @@ impl Sessions {
             return Ok(session.clone());
         }
         live.make_room(caller.share())?;
-        let own = Stream::new(self.shelf.clone(), true);
+        let own = MessageStream::new(self.shelf.clone(), true);
         let session = self.make(caller, token, own);
         live.insert(id, session.clone());
         Ok(session)
@@ -123,18 +123,18 @@ impl Sessions {
         caller: &Caller,
         version: &'static str,
         capabilities: &RawValue,
-        pipe: &Arc<Stream>,
+        pipe: &Arc<MessageStream>,
     ) -> Arc<Session> {
-        let token = Token::new(version, capabilities);
+        let token = SessionToken::new(version, capabilities);
         self.make(caller, token, pipe.clone())
     }
 
     /// A stream for [`Sessions::attached`].
-    pub fn pipe(&self) -> Arc<Stream> {
-        Stream::new(self.shelf.clone(), false)
+    pub fn pipe(&self) -> Arc<MessageStream> {
+        MessageStream::new(self.shelf.clone(), false)
     }
 
-    fn make(&self, caller: &Caller, token: Token, own: Arc<Stream>) -> Arc<Session> {
+    fn make(&self, caller: &Caller, token: SessionToken, own: Arc<MessageStream>) -> Arc<Session> {
         Arc::new(Session {
             version: token.version,
             capabilities: token.capabilities.into(),
@@ -147,7 +147,7 @@ impl Sessions {
             shelf: self.shelf.clone(),
             used: AtomicU64::new(self.now()),
             relied_on: AtomicBool::new(false),
-            state: Mutex::new(State::default()),
+            state: Mutex::new(SessionState::default()),
         })
     }
 
@@ -230,7 +230,7 @@ impl Sessions {
     }
 }
 
-impl Live {
+impl LiveSessions {
     fn insert(&mut self, id: &str, session: Arc<Session>) {
         let share = session.owner.share().clone();
         *self.shares.entry(share).or_default() += 1;

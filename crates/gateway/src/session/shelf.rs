@@ -16,22 +16,22 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_RETIRED: usize = 4096;
 const KEEP: Duration = Duration::from_secs(120);
 
-pub(super) struct Shelf {
+pub(super) struct StreamMemory {
     bytes: AtomicUsize,
     room: AtomicUsize,
     /// Finished streams, oldest first.
-    retired: Mutex<VecDeque<Retired>>,
+    retired: Mutex<VecDeque<RetiredStream>>,
 }
 
-struct Retired {
+struct RetiredStream {
     since: Instant,
     session: Weak<Session>,
     stream: u64,
 }
 
-impl Default for Shelf {
-    fn default() -> Shelf {
-        Shelf {
+impl Default for StreamMemory {
+    fn default() -> StreamMemory {
+        StreamMemory {
             bytes: AtomicUsize::new(0),
             room: AtomicUsize::new(MAX_BYTES),
             retired: Mutex::default(),
@@ -39,7 +39,7 @@ impl Default for Shelf {
     }
 }
 
-impl Shelf {
+impl StreamMemory {
     pub(super) fn set_room(&self, bytes: usize) {
         self.room.store(bytes, Ordering::Relaxed);
     }
@@ -64,7 +64,7 @@ impl Shelf {
     pub(super) fn retire(&self, session: Weak<Session>, stream: u64) {
         let since = Instant::now();
         let mut retired = self.retired.lock();
-        retired.push_back(Retired {
+        retired.push_back(RetiredStream {
             since,
             session,
             stream,

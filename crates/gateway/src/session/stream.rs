@@ -11,9 +11,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::shelf::Shelf;
+use super::shelf::StreamMemory;
 use crate::seal::random;
-use crate::text::Text;
+use crate::text::MessageBody;
 
 /// Most messages and bytes one stream keeps, answers aside.
 const MAX_KEPT: usize = 256;
@@ -21,12 +21,12 @@ const MAX_BYTES: usize = 1 << 20;
 /// What a message costs beside its text.
 const OVERHEAD: usize = 64;
 
-pub struct Stream {
+pub struct MessageStream {
     id: u64,
     resumable: bool,
-    shelf: Arc<Shelf>,
+    shelf: Arc<StreamMemory>,
     /// The lock is held for moments, never across an await.
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     /// For the reader: there is something new.
     news: Notify,
     /// For a writer: the reader has taken something, or is gone.
@@ -34,8 +34,8 @@ pub struct Stream {
 }
 
 #[derive(Default)]
-struct State {
-    kept: VecDeque<Event>,
+struct StreamState {
+    kept: VecDeque<StreamEvent>,
     /// The number of the newest message; the first is 1.
     newest: u64,
     /// The last one that a reader took.
@@ -49,26 +49,26 @@ struct State {
 
 /// A message of a stream. Numbers grow; some may be missing.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct StreamEvent {
     pub number: u64,
-    pub message: Text,
+    pub message: MessageBody,
     /// An answer to the client, which is never dropped for want of room.
     pub answer: bool,
 }
 
-impl Event {
+impl StreamEvent {
     fn cost(&self) -> usize {
         self.message.size() + OVERHEAD
     }
 }
 
-impl State {
+impl StreamState {
     fn position(&self, after: u64) -> usize {
         self.kept.partition_point(|event| event.number <= after)
     }
 
     /// Whether the reader is so far behind that nothing should be added.
-    fn waits(&self, shelf: &Shelf) -> bool {
+    fn waits(&self, shelf: &StreamMemory) -> bool {
         let unread = self.kept.len() - self.position(self.taken);
         let much = self.bytes > MAX_BYTES || shelf.is_full();
         self.reader.is_some() && (unread >= MAX_KEPT || (unread > 0 && much))
@@ -90,9 +90,9 @@ impl State {
     }
 }
 
-impl Stream {
-    pub(super) fn new(shelf: Arc<Shelf>, resumable: bool) -> Arc<Stream> {
-        Arc::new(Stream {
+impl MessageStream {
+    pub(super) fn new(shelf: Arc<StreamMemory>, resumable: bool) -> Arc<MessageStream> {
+        Arc::new(MessageStream {
             id: next_id(),
             resumable,
             shelf,
@@ -108,7 +108,7 @@ impl Stream {
 
     /// Adds a message that must not be lost while somebody reads; waits for a
     /// reader that is behind. Nobody there: the oldest go.
-    pub async fn push(&self, message: impl Into<Text>, answer: bool) {
+    pub async fn push(&self, message: impl Into<MessageBody>, answer: bool) {
         let message = message.into();
         loop {
             let mut room = pin!(self.room.notified());
@@ -125,7 +125,7 @@ impl Stream {
     }
 
     /// Adds an answer at once, however far behind the reader is.
-    pub fn answer(&self, message: impl Into<Text>) {
+    pub fn answer(&self, message: impl Into<MessageBody>) {
         self.add(&mut self.state.lock(), message.into(), true);
     }
 
@@ -142,12 +142,12 @@ impl Stream {
         self.add(&mut state, message.into(), false);
     }
 
-    fn add(&self, state: &mut State, message: Text, answer: bool) {
+    fn add(&self, state: &mut StreamState, message: MessageBody, answer: bool) {
         if state.closed {
             return;
         }
         state.newest += 1;
-        let event = Event {
+        let event = StreamEvent {
             number: state.newest,
             message,
             answer,
@@ -185,7 +185,7 @@ impl Stream {
     }
 
     /// Reads what has not been read. None while another reads it.
-    pub fn read(self: &Arc<Stream>) -> Option<StreamReader> {
+    pub fn read(self: &Arc<MessageStream>) -> Option<StreamReader> {
         let mut state = self.state.lock();
         if state.reader.is_some() {
             return None;
@@ -196,7 +196,7 @@ impl Stream {
 
     /// Reads what came after message `number`, taking over from whoever reads
     /// it now. None if there is nothing left and nothing to come.
-    pub fn resume(self: &Arc<Stream>, number: u64) -> Option<StreamReader> {
+    pub fn resume(self: &Arc<MessageStream>, number: u64) -> Option<StreamReader> {
         let mut state = self.state.lock();
         let at = number.min(state.newest);
         if state.closed && state.position(at) == state.kept.len() {
@@ -206,12 +206,12 @@ impl Stream {
     }
 
     /// Takes over from whoever reads it now.
-    pub fn resume_unread(self: &Arc<Stream>) -> Option<StreamReader> {
+    pub fn resume_unread(self: &Arc<MessageStream>) -> Option<StreamReader> {
         let taken = self.state.lock().taken;
         self.resume(taken)
     }
 
-    fn reader(self: &Arc<Stream>, state: &mut State, at: u64) -> StreamReader {
+    fn reader(self: &Arc<MessageStream>, state: &mut StreamState, at: u64) -> StreamReader {
         state.readers += 1;
         state.reader = Some(state.readers);
         state.taken = at;
@@ -241,7 +241,7 @@ fn is_level(message: &[u8]) -> bool {
         .any(|name| head.windows(name.len()).any(|part| part == *name))
 }
 
-impl Drop for Stream {
+impl Drop for MessageStream {
     fn drop(&mut self) {
         self.shelf.give(self.state.lock().bytes);
     }
@@ -249,13 +249,13 @@ impl Drop for Stream {
 
 /// The one who reads a stream; dropping it leaves the stream to the next.
 pub struct StreamReader {
-    stream: Arc<Stream>,
+    stream: Arc<MessageStream>,
     which: u64,
 }
 
 impl StreamReader {
     /// The next message; None when nothing more comes here. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<StreamEvent> {
         let stream = &*self.stream;
         loop {
             let mut news = pin!(stream.news.notified());
@@ -285,7 +285,7 @@ impl StreamReader {
         }
     }
 
-    pub fn stream(&self) -> &Arc<Stream> {
+    pub fn stream(&self) -> &Arc<MessageStream> {
         &self.stream
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::seal::{Purpose, Seal};
+use crate::seal::{Seal, SealPurpose};
 use config::Secret;
 use wire::LEGACY;
 
@@ -91,7 +91,9 @@ async fn t_d2_ids_cannot_be_made_up() {
     for odd in ["", "x", "é", "null", &"A".repeat(5000)] {
         assert!(sessions.find(&admin(), odd).is_err());
     }
-    let text = sessions.seal().seal(Purpose::RequestState, "admin", b"x");
+    let text = sessions
+        .seal()
+        .seal(SealPurpose::RequestState, "admin", b"x");
     assert!(sessions.find(&admin(), &text).is_err());
     assert_eq!(sessions.load(), (0, 0), "nothing was allocated for any");
 }
@@ -218,7 +220,7 @@ async fn t_f6_a_session_of_which_nothing_is_lost_leaves_memory_soon() {
 async fn t_d1_only_what_was_asked_can_be_answered() {
     let sessions = sessions();
     let (one, other) = (live(&sessions), live(&sessions));
-    let Asked {
+    let ClientQuestion {
         message, answer, ..
     } = one.ask("roots/list", Some(&raw(r#"{"a":1}"#)));
     let text = std::str::from_utf8(&message).unwrap();
@@ -236,7 +238,7 @@ async fn t_d1_only_what_was_asked_can_be_answered() {
     assert!(!one.answer(&raw(&id.to_string()), says()), "once");
     assert_eq!(answer.await.unwrap().unwrap().get(), r#"{"roots":[]}"#);
     // A question nobody waits for is forgotten.
-    let Asked {
+    let ClientQuestion {
         message, answer, ..
     } = one.ask("roots/list", None);
     drop(answer);

@@ -17,7 +17,7 @@ const FORMAT: u8 = 1;
 
 pub(super) type Serial = [u8; 16];
 
-pub(super) struct Token {
+pub(super) struct SessionToken {
     pub version: &'static str,
     pub capabilities: Box<RawValue>,
     /// When it ends, in seconds of the epoch.
@@ -26,9 +26,9 @@ pub(super) struct Token {
     pub serial: Serial,
 }
 
-impl Token {
-    pub(super) fn new(version: &'static str, capabilities: &RawValue) -> Token {
-        Token {
+impl SessionToken {
+    pub(super) fn new(version: &'static str, capabilities: &RawValue) -> SessionToken {
+        SessionToken {
             version,
             capabilities: concise(capabilities).into_owned(),
             expires: now() + LIFETIME.as_secs(),
@@ -46,16 +46,16 @@ impl Token {
         out
     }
 
-    /// What [`Token::encode`] wrote, in this or an earlier run. A format or a
+    /// What [`SessionToken::encode`] wrote, in this or an earlier run. A format or a
     /// revision we do not know any more makes the session an unknown one.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Token> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<SessionToken> {
         let ([FORMAT, version], rest) = bytes.split_first_chunk()? else {
             return None;
         };
         let (expires, rest) = rest.split_first_chunk()?;
         let (serial, capabilities) = rest.split_first_chunk()?;
         let capabilities = String::from_utf8(capabilities.to_vec()).ok()?;
-        Some(Token {
+        Some(SessionToken {
             version: LEGACY.get(usize::from(*version))?,
             capabilities: RawValue::from_string(capabilities).ok()?,
             expires: u64::from_be_bytes(*expires),
@@ -118,22 +118,22 @@ mod tests {
     fn a_token_survives_the_way_to_the_client_and_back() {
         for version in LEGACY {
             let given = capabilities(r#"{"roots":{"listChanged":true},"x":[1]}"#);
-            let token = Token::new(version, &given);
-            let back = Token::decode(&token.encode()).unwrap();
+            let token = SessionToken::new(version, &given);
+            let back = SessionToken::decode(&token.encode()).unwrap();
             assert_eq!(back.version, *version);
             assert_eq!(back.capabilities.get(), given.get());
             assert_eq!((back.expires, back.serial), (token.expires, token.serial));
         }
-        let bytes = Token::new(LEGACY[0], &capabilities("{}")).encode();
+        let bytes = SessionToken::new(LEGACY[0], &capabilities("{}")).encode();
         for length in 0..bytes.len() {
-            assert!(Token::decode(&bytes[..length]).is_none());
+            assert!(SessionToken::decode(&bytes[..length]).is_none());
         }
         let mut other = bytes.clone();
         other[0] = 2;
-        assert!(Token::decode(&other).is_none());
+        assert!(SessionToken::decode(&other).is_none());
         other[0] = 1;
         other[1] = 9;
-        assert!(Token::decode(&other).is_none());
+        assert!(SessionToken::decode(&other).is_none());
     }
 
     #[test]
@@ -143,12 +143,12 @@ mod tests {
             r#"{{"roots":{{"listChanged":true,"z":"{noise}"}},"sampling":{{}},
                 "elicitation":{{"url":{{"a":1}}}},"experimental":{{"n":"{noise}"}}}}"#
         );
-        let token = Token::new(LEGACY[0], &capabilities(&long));
+        let token = SessionToken::new(LEGACY[0], &capabilities(&long));
         assert_eq!(
             token.capabilities.get(),
             r#"{"roots":{"listChanged":true},"sampling":{},"elicitation":{"url":{}}}"#
         );
-        let odd = Token::new(LEGACY[0], &capabilities("[1]"));
+        let odd = SessionToken::new(LEGACY[0], &capabilities("[1]"));
         assert_eq!(odd.capabilities.get(), "{}");
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::{Target, View};
+use super::{RouteTarget, View};
 use crate::naming;
 
 /// From qualified names to those of the view; made when the first is called.
@@ -16,26 +16,26 @@ pub(super) struct Aliases {
 }
 
 impl View {
-    pub(super) fn qualified_tool(&self, name: &str) -> Option<(&String, &Target)> {
+    pub(super) fn qualified_tool(&self, name: &str) -> Option<(&String, &RouteTarget)> {
         find(name, &self.tools, &self.aliases.tools)
     }
 
-    pub(super) fn qualified_prompt(&self, name: &str) -> Option<(&String, &Target)> {
+    pub(super) fn qualified_prompt(&self, name: &str) -> Option<(&String, &RouteTarget)> {
         find(name, &self.prompts, &self.aliases.prompts)
     }
 }
 
 fn find<'a>(
     name: &str,
-    targets: &'a HashMap<String, Target>,
+    targets: &'a HashMap<String, RouteTarget>,
     aliases: &OnceLock<HashMap<String, String>>,
-) -> Option<(&'a String, &'a Target)> {
+) -> Option<(&'a String, &'a RouteTarget)> {
     if !naming::is_qualified(name) {
         return None;
     }
     let aliases = aliases.get_or_init(|| {
         let named = targets.iter().filter(|(_, target)| target.named_by_key);
-        let qualified = |target: &Target| naming::qualified(&target.server, &target.name);
+        let qualified = |target: &RouteTarget| naming::qualified(&target.server, &target.name);
         named
             .map(|(visible, target)| (qualified(target), visible.clone()))
             .collect()

@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::aliases::Aliases;
-use super::entry::{self, Entry, Prepared};
-use super::formatted::Formatted;
-use super::hello::{Hello, INTRODUCTION};
+use super::entry::{self, ListEntry, PreparedTool};
+use super::formatted::FormattedLists;
+use super::hello::{EndpointInfo, INTRODUCTION};
 use super::instructions;
-use super::list::List;
-use super::{Target, View};
+use super::list::ViewList;
+use super::{RouteTarget, View};
 use crate::control::{self, Control};
 use crate::{naming, uris};
 use config::filters::{Filter, FilterError};
@@ -30,7 +30,7 @@ impl View {
     ) -> View {
         if filter.is_some_and(|filter| !filter.admits(server)) {
             // Of many servers, none is shown.
-            return View::empty(None, Hello::ours());
+            return View::empty(None, EndpointInfo::ours());
         }
         let Some(view) = snapshot.find(server) else {
             if let (Some(offer), Some(control)) =
@@ -69,13 +69,13 @@ impl View {
     pub(super) fn unfiltered(error: &FilterError) -> View {
         View {
             fault: Some(RpcError::new(code::INVALID_PARAMS, error.to_string())),
-            ..View::empty(None, Hello::ours())
+            ..View::empty(None, EndpointInfo::ours())
         }
     }
 
-    pub(super) fn empty(only: Option<Arc<str>>, hello: Hello) -> View {
+    pub(super) fn empty(only: Option<Arc<str>>, hello: EndpointInfo) -> View {
         View {
-            lists: Kind::ALL.map(|kind| List::new(kind, hello.info.clone())),
+            lists: Kind::ALL.map(|kind| ViewList::new(kind, hello.info.clone())),
             only,
             hello,
             tools: HashMap::new(),
@@ -85,7 +85,7 @@ impl View {
             links: None,
             absent: Vec::new(),
             fault: None,
-            formatted: Formatted::default(),
+            formatted: FormattedLists::default(),
             aliases: Aliases::default(),
             control: None,
         }
@@ -95,7 +95,7 @@ impl View {
 fn nothing(server: &Arc<str>, why: String) -> View {
     View {
         fault: Some(RpcError::new(code::INTERNAL, why)),
-        ..View::empty(Some(server.clone()), Hello::nobody(server))
+        ..View::empty(Some(server.clone()), EndpointInfo::nobody(server))
     }
 }
 
@@ -107,7 +107,7 @@ fn one(
     control: Option<&Arc<Control>>,
 ) -> View {
     let hides = |tool: &str| filter.is_some_and(|filter| !filter.allows(server, tool));
-    let mut view = View::empty(Some(server.clone()), Hello::of(server, offer));
+    let mut view = View::empty(Some(server.clone()), EndpointInfo::of(server, offer));
     view.control = control.cloned();
     for kind in Kind::ALL {
         let list = &mut view.lists[kind as usize];
@@ -118,7 +118,7 @@ fn one(
         for item in offer.catalog.items(kind) {
             let at = list.entries.len();
             let target =
-                |prepared: Option<&mut Prepared>| target(server, item, at, prepared, control);
+                |prepared: Option<&mut PreparedTool>| target(server, item, at, prepared, control);
             let raw = item.raw.clone();
             match kind {
                 Kind::Tools if hides(&item.key) => {}
@@ -130,10 +130,10 @@ fn one(
                 }
                 Kind::Prompts => {
                     view.prompts.insert(item.key.clone(), target(None));
-                    list.entries.push(Entry::same(raw, false));
+                    list.entries.push(ListEntry::same(raw, false));
                 }
                 Kind::Resources | Kind::Templates => {
-                    list.entries.push(Entry::same(raw, false));
+                    list.entries.push(ListEntry::same(raw, false));
                 }
             }
         }
@@ -152,9 +152,9 @@ fn target(
     server: &Arc<str>,
     item: &Item,
     at: usize,
-    prepared: Option<&mut Prepared>,
+    prepared: Option<&mut PreparedTool>,
     control: Option<&Arc<Control>>,
-) -> Target {
+) -> RouteTarget {
     let (headers, wrapped, task_only) = match prepared {
         Some(prepared) => (
             std::mem::take(&mut prepared.headers),
@@ -163,7 +163,7 @@ fn target(
         ),
         None => Default::default(),
     };
-    Target {
+    RouteTarget {
         server: server.clone(),
         name: item.key.clone(),
         headers,
@@ -177,7 +177,7 @@ fn target(
 
 /// What one server offers to a view of many.
 #[derive(Clone, Copy)]
-pub(super) struct Offered<'a> {
+pub(super) struct ServerOffer<'a> {
     pub server: &'a Arc<str>,
     pub offer: &'a Offer,
     /// Whether anything of it is shown.
@@ -193,13 +193,13 @@ fn everything(
     filter: Option<&Filter>,
     control: Option<&Arc<Control>>,
 ) -> View {
-    let mut view = View::empty(None, Hello::ours());
+    let mut view = View::empty(None, EndpointInfo::ours());
     let admits = |server: &str| filter.is_none_or(|filter| filter.admits(server));
     let mut offers = Vec::new();
     for (server, its) in &snapshot.servers {
         let shown = admits(server);
         match &its.offer {
-            Some(offer) => offers.push(Offered {
+            Some(offer) => offers.push(ServerOffer {
                 server,
                 offer,
                 shown,
@@ -220,7 +220,7 @@ fn everything(
     if let Some(control) = control
         && let Some(offer) = control.offer(snapshot)
     {
-        offers.push(Offered {
+        offers.push(ServerOffer {
             server: control.name(),
             offer,
             shown: admits(control.name()),
@@ -242,9 +242,9 @@ fn everything(
 
 /// The entries of one kind with their names, by name.
 pub(super) fn named<'a>(
-    offers: &[Offered<'a>],
+    offers: &[ServerOffer<'a>],
     kind: Kind,
-) -> Vec<(String, Offered<'a>, &'a Item)> {
+) -> Vec<(String, ServerOffer<'a>, &'a Item)> {
     let items = offers.iter().flat_map(|offered| {
         let items = offered.offer.catalog.items(kind).iter();
         items.map(move |item| (*offered, item))
@@ -262,9 +262,9 @@ pub(super) fn named<'a>(
     named
 }
 
-fn tools(view: &mut View, offers: &[Offered<'_>], filter: Option<&Filter>) {
+fn tools(view: &mut View, offers: &[ServerOffer<'_>], filter: Option<&Filter>) {
     for (name, offered, item) in named(offers, Kind::Tools) {
-        let Offered { server, offer, .. } = offered;
+        let ServerOffer { server, offer, .. } = offered;
         if filter.is_some_and(|filter| !filter.allows(server, &item.key)) {
             continue;
         }
@@ -294,9 +294,9 @@ pub(super) fn app_of(item: &Item) -> Option<String> {
     uris::stays(&uri).then(|| uri.into_owned())
 }
 
-pub(super) fn prompts(view: &mut View, offers: &[Offered<'_>]) {
-    for (name, Offered { server, offer, .. }, item) in named(offers, Kind::Prompts) {
-        let entry = Entry::same(entry::renamed(item, &name), offer.stale);
+pub(super) fn prompts(view: &mut View, offers: &[ServerOffer<'_>]) {
+    for (name, ServerOffer { server, offer, .. }, item) in named(offers, Kind::Prompts) {
+        let entry = ListEntry::same(entry::renamed(item, &name), offer.stale);
         let list = &mut view.lists[Kind::Prompts as usize];
         let mut target = target(server, item, list.entries.len(), None, None);
         target.named_by_key = true;
@@ -306,9 +306,9 @@ pub(super) fn prompts(view: &mut View, offers: &[Offered<'_>]) {
 }
 
 /// In the order of servers, each in its own.
-pub(super) fn resources(view: &mut View, offers: &[Offered<'_>], kind: Kind) {
+pub(super) fn resources(view: &mut View, offers: &[ServerOffer<'_>], kind: Kind) {
     let shown = offers.iter().filter(|offered| offered.shown);
-    for Offered { server, offer, .. } in shown {
+    for ServerOffer { server, offer, .. } in shown {
         for item in offer.catalog.items(kind) {
             let uri = uris::shared(server, &item.key);
             if uris::stays(&uri) {
@@ -319,7 +319,7 @@ pub(super) fn resources(view: &mut View, offers: &[Offered<'_>], kind: Kind) {
                     continue;
                 }
             }
-            let entry = Entry::same(entry::renamed(item, &uri), offer.stale);
+            let entry = ListEntry::same(entry::renamed(item, &uri), offer.stale);
             view.lists[kind as usize].entries.push(entry);
         }
     }

@@ -18,16 +18,16 @@ use wire::schema::mentions;
 const STALE: &str = "portway/stale";
 
 /// One entry in both spellings; often they are the same.
-pub(super) struct Entry {
+pub(super) struct ListEntry {
     pub modern: Arc<RawValue>,
     pub legacy: Arc<RawValue>,
     /// Its server is away.
     pub stale: bool,
 }
 
-impl Entry {
-    pub(super) fn same(raw: Arc<RawValue>, stale: bool) -> Entry {
-        Entry {
+impl ListEntry {
+    pub(super) fn same(raw: Arc<RawValue>, stale: bool) -> ListEntry {
+        ListEntry {
             modern: raw.clone(),
             legacy: raw,
             stale,
@@ -67,8 +67,8 @@ pub(super) fn renamed(item: &Item, name: &str) -> Arc<RawValue> {
 }
 
 /// What is known of a tool once it has been prepared.
-pub(super) struct Prepared {
-    pub entry: Entry,
+pub(super) struct PreparedTool {
+    pub entry: ListEntry,
     pub headers: Vec<ParamHeader>,
     pub wrapped: bool,
     pub task_only: bool,
@@ -76,7 +76,7 @@ pub(super) struct Prepared {
 
 /// A tool in both spellings. What comes from a server of the same era stays
 /// as it is, but for annotations that no client could follow.
-pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> Prepared {
+pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> PreparedTool {
     let (raw, headers) = with_headers(raw);
     let spelled = |spelling: Cow<'_, RawValue>| match spelling {
         Cow::Borrowed(_) => raw.clone(),
@@ -86,11 +86,11 @@ pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> Prepared {
         Era::Modern => (raw.clone(), spelled(tool_to_legacy(&raw))),
         Era::Legacy => (spelled(tool_to_modern(&raw)), raw.clone()),
     };
-    Prepared {
+    PreparedTool {
         task_only: from == Era::Legacy && is_task_only(&raw),
         wrapped: from == Era::Modern && !Arc::ptr_eq(&modern, &legacy),
         headers,
-        entry: Entry {
+        entry: ListEntry {
             modern,
             legacy,
             stale,

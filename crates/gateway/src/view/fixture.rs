@@ -18,10 +18,10 @@ use wire::result::Freshness;
 
 /// A fleet that nobody runs.
 #[derive(Default)]
-pub(crate) struct Servers(Snapshot);
+pub(crate) struct SnapshotBuilder(Snapshot);
 
-impl Servers {
-    pub(crate) fn add(mut self, name: &str, offer: Option<Arc<Offer>>) -> Servers {
+impl SnapshotBuilder {
+    pub(crate) fn add(mut self, name: &str, offer: Option<Arc<Offer>>) -> SnapshotBuilder {
         let wanted = Wanted {
             id: uuid::Uuid::new_v4(),
             name: name.into(),
@@ -62,15 +62,15 @@ impl Servers {
 }
 
 /// What a server would have listed.
-pub(crate) struct Listed {
+pub(crate) struct ServerBuilder {
     catalog: Catalog,
     era: Era,
     capabilities: &'static str,
     stale: bool,
 }
 
-pub(crate) fn listed(era: Era) -> Listed {
-    Listed {
+pub(crate) fn listed(era: Era) -> ServerBuilder {
+    ServerBuilder {
         catalog: Catalog::default(),
         era,
         capabilities: r#"{"tools":{"listChanged":true},"resources":{},"prompts":{},"tasks":{},"extensions":{"io.modelcontextprotocol/tasks":{},"a/b":{}}}"#,
@@ -78,8 +78,8 @@ pub(crate) fn listed(era: Era) -> Listed {
     }
 }
 
-impl Listed {
-    pub(crate) fn with(mut self, kind: Kind, entries: &[Value]) -> Listed {
+impl ServerBuilder {
+    pub(crate) fn with(mut self, kind: Kind, entries: &[Value]) -> ServerBuilder {
         let item = |entry: &Value| {
             let raw = serde_json::value::to_raw_value(entry).unwrap();
             Item::new(kind, Arc::from(raw)).unwrap()
@@ -96,7 +96,7 @@ impl Listed {
         self
     }
 
-    pub(crate) fn tools(self, names: &[&str]) -> Listed {
+    pub(crate) fn tools(self, names: &[&str]) -> ServerBuilder {
         let tools: Vec<Value> = names
             .iter()
             .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
@@ -104,12 +104,12 @@ impl Listed {
         self.with(Kind::Tools, &tools)
     }
 
-    pub(crate) fn capable(mut self, capabilities: &'static str) -> Listed {
+    pub(crate) fn capable(mut self, capabilities: &'static str) -> ServerBuilder {
         self.capabilities = capabilities;
         self
     }
 
-    pub(crate) fn stale(mut self) -> Listed {
+    pub(crate) fn stale(mut self) -> ServerBuilder {
         self.stale = true;
         self
     }

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::{Target, View};
-use crate::format::{self, Format, Shown};
+use super::{RouteTarget, View};
+use crate::format::{self, Format, ListedTool};
 use crate::naming;
 use config::mistyped;
 use fleet::catalog::Kind;
@@ -27,7 +27,7 @@ pub struct ToolList {
 }
 
 #[derive(Default)]
-pub(super) struct Formatted {
+pub(super) struct FormattedLists {
     lists: [OnceLock<ToolList>; Format::ALL.len()],
     /// From the names that models' APIs take to those of the view, where they
     /// differ.
@@ -54,7 +54,7 @@ impl View {
 
     /// A tool and its name here, by any name it goes by: that of the view, as
     /// a vendor's API was told, or `server:tool` where servers are known.
-    pub fn tool_called<'a>(&'a self, name: &str) -> Option<(&'a str, &'a Target)> {
+    pub fn tool_called<'a>(&'a self, name: &str) -> Option<(&'a str, &'a RouteTarget)> {
         let listed = |name: &str| self.tools.get_key_value(name);
         let found = listed(name).or_else(|| listed(self.fitted().get(name)?));
         let found = found.or_else(|| self.qualified_tool(name));
@@ -82,7 +82,7 @@ impl View {
     }
 
     /// The schema that a tool's arguments must meet.
-    pub fn input_schema(&self, target: &Target) -> Option<&RawValue> {
+    pub fn input_schema(&self, target: &RouteTarget) -> Option<&RawValue> {
         let entry = self.lists[Kind::Tools as usize].entries.get(target.at)?;
         member(&entry.modern, "inputSchema")
     }
@@ -115,7 +115,7 @@ impl View {
 
     fn format_tools(&self, format: Format) -> ToolList {
         let entries = &self.lists[Kind::Tools as usize].entries;
-        let mut tools: Vec<(&String, &Target)> = self.tools.iter().collect();
+        let mut tools: Vec<(&String, &RouteTarget)> = self.tools.iter().collect();
         tools.sort_unstable_by_key(|(_, target)| target.at);
         let mut spelled = Vec::with_capacity(tools.len());
         for (name, target) in tools {
@@ -133,7 +133,7 @@ impl View {
             let origin = (&*target.server, target.name.as_str());
             spelled.push(format::tool(
                 format,
-                Shown {
+                ListedTool {
                     name: &fitted,
                     tool: &entry.shown(Era::Modern),
                     origin: self.shows_servers().then_some(origin),

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::build::{self, Offered};
-use super::entry::{self, Prepared};
-use super::hello::Hello;
+use super::build::{self, ServerOffer};
+use super::entry::{self, PreparedTool};
+use super::hello::EndpointInfo;
 use super::instructions;
-use super::links::{Links, Matched};
-use super::texts::Texts;
-use super::{Target, View};
+use super::links::{Links, MatchedTool};
+use super::texts::ToolTexts;
+use super::{RouteTarget, View};
 use crate::control::{self, Control};
 use crate::naming;
 use crate::seal::Seal;
@@ -24,7 +24,7 @@ use store::{Grant, ToolRecord};
 use wire::result::Freshness;
 
 /// What an entry is made of beside its grant.
-pub(super) struct Surroundings<'a> {
+pub(super) struct EntryContext<'a> {
     pub seal: &'a Arc<Seal>,
     pub snapshot: &'a Snapshot,
     pub control: Option<&'a Arc<Control>>,
@@ -32,10 +32,10 @@ pub(super) struct Surroundings<'a> {
     pub open: &'a dyn Fn(&str) -> bool,
     /// A named filter that narrows it.
     pub narrowing: Option<&'a Filter>,
-    pub texts: &'a Texts,
+    pub texts: &'a ToolTexts,
 }
 
-impl Surroundings<'_> {
+impl EntryContext<'_> {
     fn admits(&self, server: &str) -> bool {
         (self.open)(server) && self.narrowing.is_none_or(|filter| filter.admits(server))
     }
@@ -49,9 +49,9 @@ impl Surroundings<'_> {
 }
 
 impl View {
-    pub(super) fn of_entry(grant: &Arc<Grant>, around: &Surroundings<'_>) -> View {
+    pub(super) fn of_entry(grant: &Arc<Grant>, around: &EntryContext<'_>) -> View {
         let exposes = &grant.exposes;
-        let mut view = View::empty(None, Hello::of_entry(exposes));
+        let mut view = View::empty(None, EndpointInfo::of_entry(exposes));
         let exposed = |servers: &[String], server: &str| {
             servers.iter().any(|one| one == server) && around.admits(server)
         };
@@ -86,14 +86,14 @@ impl View {
 
 /// The granted tools that are not given: their servers are closed to users,
 /// or a filter does not let them through.
-fn hidden(grant: &Grant, around: &Surroundings<'_>) -> HashSet<usize> {
+fn hidden(grant: &Grant, around: &EntryContext<'_>) -> HashSet<usize> {
     let tools = grant.tools.iter().enumerate();
     let hidden = tools.filter(|(_, tool)| !around.allows(&tool.server, &tool.tool));
     hidden.map(|(number, _)| number).collect()
 }
 
 /// What the servers say of which the entry has anything.
-fn said(view: &View, around: &Surroundings<'_>) -> Option<Box<RawValue>> {
+fn said(view: &View, around: &EntryContext<'_>) -> Option<Box<RawValue>> {
     let named = view.tools.values().chain(view.prompts.values());
     let named = named.map(|target| &target.server);
     let servers: BTreeSet<&Arc<str>> = named.chain(&view.servers).collect();
@@ -108,9 +108,9 @@ fn said(view: &View, around: &Surroundings<'_>) -> Option<Box<RawValue>> {
 }
 
 /// What there is, and of whom anything is shown.
-fn offers<'a>(around: &Surroundings<'a>, shown: impl Fn(&str) -> bool) -> Vec<Offered<'a>> {
+fn offers<'a>(around: &EntryContext<'a>, shown: impl Fn(&str) -> bool) -> Vec<ServerOffer<'a>> {
     let offered = |(server, its): (&'a Arc<str>, &'a Arc<fleet::ServerView>)| {
-        Some(Offered {
+        Some(ServerOffer {
             server,
             offer: its.offer.as_deref()?,
             shown: shown(server),
@@ -121,14 +121,14 @@ fn offers<'a>(around: &Surroundings<'a>, shown: impl Fn(&str) -> bool) -> Vec<Of
     servers.filter_map(offered).collect()
 }
 
-fn freshness(offers: &[Offered<'_>], kind: Kind) -> Freshness {
+fn freshness(offers: &[ServerOffer<'_>], kind: Kind) -> Freshness {
     let shown = offers.iter().filter(|offered| offered.shown);
     let each = shown.map(|offered| build::fresh(offered.offer, kind));
     each.reduce(Freshness::and).unwrap_or(Freshness::NONE)
 }
 
 /// In the grant's own order, which is that of the names.
-fn bound_tools(view: &mut View, links: &mut Links, around: &Surroundings<'_>) -> Option<Freshness> {
+fn bound_tools(view: &mut View, links: &mut Links, around: &EntryContext<'_>) -> Option<Freshness> {
     let grant = links.grant.clone();
     let control = around.control.filter(|_| Control::may_be_given(&grant));
     let mut freshness: Option<Freshness> = None;
@@ -153,7 +153,7 @@ fn bound_tools(view: &mut View, links: &mut Links, around: &Surroundings<'_>) ->
 fn matched_tools(
     view: &mut View,
     links: &mut Links,
-    around: &Surroundings<'_>,
+    around: &EntryContext<'_>,
 ) -> Option<Freshness> {
     let grant = links.grant.clone();
     let filter = grant.filter.as_ref()?;
@@ -169,7 +169,7 @@ fn matched_tools(
     if let Some(control) = around.control
         && let Some(offer) = control.offer(around.snapshot)
     {
-        offers.push(Offered {
+        offers.push(ServerOffer {
             server: control.name(),
             offer,
             shown: false,
@@ -190,7 +190,7 @@ fn matched_tools(
             let number = grant.tools.len() + links.matched.len();
             links.pages.entry(uri).or_insert(number);
         }
-        links.matched.push(Matched {
+        links.matched.push(MatchedTool {
             server: server.clone(),
             tool: item.key.clone(),
         });
@@ -204,12 +204,12 @@ fn matched_tools(
 fn add(
     view: &mut View,
     name: String,
-    mut prepared: Prepared,
-    (offered, item): (Offered<'_>, &Item),
+    mut prepared: PreparedTool,
+    (offered, item): (ServerOffer<'_>, &Item),
     named_by_key: bool,
 ) {
     let list = &mut view.lists[Kind::Tools as usize];
-    let target = Target {
+    let target = RouteTarget {
         server: offered.server.clone(),
         name: item.key.clone(),
         headers: std::mem::take(&mut prepared.headers),
@@ -227,7 +227,7 @@ fn find<'a>(
     granted: &ToolRecord,
     snapshot: &'a Snapshot,
     control: Option<&'a Arc<Control>>,
-) -> Option<(Offered<'a>, &'a Item)> {
+) -> Option<(ServerOffer<'a>, &'a Item)> {
     let offer = control::offer(snapshot, control, &granted.server)?;
     let (server, control) = match snapshot.servers.get_key_value(granted.server.as_str()) {
         Some((server, _)) => (server, None),
@@ -235,7 +235,7 @@ fn find<'a>(
     };
     let mut items = offer.catalog.items(Kind::Tools).iter();
     let item = items.find(|item| item.key == granted.tool)?;
-    let offered = Offered {
+    let offered = ServerOffer {
         server,
         offer,
         shown: true,

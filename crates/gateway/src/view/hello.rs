@@ -22,7 +22,7 @@ const ALL: &str = r#"{"tools":{"listChanged":true},"resources":{"listChanged":tr
 pub(super) const INTRODUCTION: &str = "These are the tools, resources and prompts of several MCP servers. \
     A tool or prompt named mcp_<server>_<name> belongs to that server.";
 
-pub(super) struct Hello {
+pub(super) struct EndpointInfo {
     pub info: Arc<RawValue>,
     /// As JSON, so that nothing is escaped again for each client.
     pub instructions: Option<Box<RawValue>>,
@@ -32,16 +32,16 @@ pub(super) struct Hello {
     discover: OnceLock<Arc<RawValue>>,
 }
 
-impl Hello {
+impl EndpointInfo {
     /// For many servers together.
-    pub(super) fn ours() -> Hello {
+    pub(super) fn ours() -> EndpointInfo {
         let all = RawValue::from_string(ALL.to_owned()).expect("a literal");
-        Hello::portways(&all)
+        EndpointInfo::portways(&all)
     }
 
     /// For an entry. Without any resource that is listed there is still
     /// something to read: what a tool's result links to.
-    pub(super) fn of_entry(exposes: &Exposes) -> Hello {
+    pub(super) fn of_entry(exposes: &Exposes) -> EndpointInfo {
         let mut all = json!({"tools": {"listChanged": true}, "resources": {}, "logging": {}});
         if !exposes.resources.is_empty() {
             all["resources"] = json!({"listChanged": true, "subscribe": true});
@@ -52,12 +52,12 @@ impl Hello {
         if *exposes != Exposes::default() {
             all["completions"] = json!({});
         }
-        Hello::portways(&made(&all))
+        EndpointInfo::portways(&made(&all))
     }
 
-    fn portways(capabilities: &RawValue) -> Hello {
+    fn portways(capabilities: &RawValue) -> EndpointInfo {
         let info = json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")});
-        Hello {
+        EndpointInfo {
             info: Arc::from(made(&info)),
             instructions: None,
             offered: named(capabilities),
@@ -68,7 +68,7 @@ impl Hello {
     }
 
     /// For one server: what it says of itself, in either era's words.
-    pub(super) fn of(server: &str, offer: &Offer) -> Hello {
+    pub(super) fn of(server: &str, offer: &Offer) -> EndpointInfo {
         let peer = &offer.peer;
         let info = match &peer.server_info {
             Some(info) => info.clone(),
@@ -80,7 +80,7 @@ impl Hello {
             // Completion was there before its capability.
             offered.insert("completions".to_owned());
         }
-        Hello {
+        EndpointInfo {
             info: Arc::from(info),
             instructions: peer.instructions.as_ref().map(made),
             offered,
@@ -91,9 +91,9 @@ impl Hello {
     }
 
     /// For a server that is not there.
-    pub(super) fn nobody(server: &str) -> Hello {
+    pub(super) fn nobody(server: &str) -> EndpointInfo {
         let nothing = || made(&json!({}));
-        Hello {
+        EndpointInfo {
             info: Arc::from(made(&json!({"name": server, "version": "unknown"}))),
             instructions: None,
             modern: nothing(),
@@ -139,7 +139,7 @@ fn made(value: &impl Serialize) -> Box<RawValue> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Initialized<'a> {
+struct InitializeResult<'a> {
     protocol_version: &'a str,
     capabilities: &'a RawValue,
     server_info: &'a RawValue,
@@ -149,7 +149,7 @@ struct Initialized<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Discovered<'a> {
+struct DiscoverResult<'a> {
     supported_versions: [&'a str; 1],
     capabilities: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +179,7 @@ impl View {
 
     /// The result of `initialize`, where `version` was agreed on.
     pub fn initialize(&self, version: &str) -> Box<RawValue> {
-        made(&Initialized {
+        made(&InitializeResult {
             protocol_version: version,
             capabilities: &self.hello.legacy,
             server_info: &self.hello.info,
@@ -192,7 +192,7 @@ impl View {
         let make = || {
             let mut meta = Object::new();
             meta.set(SERVER_INFO, &self.hello.info);
-            Arc::from(made(&Discovered {
+            Arc::from(made(&DiscoverResult {
                 supported_versions: [wire::MODERN],
                 capabilities: &self.hello.modern,
                 instructions: self.instructions(),

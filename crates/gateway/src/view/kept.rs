@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::View;
-use super::shelf::{ROOM, Shelf};
+use super::shelf::{EntryViews, ROOM};
 use crate::control::{self, Control};
 use crate::{Scope, Seal, UserServers};
 use config::filters::Filters;
@@ -17,51 +17,51 @@ pub struct Views {
     filters: watch::Receiver<Arc<Filters>>,
     seal: Arc<Seal>,
     control: Option<Arc<Control>>,
-    entries: Shelf,
+    entries: EntryViews,
     /// The lock is held for a lookup, never while a view is made.
-    kept: Mutex<HashMap<Scope, Kept>>,
+    kept: Mutex<HashMap<Scope, CachedView>>,
 }
 
-struct Kept {
-    basis: Basis,
+struct CachedView {
+    basis: ViewBasis,
     view: Arc<View>,
 }
 
 /// What a view is made of.
-struct Basis {
+struct ViewBasis {
     /// The snapshot's.
     offers: u64,
-    part: Part,
+    part: ViewSource,
 }
 
-enum Part {
+enum ViewSource {
     /// All servers, narrowed by these.
     All(Arc<Filters>),
     /// One server, if it has anything to offer, and what narrows it.
     One(Option<Arc<Offer>>, Option<Arc<Filters>>),
 }
 
-impl Basis {
+impl ViewBasis {
     fn of(
         scope: &Scope,
         snapshot: &Snapshot,
         filters: &Arc<Filters>,
         control: Option<&Arc<Control>>,
-    ) -> Basis {
+    ) -> ViewBasis {
         let part = match scope {
-            Scope::Everything { .. } => Part::All(filters.clone()),
+            Scope::Everything { .. } => ViewSource::All(filters.clone()),
             Scope::Server { name, filter } => {
                 let offer = match snapshot.find(name) {
                     Some(view) => view.offer.as_ref(),
                     None => control::offer(snapshot, control, name),
                 };
                 let filters = filter.as_ref().map(|_| filters.clone());
-                Part::One(offer.cloned(), filters)
+                ViewSource::One(offer.cloned(), filters)
             }
             // Kept on a shelf of their own.
-            Scope::Entry(_) => Part::One(None, None),
+            Scope::Entry(_) => ViewSource::One(None, None),
         };
-        Basis {
+        ViewBasis {
             offers: snapshot.offers,
             part,
         }
@@ -69,10 +69,12 @@ impl Basis {
 
     /// Whether what was made of this is still true. Of two that ask at once,
     /// one may come with an older snapshot and gets the newer view.
-    fn holds(&self, now: &Basis) -> bool {
+    fn holds(&self, now: &ViewBasis) -> bool {
         match (&self.part, &now.part) {
-            (Part::All(old), Part::All(new)) => Arc::ptr_eq(old, new) && self.offers >= now.offers,
-            (Part::One(Some(old), narrowed), Part::One(Some(new), narrows)) => {
+            (ViewSource::All(old), ViewSource::All(new)) => {
+                Arc::ptr_eq(old, new) && self.offers >= now.offers
+            }
+            (ViewSource::One(Some(old), narrowed), ViewSource::One(Some(new), narrows)) => {
                 let (narrowed, narrows) = (narrowed.as_ref(), narrows.as_ref());
                 narrowed.map(Arc::as_ptr) == narrows.map(Arc::as_ptr)
                     && (Arc::ptr_eq(old, new) || self.offers > now.offers)
@@ -87,7 +89,7 @@ impl Views {
         Views {
             filters: users.filters(),
             seal,
-            entries: Shelf::new(ROOM, control.clone(), users),
+            entries: EntryViews::new(ROOM, control.clone(), users),
             control,
             kept: Mutex::default(),
         }
@@ -115,7 +117,7 @@ impl Views {
         }
         let filters = self.filters.borrow().clone();
         let control = self.control.as_ref();
-        let basis = Basis::of(scope, snapshot, &filters, control);
+        let basis = ViewBasis::of(scope, snapshot, &filters, control);
         if let Some(kept) = self.kept.lock().get(scope)
             && kept.basis.holds(&basis)
         {
@@ -139,7 +141,7 @@ impl Views {
             scope,
             snapshot,
             &filters,
-            Kept {
+            CachedView {
                 basis,
                 view: view.clone(),
             },
@@ -147,7 +149,7 @@ impl Views {
         view
     }
 
-    fn keep(&self, scope: &Scope, snapshot: &Snapshot, filters: &Filters, fresh: Kept) {
+    fn keep(&self, scope: &Scope, snapshot: &Snapshot, filters: &Filters, fresh: CachedView) {
         let mut kept = self.kept.lock();
         let is_known = |filter: &Option<Arc<str>>| {
             let mut filter = filter.iter();

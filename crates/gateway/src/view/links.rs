@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::seal::Seal;
-use crate::uris::{self, Role};
+use crate::uris::{self, UriRole};
 use store::Grant;
 
 pub(super) struct Links {
@@ -17,20 +17,20 @@ pub(super) struct Links {
     /// Those of the grant's tools that are not given here.
     pub hidden: HashSet<usize>,
     /// What the entry's filter gives beside them; numbered after them.
-    pub matched: Vec<Matched>,
+    pub matched: Vec<MatchedTool>,
     /// The pages of tools that have one (MCP Apps), by URI.
     pub pages: HashMap<String, usize>,
 }
 
 /// A tool that an entry has by its filter.
-pub(super) struct Matched {
+pub(super) struct MatchedTool {
     pub server: Arc<str>,
     pub tool: String,
 }
 
 /// A URI that a tool of an entry handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handed<'a> {
+pub struct ToolLink<'a> {
     pub server: &'a str,
     pub tool: &'a str,
     /// As the server knows it.
@@ -51,10 +51,10 @@ impl Links {
     }
 
     /// The tool that a URI was handed out by, and the URI it has there.
-    pub(super) fn open<'a>(&'a self, uri: &'a str) -> Option<Handed<'a>> {
+    pub(super) fn open<'a>(&'a self, uri: &'a str) -> Option<ToolLink<'a>> {
         if let Some(page) = self.pages.get(uri) {
             let (server, tool) = self.tool(*page)?;
-            return Some(Handed { server, tool, uri });
+            return Some(ToolLink { server, tool, uri });
         }
         let (mark, own) = uris::unmarked(uri)?;
         let all = 0..self.grant.tools.len() + self.matched.len();
@@ -63,7 +63,7 @@ impl Links {
             let (server, tool) = self.tool(number)?;
             let parts = [server, tool, own];
             let marked = self.seal.is_mark(mark, &self.grant.principal, &parts);
-            marked.then_some(Handed {
+            marked.then_some(ToolLink {
                 server,
                 tool,
                 uri: own,
@@ -72,9 +72,17 @@ impl Links {
     }
 
     /// A URI in what a tool said, or in what it linked to.
-    pub(super) fn hand(&self, server: &str, tool: &str, uri: &str, role: Role) -> Option<String> {
+    pub(super) fn hand(
+        &self,
+        server: &str,
+        tool: &str,
+        uri: &str,
+        role: UriRole,
+    ) -> Option<String> {
         let is_page = |at: &usize| self.tool(*at).is_some_and(|(its, _)| its == server);
-        if uris::stays(uri) && (role == Role::Content || self.pages.get(uri).is_some_and(is_page)) {
+        if uris::stays(uri)
+            && (role == UriRole::Content || self.pages.get(uri).is_some_and(is_page))
+        {
             return None;
         }
         let mark = self.seal.mark(&self.grant.principal, &[server, tool, uri]);

@@ -12,8 +12,8 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::entry::Entry;
-use crate::text::Ending;
+use super::entry::ListEntry;
+use crate::text::PreparedResult;
 use fleet::catalog::Kind;
 use wire::message::compact;
 use wire::meta::{SERVER_INFO, set_meta_member};
@@ -27,9 +27,9 @@ const PAGE_ENTRIES: usize = 2000;
 const PAGE_BYTES: usize = 4 << 20;
 const TAG: usize = 8;
 
-pub(super) struct List {
+pub(super) struct ViewList {
     pub kind: Kind,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListEntry>,
     pub freshness: Freshness,
     /// Further members of the result, as the server had them.
     pub rest: Option<Box<RawValue>>,
@@ -38,16 +38,16 @@ pub(super) struct List {
     /// Nobody has such a list.
     pub missing: bool,
     /// Each page is made when it is first asked for.
-    modern: OnceLock<Vec<OnceLock<Ending>>>,
-    legacy: OnceLock<Vec<OnceLock<Ending>>>,
+    modern: OnceLock<Vec<OnceLock<PreparedResult>>>,
+    legacy: OnceLock<Vec<OnceLock<PreparedResult>>>,
     /// What the pages made so far take up, in bytes.
     paged: AtomicUsize,
     pub tag: OnceLock<[u8; TAG]>,
 }
 
-impl List {
-    pub(super) fn new(kind: Kind, info: Arc<RawValue>) -> List {
-        List {
+impl ViewList {
+    pub(super) fn new(kind: Kind, info: Arc<RawValue>) -> ViewList {
+        ViewList {
             kind,
             entries: Vec::new(),
             freshness: Freshness::NONE,
@@ -64,7 +64,7 @@ impl List {
     /// Its entries, pages aside. Text that other lists share is counted all
     /// the same: nobody knows which list has it last.
     pub(super) fn weight(&self) -> usize {
-        let size = |entry: &Entry| {
+        let size = |entry: &ListEntry| {
             let (modern, legacy) = (entry.modern.get().len(), entry.legacy.get().len());
             let shared = Arc::ptr_eq(&entry.modern, &entry.legacy);
             128 + if shared { modern } else { modern + legacy }
@@ -77,7 +77,11 @@ impl List {
         self.paged.load(Ordering::Relaxed)
     }
 
-    pub(super) fn page(&self, era: Era, params: Option<&RawValue>) -> Result<Ending, RpcError> {
+    pub(super) fn page(
+        &self,
+        era: Era,
+        params: Option<&RawValue>,
+    ) -> Result<PreparedResult, RpcError> {
         let cell = match era {
             Era::Modern => &self.modern,
             Era::Legacy => &self.legacy,
@@ -92,9 +96,9 @@ impl List {
         Ok(page.get_or_init(|| self.make_page(era, number)).clone())
     }
 
-    fn make_page(&self, era: Era, number: usize) -> Ending {
+    fn make_page(&self, era: Era, number: usize) -> PreparedResult {
         let chunks = self.chunks();
-        let page = Page {
+        let page = ListPage {
             list: self,
             era,
             entries: chunks[number],
@@ -103,14 +107,14 @@ impl List {
         let raw = serde_json::value::to_raw_value(&page);
         let raw = raw.expect("raw values serialise into memory");
         // Once and for all who read it.
-        let page = Ending::new(&compact(&raw));
+        let page = PreparedResult::new(&compact(&raw));
         self.paged.fetch_add(page.value().len(), Ordering::Relaxed);
         page
     }
 
     /// The entries page by page; at least one page. The same for both eras,
     /// so a cursor is too.
-    fn chunks(&self) -> Vec<&[Entry]> {
+    fn chunks(&self) -> Vec<&[ListEntry]> {
         let mut chunks = Vec::new();
         let (mut start, mut bytes) = (0, 0);
         for (at, entry) in self.entries.iter().enumerate() {
@@ -179,18 +183,18 @@ fn bad_cursor() -> RpcError {
     RpcError::new(code::INVALID_PARAMS, message)
 }
 
-struct Page<'a> {
-    list: &'a List,
+struct ListPage<'a> {
+    list: &'a ViewList,
     era: Era,
-    entries: &'a [Entry],
+    entries: &'a [ListEntry],
     next: Option<String>,
 }
 
-impl Serialize for Page<'_> {
+impl Serialize for ListPage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let list = self.list;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(list.kind.member(), &Entries(self.entries, self.era))?;
+        map.serialize_entry(list.kind.member(), &PageEntries(self.entries, self.era))?;
         if let Some(cursor) = &self.next {
             map.serialize_entry("nextCursor", cursor)?;
         }
@@ -215,9 +219,9 @@ impl Serialize for Page<'_> {
     }
 }
 
-struct Entries<'a>(&'a [Entry], Era);
+struct PageEntries<'a>(&'a [ListEntry], Era);
 
-impl Serialize for Entries<'_> {
+impl Serialize for PageEntries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
         for entry in self.0 {

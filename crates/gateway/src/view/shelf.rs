@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::View;
-use super::granted::Surroundings;
-use super::texts::Texts;
+use super::granted::EntryContext;
+use super::texts::ToolTexts;
 use crate::control::{self, Control};
 use crate::scope::EntryScope;
 use crate::seal::Seal;
@@ -21,26 +21,26 @@ use store::{EntryId, Grant};
 pub(super) const ROOM: usize = 128 << 20;
 
 /// The lock is held for a lookup, never while a view is made.
-pub(super) struct Shelf {
+pub(super) struct EntryViews {
     room: AtomicUsize,
     control: Option<Arc<Control>>,
     users: UserServers,
-    kept: Mutex<KeptViews>,
-    texts: Texts,
+    kept: Mutex<EntryViewCache>,
+    texts: ToolTexts,
 }
 
 #[derive(Default)]
-struct KeptViews {
-    by_entry: HashMap<Key, Kept>,
+struct EntryViewCache {
+    by_entry: HashMap<EntryViewKey, CachedEntryView>,
     weight: usize,
     /// Counts the lookups: who was asked for when.
     now: u64,
 }
 
 /// An entry, and the filter that narrows it.
-type Key = (EntryId, Option<Arc<str>>);
+type EntryViewKey = (EntryId, Option<Arc<str>>);
 
-struct Kept {
+struct CachedEntryView {
     entry: EntryScope,
     /// What said which servers its owner may use, and what narrows it; `None`
     /// where neither is so.
@@ -63,14 +63,18 @@ type Basis<'a> = (
     Option<&'a Arc<Filters>>,
 );
 
-impl Shelf {
-    pub(super) fn new(room: usize, control: Option<Arc<Control>>, users: UserServers) -> Shelf {
-        Shelf {
+impl EntryViews {
+    pub(super) fn new(
+        room: usize,
+        control: Option<Arc<Control>>,
+        users: UserServers,
+    ) -> EntryViews {
+        EntryViews {
             room: AtomicUsize::new(room),
             control,
             users,
             kept: Mutex::default(),
-            texts: Texts::default(),
+            texts: ToolTexts::default(),
         }
     }
 
@@ -103,7 +107,7 @@ impl Shelf {
         };
         let view = Arc::new(View::of_entry(
             grant,
-            &Surroundings {
+            &EntryContext {
                 seal,
                 snapshot,
                 control,
@@ -116,7 +120,7 @@ impl Shelf {
         // entry must not push out all others.
         let weight = view.weight();
         if !grant.gate.is_closed() && weight <= room / 4 {
-            let kept = Kept {
+            let kept = CachedEntryView {
                 entry: entry.clone(),
                 filters,
                 offers: snapshot.offers,
@@ -138,7 +142,7 @@ impl Shelf {
     }
 }
 
-impl KeptViews {
+impl EntryViewCache {
     fn find(
         &mut self,
         entry: &EntryScope,
@@ -173,7 +177,7 @@ impl KeptViews {
         Some(view)
     }
 
-    fn put(&mut self, mut kept: Kept, room: usize) {
+    fn put(&mut self, mut kept: CachedEntryView, room: usize) {
         kept.used = self.now;
         self.weight += kept.weight;
         if let Some(old) = self.by_entry.insert(kept.entry.key(), kept) {
@@ -187,7 +191,7 @@ impl KeptViews {
     /// Many at once, so that the next ones need not look.
     fn make_room(&mut self, room: usize) {
         let entries = self.by_entry.iter();
-        let mut oldest: Vec<(u64, Key)> = entries
+        let mut oldest: Vec<(u64, EntryViewKey)> = entries
             .map(|(key, kept)| (kept.used, key.clone()))
             .collect();
         oldest.sort_unstable_by_key(|(used, _)| *used);
@@ -202,7 +206,7 @@ impl KeptViews {
     }
 }
 
-impl Kept {
+impl CachedEntryView {
     /// Whether all that the view was made of is still what is offered.
     fn holds(&self, snapshot: &Snapshot, control: Option<&Arc<Control>>) -> bool {
         // Names of prompts, and of what a filter gives, are given over all

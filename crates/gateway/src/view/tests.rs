@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::fixture::{Servers, listed};
+use super::fixture::{SnapshotBuilder, listed};
 use super::*;
 
 use crate::{Scope, UserServers};
@@ -34,7 +34,7 @@ fn only(server: &str) -> Scope {
     Scope::server(server.into())
 }
 
-fn page(page: &Ending) -> Value {
+fn page(page: &PreparedResult) -> Value {
     serde_json::from_slice(page.value()).unwrap()
 }
 
@@ -54,7 +54,7 @@ fn names(list: &Value, member: &str, key: &str) -> Vec<String> {
 
 #[test]
 fn d1_all_tools_in_one_sorted_list_each_with_its_way_back() {
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add("b", listed(Era::Legacy).tools(&["z", "a.x"]).offer())
         .add("a_b", listed(Era::Modern).tools(&["c"]).offer())
         .add("a", listed(Era::Modern).tools(&["b_c"]).offer())
@@ -95,7 +95,7 @@ fn d1_all_tools_in_one_sorted_list_each_with_its_way_back() {
 #[test]
 fn k4_one_server_is_shown_as_it_is() {
     let odd = json!({"name": "z z", "x": [1.0], "outputSchema": {"type": "string"}});
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add(
             "s",
             listed(Era::Modern)
@@ -130,7 +130,7 @@ fn k4_one_server_is_shown_as_it_is() {
 #[test]
 fn methods_that_no_server_of_an_endpoint_has_are_unknown() {
     let offer = listed(Era::Modern).capable(r#"{"tools":{}}"#).offer();
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add("s", offer)
         .add("off", None)
         .snapshot();
@@ -163,7 +163,7 @@ fn methods_that_no_server_of_an_endpoint_has_are_unknown() {
 fn i1_resources_of_all_servers_keep_their_way_back() {
     let ui = json!({"uri": "ui://app/x", "name": "x"});
     let page = json!({"name": "t", "_meta": {"ui": {"resourceUri": "ui://app/hidden"}}});
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add(
             "b",
             listed(Era::Modern)
@@ -229,8 +229,8 @@ fn lists_of_a_server_that_is_away_are_marked() {
             listed.offer()
         }
     };
-    let away = Servers::default().add("s", offer(true)).snapshot();
-    let here = Servers::default().add("s", offer(false)).snapshot();
+    let away = SnapshotBuilder::default().add("s", offer(true)).snapshot();
+    let here = SnapshotBuilder::default().add("s", offer(false)).snapshot();
     let (away, here) = (
         View::of_all(&away, Ok(None), None),
         View::of_all(&here, Ok(None), None),
@@ -256,7 +256,7 @@ fn trap20_cursors_fit_the_list_they_are_of() {
         let offer = listed(Era::Modern).tools(names).offer();
         View::of_server(
             &"s".into(),
-            &Servers::default().add("s", offer).snapshot(),
+            &SnapshotBuilder::default().add("s", offer).snapshot(),
             None,
             None,
         )
@@ -308,7 +308,7 @@ fn the_cost_of_a_view_grows_with_its_tools_and_no_faster() {
             "inputSchema": {"type": "object", "properties": {"path": {"type": "string", "description": "Where."}}, "required": ["path"]}})
     };
     let servers = |count: usize| {
-        (0..10).fold(Servers::default(), |servers, server| {
+        (0..10).fold(SnapshotBuilder::default(), |servers, server| {
             let tools: Vec<Value> = (0..count / 10).map(tool).collect();
             let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
             servers.add(&format!("server-{server}"), offer)

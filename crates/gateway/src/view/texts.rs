@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use super::entry::{self, Entry, Prepared};
+use super::entry::{self, ListEntry, PreparedTool};
 use fleet::Offer;
 use fleet::catalog::Item;
 use store::{ToolId, ToolRecord};
@@ -20,16 +20,16 @@ use wire::object::set_member;
 ///
 /// The lock is held for a lookup, never while a text is made.
 #[derive(Default)]
-pub(super) struct Texts(Mutex<Known>);
+pub(super) struct ToolTexts(Mutex<TextIndex>);
 
 #[derive(Default)]
-struct Known {
-    by_tool: HashMap<ToolId, Text>,
+struct TextIndex {
+    by_tool: HashMap<ToolId, ToolText>,
     /// Looked through for texts that are gone when there are so many.
     sweep_at: usize,
 }
 
-struct Text {
+struct ToolText {
     record: Weak<ToolRecord>,
     /// The server's own words, and how they were spelled.
     raw: Weak<RawValue>,
@@ -45,9 +45,9 @@ struct Text {
 /// Fewer texts are not worth a sweep.
 const SWEEP: usize = 1024;
 
-impl Texts {
+impl ToolTexts {
     /// The tool of a record, under the record's name and description.
-    pub(super) fn get(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> Prepared {
+    pub(super) fn get(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> PreparedTool {
         let mut known = self.0.lock();
         let text = known.by_tool.get(&record.id);
         if let Some(prepared) = text.and_then(|text| text.of(record, item, offer)) {
@@ -57,13 +57,13 @@ impl Texts {
         let raw = described(entry::renamed(item, &record.name), record);
         let prepared = entry::tool(raw, offer.peer.era, offer.stale);
         known = self.0.lock();
-        known.put(record.id, Text::new(record, item, offer, &prepared));
+        known.put(record.id, ToolText::new(record, item, offer, &prepared));
         prepared
     }
 }
 
-impl Known {
-    fn put(&mut self, id: ToolId, text: Text) {
+impl TextIndex {
+    fn put(&mut self, id: ToolId, text: ToolText) {
         self.by_tool.insert(id, text);
         if self.by_tool.len() > self.sweep_at.max(SWEEP) {
             self.by_tool
@@ -73,9 +73,14 @@ impl Known {
     }
 }
 
-impl Text {
-    fn new(record: &Arc<ToolRecord>, item: &Item, offer: &Offer, prepared: &Prepared) -> Text {
-        Text {
+impl ToolText {
+    fn new(
+        record: &Arc<ToolRecord>,
+        item: &Item,
+        offer: &Offer,
+        prepared: &PreparedTool,
+    ) -> ToolText {
+        ToolText {
             record: Arc::downgrade(record),
             raw: Arc::downgrade(&item.raw),
             era: offer.peer.era,
@@ -89,7 +94,7 @@ impl Text {
     }
 
     /// The text, if it was made of just this and somebody still has it.
-    fn of(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> Option<Prepared> {
+    fn of(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> Option<PreparedTool> {
         let same = std::ptr::eq(self.record.as_ptr(), Arc::as_ptr(record))
             && std::ptr::eq(self.raw.as_ptr(), Arc::as_ptr(&item.raw))
             && self.era == offer.peer.era
@@ -97,8 +102,8 @@ impl Text {
         if !same {
             return None;
         }
-        Some(Prepared {
-            entry: Entry {
+        Some(PreparedTool {
+            entry: ListEntry {
                 modern: self.modern.upgrade()?,
                 legacy: self.legacy.upgrade()?,
                 stale: self.stale,

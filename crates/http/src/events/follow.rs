@@ -14,7 +14,7 @@ use super::ring::News;
 use fleet::ServerView;
 use fleet::registry::Wanted;
 use gateway::Renames;
-use gateway::activity::CallNews;
+use gateway::activity::CallRecord;
 use store::StoreChange;
 
 /// A thousand servers that start at once are looked at a few times, not a
@@ -31,7 +31,7 @@ type Servers = BTreeMap<Arc<str>, Known>;
 
 pub(super) async fn follow(
     feed: Arc<Feed>,
-    mut calls: broadcast::Receiver<CallNews>,
+    mut calls: broadcast::Receiver<Arc<CallRecord>>,
     mut store: broadcast::Receiver<StoreChange>,
     mut renames: broadcast::Receiver<Arc<Renames>>,
     closing: CancellationToken,

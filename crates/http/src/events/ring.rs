@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gateway::Renames;
-use gateway::activity::CallNews;
+use gateway::activity::CallRecord;
 
 /// Servers twice over, and some thousand calls.
 const KEPT: usize = 8192;
@@ -17,7 +17,7 @@ pub(super) enum News {
     Catalog(Arc<str>),
     Renamed(Arc<Renames>),
     Entries,
-    Call(CallNews),
+    Call(Arc<CallRecord>),
 }
 
 /// What a newer word replaces an older one on.

@@ -9,7 +9,7 @@ use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
 use super::reply::{self, KEEP_ALIVE, comment, events, priming, quiet};
-use gateway::{Event, StreamReader};
+use gateway::{StreamEvent, StreamReader};
 use wire::era;
 
 /// From this revision on a stream may begin with an event that is only an id.
@@ -92,13 +92,13 @@ impl Follow {
     }
 
     /// A message that was read before.
-    pub(super) fn again(mut self, event: &Event) -> Follow {
+    pub(super) fn again(mut self, event: &StreamEvent) -> Follow {
         let spelled = self.spell(event);
         self.queued.push_back(spelled);
         self
     }
 
-    fn spell(&self, event: &Event) -> Bytes {
+    fn spell(&self, event: &StreamEvent) -> Bytes {
         let id = event_id(self.kind, self.reader.stream().id(), event.number);
         reply::message(id.as_deref(), &event.message)
     }

@@ -12,7 +12,7 @@ use super::post::{Post, Refusal};
 use super::reply::{accepted, events, json, message};
 use super::running::{Answers, client};
 use super::stateless;
-use gateway::{Caller, Client, Gateway, Incoming, NoSession, OwnedRequest, Session, nothing};
+use gateway::{Caller, Client, ClientRequest, Gateway, NoSession, OwnedRequest, Session, nothing};
 use wire::message::{Fault, Malformed, parse_batch};
 use wire::meta::{self, member, text};
 use wire::{Era, Message, Outcome, RpcError, code, era};
@@ -34,7 +34,7 @@ const SESSION_NOT_FOUND: i64 = -32001;
 pub(super) async fn request(
     post: Post<'_>,
     version: Option<&'static str>,
-    incoming: Incoming<'_>,
+    incoming: ClientRequest<'_>,
 ) -> Result<Response, Refusal> {
     let method = incoming.method;
     if method == "initialize" {
@@ -62,7 +62,11 @@ pub(super) async fn request(
 
 /// Serves a request without a session (SPEC K4): its client can be asked
 /// nothing.
-async fn bare(post: Post<'_>, version: Option<&'static str>, incoming: Incoming<'_>) -> Response {
+async fn bare(
+    post: Post<'_>,
+    version: Option<&'static str>,
+    incoming: ClientRequest<'_>,
+) -> Response {
     let client = Client {
         era: Era::Legacy,
         version: version.unwrap_or(UNSAID),
@@ -76,7 +80,7 @@ async fn bare(post: Post<'_>, version: Option<&'static str>, incoming: Incoming<
 }
 
 /// Opens a session: its id goes out, and nothing of it stays here.
-async fn initialize(post: Post<'_>, incoming: Incoming<'_>) -> Response {
+async fn initialize(post: Post<'_>, incoming: ClientRequest<'_>) -> Response {
     let (version, capabilities) = agreed(incoming.params);
     let (gateway, caller) = (&post.front.gateway, post.caller);
     let client = Client {
@@ -227,7 +231,7 @@ pub(super) fn sort<'a>(
                 if method == "initialize" || meta::read_envelope(params)?.is_modern() {
                     return Err(Fault::Batch.into());
                 }
-                requests.push(OwnedRequest::of(Incoming {
+                requests.push(OwnedRequest::of(ClientRequest {
                     id: id.raw(),
                     method: &method,
                     params,

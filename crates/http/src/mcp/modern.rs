@@ -11,7 +11,7 @@ use super::accept::single;
 use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::quiet;
 use super::stateless;
-use gateway::{Client, Incoming, Reply, kept};
+use gateway::{Client, ClientRequest, Reply, kept};
 use wire::meta::{Inbound, member, text};
 use wire::method::{self, Kind, Sender};
 use wire::{Era, Id, MODERN, RpcError, code, header};
@@ -56,7 +56,7 @@ pub(super) async fn request(
         log_level: envelope.log_level,
         session: None,
     };
-    let incoming = Incoming {
+    let incoming = ClientRequest {
         id: id.raw(),
         method,
         params,

@@ -26,7 +26,7 @@ use super::reply::accepted;
 use super::running;
 use crate::error::ApiError;
 use crate::json::read_body;
-use gateway::{Caller, Client, Incoming, OwnedRequest, Scope, Session, Stream};
+use gateway::{Caller, Client, ClientRequest, MessageStream, OwnedRequest, Scope, Session};
 use wire::message::{Fault, is_batch, parse_batch};
 use wire::{Era, Message, code, meta, sse};
 
@@ -36,7 +36,7 @@ pub(super) struct Pipes(Arc<Mutex<HashMap<Box<str>, Arc<Pipe>>>>);
 
 struct Pipe {
     caller: Caller,
-    stream: Arc<Stream>,
+    stream: Arc<MessageStream>,
     session: OnceLock<Arc<Session>>,
     /// `initialize` is being answered.
     opening: AtomicBool,
@@ -196,7 +196,7 @@ impl Pipe {
                     let error = "this transport is not one of the modern revisions";
                     return Err(Refusal::new(code::INVALID_REQUEST, error).of(id.raw()));
                 }
-                let request = OwnedRequest::of(Incoming {
+                let request = OwnedRequest::of(ClientRequest {
                     id: id.raw(),
                     method: &method,
                     params,

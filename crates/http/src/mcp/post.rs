@@ -14,7 +14,7 @@ use super::reply::{accepted, refuse};
 use super::{Front, legacy, modern};
 use crate::error::{ApiError, Code};
 use crate::json::read_body;
-use gateway::{Caller, Incoming};
+use gateway::{Caller, ClientRequest};
 use wire::message::{Fault, Malformed, is_batch};
 use wire::{Era, Message, RpcError, code, era, meta, method};
 
@@ -92,7 +92,7 @@ impl<'a> Post<'a> {
                     return modern::request(self, id, asked).await.map_err(refused);
                 }
                 let version = self.known_version().map_err(refused)?;
-                let incoming = Incoming {
+                let incoming = ClientRequest {
                     id: id.raw(),
                     method: &method,
                     params,

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::attend::Quiet;
 use crate::counted::Counted;
-use gateway::Text;
+use gateway::MessageBody;
 use wire::{RpcError, sse};
 
 /// A quiet stream says so often that it is alive: well within what proxies
@@ -26,7 +26,7 @@ const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// What a client waits before it comes back to a stream, in milliseconds.
 const RETRY: u64 = 1000;
 
-pub(super) fn json(status: StatusCode, text: impl Into<Text>) -> Response {
+pub(super) fn json(status: StatusCode, text: impl Into<MessageBody>) -> Response {
     let kind = HeaderValue::from_static("application/json");
     let text = text.into();
     let counted = text.is_charged().then_some(Extension(Counted));
@@ -35,7 +35,7 @@ pub(super) fn json(status: StatusCode, text: impl Into<Text>) -> Response {
 }
 
 /// One write takes all pieces of it, and none is copied.
-fn body(text: Text) -> Body {
+fn body(text: MessageBody) -> Body {
     let left = text.size() as u64;
     let mut pieces = text.pieces();
     match (pieces.len(), pieces.next()) {
@@ -107,7 +107,7 @@ pub(crate) fn quiet(mut events: Response) -> Response {
     events
 }
 
-pub(super) fn message(id: Option<&str>, message: &Text) -> Bytes {
+pub(super) fn message(id: Option<&str>, message: &MessageBody) -> Bytes {
     let mut out = Vec::new();
     sse::encode(Some("message"), id, None, &message.whole(), &mut out);
     message.bind(out.into())

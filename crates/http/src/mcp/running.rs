@@ -19,7 +19,8 @@ use super::post::Refusal;
 use super::reply::{KEEP_ALIVE, accepted, events, json};
 use crate::error::ApiError;
 use gateway::{
-    Caller, Client, Event, Gateway, Incoming, Item, Reply, ReplyStream, Running, Session, Stream,
+    Caller, Client, ClientRequest, Gateway, MessageStream, Reply, ReplyItem, ReplyStream,
+    RunningRequest, Session, StreamEvent,
 };
 use wire::{Era, RpcError, code};
 
@@ -30,7 +31,7 @@ const RESUMABLE_AFTER: Duration = Duration::from_millis(50);
 /// The answers to what came in one POST.
 pub(super) struct Answers {
     session: Arc<Session>,
-    stream: Arc<Stream>,
+    stream: Arc<MessageStream>,
     ending: Arc<Ending>,
     expected: usize,
     attended: Attended,
@@ -56,7 +57,7 @@ impl Answers {
         &mut self,
         gateway: &Arc<Gateway>,
         caller: &Caller,
-        incoming: Incoming<'_>,
+        incoming: ClientRequest<'_>,
     ) -> Result<(), Refusal> {
         let (session, stream) = (&self.session, &self.stream);
         let ending = self.ending.clone();
@@ -140,7 +141,7 @@ impl Answers {
     }
 }
 
-fn whole(mut answers: Vec<Event>, batch: bool) -> Response {
+fn whole(mut answers: Vec<StreamEvent>, batch: bool) -> Response {
     if !batch && let Some(only) = answers.pop() {
         return json(StatusCode::OK, only.message);
     }
@@ -191,7 +192,7 @@ impl Drop for Attended {
 /// The last of those who write to a stream closes it.
 pub(super) struct Ending {
     session: Arc<Session>,
-    stream: Arc<Stream>,
+    stream: Arc<MessageStream>,
 }
 
 impl Drop for Ending {
@@ -207,8 +208,8 @@ pub(super) fn run<H: Send + 'static>(
     gateway: &Arc<Gateway>,
     caller: &Caller,
     session: &Arc<Session>,
-    incoming: Incoming<'_>,
-    stream: &Arc<Stream>,
+    incoming: ClientRequest<'_>,
+    stream: &Arc<MessageStream>,
     hold: H,
 ) -> Result<(), Refusal> {
     let work = work(gateway, caller, session, incoming, stream, hold)?;
@@ -220,8 +221,8 @@ fn work<H: Send + 'static>(
     gateway: &Arc<Gateway>,
     caller: &Caller,
     session: &Arc<Session>,
-    incoming: Incoming<'_>,
-    stream: &Arc<Stream>,
+    incoming: ClientRequest<'_>,
+    stream: &Arc<MessageStream>,
     hold: H,
 ) -> Result<Work, Refusal> {
     let Some(running) = session.begin(incoming.id) else {
@@ -256,22 +257,22 @@ pub(super) fn client(session: &Arc<Session>) -> Client {
 
 /// What is pumped into a stream.
 trait Replies: Send {
-    fn next(&mut self) -> impl Future<Output = Item> + Send;
+    fn next(&mut self) -> impl Future<Output = ReplyItem> + Send;
 }
 
 impl Replies for ReplyStream {
-    async fn next(&mut self) -> Item {
+    async fn next(&mut self) -> ReplyItem {
         ReplyStream::next(self).await
     }
 }
 
-async fn pump(mut replies: impl Replies, running: Running, mut unanswered: Unanswered) {
+async fn pump(mut replies: impl Replies, running: RunningRequest, mut unanswered: Unanswered) {
     let stream = unanswered.stream.clone();
     let work = async {
         loop {
             match replies.next().await {
-                Item::Message(message) => stream.push(message, false).await,
-                Item::Last(reply) => return stream.push(reply.body, true).await,
+                ReplyItem::Message(message) => stream.push(message, false).await,
+                ReplyItem::Last(reply) => return stream.push(reply.body, true).await,
             }
         }
     };
@@ -286,7 +287,7 @@ async fn pump(mut replies: impl Replies, running: Running, mut unanswered: Unans
 /// Answers where whoever should have answered panicked.
 struct Unanswered {
     id: Box<RawValue>,
-    stream: Arc<Stream>,
+    stream: Arc<MessageStream>,
     armed: bool,
 }
 
@@ -314,9 +315,9 @@ mod tests {
     struct Panics(bool);
 
     impl Replies for Panics {
-        async fn next(&mut self) -> Item {
+        async fn next(&mut self) -> ReplyItem {
             assert!(!std::mem::replace(&mut self.0, true), "as told");
-            Item::Message("{}".into())
+            ReplyItem::Message("{}".into())
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::accept::Accept;
 use super::reply::{self, KEEP_ALIVE, comment, events, json};
-use gateway::{Item, Reply, ReplyStream};
+use gateway::{Reply, ReplyItem, ReplyStream};
 
 /// JSON if the answer comes first; a stream as soon as anything comes before
 /// it, or nothing for so long that the connection should be kept alive.
@@ -32,7 +32,7 @@ pub(super) async fn answer(
     }
     let first = timeout_at(Instant::now() + KEEP_ALIVE, replies.next()).await;
     match first {
-        Ok(Item::Last(reply)) if accept.json => whole(reply),
+        Ok(ReplyItem::Last(reply)) if accept.json => whole(reply),
         first => {
             let flow = Flowing {
                 replies: Some(replies),
@@ -53,7 +53,7 @@ struct Flowing {
     replies: Option<ReplyStream>,
     /// Nothing has come yet, and the client should know that we live.
     quiet: bool,
-    queued: Option<Item>,
+    queued: Option<ReplyItem>,
 }
 
 impl Flowing {
@@ -73,14 +73,14 @@ impl Flowing {
             }
         };
         Some(match item {
-            Item::Message(message) => {
+            ReplyItem::Message(message) => {
                 let event = reply::message(None, &message.into());
                 match &self.replies {
                     Some(replies) => replies.count(event),
                     None => event,
                 }
             }
-            Item::Last(reply) => {
+            ReplyItem::Last(reply) => {
                 self.replies = None;
                 reply::message(None, &reply.body)
             }

@@ -13,7 +13,7 @@ use super::ENDPOINT;
 use super::targets::{Missing, Targets};
 use crate::error::ApiError;
 use config::filters::Filter;
-use gateway::Target;
+use gateway::RouteTarget;
 use store::{ApiKey, Bound, Created, Entry, Exposes, Instance, Key, Listed, Timestamp, ToolRecord};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -136,7 +136,7 @@ pub(super) struct FilteredAnswer {
 }
 
 impl FilteredAnswer {
-    pub(super) fn new(name: &str, target: &Target) -> FilteredAnswer {
+    pub(super) fn new(name: &str, target: &RouteTarget) -> FilteredAnswer {
         FilteredAnswer {
             tool_id: None,
             status: true,

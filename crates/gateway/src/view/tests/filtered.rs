@@ -25,8 +25,8 @@ fn seen(views: &Views, grant: &Arc<Grant>, snapshot: &Arc<fleet::Snapshot>) -> V
     names(&tools, "tools", "name")
 }
 
-fn two() -> Servers {
-    Servers::default()
+fn two() -> SnapshotBuilder {
+    SnapshotBuilder::default()
         .add("fs", listed(Era::Modern).tools(&["read", "delete"]).offer())
         .add("gh", listed(Era::Modern).tools(&["read"]).offer())
 }

@@ -10,7 +10,7 @@ fn told(list: &ToolList) -> Value {
 
 #[test]
 fn d10_a_list_is_made_once_and_shared() {
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add("a", listed(Era::Legacy).tools(&["x", "y"]).offer())
         .snapshot();
     let views = Views::default();
@@ -22,7 +22,7 @@ fn d10_a_list_is_made_once_and_shared() {
         assert_eq!(one.body.as_ptr(), again.body.as_ptr());
         assert_eq!(told(&one)["hash"], view.hash());
     }
-    let fewer = Servers::default()
+    let fewer = SnapshotBuilder::default()
         .add("a", listed(Era::Legacy).tools(&["x"]).offer())
         .snapshot();
     let other = Views::default().get(&everything(), &fewer);
@@ -38,7 +38,9 @@ fn d10_who_is_away_is_said_and_changes_the_tag() {
     let at = |stale: bool| {
         let offer = listed(Era::Modern).tools(&["x"]);
         let offer = if stale { offer.stale() } else { offer };
-        let snapshot = Servers::default().add("a", offer.offer()).snapshot();
+        let snapshot = SnapshotBuilder::default()
+            .add("a", offer.offer())
+            .snapshot();
         let view = Views::default().get(&everything(), &snapshot);
         view.tools_as(Format::Mcp)
     };
@@ -50,7 +52,7 @@ fn d10_who_is_away_is_said_and_changes_the_tag() {
 
 #[test]
 fn d10_a_tool_is_found_by_each_of_its_names() {
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add("a", listed(Era::Modern).tools(&["x:y", "z"]).offer())
         .add("off", None)
         .snapshot();
@@ -80,11 +82,11 @@ fn d10_a_tool_is_found_by_each_of_its_names() {
 
 #[test]
 fn d10_lists_in_other_formats_weigh_what_they_take() {
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add("a", listed(Era::Modern).tools(&["x"]).offer())
         .snapshot();
     let seal = Arc::new(Seal::new(&config::Secret::new("s")));
-    let shelf = super::super::shelf::Shelf::new(1 << 20, None, open_servers());
+    let shelf = super::super::shelf::EntryViews::new(1 << 20, None, open_servers());
     let given = grant(1, &[("x", "a", "x")], Exposes::default());
     let view = shelf.get(&EntryScope::new(given.clone()), &seal, &snapshot);
     let before = shelf.load().1;

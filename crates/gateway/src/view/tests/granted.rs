@@ -17,7 +17,7 @@ fn exposes(resources: &[&str], prompts: &[&str]) -> Exposes {
 
 #[test]
 fn e1_an_entry_shows_its_granted_tools_by_their_names() {
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add("a", listed(Era::Modern).tools(&["one", "two"]).offer())
         .add("b", listed(Era::Legacy).tools(&["one"]).stale().offer())
         .add("off", None)
@@ -49,7 +49,9 @@ fn e2_a_record_replaces_name_and_description_and_nothing_else() {
         "outputSchema": {"type": "string"}});
     let hidden = json!({"name": "hid", "description": "a\u{e0041}b"});
     let offer = listed(Era::Modern).with(Kind::Tools, &[odd.clone(), hidden]);
-    let snapshot = Servers::default().add("s", offer.offer()).snapshot();
+    let snapshot = SnapshotBuilder::default()
+        .add("s", offer.offer())
+        .snapshot();
     let given = [("mine", "s", "own"), ("plain", "s", "hid")];
     let plain = records(&given);
     let mut described = plain.clone();
@@ -93,7 +95,7 @@ fn e12_an_entry_says_what_it_can_do() {
                 "completions": {}, "prompts": {"listChanged": true}}),
         ),
     ];
-    let snapshot = Servers::default().snapshot();
+    let snapshot = SnapshotBuilder::default().snapshot();
     for (exposes, expected) in table {
         let grant = grant(1, &[], exposes);
         let view = Views::default().get(&of(&grant), &snapshot);
@@ -111,7 +113,7 @@ fn e12_pages_of_granted_tools_can_be_read_and_no_others() {
     let page = |name: &str, uri: &str| json!({"name": name, "_meta": {"ui": {"resourceUri": uri}}});
     let tools = [page("a", "ui://app/a"), page("b", "ui://app/b")];
     let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
-    let snapshot = Servers::default().add("s", offer).snapshot();
+    let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let grant = grant(1, &[("mine", "s", "a")], Exposes::default());
     let view = Views::default().get(&of(&grant), &snapshot);
     let handed = |uri| view.handed(uri).map(|handed| (handed.tool, handed.uri));
@@ -127,17 +129,21 @@ fn a_view_of_an_entry_is_made_anew_only_when_its_part_changed() {
     let views = Views::default();
     let tools = |names: &[&str]| listed(Era::Modern).tools(names).offer();
     let kept = tools(&["a"]);
-    let first = Servers::default().add("s", kept.clone()).snapshot();
+    let first = SnapshotBuilder::default().add("s", kept.clone()).snapshot();
     let granted = [("mine", "s", "a")];
     let one = grant(1, &granted, Exposes::default());
     let view = views.get(&of(&one), &first);
     assert!(Arc::ptr_eq(&view, &views.get(&of(&one), &first)));
     // Another server comes: nothing of it is in this view.
-    let second = Servers::default().add("s", kept.clone()).add("t", kept);
+    let second = SnapshotBuilder::default()
+        .add("s", kept.clone())
+        .add("t", kept);
     let second = second.snapshot();
     assert!(Arc::ptr_eq(&view, &views.get(&of(&one), &second)));
     assert!(Arc::ptr_eq(&view, &views.get(&of(&one), &first)));
-    let third = Servers::default().add("s", tools(&["a"])).add("t", None);
+    let third = SnapshotBuilder::default()
+        .add("s", tools(&["a"]))
+        .add("t", None);
     let third = third.add("u", None).snapshot();
     assert!(!Arc::ptr_eq(&view, &views.get(&of(&one), &third)));
     // The same entry, changed.
@@ -155,11 +161,11 @@ fn ten_thousand_entries_are_no_burden() {
     };
     let tools: Vec<Value> = (0..100).map(tool).collect();
     let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
-    let snapshot = Servers::default().add("s", offer).snapshot();
+    let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let names: Vec<String> = (0..20).map(|n| format!("do_something_{n}")).collect();
     let given: Vec<_> = names.iter().map(|name| (&**name, "s", &**name)).collect();
     let seal = Arc::new(crate::Seal::new(&config::Secret::new("s")));
-    let shelf = super::super::shelf::Shelf::new(4 << 20, None, open_servers());
+    let shelf = super::super::shelf::EntryViews::new(4 << 20, None, open_servers());
     let grants: Vec<_> = (0..1000)
         .map(|id| grant(id, &given, Exposes::default()))
         .collect();
@@ -184,7 +190,7 @@ fn ten_thousand_entries_are_no_burden() {
 #[test]
 fn t_views_share_the_text_of_their_tools_and_a_change_makes_one_anew() {
     let offer = listed(Era::Legacy).tools(&["one", "two"]).offer();
-    let snapshot = Servers::default().add("s", offer).snapshot();
+    let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let tools = records(&[("a", "s", "one"), ("b", "s", "two")]);
     let views = Views::default();
     let view = |entry, tools: &[Arc<ToolRecord>]| {
@@ -209,9 +215,9 @@ fn t_views_share_the_text_of_their_tools_and_a_change_makes_one_anew() {
 fn t_a_view_that_would_push_out_the_others_is_not_kept() {
     let large = json!({"name": "large", "description": "x".repeat(8 << 10)});
     let offer = listed(Era::Modern).with(Kind::Tools, &[large]).offer();
-    let snapshot = Servers::default().add("s", offer).snapshot();
+    let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let seal = Arc::new(crate::Seal::new(&config::Secret::new("s")));
-    let shelf = super::super::shelf::Shelf::new(32 << 10, None, open_servers());
+    let shelf = super::super::shelf::EntryViews::new(32 << 10, None, open_servers());
     let small = grant(1, &[], Exposes::default());
     let large = grant(2, &[("large", "s", "large")], Exposes::default());
     let get = |grant: &Arc<Grant>| shelf.get(&EntryScope::new(grant.clone()), &seal, &snapshot);
@@ -227,7 +233,7 @@ fn t_a_page_is_made_when_it_is_asked_for() {
         |number: usize| json!({"name": format!("t{number}"), "description": "x".repeat(1 << 20)});
     let tools: Vec<Value> = (0..9).map(tool).collect();
     let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
-    let snapshot = Servers::default().add("s", offer).snapshot();
+    let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let view = Views::default().get(&only("s"), &snapshot);
     assert_eq!(view.grown(), 0);
     view.list("tools/list", MODERN, None).unwrap();

@@ -6,7 +6,7 @@ use super::*;
 fn a_view_is_made_anew_only_when_its_lists_changed() {
     let views = Views::default();
     let kept = listed(Era::Modern).tools(&["a"]).offer();
-    let first = Servers::default().add("s", kept.clone()).snapshot();
+    let first = SnapshotBuilder::default().add("s", kept.clone()).snapshot();
     let (all, one) = (
         views.get(&everything(), &first),
         views.get(&only("s"), &first),
@@ -15,7 +15,10 @@ fn a_view_is_made_anew_only_when_its_lists_changed() {
     let page = all.list("tools/list", MODERN, None).unwrap();
     let again = all.list("tools/list", MODERN, None).unwrap();
     assert_eq!(page.value().as_ptr(), again.value().as_ptr(), "made once");
-    let second = Servers::default().add("s", kept).add("t", None).snapshot();
+    let second = SnapshotBuilder::default()
+        .add("s", kept)
+        .add("t", None)
+        .snapshot();
     assert!(!Arc::ptr_eq(&all, &views.get(&everything(), &second)));
     assert!(Arc::ptr_eq(&one, &views.get(&only("s"), &second)));
     // Who comes late with an older snapshot does not turn time back.
@@ -34,7 +37,7 @@ fn d7_only_allowed_tools_are_listed_and_callable() {
             .with(Kind::Resources, std::slice::from_ref(&page))
             .offer()
     };
-    let snapshot = Servers::default()
+    let snapshot = SnapshotBuilder::default()
         .add("fs", listed(&["read", "delete"]))
         .add("gh", listed(&["read"]))
         .snapshot();
