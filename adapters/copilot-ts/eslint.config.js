@@ -18,10 +18,9 @@ export default tseslint.config(
     files: ['tests/**/*.mjs'],
     languageOptions: {
       globals: Object.fromEntries(
-        ['process', 'fetch', 'URL', 'setTimeout', 'clearTimeout', 'AbortController', 'AbortSignal', 'Buffer'].map((name) => [
-          name,
-          'readonly',
-        ]),
+        ['process', 'fetch', 'URL', 'setTimeout', 'clearTimeout', 'AbortController', 'AbortSignal', 'Buffer'].map(
+          (name) => [name, 'readonly'],
+        ),
       ),
     },
   },

@@ -13,7 +13,12 @@ export async function openBrowser() {
  */
 export async function openPage(browser, front, portway, options = {}) {
   const { language = 'en', theme, width = 1280, height = 860, path = '#/servers', signedIn = true, init } = options;
-  const context = await browser.newContext({ viewport: { width, height }, locale: language, reducedMotion: 'reduce', ...(theme ? { colorScheme: theme } : {}) });
+  const context = await browser.newContext({
+    viewport: { width, height },
+    locale: language,
+    reducedMotion: 'reduce',
+    ...(theme ? { colorScheme: theme } : {}),
+  });
   if (init) {
     await context.addInitScript(init);
   }

@@ -7,7 +7,13 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url));
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.woff2': 'font/woff2' };
+const TYPES = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+};
 const POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 export async function openFront(portway) {
@@ -21,14 +27,20 @@ export async function openFront(portway) {
     const { pathname, searchParams } = new URL(incoming.url, portway.url);
     const override = state.overrides.get(`${incoming.method} ${pathname}`);
     if (override) {
-      outgoing.writeHead(override.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(override.body));
+      outgoing
+        .writeHead(override.status ?? 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(override.body));
       return;
     }
     if (!state.assets && pathname.startsWith('/assets/')) {
       outgoing.writeHead(404).end();
       return;
     }
-    if (own && incoming.method === 'GET' && (pathname.startsWith('/assets/') || (pathname === '/' && !searchParams.has('token')))) {
+    if (
+      own &&
+      incoming.method === 'GET' &&
+      (pathname.startsWith('/assets/') || (pathname === '/' && !searchParams.has('token')))
+    ) {
       page(pathname === '/' ? '/index.html' : pathname, outgoing);
       return;
     }
@@ -41,19 +53,22 @@ export async function openFront(portway) {
     if (headers.origin) {
       headers.origin = portway.url;
     }
-    const passed = request({ host: back.hostname, port: back.port, method: incoming.method, path: incoming.url, headers }, (answer) => {
-      const hold = state.held.get(`${incoming.method} ${pathname}`);
-      if (hold) {
-        state.held.delete(`${incoming.method} ${pathname}`);
-        hold(answer, outgoing);
-        return;
-      }
-      outgoing.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(outgoing);
-      if (isStream) {
-        streams.add(outgoing);
-      }
-    });
+    const passed = request(
+      { host: back.hostname, port: back.port, method: incoming.method, path: incoming.url, headers },
+      (answer) => {
+        const hold = state.held.get(`${incoming.method} ${pathname}`);
+        if (hold) {
+          state.held.delete(`${incoming.method} ${pathname}`);
+          hold(answer, outgoing);
+          return;
+        }
+        outgoing.writeHead(answer.statusCode, answer.headers);
+        answer.pipe(outgoing);
+        if (isStream) {
+          streams.add(outgoing);
+        }
+      },
+    );
     passed.on('error', () => outgoing.destroy());
     outgoing.on('close', () => {
       streams.delete(outgoing);
@@ -104,6 +119,10 @@ function page(path, outgoing) {
     return;
   }
   const coding = file === plain ? {} : { 'content-encoding': 'gzip' };
-  outgoing.writeHead(200, { 'content-type': TYPES[extname(plain)] ?? 'application/octet-stream', 'content-security-policy': POLICY, ...coding });
+  outgoing.writeHead(200, {
+    'content-type': TYPES[extname(plain)] ?? 'application/octet-stream',
+    'content-security-policy': POLICY,
+    ...coding,
+  });
   createReadStream(file).pipe(outgoing);
 }

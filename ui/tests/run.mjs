@@ -20,7 +20,9 @@ if (!program || !server) {
 }
 const [binary, fixture] = [resolve(program), resolve(server)];
 const LIMIT = 120_000;
-const chosen = Object.entries({ ...servers, ...other, ...kept, ...shown, ...rest, ...wide }).filter(([name]) => words.every((word) => name.includes(word)));
+const chosen = Object.entries({ ...servers, ...other, ...kept, ...shown, ...rest, ...wide }).filter(([name]) =>
+  words.every((word) => name.includes(word)),
+);
 const portway = await startPortway(binary, {
   alpha: { command: fixture, args: ['--era', 'modern'] },
   beta: { command: fixture, args: ['--era', 'legacy', '--name', 'beta'], env: { API_TOKEN: '${NOTHING:-hidden}' } },
@@ -61,7 +63,10 @@ async function walked(name, walk) {
   } catch (error) {
     console.log(`FAIL ${name}\n     ${String(error.message).replaceAll('\n', '\n     ')}`);
     const path = join(tmpdir(), `console-${name.replaceAll(/\W+/g, '-')}.png`);
-    await pages.at(-1)?.page.screenshot({ path }).catch(() => undefined);
+    await pages
+      .at(-1)
+      ?.page.screenshot({ path })
+      .catch(() => undefined);
     return error;
   } finally {
     clearTimeout(timer);

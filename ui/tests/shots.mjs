@@ -26,23 +26,49 @@ const portway = await startPortway(binary, {
 const front = await openFront(portway);
 const browser = await openBrowser();
 const made = [];
-for (const [tool, server] of [['echo', 'github'], ['add', 'github'], ['content', 'github'], ['progress', 'memory'], ['env', 'local-files']]) {
+for (const [tool, server] of [
+  ['echo', 'github'],
+  ['add', 'github'],
+  ['content', 'github'],
+  ['progress', 'memory'],
+  ['env', 'local-files'],
+]) {
   made.push(await portway.api('POST', '/api/v1/tools', { name: tool, server, tool }).catch(() => undefined));
 }
 const bindings = made.filter(Boolean).map(({ id }) => ({ tool_id: id, status: true }));
-for (const [name, some] of [['claude-code', bindings], ['ci-runner', bindings.slice(0, 2)], ['vscode', bindings.slice(1, 4)]]) {
+for (const [name, some] of [
+  ['claude-code', bindings],
+  ['ci-runner', bindings.slice(0, 2)],
+  ['vscode', bindings.slice(1, 4)],
+]) {
   await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name, bindings: some }).catch(() => undefined);
 }
 // A little traffic, for the charts.
 const { page: driver, context } = await openPage(browser, front, portway);
 await driver.locator('[data-server=memory][data-status=connected]').waitFor();
 await driver.evaluate(async () => {
-  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
-  const call = (name, values) => fetch('/api/mcp/servers/github/mcp', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-portway-console': '1', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: values, _meta: meta } }),
-  }).then((answer) => answer.text());
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const call = (name, values) =>
+    fetch('/api/mcp/servers/github/mcp', {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-portway-console': '1',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': name,
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: values, _meta: meta },
+      }),
+    }).then((answer) => answer.text());
   for (let round = 0; round < 24; round += 1) {
     await Promise.all([...Array(1 + (round % 5)).keys()].map(() => call('echo', { text: 'hello' })));
     if (round % 6 === 2) await call('fail', {});
@@ -53,19 +79,43 @@ await context.close();
 
 const shots = [
   ['servers', '#/servers', undefined],
-  ['unfolded', '#/servers', async (page) => page.getByRole('button', { name: /github.*(tools|工具)|(tools|工具).*github|展开 github/ }).first().click()],
+  [
+    'unfolded',
+    '#/servers',
+    async (page) =>
+      page
+        .getByRole('button', { name: /github.*(tools|工具)|(tools|工具).*github|展开 github/ })
+        .first()
+        .click(),
+  ],
   ['detail', '#/servers/github', undefined],
   ['log', '#/servers/github/log', undefined],
   ['add', '#/servers', async (page) => page.keyboard.press('n')],
-  ['tools', '#/tools/github/content', async (page) => page.locator('form').getByRole('button').filter({ hasText: /Run|运行/ }).click()],
+  [
+    'tools',
+    '#/tools/github/content',
+    async (page) =>
+      page
+        .locator('form')
+        .getByRole('button')
+        .filter({ hasText: /Run|运行/ })
+        .click(),
+  ],
   ['entries', '#/entries', undefined],
-  ['connect', '#/entries', async (page) => page.locator('[data-entry=claude-code] button', { hasText: /Connect|连接/ }).click()],
+  [
+    'connect',
+    '#/entries',
+    async (page) => page.locator('[data-entry=claude-code] button', { hasText: /Connect|连接/ }).click(),
+  ],
   ['create', '#/entries/new', undefined],
   ['activity', '#/activity', undefined],
   ['settings', '#/settings', undefined],
   ['palette', '#/servers', async (page) => page.keyboard.press('Control+k')],
 ];
-for (const [theme, language] of [['light', 'en'], ['dark', 'zh-CN']]) {
+for (const [theme, language] of [
+  ['light', 'en'],
+  ['dark', 'zh-CN'],
+]) {
   for (const [name, path, act] of shots) {
     const { page, context: own } = await openPage(browser, front, portway, { theme, language, path });
     await page.waitForTimeout(700);
@@ -75,7 +125,11 @@ for (const [theme, language] of [['light', 'en'], ['dark', 'zh-CN']]) {
     await own.close();
   }
 }
-for (const [name, path] of [['servers', '#/servers'], ['entries', '#/entries'], ['tools', '#/tools/github/echo']]) {
+for (const [name, path] of [
+  ['servers', '#/servers'],
+  ['entries', '#/entries'],
+  ['tools', '#/tools/github/echo'],
+]) {
   const { page, context: own } = await openPage(browser, front, portway, { width: 320, height: 640, path });
   await page.waitForTimeout(900);
   await page.screenshot({ path: `${folder}/${name}-320.png` });

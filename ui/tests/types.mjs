@@ -40,7 +40,8 @@ function compound(kind, schema, indent) {
     return `(${spell(schema.items, indent)})[]`;
   }
   if (!schema.properties) {
-    const inner = typeof schema.additionalProperties === 'object' ? spell(schema.additionalProperties, indent) : 'unknown';
+    const inner =
+      typeof schema.additionalProperties === 'object' ? spell(schema.additionalProperties, indent) : 'unknown';
     // Not a `Record`: that could not name itself.
     return `{ [name: string]: ${inner} }`;
   }

@@ -1,13 +1,6 @@
 /** What went wrong, to branch on. */
 export type PortwayErrorCode =
-  | 'bad_options'
-  | 'unreachable'
-  | 'timeout'
-  | 'cancelled'
-  | 'denied'
-  | 'not_found'
-  | 'refused'
-  | 'unexpected';
+  'bad_options' | 'unreachable' | 'timeout' | 'cancelled' | 'denied' | 'not_found' | 'refused' | 'unexpected';
 
 /** Why there is no list of tools. Calls never throw it: they return its text. */
 export class PortwayError extends Error {

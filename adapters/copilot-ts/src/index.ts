@@ -44,7 +44,10 @@ const SELDOM = 30_000;
  */
 export async function portwayTools(options: PortwayOptions): Promise<PortwayTools> {
   const { timeoutMs = 30_000, pollMs = 2000 } = options;
-  for (const [name, value, least] of [['timeoutMs', timeoutMs, 1], ['pollMs', pollMs, 100]] as const) {
+  for (const [name, value, least] of [
+    ['timeoutMs', timeoutMs, 1],
+    ['pollMs', pollMs, 100],
+  ] as const) {
     if (!(value >= least && value <= 0x7fffffff)) {
       throw new PortwayError('bad_options', `${name}: must be at least ${least}`);
     }

@@ -92,7 +92,8 @@ export class Portway {
 
 function base(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
-  const plain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.username === '' && url.password === '';
+  const plain =
+    url && /^https?:$/.test(url.protocol) && url.search === '' && url.username === '' && url.password === '';
   if (!plain) {
     throw new PortwayError('bad_options', 'url: must be the http or https address of a Portway, without a user');
   }

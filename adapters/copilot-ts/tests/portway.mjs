@@ -35,7 +35,10 @@ export async function startPortway({ binary, fixture }, servers) {
       return text === '' ? null : JSON.parse(text);
     },
     connected: (name) =>
-      until(`${name} is connected`, async () => (await portway.api('GET', `/api/mcp/servers/${name}`)).status === 'connected'),
+      until(
+        `${name} is connected`,
+        async () => (await portway.api('GET', `/api/mcp/servers/${name}`)).status === 'connected',
+      ),
     async stop() {
       if (child.exitCode === null) child.kill('SIGTERM');
       await ended;

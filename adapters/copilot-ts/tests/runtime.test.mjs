@@ -83,7 +83,10 @@ test('d8 the model has all tools and reads what they say', { skip, timeout: LIMI
   assert.ok(others.length >= 5, `its own are there beside them: ${offered}`);
   assert.equal(await say(session, 'call own_word {"word":"x"}'), 'it says: own x');
   assert.match(await say(session, 'call mcp_weather-1_add {"a":2,"b":40}'), /42/);
-  assert.deepEqual(asked.map((request) => request.toolName), ['mcp_fs_echo', 'own_word', 'mcp_weather-1_add']);
+  assert.deepEqual(
+    asked.map((request) => request.toolName),
+    ['mcp_fs_echo', 'own_word', 'mcp_weather-1_add'],
+  );
   await session.disconnect();
 });
 
@@ -108,11 +111,16 @@ test('d8 pictures reach the model and nothing is dropped', { skip, timeout: LIMI
   const { tools } = await portwayTools({ url: portway.url, key: TOKEN, permission: 'readOnlyHint' });
   const session = await client.createSession(settings(tools));
   const said = await say(session, 'call mcp_fs_content {}');
-  for (const part of ['text', '[audio: audio/wav', 'fixture://text', 'embedded']) assert.ok(said.includes(part), `${part}: ${said}`);
+  for (const part of ['text', '[audio: audio/wav', 'fixture://text', 'embedded'])
+    assert.ok(said.includes(part), `${part}: ${said}`);
   const seen = JSON.stringify(model.asked.at(-1));
   assert.ok(seen.includes('iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB'), seen);
   assert.equal(await say(session, 'call mcp_fs_echo {"text":"x"}'), 'it says: x');
-  assert.deepEqual(asked.map((request) => request.toolName), ['mcp_fs_content'], 'what only reads is not asked for');
+  assert.deepEqual(
+    asked.map((request) => request.toolName),
+    ['mcp_fs_content'],
+    'what only reads is not asked for',
+  );
   await session.disconnect();
 });
 
@@ -133,7 +141,12 @@ test('d8 an aborted call is cancelled at its server', { skip, timeout: LIMIT }, 
 test('d8 tools that change are told, and taken up by a resumed session', { skip, timeout: LIMIT }, async () => {
   portway = await startPortway({ binary, fixture }, { fs: [] });
   let news;
-  const following = await portwayTools({ url: portway.url, key: TOKEN, pollMs: 100, onChange: (tools) => (news = tools) });
+  const following = await portwayTools({
+    url: portway.url,
+    key: TOKEN,
+    pollMs: 100,
+    onChange: (tools) => (news = tools),
+  });
   let session = await client.createSession(settings(following.tools));
   assert.equal(await say(session, 'call mcp_fs_echo {"text":"1"}'), 'it says: 1');
   await portway.api('POST', '/api/mcp/servers', { name: 'late', command: fixture });

@@ -29,7 +29,13 @@ const LIST = {
   format: 'copilot',
   hash: 'h1',
   tools: [
-    { name: 'mcp_a_read', description: 'Reads', parameters: { type: 'object' }, skipPermission: true, metadata: { server: 'a' } },
+    {
+      name: 'mcp_a_read',
+      description: 'Reads',
+      parameters: { type: 'object' },
+      skipPermission: true,
+      metadata: { server: 'a' },
+    },
     { name: 'mcp_a_write', description: 'Writes', parameters: { type: 'object' } },
   ],
 };
@@ -55,15 +61,21 @@ async function called(t, script, options = {}, invocation = {}) {
 
 test('d8 a list becomes tools, and a call is one request', async (t) => {
   const result = { textResultForLlm: 'grüße 世界', resultType: 'success' };
-  const url = await serve(t, listing((request, body, response) => {
-    assert.equal(request.url, '/api/mcp/tools/mcp_a_read/call?format=copilot&filter=some+filter');
-    assert.equal(request.headers.authorization, `Bearer ${KEY}`);
-    assert.deepEqual(JSON.parse(body), { arguments: { path: '/x' } });
-    json(response, 200, result);
-  }));
+  const url = await serve(
+    t,
+    listing((request, body, response) => {
+      assert.equal(request.url, '/api/mcp/tools/mcp_a_read/call?format=copilot&filter=some+filter');
+      assert.equal(request.headers.authorization, `Bearer ${KEY}`);
+      assert.deepEqual(JSON.parse(body), { arguments: { path: '/x' } });
+      json(response, 200, result);
+    }),
+  );
   const own = { name: 'mine', handler: () => 'x' };
   const portway = await portwayTools({ url, key: KEY, filter: 'some filter', own: [own] });
-  assert.deepEqual(portway.tools.map((tool) => tool.name), ['mine', 'mcp_a_read', 'mcp_a_write']);
+  assert.deepEqual(
+    portway.tools.map((tool) => tool.name),
+    ['mine', 'mcp_a_read', 'mcp_a_write'],
+  );
   assert.deepEqual(portway.tools[1].parameters, { type: 'object' });
   assert.deepEqual(portway.tools[1].metadata, { server: 'a' });
   assert.deepEqual(await portway.tools[1].handler({ path: '/x' }, {}), result);
@@ -71,10 +83,21 @@ test('d8 a list becomes tools, and a call is one request', async (t) => {
 });
 
 test('d8 only who asks for it skips permission', async (t) => {
-  const url = await serve(t, listing(() => {}));
-  for (const [permission, skipped] of [[undefined, []], ['ask', []], ['readOnlyHint', ['mcp_a_read']], ['skip', ['mcp_a_read', 'mcp_a_write']]]) {
+  const url = await serve(
+    t,
+    listing(() => {}),
+  );
+  for (const [permission, skipped] of [
+    [undefined, []],
+    ['ask', []],
+    ['readOnlyHint', ['mcp_a_read']],
+    ['skip', ['mcp_a_read', 'mcp_a_write']],
+  ]) {
     const { tools } = await portwayTools({ url, key: KEY, ...(permission && { permission }) });
-    assert.deepEqual(tools.filter((tool) => tool.skipPermission).map((tool) => tool.name), skipped);
+    assert.deepEqual(
+      tools.filter((tool) => tool.skipPermission).map((tool) => tool.name),
+      skipped,
+    );
   }
 });
 
@@ -83,7 +106,11 @@ test('d8 whatever goes wrong is a result with its text', async (t) => {
   const table = [
     [(_, __, response) => json(response, 404, refusal('there is no tool "mcp_a_read"')), 'failure', /there is no tool/],
     [(_, __, response) => json(response, 401, refusal('no')), 'failure', /does not take this key/],
-    [(_, __, response) => json(response, 422, refusal('arguments: must be an object')), 'failure', /422.*arguments: must be/],
+    [
+      (_, __, response) => json(response, 422, refusal('arguments: must be an object')),
+      'failure',
+      /422.*arguments: must be/,
+    ],
     [(_, __, response) => json(response, 503, {}), 'failure', /503/],
     [(_, __, response) => response.end('<html>hello'), 'failure', /is no Portway/],
     [(_, __, response) => json(response, 200, { hello: 1 }), 'failure', /not a result/],
@@ -149,7 +176,10 @@ test('d8 without a list there is an error to branch on, and no key in it', async
 test('d8 two tools of one name are an error that names it', async (t) => {
   const clash = (error) => error instanceof NameClash && error.toolName === 'mcp_a_read';
   assert.throws(() => mergeTools([{ name: 'mcp_a_read' }], [{ name: 'x' }, { name: 'mcp_a_read' }]), clash);
-  const url = await serve(t, listing(() => {}));
+  const url = await serve(
+    t,
+    listing(() => {}),
+  );
   await assert.rejects(portwayTools({ url, key: KEY, own: [{ name: 'mcp_a_read' }] }), clash);
 });
 
@@ -163,7 +193,13 @@ test('d8 changes are told, a Portway that is away is no change', { timeout: 30_0
   });
   const told = [];
   const own = { name: 'mine' };
-  const portway = await portwayTools({ url, key: KEY, own: [own], pollMs: 100, onChange: (tools) => told.push(tools.map((tool) => tool.name)) });
+  const portway = await portwayTools({
+    url,
+    key: KEY,
+    own: [own],
+    pollMs: 100,
+    onChange: (tools) => told.push(tools.map((tool) => tool.name)),
+  });
   const until = async (what, holds) => {
     const end = Date.now() + 15_000;
     while (!holds()) {
@@ -171,7 +207,10 @@ test('d8 changes are told, a Portway that is away is no change', { timeout: 30_0
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
-  assert.deepEqual(portway.tools.map((tool) => tool.name), ['mine', 'mcp_a_read']);
+  assert.deepEqual(
+    portway.tools.map((tool) => tool.name),
+    ['mine', 'mcp_a_read'],
+  );
   await until('looks', () => asked >= 3);
   away = true;
   await until('a look in vain', () => asked >= 5);

@@ -48,13 +48,13 @@ export interface EntryChange {
   /** Take servers to expose that are not there. */
   allow_missing?: boolean;
 }
-export const changeEntry = (id: number, change: EntryChange) =>
-  patch<Entry>(`${ENTRIES}/${id}`, change);
+export const changeEntry = (id: number, change: EntryChange) => patch<Entry>(`${ENTRIES}/${id}`, change);
 export const deleteEntry = (id: number) => remove(`${ENTRIES}/${id}`);
 export const rotateKey = (id: number) => post<NewEntry>(`${ENTRIES}/${id}/rotate_key`);
 
 /** The tools that clients of an entry see now, by bindings and by patterns. */
-export const listEntryTools = async (id: number, signal?: AbortSignal) => (await get<Page<EntryTool>>(`${ENTRIES}/${id}/tools`, signal)).items;
+export const listEntryTools = async (id: number, signal?: AbortSignal) =>
+  (await get<Page<EntryTool>>(`${ENTRIES}/${id}/tools`, signal)).items;
 
 export async function listBindings(id: number, signal?: AbortSignal): Promise<Binding[]> {
   const found = await get<Binding[] | Page<Binding>>(`${ENTRIES}/${id}/bindings`, signal);

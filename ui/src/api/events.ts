@@ -21,7 +21,14 @@ export interface EventHandlers {
 }
 
 const NAMES = [
-  'snapshot', 'server', 'server_removed', 'catalog', 'call_started', 'call_ended', 'entries', 'resync',
+  'snapshot',
+  'server',
+  'server_removed',
+  'catalog',
+  'call_started',
+  'call_ended',
+  'entries',
+  'resync',
 ] as const;
 
 /** The stream beats every 15 seconds. One that is silent for longer is dead, whatever the socket says. */

@@ -73,7 +73,13 @@ async function value<T>(response: Response): Promise<T> {
   return (response.status === 204 ? null : await response.json()) as T;
 }
 
-async function answer(method: string, path: string, body?: unknown, signal?: AbortSignal, extra: Record<string, string> = {}): Promise<Response> {
+async function answer(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+  extra: Record<string, string> = {},
+): Promise<Response> {
   const limit = AbortSignal.timeout(TIME_LIMIT);
   const init: RequestInit = { method, signal: signal ? AbortSignal.any([signal, limit]) : limit };
   if (method !== 'GET') {
@@ -94,7 +100,11 @@ export async function reach(path: string, init: RequestInit): Promise<Response> 
   try {
     response = await fetch(path, init);
   } catch (error) {
-    if (init.signal?.aborted && init.signal.reason instanceof DOMException && init.signal.reason.name === 'AbortError') {
+    if (
+      init.signal?.aborted &&
+      init.signal.reason instanceof DOMException &&
+      init.signal.reason.name === 'AbortError'
+    ) {
       throw error;
     }
     throw new ApiFailure(0, UNREACHABLE, 'Portway does not answer');

@@ -1,6 +1,16 @@
 import { get, getTagged, patch, post, put, remove } from './http';
 import type {
-  Activity, Health, HistoryItem, LogLine, Plan, ProcessInfo, Prompt, Resource, ServerConfig, ServerRecord, SourceReport,
+  Activity,
+  Health,
+  HistoryItem,
+  LogLine,
+  Plan,
+  ProcessInfo,
+  Prompt,
+  Resource,
+  ServerConfig,
+  ServerRecord,
+  SourceReport,
   Tool,
 } from './types';
 
@@ -18,7 +28,8 @@ export const getServer = (server: string) => getTagged<ServerRecord>(one(server)
 export const createServer = (server: NewServer) => post<ServerRecord>(`${BASE}/servers`, server);
 export const replaceServer = (server: string, config: ServerConfig & { name?: string }, tag: string | undefined) =>
   put<ServerRecord>(one(server), config, tag);
-export const patchServer = (server: string, change: Partial<ServerConfig> & { name?: string }) => patch<ServerRecord>(one(server), change);
+export const patchServer = (server: string, change: Partial<ServerConfig> & { name?: string }) =>
+  patch<ServerRecord>(one(server), change);
 export const deleteServer = (server: string) => remove(one(server));
 export const wish = (server: string, what: Wish) => post<ServerRecord>(`${one(server)}/${what}`);
 

@@ -3,7 +3,17 @@
 
 import type { Call, Server } from './generated';
 
-export type { Activity, Call, ConsoleSession, EntryTool, Health, LogLine, Moment as HistoryItem, Process as ProcessInfo, Second } from './generated';
+export type {
+  Activity,
+  Call,
+  ConsoleSession,
+  EntryTool,
+  Health,
+  LogLine,
+  Moment as HistoryItem,
+  Process as ProcessInfo,
+  Second,
+} from './generated';
 export type Status = Server['status'];
 export type Transport = 'stdio' | 'http' | 'sse';
 

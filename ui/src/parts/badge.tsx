@@ -10,7 +10,9 @@ const TONE = {
 
 export function Badge({ tone = 'plain', children }: { tone?: keyof typeof TONE; children: ReactNode }) {
   return (
-    <span className={`inline-flex h-5 items-center rounded border px-1.5 text-2xs font-medium whitespace-nowrap ${TONE[tone]}`}>
+    <span
+      className={`inline-flex h-5 items-center rounded border px-1.5 text-2xs font-medium whitespace-nowrap ${TONE[tone]}`}
+    >
       {children}
     </span>
   );

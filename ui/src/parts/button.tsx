@@ -17,7 +17,15 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   ref?: Ref<HTMLButtonElement>;
 }
 
-export function Button({ kind = 'plain', small = false, className = '', type = 'button', busy = false, onClick, ...rest }: ButtonProps) {
+export function Button({
+  kind = 'plain',
+  small = false,
+  className = '',
+  type = 'button',
+  busy = false,
+  onClick,
+  ...rest
+}: ButtonProps) {
   const size = small ? 'h-7 gap-1.5 px-2 text-sm' : 'h-8.5 gap-2 px-3 text-base';
   return (
     <button

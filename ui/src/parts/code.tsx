@@ -6,7 +6,11 @@ export function Code({ text, className = '' }: { text: string; className?: strin
   const shown = useRef<HTMLPreElement>(null);
   return (
     <div className={`group relative rounded-lg border border-line bg-sunken ${className}`}>
-      <pre ref={shown} tabIndex={0} className="overflow-x-auto p-3 font-mono text-xs leading-5 whitespace-pre-wrap break-words">
+      <pre
+        ref={shown}
+        tabIndex={0}
+        className="overflow-x-auto p-3 font-mono text-xs leading-5 whitespace-pre-wrap break-words"
+      >
         {text}
       </pre>
       <div className="absolute top-1.5 right-1.5 opacity-0 transition-opacity group-hover:opacity-100 focus-within:opacity-100">

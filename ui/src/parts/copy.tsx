@@ -74,7 +74,9 @@ export function Copy({ text, label, shown, onCopied }: Props) {
   return (
     <Button small kind="plain" aria-label={label ?? t.common.copy} onClick={(event) => void copy(event.currentTarget)}>
       <Icon size={13} aria-hidden className={{ idle: '', done: 'text-good', failed: 'text-warn' }[state]} />
-      <span aria-live="polite">{{ idle: t.common.copy, done: t.common.copied, failed: t.common.notCopied(KEYS) }[state]}</span>
+      <span aria-live="polite">
+        {{ idle: t.common.copy, done: t.common.copied, failed: t.common.notCopied(KEYS) }[state]}
+      </span>
     </Button>
   );
 }

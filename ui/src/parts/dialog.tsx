@@ -75,11 +75,19 @@ export function Dialog({ onClose, title, description, wide = false, children, fo
           {/* The keys keep "go back" from becoming the button that saves, within its own click. */}
           {typing !== undefined && loses !== undefined ? (
             <Footer key="question">
-              <p role="alert" className="mr-auto min-w-0 text-sm text-warn-ink">{loses}</p>
-              <Button onClick={stay} autoFocus>{t.common.stay}</Button>
-              <Button kind="danger" onClick={onClose}>{t.common.discard}</Button>
+              <p role="alert" className="mr-auto min-w-0 text-sm text-warn-ink">
+                {loses}
+              </p>
+              <Button onClick={stay} autoFocus>
+                {t.common.stay}
+              </Button>
+              <Button kind="danger" onClick={onClose}>
+                {t.common.discard}
+              </Button>
             </Footer>
-          ) : footer ? <Footer key="buttons">{footer(close)}</Footer> : null}
+          ) : footer ? (
+            <Footer key="buttons">{footer(close)}</Footer>
+          ) : null}
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>

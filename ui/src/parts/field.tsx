@@ -28,7 +28,10 @@ export function Field({ label, hint, error, optional = false, children }: Props)
       </label>
       {children({ id, 'aria-describedby': note ? `${id}-note` : undefined, 'aria-invalid': error ? true : undefined })}
       {note ? (
-        <p id={`${id}-note`} className={`mt-1.5 text-xs break-words whitespace-pre-wrap ${error ? 'text-bad-ink' : 'text-ink-3'}`}>
+        <p
+          id={`${id}-note`}
+          className={`mt-1.5 text-xs break-words whitespace-pre-wrap ${error ? 'text-bad-ink' : 'text-ink-3'}`}
+        >
           {note}
         </p>
       ) : null}

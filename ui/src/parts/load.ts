@@ -13,7 +13,9 @@ export interface Loaded<T> {
 /** Reads something when shown, again every `every` milliseconds, and when a dependency changes. */
 export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, deps: unknown[], every?: number): Loaded<T> {
   const [state, setState] = useState<{ data: T | undefined; error: string | undefined; missing: boolean }>({
-    data: undefined, error: undefined, missing: false,
+    data: undefined,
+    error: undefined,
+    missing: false,
   });
   const [round, setRound] = useState(0);
   useEffect(() => {

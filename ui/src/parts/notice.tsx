@@ -17,7 +17,10 @@ const KIND = {
 export function Notice({ kind = 'bad', title, className = '', children }: Props) {
   const Icon = kind === 'note' ? Info : CircleAlert;
   return (
-    <div role={kind === 'bad' ? 'alert' : 'note'} className={`flex gap-2 rounded-lg border px-3 py-2.5 text-sm ${KIND[kind]} ${className}`}>
+    <div
+      role={kind === 'bad' ? 'alert' : 'note'}
+      className={`flex gap-2 rounded-lg border px-3 py-2.5 text-sm ${KIND[kind]} ${className}`}
+    >
       <Icon size={15} aria-hidden className="mt-0.5 shrink-0" />
       <div className="min-w-0 flex-1 break-words whitespace-pre-wrap">
         {title ? <p className="font-medium">{title}</p> : null}

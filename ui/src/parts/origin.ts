@@ -26,14 +26,17 @@ interface Origin {
 /** For the content of a dialog that has no trigger of its own. */
 export function useOrigin(): Origin {
   const [before] = useState(() => document.activeElement);
-  const ref = useCallback((content: Element | null) => {
-    if (!content) {
-      return undefined;
-    }
-    origins.set(content, before);
-    setOpen([...open, content]);
-    return () => setOpen(open.filter((one) => one !== content));
-  }, [before]);
+  const ref = useCallback(
+    (content: Element | null) => {
+      if (!content) {
+        return undefined;
+      }
+      origins.set(content, before);
+      setOpen([...open, content]);
+      return () => setOpen(open.filter((one) => one !== content));
+    },
+    [before],
+  );
   return {
     ref,
     onCloseAutoFocus: (event) => {
@@ -64,16 +67,23 @@ function present(element: Element | null | undefined): Element | undefined {
     }
     const menu = found.closest('[role=menu]');
     const dialog = found.closest('[role=dialog]');
-    found = menu ? document.getElementById(menu.getAttribute('aria-labelledby') ?? '') : dialog ? origins.get(dialog) : undefined;
+    found = menu
+      ? document.getElementById(menu.getAttribute('aria-labelledby') ?? '')
+      : dialog
+        ? origins.get(dialog)
+        : undefined;
   }
   return undefined;
 }
 
 /** For an element that comes and goes: if it has the focus when it goes, `next` gets it. */
 export function useHandOver(next: RefObject<HTMLElement | null>): (element: HTMLElement | null) => () => void {
-  return useCallback((element) => () => {
-    if (element === document.activeElement) {
-      next.current?.focus();
-    }
-  }, [next]);
+  return useCallback(
+    (element) => () => {
+      if (element === document.activeElement) {
+        next.current?.focus();
+      }
+    },
+    [next],
+  );
 }

@@ -19,7 +19,10 @@ window.addEventListener('vite:preloadError', () => missing.set(true));
  * from a gateway that is away or has been upgraded, shows nothing and sets
  * `missing`; React's own `lazy` would fail for good.
  */
-export function part<P extends object>(load: () => Promise<{ default: ComponentType<P> }>, waiting?: ComponentType): ComponentType<P> {
+export function part<P extends object>(
+  load: () => Promise<{ default: ComponentType<P> }>,
+  waiting?: ComponentType,
+): ComponentType<P> {
   let loaded: ComponentType<P> | undefined;
   return function Part(props: P) {
     const [Inside, setInside] = useState(() => loaded);

@@ -17,8 +17,15 @@ export function Search({ label, value, onChange, main = false, autoFocus = false
       return undefined;
     }
     const go = (event: KeyboardEvent) => {
-      const typing = event.target instanceof HTMLElement && event.target.matches('input, textarea, select, [contenteditable]');
-      if (event.key === '/' && !typing && !event.metaKey && !event.ctrlKey && !document.querySelector('[role=dialog]')) {
+      const typing =
+        event.target instanceof HTMLElement && event.target.matches('input, textarea, select, [contenteditable]');
+      if (
+        event.key === '/' &&
+        !typing &&
+        !event.metaKey &&
+        !event.ctrlKey &&
+        !document.querySelector('[role=dialog]')
+      ) {
         event.preventDefault();
         input.current?.focus();
       }
@@ -28,7 +35,11 @@ export function Search({ label, value, onChange, main = false, autoFocus = false
   }, [main]);
   return (
     <div className="relative min-w-0 flex-1">
-      <Glass size={14} aria-hidden className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-ink-3" />
+      <Glass
+        size={14}
+        aria-hidden
+        className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-ink-3"
+      />
       <input
         ref={input}
         type="search"

@@ -9,7 +9,11 @@ interface Props<T extends string> {
 
 export function Segmented<T extends string>({ label, value, options, onChange }: Props<T>) {
   return (
-    <div role="group" aria-label={label} className="inline-flex max-w-full overflow-x-auto rounded-lg border border-line bg-sunken p-0.5">
+    <div
+      role="group"
+      aria-label={label}
+      className="inline-flex max-w-full overflow-x-auto rounded-lg border border-line bg-sunken p-0.5"
+    >
       {options.map((option) => (
         <button
           key={option.value}

@@ -40,7 +40,11 @@ export function useNow(step: number, still = false): number {
 const clocks = new Map<string, Intl.DateTimeFormat>();
 const moments = new Map<string, Intl.DateTimeFormat>();
 
-function formatter(known: Map<string, Intl.DateTimeFormat>, language: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+function formatter(
+  known: Map<string, Intl.DateTimeFormat>,
+  language: string,
+  options: Intl.DateTimeFormatOptions,
+): Intl.DateTimeFormat {
   const found = known.get(language) ?? new Intl.DateTimeFormat(language, { ...options, hourCycle: 'h23' });
   known.set(language, found);
   return found;

@@ -48,14 +48,22 @@ function Console() {
   const Screen = screens[section];
   return (
     <>
-      <a href="#main" onClick={skip} className="sr-only focus:not-sr-only focus:absolute focus:top-2 focus:left-2 focus:z-70 focus:rounded-md focus:bg-solid focus:px-3 focus:py-2 focus:text-on-ink">
+      <a
+        href="#main"
+        onClick={skip}
+        className="sr-only focus:not-sr-only focus:absolute focus:top-2 focus:left-2 focus:z-70 focus:rounded-md focus:bg-solid focus:px-3 focus:py-2 focus:text-on-ink"
+      >
         {t.common.skip}
       </a>
       <Header />
       <main id="main" tabIndex={-1} className="mx-auto w-full max-w-6xl px-4 pt-6 pb-24 outline-none sm:px-6 sm:pt-8">
-        <Boundary key={section}><Screen /></Boundary>
+        <Boundary key={section}>
+          <Screen />
+        </Boundary>
       </main>
-      <Boundary><Overlays /></Boundary>
+      <Boundary>
+        <Overlays />
+      </Boundary>
     </>
   );
 }

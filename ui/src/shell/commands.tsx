@@ -31,33 +31,75 @@ const ICONS: Record<Section, ReactNode> = {
 
 export function commands(t: Dictionary, tools: CatalogTool[]): Command[] {
   const list: Omit<Command, 'haystack'>[] = SECTIONS.map((section) => ({
-    id: `go ${section}`, title: t.nav[section], group: t.palette.go, icon: ICONS[section], run: () => go(section),
+    id: `go ${section}`,
+    title: t.nav[section],
+    group: t.palette.go,
+    icon: ICONS[section],
+    run: () => go(section),
   }));
   list.push(
-    { id: 'add', title: t.servers.add, group: t.palette.actions, icon: <Plus size={15} />, run: () => overlay.set({ kind: 'add' }) },
-    { id: 'entry', title: t.entries.add, group: t.palette.actions, icon: <Plus size={15} />, run: () => go('entries', 'new') },
+    {
+      id: 'add',
+      title: t.servers.add,
+      group: t.palette.actions,
+      icon: <Plus size={15} />,
+      run: () => overlay.set({ kind: 'add' }),
+    },
+    {
+      id: 'entry',
+      title: t.entries.add,
+      group: t.palette.actions,
+      icon: <Plus size={15} />,
+      run: () => go('entries', 'new'),
+    },
     ...(['light', 'dark'] as const).map((theme) => ({
-      id: theme, title: `${t.settings.theme}: ${t.settings[theme]}`, group: t.palette.actions, icon: ICONS.settings, run: () => setTheme(theme),
+      id: theme,
+      title: `${t.settings.theme}: ${t.settings[theme]}`,
+      group: t.palette.actions,
+      icon: ICONS.settings,
+      run: () => setTheme(theme),
     })),
   );
   for (const server of allServers()) {
     list.push({
-      id: `server ${server.name}`, title: server.name, group: t.palette.servers, icon: ICONS.servers, run: () => go('servers', server.name),
+      id: `server ${server.name}`,
+      title: server.name,
+      group: t.palette.servers,
+      icon: ICONS.servers,
+      run: () => go('servers', server.name),
     });
-    const wishes: [Wish, string, ReactNode][] = server.status === 'disconnected' || server.status === 'error'
-      ? [['start', t.servers.startNamed(server.name), <Play key="i" size={15} />]]
-      : [['stop', t.servers.stopNamed(server.name), <Square key="i" size={15} />], ['restart', t.servers.restartNamed(server.name), <RotateCw key="i" size={15} />]];
+    const wishes: [Wish, string, ReactNode][] =
+      server.status === 'disconnected' || server.status === 'error'
+        ? [['start', t.servers.startNamed(server.name), <Play key="i" size={15} />]]
+        : [
+            ['stop', t.servers.stopNamed(server.name), <Square key="i" size={15} />],
+            ['restart', t.servers.restartNamed(server.name), <RotateCw key="i" size={15} />],
+          ];
     for (const [what, title, icon] of wishes) {
-      list.push({ id: `${what} ${server.name}`, title, group: t.palette.actions, icon, deep: true, run: () => void act(server.name, what, t) });
+      list.push({
+        id: `${what} ${server.name}`,
+        title,
+        group: t.palette.actions,
+        icon,
+        deep: true,
+        run: () => void act(server.name, what, t),
+      });
     }
   }
   for (const tool of tools) {
     list.push({
-      id: `tool ${tool.server} ${tool.name}`, title: `${tool.server}:${tool.name}`, group: t.palette.tools, icon: ICONS.tools, deep: true,
+      id: `tool ${tool.server} ${tool.name}`,
+      title: `${tool.server}:${tool.name}`,
+      group: t.palette.tools,
+      icon: ICONS.tools,
+      deep: true,
       run: () => go('tools', tool.server, tool.name),
     });
   }
-  return list.map((command) => ({ ...command, haystack: `${command.title} ${command.group} ${command.id}`.toLowerCase() }));
+  return list.map((command) => ({
+    ...command,
+    haystack: `${command.title} ${command.group} ${command.id}`.toLowerCase(),
+  }));
 }
 
 async function act(server: string, what: Wish, t: Dictionary): Promise<void> {

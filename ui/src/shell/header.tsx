@@ -42,7 +42,9 @@ function PaletteButton() {
       >
         <Search size={13} aria-hidden />
         <span className="flex-1 text-left">{t.common.search}</span>
-        <kbd aria-hidden className="rounded border border-line bg-sunken px-1 font-sans text-2xs">{KEYS}</kbd>
+        <kbd aria-hidden className="rounded border border-line bg-sunken px-1 font-sans text-2xs">
+          {KEYS}
+        </kbd>
       </button>
       <IconButton label={t.palette.open} onClick={open} className="md:hidden">
         <Search size={16} aria-hidden />
@@ -55,7 +57,10 @@ function LanguageChoice() {
   const t = useText();
   const current = useLanguage();
   return (
-    <div data-tip={t.settings.language} className="relative grid size-8 place-items-center rounded-md text-ink-2 hover:bg-hover hover:text-ink has-focus-visible:outline-2 has-focus-visible:outline-accent">
+    <div
+      data-tip={t.settings.language}
+      className="relative grid size-8 place-items-center rounded-md text-ink-2 hover:bg-hover hover:text-ink has-focus-visible:outline-2 has-focus-visible:outline-accent"
+    >
       <Languages size={16} aria-hidden />
       <select
         aria-label={t.settings.language}
@@ -63,7 +68,11 @@ function LanguageChoice() {
         onChange={(event) => void speak(event.target.value as Language, true)}
         className="absolute inset-0 cursor-pointer opacity-0 [&>option]:bg-raised [&>option]:text-ink"
       >
-        {Object.entries(LANGUAGES).map(([language, name]) => <option key={language} value={language}>{name}</option>)}
+        {Object.entries(LANGUAGES).map(([language, name]) => (
+          <option key={language} value={language}>
+            {name}
+          </option>
+        ))}
       </select>
     </div>
   );

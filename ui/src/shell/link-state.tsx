@@ -9,9 +9,19 @@ const SHADE: Record<Link, Shade> = { live: 'good', polling: 'warn', down: 'bad',
 export function LinkState() {
   const t = useText();
   const state = useCell(link);
-  const hint = { live: t.link.liveHint, polling: t.link.pollingHint, down: t.link.downHint, starting: t.link.startingHint }[state];
+  const hint = {
+    live: t.link.liveHint,
+    polling: t.link.pollingHint,
+    down: t.link.downHint,
+    starting: t.link.startingHint,
+  }[state];
   return (
-    <p role="status" data-link={state} data-tip={hint} className="ml-1 flex h-6 cursor-default items-center gap-1 rounded-full pr-2 pl-1 text-xs text-ink-2">
+    <p
+      role="status"
+      data-link={state}
+      data-tip={hint}
+      className="ml-1 flex h-6 cursor-default items-center gap-1 rounded-full pr-2 pl-1 text-xs text-ink-2"
+    >
       <Light shade={SHADE[state]} beating={state === 'starting'} />
       {t.link[state]}
     </p>

@@ -41,7 +41,11 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     <Radix.Root open onOpenChange={(open) => !open && onClose()}>
       <Radix.Portal>
         <Scrim />
-        <Radix.Content {...origin} aria-describedby={undefined} className="fixed inset-x-4 top-[10dvh] z-50 mx-auto flex max-h-[70dvh] max-w-xl animate-rise flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-pop focus:outline-none">
+        <Radix.Content
+          {...origin}
+          aria-describedby={undefined}
+          className="fixed inset-x-4 top-[10dvh] z-50 mx-auto flex max-h-[70dvh] max-w-xl animate-rise flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-pop focus:outline-none"
+        >
           <Radix.Title className="sr-only">{t.palette.title}</Radix.Title>
           <div className="flex items-center gap-2.5 border-b border-line px-4">
             <Search size={16} aria-hidden className="text-ink-3" />
@@ -62,7 +66,12 @@ export default function Palette({ onClose }: { onClose: () => void }) {
               className="h-12 min-w-0 flex-1 bg-transparent text-lg outline-none placeholder:text-ink-3"
             />
           </div>
-          <ul id={`${id}-list`} role="listbox" aria-label={t.palette.title} className="min-h-0 flex-1 overflow-y-auto p-2">
+          <ul
+            id={`${id}-list`}
+            role="listbox"
+            aria-label={t.palette.title}
+            className="min-h-0 flex-1 overflow-y-auto p-2"
+          >
             {found.map((command, index) => (
               <li
                 key={command.id}
@@ -80,7 +89,9 @@ export default function Palette({ onClose }: { onClose: () => void }) {
               </li>
             ))}
           </ul>
-          {found.length === 0 ? <p className="px-4 pb-6 text-center text-base text-ink-2">{t.palette.nothing}</p> : null}
+          {found.length === 0 ? (
+            <p className="px-4 pb-6 text-center text-base text-ink-2">{t.palette.nothing}</p>
+          ) : null}
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>

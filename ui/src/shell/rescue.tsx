@@ -24,7 +24,11 @@ export function MissingPart() {
     return null;
   }
   const notice = (
-    <div data-above className="pointer-events-auto fixed inset-x-0 bottom-0 z-70 mx-auto w-full max-w-lg p-4" data-missing>
+    <div
+      data-above
+      className="pointer-events-auto fixed inset-x-0 bottom-0 z-70 mx-auto w-full max-w-lg p-4"
+      data-missing
+    >
       <Notice title={t.rescue.missing} className="bg-raised shadow-pop">
         <p className="mb-2.5">{t.rescue.missingText}</p>
         <Ways onRetry={tryAgain} />
@@ -47,7 +51,9 @@ export class Boundary extends Component<Props, { failure: unknown }> {
   }
 
   override render(): ReactNode {
-    return this.state.failure === undefined ? this.props.children : (
+    return this.state.failure === undefined ? (
+      this.props.children
+    ) : (
       <Failed failure={this.state.failure} onRetry={() => this.setState({ failure: undefined })} />
     );
   }
@@ -67,8 +73,12 @@ function Ways({ onRetry }: { onRetry: () => void }) {
   const t = useText();
   return (
     <div className="flex flex-wrap gap-2">
-      <Button small onClick={onRetry}>{t.common.retry}</Button>
-      <Button small onClick={reloadPage}>{t.rescue.reload}</Button>
+      <Button small onClick={onRetry}>
+        {t.common.retry}
+      </Button>
+      <Button small onClick={reloadPage}>
+        {t.rescue.reload}
+      </Button>
     </div>
   );
 }

@@ -17,7 +17,8 @@ export function useShortcuts(): void {
         }
         return;
       }
-      const typing = event.target instanceof HTMLElement && event.target.matches('input, textarea, select, [contenteditable]');
+      const typing =
+        event.target instanceof HTMLElement && event.target.matches('input, textarea, select, [contenteditable]');
       if (typing || event.metaKey || event.ctrlKey || event.altKey || document.querySelector('[role=dialog]')) {
         return;
       }

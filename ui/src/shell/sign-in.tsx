@@ -26,7 +26,10 @@ export function SignIn() {
 
   return (
     <main className="grid-paper grid min-h-dvh place-items-center p-4">
-      <form onSubmit={submit} className="w-full max-w-sm animate-rise rounded-2xl border border-line bg-panel p-7 shadow-pop">
+      <form
+        onSubmit={submit}
+        className="w-full max-w-sm animate-rise rounded-2xl border border-line bg-panel p-7 shadow-pop"
+      >
         <img src={icon} alt="" className="mb-5 size-10" />
         <h1 className="text-xl font-semibold tracking-tight">{t.signIn.title}</h1>
         <p className="mt-1 mb-5 text-base text-ink-2">{t.signIn.hint}</p>

@@ -7,7 +7,10 @@ export function TabBar() {
   const t = useText();
   const { section } = useRoute();
   return (
-    <nav aria-label={t.nav.label} className="mx-auto w-full max-w-6xl overflow-x-auto px-2 [scrollbar-width:none] sm:px-4">
+    <nav
+      aria-label={t.nav.label}
+      className="mx-auto w-full max-w-6xl overflow-x-auto px-2 [scrollbar-width:none] sm:px-4"
+    >
       <ul className="flex">
         {SECTIONS.map((name) => (
           <li key={name}>
@@ -18,7 +21,10 @@ export function TabBar() {
             >
               {t.nav[name]}
               <Count section={name} />
-              <span aria-hidden className="absolute inset-x-2 bottom-0 h-0.5 rounded-full group-aria-[current]:bg-ink sm:inset-x-3" />
+              <span
+                aria-hidden
+                className="absolute inset-x-2 bottom-0 h-0.5 rounded-full group-aria-[current]:bg-ink sm:inset-x-3"
+              />
             </a>
           </li>
         ))}

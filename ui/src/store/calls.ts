@@ -29,20 +29,23 @@ let timer: number | undefined;
 let shown = 0;
 
 function show(): void {
-  timer ??= window.setTimeout(() => {
-    timer = undefined;
-    shown = performance.now();
-    const before = calls.get();
-    const running = [...inFlight.values()].filter(({ id }) => !fresh.has(id));
-    const waits = fresh.size > 0;
-    fresh = new Set();
-    if (running.length > 0 || before.inFlight.length > 0 || before.recent !== recent) {
-      calls.set({ inFlight: running.length > 0 ? running : NONE, recent });
-    }
-    if (waits) {
-      show();
-    }
-  }, Math.max(SOON, shown + PACE - performance.now()));
+  timer ??= window.setTimeout(
+    () => {
+      timer = undefined;
+      shown = performance.now();
+      const before = calls.get();
+      const running = [...inFlight.values()].filter(({ id }) => !fresh.has(id));
+      const waits = fresh.size > 0;
+      fresh = new Set();
+      if (running.length > 0 || before.inFlight.length > 0 || before.recent !== recent) {
+        calls.set({ inFlight: running.length > 0 ? running : NONE, recent });
+      }
+      if (waits) {
+        show();
+      }
+    },
+    Math.max(SOON, shown + PACE - performance.now()),
+  );
 }
 
 export function started(call: Call): void {

@@ -79,8 +79,14 @@ export function reloadPage(): void {
 
 /** False: there was no room for it, and the browser asks before it throws anything away. */
 function save(): boolean {
-  const values = { ...Object.fromEntries(saved), ...Object.fromEntries([...cells].map(([key, cell]) => [key, cell.get()])), [PLACE]: location.hash };
-  const text = JSON.stringify(values, (_, value: unknown) => (value instanceof BadText ? { [BAD]: value.text } : value));
+  const values = {
+    ...Object.fromEntries(saved),
+    ...Object.fromEntries([...cells].map(([key, cell]) => [key, cell.get()])),
+    [PLACE]: location.hash,
+  };
+  const text = JSON.stringify(values, (_, value: unknown) =>
+    value instanceof BadText ? { [BAD]: value.text } : value,
+  );
   try {
     sessionStorage.setItem(SAVED, text);
     return true;

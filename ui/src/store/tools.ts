@@ -65,7 +65,9 @@ export function useCatalog(): { tools: CatalogTool[]; complete: boolean } {
   const revision = useCell(catalogs);
   useEffect(() => {
     let wanted = true;
-    const queue = allServers().filter((server) => server.toolCount > 0).map((server) => server.name);
+    const queue = allServers()
+      .filter((server) => server.toolCount > 0)
+      .map((server) => server.name);
     const order = [...queue];
     const found = new Map<string, CatalogTool[]>();
     const work = async () => {

@@ -30,13 +30,18 @@ export function Asking({ place, server, requests, onAnswer, onCancel }: Props) {
   const [problems, setProblems] = useState<Record<string, Record<string, string>>>({});
 
   const accept = () => {
-    const found = Object.fromEntries(list.map(([key, request]) => [key, check(request.params.requestedSchema, values[key] ?? {}, t)]));
+    const found = Object.fromEntries(
+      list.map(([key, request]) => [key, check(request.params.requestedSchema, values[key] ?? {}, t)]),
+    );
     setProblems(found);
     if (Object.values(found).every((one) => Object.keys(one).length === 0)) {
-      done(() => onAnswer(Object.fromEntries(list.map(([key, request]) => [key, accepted(request, values[key] ?? {})]))));
+      done(() =>
+        onAnswer(Object.fromEntries(list.map(([key, request]) => [key, accepted(request, values[key] ?? {})]))),
+      );
     }
   };
-  const decline = () => done(() => onAnswer(Object.fromEntries(list.map(([key]) => [key, { action: 'decline' as const }]))));
+  const decline = () =>
+    done(() => onAnswer(Object.fromEntries(list.map(([key]) => [key, { action: 'decline' as const }]))));
 
   return (
     <Dialog
@@ -46,7 +51,9 @@ export function Asking({ place, server, requests, onAnswer, onCancel }: Props) {
       footer={() => (
         <>
           <Button onClick={decline}>{t.tryIt.decline}</Button>
-          <Button kind="solid" onClick={accept}>{t.tryIt.accept}</Button>
+          <Button kind="solid" onClick={accept}>
+            {t.tryIt.accept}
+          </Button>
         </>
       )}
     >
@@ -54,7 +61,9 @@ export function Asking({ place, server, requests, onAnswer, onCancel }: Props) {
         {list.map(([key, request]) => (
           <section key={key}>
             <p className="mb-3 text-base whitespace-pre-wrap">{request.params.message}</p>
-            {request.params.url ? <Visit url={request.params.url} /> : (
+            {request.params.url ? (
+              <Visit url={request.params.url} />
+            ) : (
               <SchemaForm
                 schema={request.params.requestedSchema}
                 values={values[key] ?? {}}
@@ -82,7 +91,12 @@ function Visit({ url }: { url: string }) {
       <p className="mb-2 text-sm text-ink-2">{t.tryIt.urlHint}</p>
       <p className="mb-3 font-mono text-xs break-all">{url}</p>
       {safe ? (
-        <a href={url} target="_blank" rel="noreferrer noopener" className="inline-flex items-center gap-1.5 text-sm font-medium text-accent underline underline-offset-2">
+        <a
+          href={url}
+          target="_blank"
+          rel="noreferrer noopener"
+          className="inline-flex items-center gap-1.5 text-sm font-medium text-accent underline underline-offset-2"
+        >
           <ExternalLink size={13} aria-hidden />
           {t.tryIt.openUrl}
         </a>

@@ -49,8 +49,14 @@ function Embedded({ resource }: { resource: Content['resource'] }) {
         {resource.uri}
       </p>
       {resource.text === undefined ? null : <Code text={resource.text} className="max-h-96 overflow-auto" />}
-      {resource.blob === undefined ? null : type.startsWith('image/') ? <Picture data={resource.blob} type={type} /> : <Binary data={resource.blob} type={type} />}
-      {resource.text === undefined && resource.blob === undefined ? <p className="text-sm text-ink-3">{t.tryIt.empty}</p> : null}
+      {resource.blob === undefined ? null : type.startsWith('image/') ? (
+        <Picture data={resource.blob} type={type} />
+      ) : (
+        <Binary data={resource.blob} type={type} />
+      )}
+      {resource.text === undefined && resource.blob === undefined ? (
+        <p className="text-sm text-ink-3">{t.tryIt.empty}</p>
+      ) : null}
     </div>
   );
 }

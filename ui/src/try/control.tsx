@@ -32,7 +32,11 @@ export function Control(props: Props) {
     case 'number':
       return <NumberInput {...props} />;
     case 'boolean':
-      return <div><Toggle {...(wired.id ? { id: wired.id } : {})} label={label} checked={value === true} onChange={onChange} /></div>;
+      return (
+        <div>
+          <Toggle {...(wired.id ? { id: wired.id } : {})} label={label} checked={value === true} onChange={onChange} />
+        </div>
+      );
     case 'choice':
       return <Choice {...props} />;
     case 'choices':
@@ -51,10 +55,19 @@ function TextInput({ wired, schema, value, required, onChange }: Props) {
   const set = (next: string) => onChange(next === '' && !required ? undefined : next);
   const type = TYPES[schema.format ?? ''];
   if (type) {
-    return <input {...wired} type={type} value={text} onChange={(event) => set(event.target.value)} className="field h-9" />;
+    return (
+      <input {...wired} type={type} value={text} onChange={(event) => set(event.target.value)} className="field h-9" />
+    );
   }
   return (
-    <textarea {...wired} rows={1} spellCheck={false} value={text} onChange={(event) => set(event.target.value)} className="field max-h-72 min-h-9 resize-none py-1.5 [field-sizing:content]" />
+    <textarea
+      {...wired}
+      rows={1}
+      spellCheck={false}
+      value={text}
+      onChange={(event) => set(event.target.value)}
+      className="field max-h-72 min-h-9 resize-none py-1.5 [field-sizing:content]"
+    />
   );
 }
 
@@ -68,7 +81,15 @@ function NumberInput({ wired, value, onChange }: Props) {
     const number = Number(next);
     onChange(next.trim() === '' ? undefined : Number.isFinite(number) ? number : new BadText(next));
   };
-  return <input {...wired} inputMode="decimal" value={shown} onChange={(event) => set(event.target.value)} className="field num h-9 max-w-52" />;
+  return (
+    <input
+      {...wired}
+      inputMode="decimal"
+      value={shown}
+      onChange={(event) => set(event.target.value)}
+      className="field num h-9 max-w-52"
+    />
+  );
 }
 
 function Choice({ wired, schema, value, required, onChange }: Props) {
@@ -76,9 +97,20 @@ function Choice({ wired, schema, value, required, onChange }: Props) {
   const options = optionsOf(schema) ?? [];
   const at = options.findIndex((option) => option.value === value);
   return (
-    <select {...wired} value={at} onChange={(event) => onChange(options[Number(event.target.value)]?.value)} className="field h-9">
-      <option value={-1} disabled={required}>{t.tryIt.unset}</option>
-      {options.map((option, index) => <option key={index} value={index}>{option.label}</option>)}
+    <select
+      {...wired}
+      value={at}
+      onChange={(event) => onChange(options[Number(event.target.value)]?.value)}
+      className="field h-9"
+    >
+      <option value={-1} disabled={required}>
+        {t.tryIt.unset}
+      </option>
+      {options.map((option, index) => (
+        <option key={index} value={index}>
+          {option.label}
+        </option>
+      ))}
     </select>
   );
 }
@@ -94,7 +126,11 @@ function Choices({ wired, label, schema, value, onChange }: Props) {
             type="checkbox"
             className="size-4 accent-accent"
             checked={chosen.includes(option.value)}
-            onChange={(event) => onChange(event.target.checked ? [...chosen, option.value] : chosen.filter((item) => item !== option.value))}
+            onChange={(event) =>
+              onChange(
+                event.target.checked ? [...chosen, option.value] : chosen.filter((item) => item !== option.value),
+              )
+            }
           />
           {option.label}
         </label>
@@ -121,7 +157,13 @@ function List({ wired, label, schema, value, required, onChange }: Props) {
             required
             onChange={(next) => put(at, next ?? (numbers ? new BadText('') : ''))}
           />
-          <IconButton label={`${t.common.remove} ${t.tryIt.item(at + 1)}`} hint={t.common.remove} onClick={() => onChange(items.length === 1 && !required ? undefined : items.filter((_, index) => index !== at))}>
+          <IconButton
+            label={`${t.common.remove} ${t.tryIt.item(at + 1)}`}
+            hint={t.common.remove}
+            onClick={() =>
+              onChange(items.length === 1 && !required ? undefined : items.filter((_, index) => index !== at))
+            }
+          >
             <X size={14} aria-hidden />
           </IconButton>
         </div>
@@ -149,5 +191,15 @@ function JsonInput({ wired, value, onChange }: Props) {
       onChange(new BadText(next));
     }
   };
-  return <textarea {...wired} rows={3} spellCheck={false} placeholder="{ }" value={text} onChange={(event) => set(event.target.value)} className="field py-2 font-mono text-xs [field-sizing:content]" />;
+  return (
+    <textarea
+      {...wired}
+      rows={3}
+      spellCheck={false}
+      placeholder="{ }"
+      value={text}
+      onChange={(event) => set(event.target.value)}
+      className="field py-2 font-mono text-xs [field-sizing:content]"
+    />
+  );
 }

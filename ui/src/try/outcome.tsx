@@ -24,21 +24,38 @@ export function Outcome({ state }: { state: CallState }) {
 function Done({ result, took }: { result: CallResult; took: number }) {
   const t = useText();
   const [view, setView] = useState<'pretty' | 'raw'>('pretty');
-  const content: Content[] = [...(result.content ?? []), ...(result.contents ?? []).map((resource) => ({ type: 'resource', resource }))];
+  const content: Content[] = [
+    ...(result.content ?? []),
+    ...(result.contents ?? []).map((resource) => ({ type: 'resource', resource })),
+  ];
   const messages = result.messages ?? [];
   const structured = result.structuredContent;
   return (
     <section aria-label={t.tryIt.result} data-result={result.isError ? 'error' : 'ok'}>
       <div className="mb-2 flex flex-wrap items-center justify-between gap-2">
         <Heading bad={result.isError ?? false} text={result.isError ? t.tryIt.toolError : t.tryIt.result} took={took} />
-        <Segmented label={t.tryIt.result} value={view} onChange={setView} options={[{ value: 'pretty', label: t.tryIt.pretty }, { value: 'raw', label: t.tryIt.raw }]} />
+        <Segmented
+          label={t.tryIt.result}
+          value={view}
+          onChange={setView}
+          options={[
+            { value: 'pretty', label: t.tryIt.pretty },
+            { value: 'raw', label: t.tryIt.raw },
+          ]}
+        />
       </div>
-      {view === 'raw' ? <Code text={JSON.stringify(result, null, 2)} className="max-h-128 overflow-auto" /> : (
+      {view === 'raw' ? (
+        <Code text={JSON.stringify(result, null, 2)} className="max-h-128 overflow-auto" />
+      ) : (
         <div className="space-y-2">
-          {content.map((block, at) => <ContentBlock key={at} block={block} />)}
+          {content.map((block, at) => (
+            <ContentBlock key={at} block={block} />
+          ))}
           {messages.map((message, at) => (
             <div key={at}>
-              <p className="mt-3 mb-1.5 text-xs font-medium text-ink-2">{t.tryIt.roles[message.role] ?? message.role}</p>
+              <p className="mt-3 mb-1.5 text-xs font-medium text-ink-2">
+                {t.tryIt.roles[message.role] ?? message.role}
+              </p>
               <ContentBlock block={message.content} />
             </div>
           ))}
@@ -48,7 +65,9 @@ function Done({ result, took }: { result: CallResult; took: number }) {
               <Code text={JSON.stringify(structured, null, 2)} className="max-h-96 overflow-auto" />
             </div>
           )}
-          {content.length + messages.length === 0 && structured === undefined ? <p className="text-sm text-ink-3">{t.tryIt.empty}</p> : null}
+          {content.length + messages.length === 0 && structured === undefined ? (
+            <p className="text-sm text-ink-3">{t.tryIt.empty}</p>
+          ) : null}
         </div>
       )}
     </section>

@@ -29,7 +29,9 @@ export function Picture({ data, type }: { data: string; type: string }) {
   }, [data, type]);
   return (
     <figure className="rounded-lg border border-line bg-panel p-3">
-      {failed ? null : <canvas ref={canvas} role="img" aria-label={t.tryIt.image} className="mb-2 max-h-96 max-w-full rounded" />}
+      {failed ? null : (
+        <canvas ref={canvas} role="img" aria-label={t.tryIt.image} className="mb-2 max-h-96 max-w-full rounded" />
+      )}
       <figcaption>
         <Binary data={data} type={type} />
       </figcaption>

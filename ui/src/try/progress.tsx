@@ -9,7 +9,9 @@ export function ProgressBar({ progress }: { progress: Progress | undefined }) {
     <div>
       <div className="mb-1.5 flex justify-between gap-3 text-xs text-ink-2">
         <span className="truncate">{progress?.message ?? t.tryIt.running}</span>
-        {progress ? <span className="num shrink-0">{total ? `${progress.progress} / ${total}` : progress.progress}</span> : null}
+        {progress ? (
+          <span className="num shrink-0">{total ? `${progress.progress} / ${total}` : progress.progress}</span>
+        ) : null}
       </div>
       <div
         role="progressbar"
@@ -19,7 +21,10 @@ export function ProgressBar({ progress }: { progress: Progress | undefined }) {
         {...(share === undefined ? {} : { 'aria-valuenow': Math.round(share) })}
         className="h-1.5 overflow-hidden rounded-full bg-hover"
       >
-        <div className={`h-full rounded-full bg-accent transition-[width] ${share === undefined ? 'w-1/3 animate-beat' : ''}`} style={share === undefined ? {} : { width: `${share}%` }} />
+        <div
+          className={`h-full rounded-full bg-accent transition-[width] ${share === undefined ? 'w-1/3 animate-beat' : ''}`}
+          style={share === undefined ? {} : { width: `${share}%` }}
+        />
       </div>
     </div>
   );

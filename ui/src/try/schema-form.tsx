@@ -14,7 +14,9 @@ interface Props {
 /** A form made from a schema. Required fields come first, as they stand otherwise. */
 export function SchemaForm({ schema, values, onChange, problems, path = '' }: Props) {
   const required = (name: string) => schema?.required?.includes(name) ?? false;
-  const properties = Object.entries(schema?.properties ?? {}).sort(([a], [b]) => Number(required(b)) - Number(required(a)));
+  const properties = Object.entries(schema?.properties ?? {}).sort(
+    ([a], [b]) => Number(required(b)) - Number(required(a)),
+  );
   const set = (name: string, value: unknown) => {
     onChange(Object.fromEntries(Object.entries({ ...values, [name]: value }).filter(([, one]) => one !== undefined)));
   };
@@ -27,13 +29,34 @@ export function SchemaForm({ schema, values, onChange, problems, path = '' }: Pr
           return (
             <fieldset key={name} className="rounded-lg border border-line p-3">
               <legend className="px-1 text-sm font-medium">{property.title ?? name}</legend>
-              <SchemaForm schema={property} values={isValues(value) ? value : {}} onChange={(inner) => set(name, inner)} problems={problems} path={`${place}.`} />
+              <SchemaForm
+                schema={property}
+                values={isValues(value) ? value : {}}
+                onChange={(inner) => set(name, inner)}
+                problems={problems}
+                path={`${place}.`}
+              />
             </fieldset>
           );
         }
         return (
-          <Field key={name} label={property.title ?? name} hint={property.description} error={problems[place]} optional={!required(name)}>
-            {(wired) => <Control wired={wired} label={property.title ?? name} schema={property} value={value} required={required(name)} onChange={(next) => set(name, next)} />}
+          <Field
+            key={name}
+            label={property.title ?? name}
+            hint={property.description}
+            error={problems[place]}
+            optional={!required(name)}
+          >
+            {(wired) => (
+              <Control
+                wired={wired}
+                label={property.title ?? name}
+                schema={property}
+                value={value}
+                required={required(name)}
+                onChange={(next) => set(name, next)}
+              />
+            )}
           </Field>
         );
       })}

@@ -37,7 +37,11 @@ export function Sound({ data, type }: { data: string; type: string }) {
   };
 
   return (
-    <div role="group" aria-label={t.tryIt.audio} className="flex flex-wrap items-center gap-3 rounded-lg border border-line bg-panel p-3">
+    <div
+      role="group"
+      aria-label={t.tryIt.audio}
+      className="flex flex-wrap items-center gap-3 rounded-lg border border-line bg-panel p-3"
+    >
       {failed ? null : (
         <Button small onClick={play}>
           {on ? <Pause size={13} aria-hidden /> : <Play size={13} aria-hidden />}

@@ -19,13 +19,25 @@ export interface Subject {
 
 export function toolSubject(tool: CatalogTool): Subject {
   const { server, name, inputSchema: schema } = tool;
-  return { kind: 'tool', server, name, schema, request: (values) => ({ method: 'tools/call', params: { name, arguments: values }, schema }) };
+  return {
+    kind: 'tool',
+    server,
+    name,
+    schema,
+    request: (values) => ({ method: 'tools/call', params: { name, arguments: values }, schema }),
+  };
 }
 
 export function resourceSubject(server: string, resource: Resource): Subject {
   const { uri, uriTemplate } = resource;
   if (uriTemplate !== undefined) {
-    return { kind: 'resource', server, name: uriTemplate, schema: schemaOf(uriTemplate), request: (values) => reading(expand(uriTemplate, values)) };
+    return {
+      kind: 'resource',
+      server,
+      name: uriTemplate,
+      schema: schemaOf(uriTemplate),
+      request: (values) => reading(expand(uriTemplate, values)),
+    };
   }
   return { kind: 'resource', server, name: uri ?? '', schema: undefined, request: () => reading(uri ?? '') };
 }
@@ -39,11 +51,25 @@ export function uriSubject(server: string, label: string): Subject {
 export function promptSubject(server: string, prompt: Prompt): Subject {
   const { name } = prompt;
   const fields = prompt.arguments ?? [];
-  const schema: Schema | undefined = fields.length === 0 ? undefined : {
-    properties: Object.fromEntries(fields.map((field) => [field.name, { type: 'string', ...(field.description ? { description: field.description } : {}) }])),
-    required: fields.filter((field) => field.required).map((field) => field.name),
+  const schema: Schema | undefined =
+    fields.length === 0
+      ? undefined
+      : {
+          properties: Object.fromEntries(
+            fields.map((field) => [
+              field.name,
+              { type: 'string', ...(field.description ? { description: field.description } : {}) },
+            ]),
+          ),
+          required: fields.filter((field) => field.required).map((field) => field.name),
+        };
+  return {
+    kind: 'prompt',
+    server,
+    name,
+    schema,
+    request: (values) => ({ method: 'prompts/get', params: { name, arguments: values } }),
   };
-  return { kind: 'prompt', server, name, schema, request: (values) => ({ method: 'prompts/get', params: { name, arguments: values } }) };
 }
 
 function reading(uri: string): McpRequest {

@@ -78,7 +78,13 @@ function partsOf({ name, repeated, most }: Variable, value: unknown, { named, re
 function encoded(text: string, reserved: boolean): string {
   const whole = text.toWellFormed();
   if (reserved) {
-    return encodeURI(whole).replaceAll(/%25([0-9a-f]{2})/gi, '%$1').replaceAll('%5B', '[').replaceAll('%5D', ']');
+    return encodeURI(whole)
+      .replaceAll(/%25([0-9a-f]{2})/gi, '%$1')
+      .replaceAll('%5B', '[')
+      .replaceAll('%5D', ']');
   }
-  return encodeURIComponent(whole).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+  return encodeURIComponent(whole).replaceAll(
+    /[!'()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }

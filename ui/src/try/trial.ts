@@ -3,7 +3,15 @@
 // the panel ends neither.
 
 import { isAbort } from '../api/http';
-import { call, RpcFailure, type CallResult, type InputRequest, type InputResponse, type McpRequest, type Progress } from '../api/mcp';
+import {
+  call,
+  RpcFailure,
+  type CallResult,
+  type InputRequest,
+  type InputResponse,
+  type McpRequest,
+  type Progress,
+} from '../api/mcp';
 import { Cell } from '../store/cell';
 import { explained } from '../i18n';
 import { keyOf, type Subject } from './subject';
@@ -69,7 +77,10 @@ export class Trial {
     this.state.set({ kind: 'running' });
     try {
       const result = await call({
-        server: this.server, request, answers, requestState,
+        server: this.server,
+        request,
+        answers,
+        requestState,
         signal: stop.signal,
         onProgress: (progress) => this.state.set({ kind: 'running', progress }),
         onLog: (line) => this.logs.set([...this.logs.get(), line].slice(-MOST_LINES)),

@@ -81,12 +81,29 @@ export function TryPanel({ subject }: { subject: Subject }) {
       {kind === 'tool' ? (
         <div className="mb-3 flex items-center justify-between gap-3">
           <h4 className="text-sm font-semibold">{t.detail.arguments}</h4>
-          <Segmented label={t.detail.arguments} value={mode} onChange={switchTo} options={[{ value: 'form', label: t.tryIt.form }, { value: 'json', label: t.tryIt.json }]} />
+          <Segmented
+            label={t.detail.arguments}
+            value={mode}
+            onChange={switchTo}
+            options={[
+              { value: 'form', label: t.tryIt.form },
+              { value: 'json', label: t.tryIt.json },
+            ]}
+          />
         </div>
       ) : null}
       {kind === 'tool' || schema ? (
         <div className="mb-4">
-          <Arguments mode={mode} schema={schema} values={values} onValues={(next) => setForm({ ...form, values: next })} text={text} onText={(next) => setForm({ ...form, text: next })} problems={problems} onRun={run} />
+          <Arguments
+            mode={mode}
+            schema={schema}
+            values={values}
+            onValues={(next) => setForm({ ...form, values: next })}
+            text={text}
+            onText={(next) => setForm({ ...form, text: next })}
+            problems={problems}
+            onRun={run}
+          />
         </div>
       ) : null}
       {wrong.length > 0 ? <Notice className="mb-4">{t.tryIt.wrong(wrong.join(', '))}</Notice> : null}
@@ -109,13 +126,24 @@ export function TryPanel({ subject }: { subject: Subject }) {
         <Outcome state={state} />
         {logs.length > 0 ? (
           <details className="mt-3">
-            <summary className="text-sm font-medium text-ink-2">{t.tryIt.logs} ({logs.length})</summary>
-            <pre className="mt-2 max-h-48 overflow-auto rounded-lg border border-line bg-sunken p-3 font-mono text-xs whitespace-pre-wrap">{logs.join('\n')}</pre>
+            <summary className="text-sm font-medium text-ink-2">
+              {t.tryIt.logs} ({logs.length})
+            </summary>
+            <pre className="mt-2 max-h-48 overflow-auto rounded-lg border border-line bg-sunken p-3 font-mono text-xs whitespace-pre-wrap">
+              {logs.join('\n')}
+            </pre>
           </details>
         ) : null}
       </div>
       {state.kind === 'asking' ? (
-        <Asking key={state.state ?? ''} place={`${key} asks`} server={server} requests={state.requests} onAnswer={(answers) => trial.answer(answers)} onCancel={() => trial.cancel()} />
+        <Asking
+          key={state.state ?? ''}
+          place={`${key} asks`}
+          server={server}
+          requests={state.requests}
+          onAnswer={(answers) => trial.answer(answers)}
+          onCancel={() => trial.cancel()}
+        />
       ) : null}
     </form>
   );

@@ -62,7 +62,10 @@ export const paths = {
     same(await page.getByText('What you typed will be lost.').count(), 0, 'questions');
     front.setAssets(true);
     await page.locator('[data-missing]').getByRole('button', { name: 'Reload the page' }).click();
-    await until('the typed name', async () => (await page.getByRole('dialog').getByLabel('Name').inputValue()) === 'unfinished');
+    await until(
+      'the typed name',
+      async () => (await page.getByRole('dialog').getByLabel('Name').inputValue()) === 'unfinished',
+    );
     same(await page.evaluate(() => window.sessionStorage.length), 0, 'what stays in the storage');
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Discard' }).click();
@@ -116,12 +119,17 @@ export const paths = {
     const second = await rotated(bare.page, portway, 'copies');
     await second.dialog.getByRole('button', { name: 'Copy: Key' }).click();
     await second.dialog.getByText('Copied').waitFor();
-    await until('the key in the clipboard', async () => (await plain.page.evaluate(() => navigator.clipboard.readText())) === second.key);
+    await until(
+      'the key in the clipboard',
+      async () => (await plain.page.evaluate(() => navigator.clipboard.readText())) === second.key,
+    );
     await bare.done();
 
     const none = await open({
       init: () => {
-        Object.defineProperty(navigator, 'clipboard', { value: { writeText: () => Promise.reject(new Error('denied')) } });
+        Object.defineProperty(navigator, 'clipboard', {
+          value: { writeText: () => Promise.reject(new Error('denied')) },
+        });
         document.execCommand = () => false;
       },
     });
@@ -131,7 +139,11 @@ export const paths = {
     await third.dialog.getByText('Not copied. Press Ctrl C').waitFor();
     same(await page.evaluate(() => window.getSelection().toString()), third.key, 'what is selected');
     holds((await third.dialog.getByText('Copied', { exact: true }).count()) === 0, 'nothing says it was copied');
-    for (const leave of [() => page.keyboard.press('Escape'), () => page.mouse.click(5, 5), () => third.dialog.getByRole('button', { name: 'Done' }).click()]) {
+    for (const leave of [
+      () => page.keyboard.press('Escape'),
+      () => page.mouse.click(5, 5),
+      () => third.dialog.getByRole('button', { name: 'Done' }).click(),
+    ]) {
       await leave();
       await page.getByText('The key has not been copied.').waitFor();
       await page.getByRole('button', { name: 'Go back' }).click();
@@ -177,7 +189,12 @@ export const paths = {
     await page.keyboard.press('n');
     const command = dialog.getByLabel('Command', { exact: true }).last();
     for (const [line, name, words, variables] of [
-      [`TOKEN='a b' npx -y "@scope/pkg" --flag='x  y'z '' a\\ b "say \\"hi\\" \\n"`, 'npx', ['-y', '@scope/pkg', '--flag=x  yz', '', 'a b', 'say "hi" \\n'], ['TOKEN', 'a b']],
+      [
+        `TOKEN='a b' npx -y "@scope/pkg" --flag='x  y'z '' a\\ b "say \\"hi\\" \\n"`,
+        'npx',
+        ['-y', '@scope/pkg', '--flag=x  yz', '', 'a b', 'say "hi" \\n'],
+        ['TOKEN', 'a b'],
+      ],
       ['/usr/bin/node \\\n  server.js', '/usr/bin/node', ['server.js'], []],
       ['cd /tmp && npx x', 'cd /tmp && npx x', [], []],
       [`npx 'not closed`, `npx 'not closed`, [], []],
@@ -191,7 +208,9 @@ export const paths = {
       }
       await until(`the command of ${line}`, async () => (await command.inputValue()) === name);
       same(await rows(dialog), words, `the arguments of ${line}`);
-      const found = await dialog.getByLabel(/^(Variable|Value) 1$/).evaluateAll((nodes) => nodes.map((node) => node.value));
+      const found = await dialog
+        .getByLabel(/^(Variable|Value) 1$/)
+        .evaluateAll((nodes) => nodes.map((node) => node.value));
       same(found, variables, `the variables of ${line}`);
     }
     await page.keyboard.press('Escape');
@@ -249,22 +268,35 @@ export const paths = {
     await dialog.getByLabel('Name').fill('mine');
     await dialog.getByLabel('Command', { exact: true }).last().fill('half');
     await toggle.click();
-    await use('{ "name": "spelled", "command": "node", "args": "-y \'a b\' --port=1", "env": { "PORT": 8080, "DEBUG": true } }');
+    await use(
+      '{ "name": "spelled", "command": "node", "args": "-y \'a b\' --port=1", "env": { "PORT": 8080, "DEBUG": true } }',
+    );
     await question.waitFor();
     await dialog.getByRole('button', { name: 'Go back' }).click();
     await until('the focus', () => place.evaluate((node) => node === document.activeElement));
-    same([await dialog.getByLabel('Name').inputValue(), await dialog.getByLabel('Command', { exact: true }).last().inputValue()], ['mine', 'half'], 'the form');
+    same(
+      [
+        await dialog.getByLabel('Name').inputValue(),
+        await dialog.getByLabel('Command', { exact: true }).last().inputValue(),
+      ],
+      ['mine', 'half'],
+      'the form',
+    );
     await dialog.getByRole('button', { name: 'Fill in the form' }).click();
     await dialog.getByRole('button', { name: 'Replace' }).click();
     await dialog.getByLabel('Argument 3', { exact: true }).waitFor();
     same(await dialog.getByLabel('Name').inputValue(), 'spelled', 'the name within the definition');
     same(await rows(dialog), ['-y', 'a b', '--port=1'], 'arguments in one text');
-    const values = await dialog.getByLabel(/^(Variable|Value) \d$/).evaluateAll((nodes) => nodes.map((node) => node.value));
+    const values = await dialog
+      .getByLabel(/^(Variable|Value) \d$/)
+      .evaluateAll((nodes) => nodes.map((node) => node.value));
     same(values, ['PORT', '8080', 'DEBUG', 'true'], 'numbers as text');
 
     // What cannot be taken is named, and nothing is changed.
     await toggle.click();
-    await use('{ "mcpServers": { "files": { "command": "x", "args": ["-p", 1, null], "env": [1] }, "b": { "command": "y", "args": "\'open" } } }');
+    await use(
+      '{ "mcpServers": { "files": { "command": "x", "args": ["-p", 1, null], "env": [1] }, "b": { "command": "y", "args": "\'open" } } }',
+    );
     await dialog.getByText('Cannot be read: files.args, files.env, b.args').waitFor();
     same(await dialog.getByLabel('Name').inputValue(), 'spelled', 'the form after a refusal');
 
@@ -312,7 +344,11 @@ export const paths = {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('slow-typing');
     await dialog.getByLabel('Command', { exact: true }).last().fill('true');
-    for (const leave of [() => page.keyboard.press('Escape'), () => page.mouse.click(5, 5), () => dialog.getByRole('button', { name: 'Close' }).click()]) {
+    for (const leave of [
+      () => page.keyboard.press('Escape'),
+      () => page.mouse.click(5, 5),
+      () => dialog.getByRole('button', { name: 'Close' }).click(),
+    ]) {
       await leave();
       await page.getByText('What you typed will be lost.').waitFor();
       await page.keyboard.press('Escape');
@@ -405,7 +441,11 @@ export const paths = {
     await page.getByRole('button', { name: 'More actions for unsaved' }).click();
     await page.getByRole('menuitem', { name: 'Edit' }).click();
     const dialog = page.getByRole('dialog');
-    for (const back of [() => dialog.getByRole('button', { name: 'Go back' }).click(), () => page.keyboard.press('Enter'), () => page.keyboard.press('Space')]) {
+    for (const back of [
+      () => dialog.getByRole('button', { name: 'Go back' }).click(),
+      () => page.keyboard.press('Enter'),
+      () => page.keyboard.press('Space'),
+    ]) {
       await dialog.getByLabel('Name').fill('half a na');
       await page.keyboard.press('Escape');
       await dialog.getByText('What you typed will be lost.').waitFor();

@@ -5,12 +5,18 @@ const tool = (name) => ({ path: `#/tools/alpha/${name}` });
 
 /** The tools that the holder of a key sees. */
 async function listed(portway, key) {
-  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
   const answer = await fetch(`${portway.url}/mcp`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list',
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/list',
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: meta } }),
   });
@@ -74,7 +80,10 @@ export const paths = {
   async 'a call shows its progress and can be cancelled'({ open }) {
     const { page, done } = await open(tool('progress'));
     await page.getByRole('heading', { name: 'progress' }).waitFor();
-    for (const [label, value] of [[/steps|count|n\b/i, '5'], [/ms|millis|delay|pause/i, '100']]) {
+    for (const [label, value] of [
+      [/steps|count|n\b/i, '5'],
+      [/ms|millis|delay|pause/i, '100'],
+    ]) {
       const field = page.locator('form').getByLabel(label).first();
       if (await field.count()) {
         await field.fill(value);
@@ -123,23 +132,51 @@ export const paths = {
     await dialog.getByRole('button', { name: 'Create entry' }).click();
     await page.getByText('my client is ready').waitFor();
     const key = await page.getByRole('dialog').locator('code').first().innerText();
-    for (const client of ['Claude Code', 'Claude Desktop', 'VS Code', 'Cursor', 'Codex', 'Gemini CLI', 'opencode', 'curl']) {
+    for (const client of [
+      'Claude Code',
+      'Claude Desktop',
+      'VS Code',
+      'Cursor',
+      'Codex',
+      'Gemini CLI',
+      'opencode',
+      'curl',
+    ]) {
       await page.getByRole('button', { name: client, exact: true }).click();
-      holds((await page.locator('[data-settings]').innerText()).includes(key), `the settings for ${client} have the key`);
+      holds(
+        (await page.locator('[data-settings]').innerText()).includes(key),
+        `the settings for ${client} have the key`,
+      );
     }
-    same((await listed(portway, key)).map(({ name }) => name), ['echo'], 'what a client with that key sees');
+    same(
+      (await listed(portway, key)).map(({ name }) => name),
+      ['echo'],
+      'what a client with that key sees',
+    );
     await page.getByRole('button', { name: 'Copy: Key' }).click();
     await page.getByRole('dialog').getByText('Copied').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
     const [entry] = (await portway.api('GET', '/api/v1/mcp_v2')).items.filter(({ name }) => name === 'my client');
-    same((await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.map(({ name, status }) => [name, status]), [['echo', true]], 'what is bound');
+    same(
+      (await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.map(({ name, status }) => [name, status]),
+      [['echo', true]],
+      'what is bound',
+    );
 
     await page.getByRole('checkbox', { name: 'alpha:add in my client' }).click();
-    await until('the binding', async () => (await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.length === 2);
+    await until(
+      'the binding',
+      async () => (await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.length === 2,
+    );
     const cell = page.getByRole('checkbox', { name: 'alpha:echo in my client' });
     await until('the tick', () => cell.isChecked());
     await cell.click();
-    await until('the binding switched off', async () => !(await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.find(({ name }) => name === 'echo').status);
+    await until(
+      'the binding switched off',
+      async () =>
+        !(await portway.api('GET', `/api/v1/mcp_v2/${entry.id}/bindings`)).items.find(({ name }) => name === 'echo')
+          .status,
+    );
 
     await page.getByRole('switch', { name: 'Enable my client' }).click();
     await until('the entry switched off', async () => !(await portway.api('GET', `/api/v1/mcp_v2/${entry.id}`)).status);
@@ -178,10 +215,20 @@ export const paths = {
     const card = page.locator('[data-entry=patterned]');
     await card.getByText('alpha:e*, beta:add').waitFor();
     const entry = await portway.api('GET', `/api/v1/mcp_v2/${made.id}`);
-    same([entry.filter, entry.exposes], [{ allow: ['alpha:e*', 'beta:add'], deny: ['*:elicit*'] }, { resources: ['alpha'], prompts: [] }], 'the entry');
+    same(
+      [entry.filter, entry.exposes],
+      [
+        { allow: ['alpha:e*', 'beta:add'], deny: ['*:elicit*'] },
+        { resources: ['alpha'], prompts: [] },
+      ],
+      'the entry',
+    );
     holds(entry.key.expires_at?.startsWith('2099-01-0'), `it expires: ${entry.key.expires_at}`);
     const names = (await listed(portway, made.api_key)).map(({ name }) => name);
-    holds(names.some((name) => name.includes('echo')) && !names.some((name) => name.includes('elicit')), `what its key gives: ${names}`);
+    holds(
+      names.some((name) => name.includes('echo')) && !names.some((name) => name.includes('elicit')),
+      `what its key gives: ${names}`,
+    );
     await portway.api('DELETE', `/api/v1/mcp_v2/${made.id}`);
     await done();
   },
@@ -202,7 +249,9 @@ export const paths = {
   async 'settings tell of sources and plan a file (zh-TW)'({ open }) {
     const { page, done } = await open({ path: '#/settings', language: 'zh-TW' });
     await page.getByRole('link', { name: 'alpha' }).waitFor();
-    await page.getByLabel('.mcp.json').fill('{"mcpServers":{"alpha":{"command":"true"},"new":{"url":"http://127.0.0.1:9/mcp"}}}');
+    await page
+      .getByLabel('.mcp.json')
+      .fill('{"mcpServers":{"alpha":{"command":"true"},"new":{"url":"http://127.0.0.1:9/mcp"}}}');
     await page.getByRole('button', { name: '預覽變更' }).click();
     const plan = await page.locator('[data-plan]').innerText();
     for (const part of ['將啟動', 'new', '將重啟', 'alpha', '將移除', 'beta']) {

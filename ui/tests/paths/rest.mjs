@@ -72,7 +72,10 @@ export const paths = {
       ['x{?tag*}', { tag: ['a', 'b c'] }, 'x?tag=a&tag=b%20c'],
     ];
     const uri = (rest) => `fixture://item/${rest}`;
-    front.answer('GET /api/mcp/servers/alpha/resources', cases.map(([template]) => ({ uriTemplate: uri(template), name: template })));
+    front.answer(
+      'GET /api/mcp/servers/alpha/resources',
+      cases.map(([template]) => ({ uriTemplate: uri(template), name: template })),
+    );
     try {
       const { page, done } = await open({ path: '#/servers/alpha/resources' });
       for (const [template, values, expected] of cases) {
@@ -121,7 +124,10 @@ export const paths = {
       await question.getByText('Who asks?').waitFor();
       await question.getByLabel('name').fill('Ada');
       await question.getByRole('button', { name: 'Send' }).click();
-      await interview.locator('[data-result=ok]').getByText(/Interview .*Ada/).waitFor();
+      await interview
+        .locator('[data-result=ok]')
+        .getByText(/Interview .*Ada/)
+        .waitFor();
       await done();
     }
   },
@@ -170,7 +176,11 @@ export const paths = {
     await dialog.getByRole('button', { name: 'Save' }).click();
     await record(page, 'whisper').getByText('not offered now').waitFor();
     const [made] = (await portway.api('GET', '/api/v1/tools?limit=200')).items.filter(({ name }) => name === 'whisper');
-    same([made.description, made.server, made.tool, made.missing], ['Says it again.', 'alpha', 'not_yet', 'tool'], 'the record');
+    same(
+      [made.description, made.server, made.tool, made.missing],
+      ['Says it again.', 'alpha', 'not_yet', 'tool'],
+      'the record',
+    );
 
     await fromMenu(page, 'whisper', 'Delete');
     await dialog.getByText('lose the tool at once: recorded').waitFor();
@@ -264,11 +274,23 @@ export const paths = {
   },
 
   async h9_resources_and_records_speak_chinese_and_fit_320_px({ open, portway }) {
-    const tool = await portway.api('POST', '/api/v1/tools', { name: 'a_rather_long_name_of_a_record_that_has_to_wrap', server: 'alpha', tool: 'add' });
-    const made = await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name: 'an entry with a rather long name too', bindings: [{ tool_id: tool.id, status: true }] });
+    const tool = await portway.api('POST', '/api/v1/tools', {
+      name: 'a_rather_long_name_of_a_record_that_has_to_wrap',
+      server: 'alpha',
+      tool: 'add',
+    });
+    const made = await portway.api('POST', '/api/v1/mcp_v2/with_bindings', {
+      name: 'an entry with a rather long name too',
+      bindings: [{ tool_id: tool.id, status: true }],
+    });
     const { page, done } = await open({ width: 320, height: 640, language: 'zh-CN', path: '#/servers/alpha/prompts' });
     const narrow = async (what) => {
-      const wide = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, ...Array.from(document.querySelectorAll('[role=dialog]'), (node) => node.scrollWidth)));
+      const wide = await page.evaluate(() =>
+        Math.max(
+          document.documentElement.scrollWidth,
+          ...Array.from(document.querySelectorAll('[role=dialog]'), (node) => node.scrollWidth),
+        ),
+      );
       holds(wide <= 320, `${what} is ${wide} px wide`);
     };
     await page.getByRole('button', { name: '获取: compose' }).click();

@@ -5,7 +5,11 @@ const card = (page, name) => page.locator(`[data-server="${name}"]`);
 
 export const paths = {
   async h1_the_tab_bar_speaks_three_languages({ open }) {
-    for (const [language, tab, add] of [['zh-CN', 'MCP 服务', '添加服务'], ['zh-TW', 'MCP 伺服器', '新增伺服器'], ['en', 'MCP Servers', 'Add Server']]) {
+    for (const [language, tab, add] of [
+      ['zh-CN', 'MCP 服务', '添加服务'],
+      ['zh-TW', 'MCP 伺服器', '新增伺服器'],
+      ['en', 'MCP Servers', 'Add Server'],
+    ]) {
       const { page, done } = await open({ language });
       await page.getByRole('navigation').getByRole('link', { name: tab }).waitFor();
       await page.getByRole('button', { name: add }).first().waitFor();
@@ -63,11 +67,17 @@ export const paths = {
     });
     await portway.api('POST', '/api/mcp/servers/sleeper/start');
     await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
-    const late = await until('both times', () => page.evaluate(() => {
-      const key = 'sleeper connected';
-      return window.seen[key] && window.shown[key] ? [window.shown[key] - window.seen[key]] : undefined;
-    }));
-    same(asked.filter((path) => path.startsWith('/api/mcp/servers')), [], 'what the page asked for meanwhile');
+    const late = await until('both times', () =>
+      page.evaluate(() => {
+        const key = 'sleeper connected';
+        return window.seen[key] && window.shown[key] ? [window.shown[key] - window.seen[key]] : undefined;
+      }),
+    );
+    same(
+      asked.filter((path) => path.startsWith('/api/mcp/servers')),
+      [],
+      'what the page asked for meanwhile',
+    );
     await portway.api('POST', '/api/mcp/servers/sleeper/stop');
     await done();
     return `${Math.round(late[0])} ms after the event`;
@@ -137,8 +147,14 @@ export const paths = {
     const text = await page.getByRole('dialog').innerText();
     holds(text.includes('theirs') && text.includes('modern'), `both are shown: ${text}`);
     await page.getByRole('button', { name: 'Save mine anyway' }).click();
-    await until('the edit', async () => (await portway.api('GET', '/api/mcp/servers/added')).config.args.includes('modern'));
-    same((await portway.api('GET', '/api/mcp/servers/added')).config.env.SECRET_TOKEN, '***', 'the secret is still there');
+    await until('the edit', async () =>
+      (await portway.api('GET', '/api/mcp/servers/added')).config.args.includes('modern'),
+    );
+    same(
+      (await portway.api('GET', '/api/mcp/servers/added')).config.env.SECRET_TOKEN,
+      '***',
+      'the secret is still there',
+    );
     await done();
   },
 

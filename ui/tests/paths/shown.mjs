@@ -10,7 +10,14 @@ const focused = (locator) => until('the focus', () => locator.evaluate((node) =>
 export const paths = {
   async h2_a_crashed_server_is_amber_and_says_when_it_is_tried_again({ open, front, portway }) {
     const [alpha] = (await portway.api('GET', '/api/mcp/servers')).filter(({ name }) => name === 'alpha');
-    const away = { ...alpha, status: 'disconnected', state: 'stopped', error: 'ended with exit code 3', restarts: 1, toolCount: 0 };
+    const away = {
+      ...alpha,
+      status: 'disconnected',
+      state: 'stopped',
+      error: 'ended with exit code 3',
+      restarts: 1,
+      toolCount: 0,
+    };
     front.setEvents(false);
     front.answer('GET /api/mcp/servers', [
       { ...away, name: 'crashed', retryAt: Date.now() + 50_000 },
@@ -21,15 +28,30 @@ export const paths = {
     try {
       const { page, done } = await open({ width: 320, height: 640 });
       await card(page, 'crashed').waitFor();
-      for (const [name, shade, word] of [['crashed', 'warn', 'Restarting'], ['failing', 'warn', 'Restarting'], ['far', 'bad', 'Error'], ['stopped', 'idle', 'Stopped']]) {
-        same([await card(page, name).locator('[data-shade]').getAttribute('data-shade'), await card(page, name).locator('[data-word]').innerText()], [shade, word], name);
+      for (const [name, shade, word] of [
+        ['crashed', 'warn', 'Restarting'],
+        ['failing', 'warn', 'Restarting'],
+        ['far', 'bad', 'Error'],
+        ['stopped', 'idle', 'Stopped'],
+      ]) {
+        same(
+          [
+            await card(page, name).locator('[data-shade]').getAttribute('data-shade'),
+            await card(page, name).locator('[data-word]').innerText(),
+          ],
+          [shade, word],
+          name,
+        );
       }
       const left = card(page, 'crashed').locator('[data-retry]');
       const first = await left.innerText();
       holds(/^next try in \d+ s$/.test(first), `the time left: ${first}`);
       await until('the time to run down', async () => (await left.innerText()) !== first);
       same(await card(page, 'stopped').locator('[data-retry]').count(), 0, 'a stopped one is not tried');
-      holds(await card(page, 'crashed').getByText('stdio', { exact: true }).isVisible(), 'the transport is on a narrow card');
+      holds(
+        await card(page, 'crashed').getByText('stdio', { exact: true }).isVisible(),
+        'the transport is on a narrow card',
+      );
       await done();
     } finally {
       front.unanswer('GET /api/mcp/servers');
@@ -45,7 +67,11 @@ export const paths = {
     front.setEvents(false);
     try {
       await page.locator('[data-link=down]').waitFor({ timeout: 60_000 });
-      same([await light.getAttribute('data-shade'), await card(page, 'alpha').locator('[data-word]').innerText()], ['idle', 'Unknown'], 'the light');
+      same(
+        [await light.getAttribute('data-shade'), await card(page, 'alpha').locator('[data-word]').innerText()],
+        ['idle', 'Unknown'],
+        'the light',
+      );
     } finally {
       front.unanswer('GET /api/mcp/servers');
       front.setEvents(true);
@@ -84,9 +110,17 @@ export const paths = {
     const inputSchema = {
       type: 'object',
       required: ['options', 'more', 'names', 'text'],
-      properties: { options: { type: 'object', properties: {} }, more: { type: 'object', properties: { x: { type: 'string' } } }, names: { type: 'array', items: { type: 'string' } }, text: { type: 'string' } },
+      properties: {
+        options: { type: 'object', properties: {} },
+        more: { type: 'object', properties: { x: { type: 'string' } } },
+        names: { type: 'array', items: { type: 'string' } },
+        text: { type: 'string' },
+      },
     };
-    front.answer('GET /api/mcp/servers/alpha/tools', tools.map((one) => (one.name === 'echo' ? { ...one, inputSchema } : one)));
+    front.answer(
+      'GET /api/mcp/servers/alpha/tools',
+      tools.map((one) => (one.name === 'echo' ? { ...one, inputSchema } : one)),
+    );
     try {
       const { page, done } = await open({ path: '#/tools/alpha/echo' });
       const run = page.getByRole('button', { name: 'Run' });
@@ -95,7 +129,11 @@ export const paths = {
       await page.getByLabel('text', { exact: true }).fill('here');
       const sent = page.waitForRequest((request) => request.url().endsWith('/servers/alpha/mcp'));
       await run.click();
-      same((await sent).postDataJSON().params.arguments, { options: {}, more: {}, names: [], text: 'here' }, 'what is sent');
+      same(
+        (await sent).postDataJSON().params.arguments,
+        { options: {}, more: {}, names: [], text: 'here' },
+        'what is sent',
+      );
       await done();
     } finally {
       front.unanswer('GET /api/mcp/servers/alpha/tools');
@@ -231,7 +269,9 @@ export const paths = {
   },
 
   async h9_a_definition_with_a_bad_name_is_renamed({ binary, browser }) {
-    const portway = await startPortway(binary, { 'my/server: 1': { command: 'true', args: ['--kept'], enabled: false, note: 'mine' } });
+    const portway = await startPortway(binary, {
+      'my/server: 1': { command: 'true', args: ['--kept'], enabled: false, note: 'mine' },
+    });
     const front = await openFront(portway);
     try {
       const { page, faults, context } = await openPage(browser, front, portway);
@@ -257,11 +297,21 @@ export const paths = {
   async h7_the_console_is_loaded_compressed({ open }) {
     const { page, done } = await open();
     await card(page, 'alpha').waitFor();
-    const scripts = await page.evaluate(() => performance.getEntriesByType('resource')
-      .filter(({ name }) => /\.(js|css)$/.test(name)).map(({ name, encodedBodySize, decodedBodySize }) => ({ name, encodedBodySize, decodedBodySize })));
+    const scripts = await page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .filter(({ name }) => /\.(js|css)$/.test(name))
+        .map(({ name, encodedBodySize, decodedBodySize }) => ({ name, encodedBodySize, decodedBodySize })),
+    );
     holds(scripts.length > 0, 'scripts were loaded');
     const large = scripts.filter(({ decodedBodySize }) => decodedBodySize > 2_000);
-    same(large.filter(({ encodedBodySize, decodedBodySize }) => encodedBodySize > decodedBodySize * 0.6).map(({ name }) => name), [], 'files that were not compressed');
+    same(
+      large
+        .filter(({ encodedBodySize, decodedBodySize }) => encodedBodySize > decodedBodySize * 0.6)
+        .map(({ name }) => name),
+      [],
+      'files that were not compressed',
+    );
     await done();
   },
 
@@ -302,11 +352,17 @@ export const paths = {
     const call = (text) => portway.api('POST', `/api/mcp/tools/${name}/call`, { arguments: { text } });
     await call('first');
     await page.locator('[data-call="alpha:echo"]').first().waitFor();
-    const before = await page.evaluate(() => ({ ...window.counted, rows: document.querySelectorAll('[data-call]').length }));
+    const before = await page.evaluate(() => ({
+      ...window.counted,
+      rows: document.querySelectorAll('[data-call]').length,
+    }));
     for (let at = 0; at < CALLS; at += 1) {
       await call(`call ${at}`);
     }
-    await until('the calls to be shown', async () => (await page.evaluate(() => window.counted.used)) - before.used >= CALLS);
+    await until(
+      'the calls to be shown',
+      async () => (await page.evaluate(() => window.counted.used)) - before.used >= CALLS,
+    );
     const after = await page.evaluate(() => ({ ...window.counted }));
     holds(after.made - before.made <= 2, `${after.made - before.made} formatters were made for ${CALLS} calls`);
     holds(after.used - before.used <= CALLS * 2 + 50, `${after.used - before.used} rows were drawn for ${CALLS} calls`);
@@ -354,7 +410,16 @@ export const paths = {
 
   async 'times and shares are written as the language has them'({ open, front }) {
     const at = new Date(2026, 0, 2, 0, 15, 0).getTime();
-    const call = { id: 1, server: 'alpha', tool: 'echo', entry: null, principal: 'admin', at, durationMs: 3, outcome: 'ok' };
+    const call = {
+      id: 1,
+      server: 'alpha',
+      tool: 'echo',
+      entry: null,
+      principal: 'admin',
+      at,
+      durationMs: 3,
+      outcome: 'ok',
+    };
     const second = { at, calls: 5, errors: 1, p50: 1, p95: 2, p99: 3 };
     front.answer('GET /api/mcp/activity', { inFlight: [], recent: [call], perSecond: [second, second], dropped: 0 });
     try {

@@ -33,18 +33,32 @@ async function serious(page) {
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   return found.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.target.join(' ')} ${node.any[0]?.message ?? ''}`).join(' | ')}`);
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .slice(0, 3)
+          .map((node) => `${node.target.join(' ')} ${node.any[0]?.message ?? ''}`)
+          .join(' | ')}`,
+    );
 }
 
 /** The servers of the real one, and many more like them. */
 async function many(front, portway) {
   const [first] = (await portway.api('GET', '/api/mcp/servers')).filter(({ name }) => name === 'alpha');
-  const servers = Array.from({ length: 500 }, (_, at) => ({ ...first, id: `${at}`, name: `server-${String(at).padStart(3, '0')}`, toolCount: 10 }));
+  const servers = Array.from({ length: 500 }, (_, at) => ({
+    ...first,
+    id: `${at}`,
+    name: `server-${String(at).padStart(3, '0')}`,
+    toolCount: 10,
+  }));
   const [tool] = await portway.api('GET', '/api/mcp/servers/alpha/tools');
   front.setEvents(false);
   front.answer('GET /api/mcp/servers', servers);
   for (const { name } of servers) {
-    front.answer(`GET /api/mcp/servers/${name}/tools`, Array.from({ length: 10 }, (_, at) => ({ ...tool, name: `tool_${at}`, key: `${name}:tool_${at}` })));
+    front.answer(
+      `GET /api/mcp/servers/${name}/tools`,
+      Array.from({ length: 10 }, (_, at) => ({ ...tool, name: `tool_${at}`, key: `${name}:tool_${at}` })),
+    );
   }
   return servers;
 }
@@ -74,7 +88,10 @@ async function mostRows(page, rows, act) {
 export const paths = {
   async g5_the_shapes_the_console_was_built_with_are_those_of_the_api({ portway }) {
     const made = readFileSync(new URL('../../src/api/generated.ts', import.meta.url), 'utf8');
-    holds(made === typesOf(await portway.api('GET', '/api/openapi.json')), 'src/api/generated.ts is up to date (node tests/types.mjs BINARY)');
+    holds(
+      made === typesOf(await portway.api('GET', '/api/openapi.json')),
+      'src/api/generated.ts is up to date (node tests/types.mjs BINARY)',
+    );
   },
 
   async h7_nothing_serious_for_axe_in_both_themes({ open }) {
@@ -131,13 +148,20 @@ export const paths = {
     for (let step = 0; step < 40; step += 1) {
       await page.keyboard.press('Tab');
     }
-    holds(await page.evaluate(() => document.querySelector('[role=dialog]').contains(document.activeElement)), 'the focus stays in the dialog');
+    holds(
+      await page.evaluate(() => document.querySelector('[role=dialog]').contains(document.activeElement)),
+      'the focus stays in the dialog',
+    );
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await done();
   },
 
-  async '500 servers and 5,000 tools: only what is near the window exists, one event renders one card'({ open, front, portway }) {
+  async '500 servers and 5,000 tools: only what is near the window exists, one event renders one card'({
+    open,
+    front,
+    portway,
+  }) {
     const servers = await many(front, portway);
     try {
       const { page, done } = await open();
@@ -154,16 +178,34 @@ export const paths = {
       await page.evaluate(() => {
         window.touched = new Set();
         new MutationObserver((changes) => {
-          changes.forEach(({ target }) => window.touched.add((target.closest ? target : target.parentElement)?.closest('[data-server]')?.dataset.server));
-        }).observe(document.querySelector('main ul'), { subtree: true, childList: true, attributes: true, characterData: true });
+          changes.forEach(({ target }) =>
+            window.touched.add(
+              (target.closest ? target : target.parentElement)?.closest('[data-server]')?.dataset.server,
+            ),
+          );
+        }).observe(document.querySelector('main ul'), {
+          subtree: true,
+          childList: true,
+          attributes: true,
+          characterData: true,
+        });
       });
-      front.answer('GET /api/mcp/servers', servers.map((server) => (server.name === 'server-001' ? { ...server, status: 'error', state: 'error', error: 'went away' } : server)));
+      front.answer(
+        'GET /api/mcp/servers',
+        servers.map((server) =>
+          server.name === 'server-001' ? { ...server, status: 'error', state: 'error', error: 'went away' } : server,
+        ),
+      );
       await page.locator('[data-server=server-001][data-status=error]').waitFor();
       // The cards below it move down; nothing inside them changes.
       same(await page.evaluate(() => [...window.touched].filter(Boolean)), ['server-001'], 'cards that were touched');
 
       await page.evaluate(() => (window.location.hash = '#/tools'));
-      await until('all tools', async () => (await page.getByRole('status').allInnerTexts()).some((text) => text.includes('5,000')), 60_000);
+      await until(
+        'all tools',
+        async () => (await page.getByRole('status').allInnerTexts()).some((text) => text.includes('5,000')),
+        60_000,
+      );
       const looking = await mostRows(page, 'li[aria-posinset]', async () => {
         await page.getByRole('searchbox').pressSequentially('server-123 tool_7', { delay: 30 });
         await page.getByRole('link', { name: /tool_7.*server-123/ }).waitFor();

@@ -4,11 +4,21 @@ import test from 'node:test';
 import { load } from './load.mjs';
 
 const { ago, bytes, clock, duration, moment, percent } = await load('parts/time.ts');
-const languages = await Promise.all(['en', 'zh-CN', 'zh-TW'].map(async (name) => [name, (await load(`i18n/${name}.ts`)).default]));
+const languages = await Promise.all(
+  ['en', 'zh-CN', 'zh-TW'].map(async (name) => [name, (await load(`i18n/${name}.ts`)).default]),
+);
 const [[, en]] = languages;
 
 test('h2 a duration has its two largest units', () => {
-  for (const [ms, text] of [[-5, '0 s'], [1_499, '1 s'], [59_999, '60 s'], [60_000, '1 min'], [3_599_000, '59 min'], [3_660_000, '1 h 1 min'], [90_000_000, '1 d 1 h']]) {
+  for (const [ms, text] of [
+    [-5, '0 s'],
+    [1_499, '1 s'],
+    [59_999, '60 s'],
+    [60_000, '1 min'],
+    [3_599_000, '59 min'],
+    [3_660_000, '1 h 1 min'],
+    [90_000_000, '1 d 1 h'],
+  ]) {
     assert.equal(duration(ms, en), text);
   }
   assert.equal(ago(0, 4_999, en), 'just now');
@@ -26,7 +36,14 @@ test('h7 midnight is 00 and a share has the sign of its language', () => {
 });
 
 test('h2 sizes have few digits', () => {
-  assert.deepEqual([0, 1023, 1024, 10_240, 5_000_000, 3e12].map(bytes), ['0 B', '1023 B', '1.0 kB', '10 kB', '4.8 MB', '2794 GB']);
+  assert.deepEqual([0, 1023, 1024, 10_240, 5_000_000, 3e12].map(bytes), [
+    '0 B',
+    '1023 B',
+    '1.0 kB',
+    '10 kB',
+    '4.8 MB',
+    '2794 GB',
+  ]);
 });
 
 test('h1 a Chinese text has no characters or words of the other', () => {

@@ -38,7 +38,14 @@ test('h4 a quoted word is split into itself', () => {
 });
 
 test('h4 a line has variables, a command and arguments', () => {
-  assert.deepEqual(commandLine(`A=1 B='x y' npx -y C=2`), { env: [['A', '1'], ['B', 'x y']], command: 'npx', args: ['-y', 'C=2'] });
+  assert.deepEqual(commandLine(`A=1 B='x y' npx -y C=2`), {
+    env: [
+      ['A', '1'],
+      ['B', 'x y'],
+    ],
+    command: 'npx',
+    args: ['-y', 'C=2'],
+  });
   assert.equal(commandLine('A=1'), undefined);
   assert.equal(commandLine(''), undefined);
 });
@@ -52,18 +59,46 @@ test('h4 a whole line in the command field is spread over the form', () => {
 });
 
 test('h4 a draft becomes the definition it was made from', () => {
-  const config = { transport: 'stdio', command: 'x', args: ['', 'a b'], env: { A: '1\n2' }, cwd: '/tmp', timeout: 5, era: 'legacy', isolation: 'session', enabled: false, containment: 'group' };
+  const config = {
+    transport: 'stdio',
+    command: 'x',
+    args: ['', 'a b'],
+    env: { A: '1\n2' },
+    cwd: '/tmp',
+    timeout: 5,
+    era: 'legacy',
+    isolation: 'session',
+    enabled: false,
+    containment: 'group',
+  };
   assert.deepEqual(definition(draftOf('x', config)), config);
-  const far = { transport: 'sse', url: 'http://x/', headers: { A: 'b' }, timeout: 5, era: 'auto', isolation: 'auto', enabled: true };
+  const far = {
+    transport: 'sse',
+    url: 'http://x/',
+    headers: { A: 'b' },
+    timeout: 5,
+    era: 'auto',
+    isolation: 'auto',
+    enabled: true,
+  };
   assert.deepEqual(definition(draftOf('x', far)), far);
 });
 
 test('h4 rows that nobody touched are not sent', () => {
   const draft = { ...emptyDraft(), name: ' x ', command: ' y ' };
-  draft.args = [{ id: 1, value: '', fresh: true }, { id: 2, value: '', fresh: false }];
-  draft.env = [{ id: 3, name: ' ', value: '' }, { id: 4, name: ' A ', value: ' b ' }];
+  draft.args = [
+    { id: 1, value: '', fresh: true },
+    { id: 2, value: '', fresh: false },
+  ];
+  draft.env = [
+    { id: 3, name: ' ', value: '' },
+    { id: 4, name: ' A ', value: ' b ' },
+  ];
   const sent = registration(draft);
-  assert.deepEqual([sent.name, sent.command, sent.args, sent.env, sent.autoStart], ['x', 'y', [''], { A: ' b ' }, true]);
+  assert.deepEqual(
+    [sent.name, sent.command, sent.args, sent.env, sent.autoStart],
+    ['x', 'y', [''], { A: ' b ' }, true],
+  );
 });
 
 test('h4 pasted definitions of any client are read', () => {
@@ -73,7 +108,10 @@ test('h4 pasted definitions of any client are read', () => {
   assert.deepEqual(bad, []);
   const [a, b, c] = drafts;
   assert.deepEqual([a.name, a.command, args(a), pairs(a.env)], ['a', 'npx', ['-y', 'x'], { P: '1' }]);
-  assert.deepEqual([b.name, b.transport, b.url, pairs(b.headers), b.enabled], ['b', 'http', 'http://x/', { H: 'v' }, false]);
+  assert.deepEqual(
+    [b.name, b.transport, b.url, pairs(b.headers), b.enabled],
+    ['b', 'http', 'http://x/', { H: 'v' }, false],
+  );
   assert.deepEqual([c.name, c.transport], ['c', 'sse']);
 });
 
@@ -83,13 +121,19 @@ test('h4 pasted arguments and names come out whole', () => {
   assert.deepEqual(args(one('{ "command": "x", "args": ["-p", 80, true] }')), ['-p', '80', 'true']);
   assert.equal(one('{ "name": "mine", "command": "x" }').name, 'mine');
   assert.equal(one('"key": { "name": "mine", "command": "x" },').name, 'key');
-  assert.deepEqual(pasted('[{ "name": "a", "command": "x" }, { "name": "b", "url": "http://x" }]').drafts.map(({ name }) => name), ['a', 'b']);
+  assert.deepEqual(
+    pasted('[{ "name": "a", "command": "x" }, { "name": "b", "url": "http://x" }]').drafts.map(({ name }) => name),
+    ['a', 'b'],
+  );
   assert.deepEqual(pairs(one('{ "command": "x", "env": null }').env), {});
   assert.deepEqual(pasted('nothing of the kind'), { drafts: [], bad: [] });
 });
 
 test('h4 pasted fields that cannot be taken are named', () => {
   const bad = (text) => pasted(text).bad;
-  assert.deepEqual(bad(`{ "a": { "command": "x", "args": "'open" }, "b": { "command": {}, "env": [1], "timeout": "soon" } }`), ['a.args', 'b.command', 'b.timeout', 'b.env']);
+  assert.deepEqual(
+    bad(`{ "a": { "command": "x", "args": "'open" }, "b": { "command": {}, "env": [1], "timeout": "soon" } }`),
+    ['a.args', 'b.command', 'b.timeout', 'b.env'],
+  );
   assert.deepEqual(bad('{ "command": "x", "args": [null], "enabled": "yes" }'), ['args', 'enabled']);
 });

@@ -23,13 +23,23 @@ test('h5 a schema decides which control a field has', () => {
   ]) {
     assert.equal(kindOf(schema), kind, JSON.stringify(schema));
   }
-  assert.deepEqual(optionsOf({ enum: ['a', 'b'], enumNames: ['A'] }), [{ value: 'a', label: 'A' }, { value: 'b', label: 'b' }]);
+  assert.deepEqual(optionsOf({ enum: ['a', 'b'], enumNames: ['A'] }), [
+    { value: 'a', label: 'A' },
+    { value: 'b', label: 'b' },
+  ]);
 });
 
 test('h5 a form begins with defaults, and with nothing where nothing is a value', () => {
   const schema = {
     required: ['flag', 'list', 'text', 'inner'],
-    properties: { flag: { type: 'boolean' }, list: { type: 'array', items: { type: 'string' } }, text: { type: 'string' }, inner: { type: 'object', required: ['x'], properties: { x: { type: 'boolean' } } }, other: { type: 'number', default: 3 }, not: { type: 'boolean' } },
+    properties: {
+      flag: { type: 'boolean' },
+      list: { type: 'array', items: { type: 'string' } },
+      text: { type: 'string' },
+      inner: { type: 'object', required: ['x'], properties: { x: { type: 'boolean' } } },
+      other: { type: 'number', default: 3 },
+      not: { type: 'boolean' },
+    },
   };
   assert.deepEqual(initial(schema), { flag: false, list: [], inner: { x: false }, other: 3 });
   assert.deepEqual(initial(undefined), {});
@@ -38,10 +48,22 @@ test('h5 a form begins with defaults, and with nothing where nothing is a value'
 test('h5 what is missing or no value is named by its path', () => {
   const schema = {
     required: ['text', 'inner'],
-    properties: { text: { type: 'string' }, count: { type: 'integer' }, numbers: { type: 'array', items: { type: 'number' } }, inner: { type: 'object', required: ['x'], properties: { x: { type: 'string' } } }, raw: {} },
+    properties: {
+      text: { type: 'string' },
+      count: { type: 'integer' },
+      numbers: { type: 'array', items: { type: 'number' } },
+      inner: { type: 'object', required: ['x'], properties: { x: { type: 'string' } } },
+      raw: {},
+    },
   };
   const values = { count: 1.5, numbers: [1, new BadText('x')], raw: new BadText('{') };
-  assert.deepEqual(check(schema, values, t), { text: t.tryIt.needed, count: t.tryIt.notInteger, numbers: t.tryIt.notNumber, 'inner.x': t.tryIt.needed, raw: t.tryIt.badJson });
+  assert.deepEqual(check(schema, values, t), {
+    text: t.tryIt.needed,
+    count: t.tryIt.notInteger,
+    numbers: t.tryIt.notNumber,
+    'inner.x': t.tryIt.needed,
+    raw: t.tryIt.badJson,
+  });
   assert.deepEqual(check(schema, { text: '', inner: { x: '' } }, t), {});
 });
 
@@ -51,7 +73,14 @@ test('h5 what is no value is left out of the JSON', () => {
 });
 
 test('h9 a URI template is filled in as RFC 6570 says', () => {
-  const values = { var: 'value', hello: 'Hello World!', path: '/foo/bar', empty: '', list: ['red', 'green'], x: '1024' };
+  const values = {
+    var: 'value',
+    hello: 'Hello World!',
+    path: '/foo/bar',
+    empty: '',
+    list: ['red', 'green'],
+    x: '1024',
+  };
   for (const [template, uri] of [
     ['{var}', 'value'],
     ['{hello}', 'Hello%20World%21'],
@@ -68,6 +97,9 @@ test('h9 a URI template is filled in as RFC 6570 says', () => {
   ]) {
     assert.equal(expand(template, values), uri, template);
   }
-  assert.deepEqual(schemaOf('x://{a}/{list*}{?q}'), { properties: { a: { type: 'string' }, list: { type: 'array', items: { type: 'string' } }, q: { type: 'string' } }, required: ['a', 'list'] });
+  assert.deepEqual(schemaOf('x://{a}/{list*}{?q}'), {
+    properties: { a: { type: 'string' }, list: { type: 'array', items: { type: 'string' } }, q: { type: 'string' } },
+    required: ['a', 'list'],
+  });
   assert.equal(schemaOf('x://plain'), undefined);
 });

@@ -33,15 +33,24 @@ export default function Activity() {
       takeActivity(data);
     }
   }, [data]);
-  const fits = (call: Call) => `${call.server}:${call.tool} ${callerOf(call)}`.toLowerCase().includes(query.toLowerCase());
+  const fits = (call: Call) =>
+    `${call.server}:${call.tool} ${callerOf(call)}`.toLowerCase().includes(query.toLowerCase());
   const quiet = inFlight.length === 0 && recent.length === 0;
   return (
     <>
       <h1 className="mb-5 text-xl font-semibold tracking-tight">{t.activity.title}</h1>
-      {missing ? <Notice kind="note" className="mb-4">{t.activity.unavailable}</Notice> : error ? <Notice className="mb-4">{error}</Notice> : null}
+      {missing ? (
+        <Notice kind="note" className="mb-4">
+          {t.activity.unavailable}
+        </Notice>
+      ) : error ? (
+        <Notice className="mb-4">{error}</Notice>
+      ) : null}
       {data && quiet ? (
         <Empty icon={<Pulse size={22} />} title={t.activity.emptyTitle} text={t.activity.emptyText}>
-          <Button kind="solid" onClick={() => go('tools')}>{t.activity.tryTool}</Button>
+          <Button kind="solid" onClick={() => go('tools')}>
+            {t.activity.tryTool}
+          </Button>
         </Empty>
       ) : null}
       {data && !quiet ? (
@@ -51,7 +60,9 @@ export default function Activity() {
           <section aria-label={t.activity.history}>
             <div className="mb-3 flex flex-wrap items-center gap-3">
               <h2 className="flex-1 text-lg font-semibold tracking-tight">{t.activity.history}</h2>
-              <div className="flex w-full sm:w-64"><Search main label={t.activity.filter} value={query} onChange={setQuery} /></div>
+              <div className="flex w-full sm:w-64">
+                <Search main label={t.activity.filter} value={query} onChange={setQuery} />
+              </div>
             </div>
             <History calls={recent.filter(fits)} callerOf={callerOf} />
           </section>

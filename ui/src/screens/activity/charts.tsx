@@ -25,10 +25,23 @@ export const Charts = memo(function Charts({ seconds }: { seconds: Second[] }) {
   const rate = seconds.map((second) => (second.calls > 0 ? (second.errors / second.calls) * 100 : null));
   return (
     <div className="grid gap-3 md:grid-cols-3">
-      <Card title={t.activity.perSecond} value={String(last?.calls ?? 0)} note={t.activity.peak(Math.max(0, ...seconds.map((second) => second.calls)))}>
-        <Bars label={t.activity.perSecond} values={seconds.map((second) => second.calls)} bad={seconds.map((second) => second.errors)} />
+      <Card
+        title={t.activity.perSecond}
+        value={String(last?.calls ?? 0)}
+        note={t.activity.peak(Math.max(0, ...seconds.map((second) => second.calls)))}
+      >
+        <Bars
+          label={t.activity.perSecond}
+          values={seconds.map((second) => second.calls)}
+          bad={seconds.map((second) => second.errors)}
+        />
       </Card>
-      <Card title={t.activity.errors} value={percent(total > 0 ? failed / total : 0, language)} alarming={failed > 0} note={t.activity.lastMinutes(Math.max(1, Math.round(seconds.length / 60)))}>
+      <Card
+        title={t.activity.errors}
+        value={percent(total > 0 ? failed / total : 0, language)}
+        alarming={failed > 0}
+        note={t.activity.lastMinutes(Math.max(1, Math.round(seconds.length / 60)))}
+      >
         <Lines label={t.activity.errors} most={100} lines={[{ values: rate, className: 'text-bad' }]} />
       </Card>
       <Card

@@ -5,7 +5,12 @@ export function AllowMissing({ checked, onChange }: { checked: boolean; onChange
   const t = useText();
   return (
     <label className="flex items-center gap-2 text-sm">
-      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.target.checked)} className="size-4 shrink-0 accent-accent" />
+      <input
+        type="checkbox"
+        checked={checked}
+        onChange={(event) => onChange(event.target.checked)}
+        className="size-4 shrink-0 accent-accent"
+      />
       {t.records.allowMissing}
     </label>
   );

@@ -44,14 +44,19 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
     onChange();
   };
   return (
-    <article data-entry={entry.name} className="flex h-full flex-col gap-3 rounded-xl border border-line bg-panel p-4 shadow-card">
+    <article
+      data-entry={entry.name}
+      className="flex h-full flex-col gap-3 rounded-xl border border-line bg-panel p-4 shadow-card"
+    >
       <div className="flex items-start gap-3">
         <div className="min-w-0 flex-1">
           <h2 className="truncate text-base font-semibold">{entry.name}</h2>
           <p className="mt-1 flex items-center gap-1.5 text-sm text-ink-2">
             <Light shade={entry.status ? 'good' : 'idle'} />
             {entry.status ? t.entries.enabled : t.entries.disabled}
-            <span aria-hidden className="text-ink-3">·</span>
+            <span aria-hidden className="text-ink-3">
+              ·
+            </span>
             <span className="num">{t.entries.tools(active)}</span>
           </p>
         </div>
@@ -59,15 +64,19 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
       </div>
       <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1 text-sm">
         <dt className="text-ink-3">{t.entries.key}</dt>
-        <dd className="truncate font-mono text-xs leading-5">{entry.key?.hint ? `…${entry.key.hint.replace(/^…|^\.\.\./, '')}` : '–'}</dd>
+        <dd className="truncate font-mono text-xs leading-5">
+          {entry.key?.hint ? `…${entry.key.hint.replace(/^…|^\.\.\./, '')}` : '–'}
+        </dd>
         <dt className="text-ink-3">{t.entries.lastUsed}</dt>
         <dd>{used ? ago(new Date(used).getTime(), now, t) : t.entries.never}</dd>
-        {facts.filter(([, value]) => value !== '').map(([name, value]) => (
-          <div key={name} className="contents">
-            <dt className="text-ink-3">{name}</dt>
-            <dd className="min-w-0 break-words">{value}</dd>
-          </div>
-        ))}
+        {facts
+          .filter(([, value]) => value !== '')
+          .map(([name, value]) => (
+            <div key={name} className="contents">
+              <dt className="text-ink-3">{name}</dt>
+              <dd className="min-w-0 break-words">{value}</dd>
+            </div>
+          ))}
       </dl>
       <div className="mt-auto flex gap-2">
         <Button small onClick={() => onConnect(entry)}>
@@ -77,16 +86,28 @@ export function EntryCard({ entry, bindings, onConnect, onChange }: Props) {
         <div className="flex-1" />
         <Menu
           trigger={
-            <button type="button" aria-label={t.entries.moreNamed(entry.name)} className="grid size-7 place-items-center rounded-md text-ink-2 hover:bg-hover hover:text-ink">
+            <button
+              type="button"
+              aria-label={t.entries.moreNamed(entry.name)}
+              className="grid size-7 place-items-center rounded-md text-ink-2 hover:bg-hover hover:text-ink"
+            >
               <Ellipsis size={16} aria-hidden />
             </button>
           }
         >
-          <MenuItem icon={<Pencil size={14} />} onSelect={() => overlay.set({ kind: 'entry', entry })}>{t.common.edit}</MenuItem>
-          <MenuItem icon={<Wrench size={14} />} onSelect={() => setAsking('tools')}>{t.entries.showTools}</MenuItem>
-          <MenuItem icon={<RotateCw size={14} />} onSelect={() => setAsking('rotate')}>{t.entries.rotate}</MenuItem>
+          <MenuItem icon={<Pencil size={14} />} onSelect={() => overlay.set({ kind: 'entry', entry })}>
+            {t.common.edit}
+          </MenuItem>
+          <MenuItem icon={<Wrench size={14} />} onSelect={() => setAsking('tools')}>
+            {t.entries.showTools}
+          </MenuItem>
+          <MenuItem icon={<RotateCw size={14} />} onSelect={() => setAsking('rotate')}>
+            {t.entries.rotate}
+          </MenuItem>
           <MenuLine />
-          <MenuItem icon={<Trash2 size={14} />} danger onSelect={() => setAsking('delete')}>{t.common.delete}</MenuItem>
+          <MenuItem icon={<Trash2 size={14} />} danger onSelect={() => setAsking('delete')}>
+            {t.common.delete}
+          </MenuItem>
         </Menu>
       </div>
       {asking === 'tools' ? <EntryTools entry={entry} onClose={() => setAsking(undefined)} /> : null}

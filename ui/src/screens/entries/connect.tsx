@@ -26,7 +26,11 @@ export default function Connect({ entry, onClose }: { entry: Entry | NewEntry; o
       onClose={onClose}
       loses={key !== undefined && !copied ? t.entries.keyLost : undefined}
       title={key ? t.entries.createdTitle(entry.name) : t.entries.connectTitle(entry.name)}
-      footer={(close) => <Button kind="solid" onClick={close}>{t.common.done}</Button>}
+      footer={(close) => (
+        <Button kind="solid" onClick={close}>
+          {t.common.done}
+        </Button>
+      )}
     >
       <div className="space-y-5" onCopy={() => took(window.getSelection()?.toString() ?? '')}>
         {key ? (
@@ -34,7 +38,9 @@ export default function Connect({ entry, onClose }: { entry: Entry | NewEntry; o
             <Notice kind="warn">{t.entries.keyOnce}</Notice>
             <Line label={t.entries.key} text={key} onCopied={took} />
           </>
-        ) : <Notice kind="note">{t.entries.placeholderNote}</Notice>}
+        ) : (
+          <Notice kind="note">{t.entries.placeholderNote}</Notice>
+        )}
         <Line label={t.entries.urlWithKey} text={`${origin}/mcp`} onCopied={took} />
         <Line label={t.entries.url} text={`${origin}/api/v1/mcp_v2/server/${key ?? UNKNOWN}`} onCopied={took} />
         <section>
@@ -55,10 +61,24 @@ export default function Connect({ entry, onClose }: { entry: Entry | NewEntry; o
           {client ? (
             <div className="overflow-hidden rounded-lg border border-line">
               <div className="flex items-center justify-between gap-3 border-b border-line bg-sunken py-1.5 pr-1.5 pl-3 text-xs text-ink-2">
-                <span className="min-w-0 truncate">{t.entries.file} <span className="font-mono">{client.file}</span></span>
-                <Copy text={client.text} label={`${t.common.copy}: ${client.name}`} shown={settings} onCopied={() => took(client.text)} />
+                <span className="min-w-0 truncate">
+                  {t.entries.file} <span className="font-mono">{client.file}</span>
+                </span>
+                <Copy
+                  text={client.text}
+                  label={`${t.common.copy}: ${client.name}`}
+                  shown={settings}
+                  onCopied={() => took(client.text)}
+                />
               </div>
-              <pre ref={settings} tabIndex={0} data-settings className="overflow-x-auto p-3 font-mono text-xs leading-5">{client.text}</pre>
+              <pre
+                ref={settings}
+                tabIndex={0}
+                data-settings
+                className="overflow-x-auto p-3 font-mono text-xs leading-5"
+              >
+                {client.text}
+              </pre>
             </div>
           ) : null}
         </section>
@@ -74,7 +94,9 @@ function Line({ label, text, onCopied }: { label: string; text: string; onCopied
     <div>
       <p className="mb-1.5 text-sm font-medium">{label}</p>
       <div className="flex items-center gap-2 rounded-lg border border-line bg-sunken py-1.5 pr-1.5 pl-3">
-        <code ref={shown} className="min-w-0 flex-1 font-mono text-xs break-all">{text}</code>
+        <code ref={shown} className="min-w-0 flex-1 font-mono text-xs break-all">
+          {text}
+        </code>
         <Copy text={text} label={`${t.common.copy}: ${label}`} shown={shown} onCopied={() => onCopied(text)} />
       </div>
     </div>

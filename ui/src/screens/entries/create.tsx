@@ -50,7 +50,10 @@ export function CreateEntry({ records, onClose, onCreated }: Props) {
     setError(undefined);
     try {
       const bound = await recordsFor(chosen, records);
-      const made = await createEntry(name.trim(), bound.map((record) => ({ tool_id: record.id, status: true })));
+      const made = await createEntry(
+        name.trim(),
+        bound.map((record) => ({ tool_id: record.id, status: true })),
+      );
       forget(KEY);
       onCreated(made);
     } catch (failure) {
@@ -69,9 +72,13 @@ export function CreateEntry({ records, onClose, onCreated }: Props) {
       title={t.entries.add}
       footer={(cancel) => (
         <>
-          <span role="status" className="num mr-auto text-sm text-ink-2">{t.entries.picked(chosen.length)}</span>
+          <span role="status" className="num mr-auto text-sm text-ink-2">
+            {t.entries.picked(chosen.length)}
+          </span>
           <Button onClick={cancel}>{t.common.cancel}</Button>
-          <Button kind="solid" type="submit" form="entry-form" busy={busy}>{t.entries.create}</Button>
+          <Button kind="solid" type="submit" form="entry-form" busy={busy}>
+            {t.entries.create}
+          </Button>
         </>
       )}
     >
@@ -100,7 +107,12 @@ export function CreateEntry({ records, onClose, onCreated }: Props) {
             />
           )}
         </Field>
-        <PickTools tools={tools} complete={complete} picked={ticked} onChange={(next) => setWork({ name, picked: [...next] })} />
+        <PickTools
+          tools={tools}
+          complete={complete}
+          picked={ticked}
+          onChange={(next) => setWork({ name, picked: [...next] })}
+        />
         {clash ? <Notice kind="note">{t.entries.clash}</Notice> : null}
         {error ? <Notice>{error}</Notice> : null}
       </form>

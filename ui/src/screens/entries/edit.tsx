@@ -23,9 +23,18 @@ interface Work {
   allowMissing?: boolean;
 }
 
-const LISTS = [['allow', 'filter.allow'], ['deny', 'filter.deny'], ['resources', 'exposes.resources'], ['prompts', 'exposes.prompts']] as const;
+const LISTS = [
+  ['allow', 'filter.allow'],
+  ['deny', 'filter.deny'],
+  ['resources', 'exposes.resources'],
+  ['prompts', 'exposes.prompts'],
+] as const;
 
-const lines = (text: string) => text.split('\n').map((line) => line.trim()).filter(Boolean);
+const lines = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
 const text = (list: string[] | undefined) => (list ?? []).join('\n');
 
 function workOf(entry: Entry): Work {
@@ -57,7 +66,12 @@ function changes(work: Work, entry: Entry): EntryChange {
     ...(differs('name') ? { name: work.name.trim() } : {}),
     ...(differs('expires') ? { expires_at: work.expires ? new Date(work.expires).toISOString() : null } : {}),
     ...(differs('allow', 'deny') ? { filter: allow.length + deny.length > 0 ? { allow, deny } : null } : {}),
-    ...(differs('resources', 'prompts') ? { exposes: { resources: lines(work.resources), prompts: lines(work.prompts) }, ...(work.allowMissing ? { allow_missing: true } : {}) } : {}),
+    ...(differs('resources', 'prompts')
+      ? {
+          exposes: { resources: lines(work.resources), prompts: lines(work.prompts) },
+          ...(work.allowMissing ? { allow_missing: true } : {}),
+        }
+      : {}),
   };
 }
 
@@ -71,7 +85,11 @@ export default function EditEntry({ entry, onClose }: { entry: Entry; onClose: (
   const [busy, setBusy] = useState(false);
   const change = changes(work, entry);
   const changed = Object.keys(change).length > 0;
-  const wrong = (field: string) => problems.filter((one) => one.field === field || one.field.startsWith(`${field}[`)).map(({ message }) => message).join('\n') || undefined;
+  const wrong = (field: string) =>
+    problems
+      .filter((one) => one.field === field || one.field.startsWith(`${field}[`))
+      .map(({ message }) => message)
+      .join('\n') || undefined;
   const close = () => {
     forget(key);
     onClose();
@@ -88,7 +106,11 @@ export default function EditEntry({ entry, onClose }: { entry: Entry; onClose: (
       const fields = failure instanceof ApiFailure ? failure.fields : [];
       const shown = ['name', 'expires_at', ...LISTS.map(([, field]) => field)];
       setProblems(fields);
-      setError(fields.length > 0 && fields.every(({ field }) => shown.some((one) => field.startsWith(one))) ? undefined : explained(failure));
+      setError(
+        fields.length > 0 && fields.every(({ field }) => shown.some((one) => field.startsWith(one)))
+          ? undefined
+          : explained(failure),
+      );
       setBusy(false);
     }
   };
@@ -100,7 +122,9 @@ export default function EditEntry({ entry, onClose }: { entry: Entry; onClose: (
       footer={(cancel) => (
         <>
           <Button onClick={cancel}>{t.common.cancel}</Button>
-          <Button kind="solid" type="submit" form="entry-form" busy={busy} disabled={!changed}>{t.common.save}</Button>
+          <Button kind="solid" type="submit" form="entry-form" busy={busy} disabled={!changed}>
+            {t.common.save}
+          </Button>
         </>
       )}
     >
@@ -114,17 +138,54 @@ export default function EditEntry({ entry, onClose }: { entry: Entry; onClose: (
         }}
       >
         <Field label={t.entries.name} error={wrong('name')}>
-          {(wired) => <input {...wired} autoFocus autoComplete="off" value={work.name} onChange={(event) => setWork({ ...work, name: event.target.value })} className="field h-9" />}
+          {(wired) => (
+            <input
+              {...wired}
+              autoFocus
+              autoComplete="off"
+              value={work.name}
+              onChange={(event) => setWork({ ...work, name: event.target.value })}
+              className="field h-9"
+            />
+          )}
         </Field>
         <Field label={t.entries.expires} error={wrong('expires_at')} optional>
-          {(wired) => <input {...wired} type="datetime-local" step={1} value={work.expires} onChange={(event) => setWork({ ...work, expires: event.target.value })} className="field h-9 w-auto" />}
+          {(wired) => (
+            <input
+              {...wired}
+              type="datetime-local"
+              step={1}
+              value={work.expires}
+              onChange={(event) => setWork({ ...work, expires: event.target.value })}
+              className="field h-9 w-auto"
+            />
+          )}
         </Field>
         {LISTS.map(([name, field]) => (
-          <Field key={name} label={t.entries[name]} hint={name === 'allow' ? t.entries.allowHint : name === 'resources' ? t.entries.exposesHint : undefined} error={wrong(field)} optional>
-            {(wired) => <textarea {...wired} rows={1} spellCheck={false} placeholder={name === 'deny' ? '*:delete*' : name === 'allow' ? 'files:*' : ''} value={work[name]} onChange={(event) => setWork({ ...work, [name]: event.target.value })} className="field max-h-48 min-h-9 py-1.5 font-mono text-sm [field-sizing:content]" />}
+          <Field
+            key={name}
+            label={t.entries[name]}
+            hint={name === 'allow' ? t.entries.allowHint : name === 'resources' ? t.entries.exposesHint : undefined}
+            error={wrong(field)}
+            optional
+          >
+            {(wired) => (
+              <textarea
+                {...wired}
+                rows={1}
+                spellCheck={false}
+                placeholder={name === 'deny' ? '*:delete*' : name === 'allow' ? 'files:*' : ''}
+                value={work[name]}
+                onChange={(event) => setWork({ ...work, [name]: event.target.value })}
+                className="field max-h-48 min-h-9 py-1.5 font-mono text-sm [field-sizing:content]"
+              />
+            )}
           </Field>
         ))}
-        <AllowMissing checked={work.allowMissing ?? false} onChange={(allowMissing) => setWork({ ...work, allowMissing })} />
+        <AllowMissing
+          checked={work.allowMissing ?? false}
+          onChange={(allowMissing) => setWork({ ...work, allowMissing })}
+        />
         {error ? <Notice>{error}</Notice> : null}
       </form>
     </Dialog>

@@ -49,16 +49,27 @@ export default function Entries() {
         </div>
         {data?.entries.length ? create : null}
       </div>
-      {missing ? <Notice kind="note">{t.entries.unavailable}</Notice> : error ? <Notice className="mb-4">{error}</Notice> : null}
+      {missing ? (
+        <Notice kind="note">{t.entries.unavailable}</Notice>
+      ) : error ? (
+        <Notice className="mb-4">{error}</Notice>
+      ) : null}
       {data?.entries.length === 0 ? (
-        <Empty icon={<KeyRound size={22} />} title={t.entries.emptyTitle} text={t.entries.emptyText}>{create}</Empty>
+        <Empty icon={<KeyRound size={22} />} title={t.entries.emptyTitle} text={t.entries.emptyText}>
+          {create}
+        </Empty>
       ) : null}
       {data && data.entries.length > 0 ? (
         <>
           <ul aria-label={t.entries.list} className="mb-8 grid grid-cols-1 gap-3 md:grid-cols-2">
             {data.entries.map((entry) => (
               <li key={entry.id}>
-                <EntryCard entry={entry} bindings={data.bindings.get(entry.id) ?? []} onConnect={connect} onChange={reload} />
+                <EntryCard
+                  entry={entry}
+                  bindings={data.bindings.get(entry.id) ?? []}
+                  onConnect={connect}
+                  onChange={reload}
+                />
               </li>
             ))}
           </ul>

@@ -32,7 +32,13 @@ function rowsOf(data: EntryData, tools: CatalogTool[]): Row[] {
       const record = records.get(binding.tool_id);
       if (record) {
         const key = `${record.server}:${record.tool}`;
-        const row = rows.get(key) ?? { key, server: record.server, tool: record.tool, offered: undefined, cells: new Map() };
+        const row = rows.get(key) ?? {
+          key,
+          server: record.server,
+          tool: record.tool,
+          offered: undefined,
+          cells: new Map(),
+        };
         row.cells.set(entry, { tool: record.id, on: binding.status });
         rows.set(key, row);
       }
@@ -65,8 +71,15 @@ export function Matrix({ data, onChange }: { data: EntryData; onChange: () => vo
   const [onlyBound, setOnlyBound] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const all = useMemo(() => rowsOf(data, tools), [data, tools]);
-  const rows = all.filter((row) => (!onlyBound || row.cells.size > 0) && row.key.toLowerCase().includes(query.toLowerCase()));
-  const list = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 8 });
+  const rows = all.filter(
+    (row) => (!onlyBound || row.cells.size > 0) && row.key.toLowerCase().includes(query.toLowerCase()),
+  );
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW,
+    overscan: 8,
+  });
 
   const toggle = async (row: Row, entry: Entry) => {
     try {
@@ -87,27 +100,68 @@ export function Matrix({ data, onChange }: { data: EntryData; onChange: () => vo
       <div className="mb-3 flex flex-wrap items-center gap-3">
         <h2 className="flex-1 text-lg font-semibold tracking-tight">{t.entries.matrix}</h2>
         <label className="flex items-center gap-2 text-sm">
-          <input type="checkbox" className="size-4 accent-accent" checked={onlyBound} onChange={(event) => setOnlyBound(event.target.checked)} />
+          <input
+            type="checkbox"
+            className="size-4 accent-accent"
+            checked={onlyBound}
+            onChange={(event) => setOnlyBound(event.target.checked)}
+          />
           {t.entries.onlyBound}
         </label>
-        <div className="flex w-full sm:w-64"><Search label={t.entries.searchTools} value={query} onChange={setQuery} /></div>
+        <div className="flex w-full sm:w-64">
+          <Search label={t.entries.searchTools} value={query} onChange={setQuery} />
+        </div>
       </div>
-      {rows.length === 0 ? <p className="rounded-xl border border-line bg-panel p-6 text-center text-base text-ink-2">{t.entries.matrixEmpty}</p> : (
-        <div ref={box} tabIndex={0} role="region" aria-label={t.entries.matrix} className="max-h-[60dvh] overflow-auto rounded-xl border border-line bg-panel shadow-card">
+      {rows.length === 0 ? (
+        <p className="rounded-xl border border-line bg-panel p-6 text-center text-base text-ink-2">
+          {t.entries.matrixEmpty}
+        </p>
+      ) : (
+        <div
+          ref={box}
+          tabIndex={0}
+          role="region"
+          aria-label={t.entries.matrix}
+          className="max-h-[60dvh] overflow-auto rounded-xl border border-line bg-panel shadow-card"
+        >
           <div role="table" aria-label={t.entries.matrix} aria-rowcount={rows.length + 1} className="w-max min-w-full">
-            <div role="row" className="sticky top-0 z-10 flex border-b border-line bg-sunken text-xs font-medium text-ink-2">
-              <div role="columnheader" className="sticky left-0 w-44 shrink-0 bg-sunken px-3 py-2 sm:w-80">{t.entries.tool}</div>
+            <div
+              role="row"
+              className="sticky top-0 z-10 flex border-b border-line bg-sunken text-xs font-medium text-ink-2"
+            >
+              <div role="columnheader" className="sticky left-0 w-44 shrink-0 bg-sunken px-3 py-2 sm:w-80">
+                {t.entries.tool}
+              </div>
               {data.entries.map((entry) => (
-                <div key={entry.id} role="columnheader" title={entry.name} className={`w-28 flex-1 truncate px-2 py-2 text-center ${entry.status ? '' : 'line-through'}`}>{entry.name}</div>
+                <div
+                  key={entry.id}
+                  role="columnheader"
+                  title={entry.name}
+                  className={`w-28 flex-1 truncate px-2 py-2 text-center ${entry.status ? '' : 'line-through'}`}
+                >
+                  {entry.name}
+                </div>
               ))}
             </div>
             <div role="rowgroup" className="relative" style={{ height: list.getTotalSize() }}>
               {list.getVirtualItems().map((item) => {
                 const row = rows[item.index];
                 return row ? (
-                  <div key={row.key} role="row" aria-rowindex={item.index + 2} className="absolute inset-x-0 top-0 flex items-center border-b border-line hover:bg-hover" style={{ height: ROW, transform: `translateY(${item.start}px)` }}>
-                    <div role="rowheader" className="sticky left-0 flex w-44 shrink-0 items-baseline gap-1.5 truncate bg-panel px-3 text-sm sm:w-80">
-                      <span className="truncate font-mono text-xs"><span className="text-ink-3">{row.server}:</span>{row.tool}</span>
+                  <div
+                    key={row.key}
+                    role="row"
+                    aria-rowindex={item.index + 2}
+                    className="absolute inset-x-0 top-0 flex items-center border-b border-line hover:bg-hover"
+                    style={{ height: ROW, transform: `translateY(${item.start}px)` }}
+                  >
+                    <div
+                      role="rowheader"
+                      className="sticky left-0 flex w-44 shrink-0 items-baseline gap-1.5 truncate bg-panel px-3 text-sm sm:w-80"
+                    >
+                      <span className="truncate font-mono text-xs">
+                        <span className="text-ink-3">{row.server}:</span>
+                        {row.tool}
+                      </span>
                       {row.offered ? null : <span className="shrink-0 text-2xs text-warn-ink">{t.entries.stale}</span>}
                     </div>
                     {data.entries.map((entry) => (

@@ -18,7 +18,10 @@ const ROW = 36;
 
 function rowsOf(tools: CatalogTool[], query: string): Row[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const groups = Map.groupBy(tools.filter((tool) => words.every((word) => tool.haystack.includes(word))), (tool) => tool.server);
+  const groups = Map.groupBy(
+    tools.filter((tool) => words.every((word) => tool.haystack.includes(word))),
+    (tool) => tool.server,
+  );
   return [...groups].flatMap(([server, inside]): Row[] => [
     { kind: 'server', server, tools: inside },
     ...inside.map((tool): Row => ({ kind: 'tool', tool })),
@@ -31,7 +34,12 @@ export function PickTools({ tools, complete, picked, onChange }: Props) {
   const [query, setQuery] = useState('');
   const box = useRef<HTMLDivElement>(null);
   const rows = useMemo(() => rowsOf(tools, query), [tools, query]);
-  const list = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 8 });
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW,
+    overscan: 8,
+  });
   const set = (some: CatalogTool[], on: boolean) => {
     const next = new Set(picked);
     some.forEach((tool) => (on ? next.add(keyOf(tool)) : next.delete(keyOf(tool))));
@@ -43,7 +51,9 @@ export function PickTools({ tools, complete, picked, onChange }: Props) {
   return (
     <fieldset>
       <legend className="mb-1.5 text-sm font-medium">{t.entries.pickTools}</legend>
-      <div className="mb-2 flex"><Search label={t.entries.searchTools} value={query} onChange={setQuery} /></div>
+      <div className="mb-2 flex">
+        <Search label={t.entries.searchTools} value={query} onChange={setQuery} />
+      </div>
       <div ref={box} className="h-72 overflow-y-auto rounded-lg border border-line-strong bg-panel">
         <div className="relative" style={{ height: list.getTotalSize() }}>
           {list.getVirtualItems().map((item) => {
@@ -54,9 +64,16 @@ export function PickTools({ tools, complete, picked, onChange }: Props) {
                 className={`absolute inset-x-0 top-0 flex cursor-pointer items-center gap-2.5 border-b border-line px-3 text-sm hover:bg-hover ${row.kind === 'server' ? 'bg-sunken font-semibold' : 'pl-6'}`}
                 style={{ height: ROW, transform: `translateY(${item.start}px)` }}
               >
-                {row.kind === 'server' ? <ServerBox row={row} picked={picked} set={set} /> : (
+                {row.kind === 'server' ? (
+                  <ServerBox row={row} picked={picked} set={set} />
+                ) : (
                   <>
-                    <input type="checkbox" className="size-4 accent-accent" checked={picked.has(keyOf(row.tool))} onChange={(event) => set([row.tool], event.target.checked)} />
+                    <input
+                      type="checkbox"
+                      className="size-4 accent-accent"
+                      checked={picked.has(keyOf(row.tool))}
+                      onChange={(event) => set([row.tool], event.target.checked)}
+                    />
                     <span className="shrink-0 font-mono">{row.tool.name}</span>
                     <span className="truncate text-xs text-ink-3">{row.tool.description}</span>
                   </>
@@ -92,7 +109,9 @@ function ServerBox({ row, picked, set }: ServerBoxProps) {
         onChange={(event) => set(row.tools, event.target.checked)}
       />
       <span className="flex-1 truncate">{row.server}</span>
-      <span className="num text-xs font-normal text-ink-3">{some} / {row.tools.length}</span>
+      <span className="num text-xs font-normal text-ink-3">
+        {some} / {row.tools.length}
+      </span>
     </>
   );
 }

@@ -26,7 +26,13 @@ interface Work {
 const FIELDS = ['name', 'server', 'tool', 'description'] as const;
 
 function workOf(record: ToolRecord | undefined): Work {
-  return { name: record?.name ?? '', description: record?.description ?? '', server: record?.server ?? '', tool: record?.tool ?? '', allowMissing: false };
+  return {
+    name: record?.name ?? '',
+    description: record?.description ?? '',
+    server: record?.server ?? '',
+    tool: record?.tool ?? '',
+    allowMissing: false,
+  };
 }
 
 /** Only what was changed: the rest may have been changed elsewhere meanwhile. */
@@ -54,8 +60,18 @@ export default function RecordForm({ record, onClose }: { record: ToolRecord | u
   const { tools } = useCatalog();
   const change = changes(work, record);
   const changed = Object.keys(change).length > 0;
-  const labels = { name: t.entries.name, server: t.records.server, tool: t.records.tool, description: t.records.descriptionField };
-  const suggestions = { name: [], server: servers, tool: tools.filter((tool) => tool.server === work.server).map((tool) => tool.name), description: [] };
+  const labels = {
+    name: t.entries.name,
+    server: t.records.server,
+    tool: t.records.tool,
+    description: t.records.descriptionField,
+  };
+  const suggestions = {
+    name: [],
+    server: servers,
+    tool: tools.filter((tool) => tool.server === work.server).map((tool) => tool.name),
+    description: [],
+  };
   const close = () => {
     forget(key);
     onClose();
@@ -64,14 +80,20 @@ export default function RecordForm({ record, onClose }: { record: ToolRecord | u
     setBusy(true);
     setError(undefined);
     try {
-      await (record ? changeToolRecord(record.id, change) : createToolRecord({ ...change, name: work.name.trim(), server: work.server.trim(), tool: work.tool.trim() }));
+      await (record
+        ? changeToolRecord(record.id, change)
+        : createToolRecord({ ...change, name: work.name.trim(), server: work.server.trim(), tool: work.tool.trim() }));
       touchEntries();
       toast('good', t.servers.saved(work.name.trim()));
       close();
     } catch (failure) {
       const fields = failure instanceof ApiFailure ? failure.fields : [];
       setProblems(fields);
-      setError(fields.length > 0 && fields.every(({ field }) => FIELDS.some((one) => one === field)) ? undefined : explained(failure));
+      setError(
+        fields.length > 0 && fields.every(({ field }) => FIELDS.some((one) => one === field))
+          ? undefined
+          : explained(failure),
+      );
       setBusy(false);
     }
   };
@@ -83,7 +105,9 @@ export default function RecordForm({ record, onClose }: { record: ToolRecord | u
       footer={(cancel) => (
         <>
           <Button onClick={cancel}>{t.common.cancel}</Button>
-          <Button kind="solid" type="submit" form="record-form" busy={busy} disabled={!changed}>{t.common.save}</Button>
+          <Button kind="solid" type="submit" form="record-form" busy={busy} disabled={!changed}>
+            {t.common.save}
+          </Button>
         </>
       )}
     >
@@ -101,17 +125,43 @@ export default function RecordForm({ record, onClose }: { record: ToolRecord | u
             key={field}
             label={labels[field]}
             hint={field === 'description' ? t.records.descriptionHint : undefined}
-            error={problems.filter((one) => one.field === field).map(({ message }) => message).join('\n') || undefined}
+            error={
+              problems
+                .filter((one) => one.field === field)
+                .map(({ message }) => message)
+                .join('\n') || undefined
+            }
             optional={field === 'description'}
           >
-            {(wired) => field === 'description' ? (
-              <textarea {...wired} rows={2} value={work.description} onChange={(event) => setWork({ ...work, description: event.target.value })} className="field max-h-72 min-h-16 py-1.5 [field-sizing:content]" />
-            ) : (
-              <>
-                <input {...wired} autoFocus={field === 'name'} autoComplete="off" spellCheck={false} list={`${wired.id}-list`} value={work[field]} onChange={(event) => setWork({ ...work, [field]: event.target.value })} className="field h-9" />
-                <datalist id={`${wired.id}-list`}>{suggestions[field].map((name) => <option key={name} value={name} />)}</datalist>
-              </>
-            )}
+            {(wired) =>
+              field === 'description' ? (
+                <textarea
+                  {...wired}
+                  rows={2}
+                  value={work.description}
+                  onChange={(event) => setWork({ ...work, description: event.target.value })}
+                  className="field max-h-72 min-h-16 py-1.5 [field-sizing:content]"
+                />
+              ) : (
+                <>
+                  <input
+                    {...wired}
+                    autoFocus={field === 'name'}
+                    autoComplete="off"
+                    spellCheck={false}
+                    list={`${wired.id}-list`}
+                    value={work[field]}
+                    onChange={(event) => setWork({ ...work, [field]: event.target.value })}
+                    className="field h-9"
+                  />
+                  <datalist id={`${wired.id}-list`}>
+                    {suggestions[field].map((name) => (
+                      <option key={name} value={name} />
+                    ))}
+                  </datalist>
+                </>
+              )
+            }
           </Field>
         ))}
         <AllowMissing checked={work.allowMissing} onChange={(allowMissing) => setWork({ ...work, allowMissing })} />

@@ -36,7 +36,9 @@ export function Records({ data, onChange }: { data: EntryData; onChange: () => v
   const [shown, setShown] = useState(STEP);
   const uses = useMemo(() => usesOf(data), [data]);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = data.records.filter(({ name, server, tool }) => words.every((word) => `${name} ${server}:${tool}`.toLowerCase().includes(word)));
+  const found = data.records.filter(({ name, server, tool }) =>
+    words.every((word) => `${name} ${server}:${tool}`.toLowerCase().includes(word)),
+  );
   return (
     <section aria-label={t.records.title} className="mt-8">
       <div className="mb-3 flex flex-wrap items-center gap-3">
@@ -44,22 +46,38 @@ export function Records({ data, onChange }: { data: EntryData; onChange: () => v
           <h2 className="text-lg font-semibold tracking-tight">{t.records.title}</h2>
           <p className="mt-0.5 text-base text-ink-2">{t.records.intro}</p>
         </div>
-        {data.records.length > 0 ? <div className="flex w-full sm:w-64"><Search label={t.records.search} value={query} onChange={setQuery} /></div> : null}
+        {data.records.length > 0 ? (
+          <div className="flex w-full sm:w-64">
+            <Search label={t.records.search} value={query} onChange={setQuery} />
+          </div>
+        ) : null}
         <Button onClick={() => overlay.set({ kind: 'record' })}>
           <Plus size={15} aria-hidden />
           {t.records.add}
         </Button>
       </div>
       {found.length === 0 ? (
-        <p className="rounded-xl border border-line bg-panel p-6 text-center text-base text-ink-2">{data.records.length === 0 ? t.records.empty : t.records.nothing}</p>
+        <p className="rounded-xl border border-line bg-panel p-6 text-center text-base text-ink-2">
+          {data.records.length === 0 ? t.records.empty : t.records.nothing}
+        </p>
       ) : (
         <ul className="divide-y divide-line rounded-xl border border-line bg-panel shadow-card">
-          {found.slice(0, shown).map((record) => <RecordRow key={record.id} record={record} uses={uses.get(record.id) ?? []} entries={data.entries} onChange={onChange} />)}
+          {found.slice(0, shown).map((record) => (
+            <RecordRow
+              key={record.id}
+              record={record}
+              uses={uses.get(record.id) ?? []}
+              entries={data.entries}
+              onChange={onChange}
+            />
+          ))}
         </ul>
       )}
       {found.length > shown ? (
         <div className="p-2 text-center">
-          <Button small kind="ghost" onClick={() => setShown(shown + STEP)}>{t.servers.moreTools(Math.min(found.length - shown, STEP))}</Button>
+          <Button small kind="ghost" onClick={() => setShown(shown + STEP)}>
+            {t.servers.moreTools(Math.min(found.length - shown, STEP))}
+          </Button>
         </div>
       ) : null}
     </section>
@@ -99,15 +117,25 @@ function RecordRow({ record, uses, entries, onChange }: RowProps) {
       <div className="min-w-0 flex-1">
         <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
           <h3 className="font-mono text-sm font-medium break-all">{record.name}</h3>
-          <span className="font-mono text-xs break-all text-ink-3">{record.server}:{record.tool}</span>
+          <span className="font-mono text-xs break-all text-ink-3">
+            {record.server}:{record.tool}
+          </span>
           {record.missing ? <Badge tone="warn">{t.entries.stale}</Badge> : null}
         </div>
         {record.description ? <p className="mt-0.5 line-clamp-2 text-sm text-ink-2">{record.description}</p> : null}
         <ul aria-label={t.records.inEntries} className="mt-1.5 flex flex-wrap items-center gap-1.5">
           {uses.map(({ entry, on }) => (
-            <li key={entry.id} className="inline-flex max-w-full items-center rounded border border-line bg-sunken pl-1.5 text-xs text-ink-2">
+            <li
+              key={entry.id}
+              className="inline-flex max-w-full items-center rounded border border-line bg-sunken pl-1.5 text-xs text-ink-2"
+            >
               <span className={`truncate ${on ? '' : 'line-through'}`}>{entry.name}</span>
-              <button type="button" aria-label={t.records.unbind(record.name, entry.name)} onClick={() => unbind(entry)} className="grid size-6 shrink-0 place-items-center rounded hover:bg-hover hover:text-ink">
+              <button
+                type="button"
+                aria-label={t.records.unbind(record.name, entry.name)}
+                onClick={() => unbind(entry)}
+                className="grid size-6 shrink-0 place-items-center rounded hover:bg-hover hover:text-ink"
+              >
                 <X size={12} aria-hidden />
               </button>
             </li>
@@ -117,13 +145,21 @@ function RecordRow({ record, uses, entries, onChange }: RowProps) {
             <li>
               <Menu
                 trigger={
-                  <button type="button" aria-label={t.records.addNamed(record.name)} className="inline-flex h-6 items-center gap-1 rounded px-1.5 text-xs text-ink-2 hover:bg-hover hover:text-ink">
+                  <button
+                    type="button"
+                    aria-label={t.records.addNamed(record.name)}
+                    className="inline-flex h-6 items-center gap-1 rounded px-1.5 text-xs text-ink-2 hover:bg-hover hover:text-ink"
+                  >
                     <Plus size={12} aria-hidden />
                     {t.records.addTo}
                   </button>
                 }
               >
-                {others.map((entry) => <MenuItem key={entry.id} onSelect={() => void act(addBinding(entry.id, record.id))}><span className="truncate">{entry.name}</span></MenuItem>)}
+                {others.map((entry) => (
+                  <MenuItem key={entry.id} onSelect={() => void act(addBinding(entry.id, record.id))}>
+                    <span className="truncate">{entry.name}</span>
+                  </MenuItem>
+                ))}
               </Menu>
             </li>
           ) : null}
@@ -131,14 +167,23 @@ function RecordRow({ record, uses, entries, onChange }: RowProps) {
       </div>
       <Menu
         trigger={
-          <button ref={actions} type="button" aria-label={t.entries.moreNamed(record.name)} className="grid size-7 shrink-0 place-items-center rounded-md text-ink-2 hover:bg-hover hover:text-ink">
+          <button
+            ref={actions}
+            type="button"
+            aria-label={t.entries.moreNamed(record.name)}
+            className="grid size-7 shrink-0 place-items-center rounded-md text-ink-2 hover:bg-hover hover:text-ink"
+          >
             <Ellipsis size={16} aria-hidden />
           </button>
         }
       >
-        <MenuItem icon={<Pencil size={14} />} onSelect={() => overlay.set({ kind: 'record', record })}>{t.common.edit}</MenuItem>
+        <MenuItem icon={<Pencil size={14} />} onSelect={() => overlay.set({ kind: 'record', record })}>
+          {t.common.edit}
+        </MenuItem>
         <MenuLine />
-        <MenuItem icon={<Trash2 size={14} />} danger onSelect={() => setAsking(true)}>{t.common.delete}</MenuItem>
+        <MenuItem icon={<Trash2 size={14} />} danger onSelect={() => setAsking(true)}>
+          {t.common.delete}
+        </MenuItem>
       </Menu>
       {asking ? (
         <Confirm

@@ -42,12 +42,28 @@ export function CardActions({ server, pending, setPending }: Props) {
         aria-disabled={pending !== undefined}
         onClick={() => act(runs ? 'stop' : 'start')}
       >
-        {pending === 'stop' || pending === 'start' ? spin : runs ? <Square size={14} aria-hidden /> : <Play size={15} aria-hidden />}
+        {pending === 'stop' || pending === 'start' ? (
+          spin
+        ) : runs ? (
+          <Square size={14} aria-hidden />
+        ) : (
+          <Play size={15} aria-hidden />
+        )}
       </IconButton>
-      <IconButton label={t.servers.restartNamed(server.name)} hint={t.servers.restart} disabled={!server.config} aria-disabled={pending !== undefined} onClick={() => act('restart')}>
+      <IconButton
+        label={t.servers.restartNamed(server.name)}
+        hint={t.servers.restart}
+        disabled={!server.config}
+        aria-disabled={pending !== undefined}
+        onClick={() => act('restart')}
+      >
         {pending === 'restart' ? spin : <RotateCw size={15} aria-hidden />}
       </IconButton>
-      <IconButton label={`${t.common.edit}: ${server.name}`} hint={t.common.edit} onClick={() => overlay.set({ kind: 'edit', server })}>
+      <IconButton
+        label={`${t.common.edit}: ${server.name}`}
+        hint={t.common.edit}
+        onClick={() => overlay.set({ kind: 'edit', server })}
+      >
         <Pencil size={15} aria-hidden />
       </IconButton>
       <IconButton

@@ -20,7 +20,8 @@ export function Arguments({ args, onChange, error }: Props) {
     setAdded(row.id);
     onChange([...args.slice(0, at), row, ...args.slice(at)]);
   };
-  const set = (id: number, value: string) => onChange(args.map((one) => (one.id === id ? { id, value, fresh: false } : one)));
+  const set = (id: number, value: string) =>
+    onChange(args.map((one) => (one.id === id ? { id, value, fresh: false } : one)));
   return (
     <fieldset>
       <legend className="mb-1.5 text-sm font-medium">
@@ -46,13 +47,22 @@ export function Arguments({ args, onChange, error }: Props) {
               }}
               className="field max-h-48 min-h-9 flex-1 resize-none py-1.5 font-mono text-sm [field-sizing:content]"
             />
-            <IconButton label={`${t.common.remove} ${t.form.argument} ${at + 1}`} hint={t.common.remove} onClick={() => onChange(args.filter(({ id }) => id !== one.id))} className="mt-0.5">
+            <IconButton
+              label={`${t.common.remove} ${t.form.argument} ${at + 1}`}
+              hint={t.common.remove}
+              onClick={() => onChange(args.filter(({ id }) => id !== one.id))}
+              className="mt-0.5"
+            >
               <X size={14} aria-hidden />
             </IconButton>
           </div>
         ))}
       </div>
-      {error ? <p role="alert" className="mt-1.5 text-xs whitespace-pre-wrap text-bad-ink">{error}</p> : null}
+      {error ? (
+        <p role="alert" className="mt-1.5 text-xs whitespace-pre-wrap text-bad-ink">
+          {error}
+        </p>
+      ) : null}
       <Button small kind="ghost" className="mt-1 -ml-2" onClick={() => insert(args.length)}>
         <Plus size={13} aria-hidden />
         {t.form.addArgument}

@@ -26,7 +26,9 @@ export default function CardTools({ server }: { server: ServerRecord }) {
   return (
     <div className="border-t border-line">
       <ul className="divide-y divide-line">
-        {data?.slice(0, shown).map((tool) => <ToolRow key={tool.name} tool={tool} />)}
+        {data?.slice(0, shown).map((tool) => (
+          <ToolRow key={tool.name} tool={tool} />
+        ))}
       </ul>
       {data && data.length > shown ? (
         <div className="border-t border-line p-2 text-center">
@@ -51,9 +53,16 @@ function ToolRow({ tool }: { tool: CatalogTool }) {
             <h3 className="font-mono text-sm font-medium break-all">{tool.name}</h3>
             <ToolBadges tool={tool} />
           </div>
-          {tool.description ? <p className="mt-0.5 line-clamp-2 text-sm text-pretty text-ink-2">{tool.description}</p> : null}
+          {tool.description ? (
+            <p className="mt-0.5 line-clamp-2 text-sm text-pretty text-ink-2">{tool.description}</p>
+          ) : null}
         </div>
-        <Button small aria-expanded={trying} aria-label={`${trying ? t.common.close : t.tryIt.open}: ${tool.name}`} onClick={() => setTrying(!trying)}>
+        <Button
+          small
+          aria-expanded={trying}
+          aria-label={`${trying ? t.common.close : t.tryIt.open}: ${tool.name}`}
+          onClick={() => setTrying(!trying)}
+        >
           {trying ? t.common.close : t.tryIt.open}
         </Button>
       </div>

@@ -13,7 +13,10 @@ import { CardActions } from './actions';
 import { RetryIn } from './retry-in';
 import { target, useAppearance, type Appearance } from './status';
 
-const CardTools = part(() => import('./card-tools'), () => <div className="h-16 border-t border-line" />);
+const CardTools = part(
+  () => import('./card-tools'),
+  () => <div className="h-16 border-t border-line" />,
+);
 
 export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<ServerRecord> }) {
   const t = useText();
@@ -28,19 +31,32 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
     setOpen(!open);
   };
   return (
-    <article aria-labelledby={`${id}-name`} data-server={server.name} data-status={server.status} className="rounded-xl border border-line bg-panel shadow-card transition-colors hover:border-line-strong">
+    <article
+      aria-labelledby={`${id}-name`}
+      data-server={server.name}
+      data-status={server.status}
+      className="rounded-xl border border-line bg-panel shadow-card transition-colors hover:border-line-strong"
+    >
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-3.5 py-3 sm:flex-nowrap">
         <div className="min-w-0 flex-1 basis-60">
           <div className="flex min-w-0 flex-wrap items-center gap-x-2.5 gap-y-1">
             <span className="flex items-center gap-1.5">
               <Light shade={look.shade} beating={look.beating} />
-              <a id={`${id}-name`} href={href('servers', server.name)} className="max-w-[15rem] truncate rounded text-base font-semibold hover:underline sm:max-w-xs">
+              <a
+                id={`${id}-name`}
+                href={href('servers', server.name)}
+                className="max-w-[15rem] truncate rounded text-base font-semibold hover:underline sm:max-w-xs"
+              >
                 {server.name}
               </a>
             </span>
-            <span className={`text-sm ${WORD[look.shade]}`} data-word>{look.word}</span>
+            <span className={`text-sm ${WORD[look.shade]}`} data-word>
+              {look.word}
+            </span>
             {server.retryAt === null || pending ? null : <RetryIn at={server.retryAt} />}
-            {server.status !== 'connected' && server.restarts > 0 && server.transport === 'stdio' ? <span className="text-xs text-ink-3">{t.servers.restarts(server.restarts)}</span> : null}
+            {server.status !== 'connected' && server.restarts > 0 && server.transport === 'stdio' ? (
+              <span className="text-xs text-ink-3">{t.servers.restarts(server.restarts)}</span>
+            ) : null}
           </div>
           <p title={target(server)} className="mt-1 truncate pl-5.5 font-mono text-xs text-ink-2">
             {target(server) || server.source}
@@ -73,7 +89,12 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
 
 const WORD = { good: 'text-good-ink', warn: 'text-warn-ink', bad: 'text-bad-ink', idle: 'text-ink-3' };
 
-function pendingLook(wish: Wish, server: ServerRecord, now: Appearance, words: { connecting: string; restarting: string }): Appearance {
+function pendingLook(
+  wish: Wish,
+  server: ServerRecord,
+  now: Appearance,
+  words: { connecting: string; restarting: string },
+): Appearance {
   if (wish === 'stop' || server.status === 'connecting') {
     return { ...now, beating: true };
   }
@@ -97,7 +118,9 @@ function Reason({ server, bad }: { server: ServerRecord; bad: boolean }) {
   const t = useText();
   const long = (server.error?.length ?? 0) > 160 || server.error?.includes('\n');
   return (
-    <div className={`mx-3.5 mb-3 rounded-lg border px-3 py-2 text-sm ${bad ? 'border-bad-line bg-bad-soft text-bad-ink' : 'border-transparent bg-warn-soft text-warn-ink'}`}>
+    <div
+      className={`mx-3.5 mb-3 rounded-lg border px-3 py-2 text-sm ${bad ? 'border-bad-line bg-bad-soft text-bad-ink' : 'border-transparent bg-warn-soft text-warn-ink'}`}
+    >
       <p className="line-clamp-3 break-words whitespace-pre-line">{server.error}</p>
       {long ? (
         <a href={href('servers', server.name)} className="mt-1 inline-block font-medium underline underline-offset-2">

@@ -37,7 +37,20 @@ export interface Draft {
 }
 
 /** Fields of a definition that the form has; `type` says what `transport` does. */
-const SHOWN = new Set(['type', 'transport', 'command', 'args', 'url', 'env', 'headers', 'cwd', 'timeout', 'era', 'isolation', 'enabled']);
+const SHOWN = new Set([
+  'type',
+  'transport',
+  'command',
+  'args',
+  'url',
+  'env',
+  'headers',
+  'cwd',
+  'timeout',
+  'era',
+  'isolation',
+  'enabled',
+]);
 
 /** Rows that a reload brings back have numbers already. */
 let lastRow = Date.now();
@@ -49,8 +62,10 @@ function rowId(): number {
 export const pair = (name = '', value = ''): Pair => ({ id: rowId(), name, value });
 export const argument = (value = '', fresh = false): Argument => ({ id: rowId(), value, fresh });
 
-const pairs = (map: Record<string, string> | undefined) => Object.entries(map ?? {}).map(([name, value]) => pair(name, value));
-const record = (list: Pair[]) => Object.fromEntries(list.filter((one) => one.name.trim()).map((one) => [one.name.trim(), one.value]));
+const pairs = (map: Record<string, string> | undefined) =>
+  Object.entries(map ?? {}).map(([name, value]) => pair(name, value));
+const record = (list: Pair[]) =>
+  Object.fromEntries(list.filter((one) => one.name.trim()).map((one) => [one.name.trim(), one.value]));
 
 export function draftOf(name: string, config: ServerConfig): Draft {
   return {

@@ -37,13 +37,23 @@ interface Work {
 }
 
 export default function ServerForm({ server, onClose }: Props) {
-  return server && !server.config ? <Repair server={server} onClose={onClose} /> : <Form {...(server ? { server } : {})} onClose={onClose} />;
+  return server && !server.config ? (
+    <Repair server={server} onClose={onClose} />
+  ) : (
+    <Form {...(server ? { server } : {})} onClose={onClose} />
+  );
 }
 
 function Form({ server, onClose }: Props) {
   const t = useText();
   const key = server ? `server ${server.id}` : 'server';
-  const [work, setWork] = useKept<Work>(key, () => ({ base: server, draft: server ? draftOfServer(server) : emptyDraft(), pasting: false, paste: '', several: [] }));
+  const [work, setWork] = useKept<Work>(key, () => ({
+    base: server,
+    draft: server ? draftOfServer(server) : emptyDraft(),
+    pasting: false,
+    paste: '',
+    several: [],
+  }));
   const [problems, setProblems] = useState<FieldProblem[]>([]);
   const [general, setGeneral] = useState<string>();
   const [busy, setBusy] = useState(false);
@@ -57,7 +67,8 @@ function Form({ server, onClose }: Props) {
 
   /** `from`: what the edit is held against, the saved one where it may be replaced. */
   const save = async (from = base) => {
-    const whole = draft.command === base?.config?.command || draft.command.trim().startsWith('/') ? draft : spread(draft);
+    const whole =
+      draft.command === base?.config?.command || draft.command.trim().startsWith('/') ? draft : spread(draft);
     const missing = missingFields(whole, t);
     change({ base: from, draft: whole });
     setProblems(missing);
@@ -114,7 +125,12 @@ function Form({ server, onClose }: Props) {
       footer={(cancel) => (
         <>
           {base ? null : (
-            <Button kind="ghost" className="mr-auto -ml-2" aria-expanded={pasting} onClick={() => change({ pasting: !pasting })}>
+            <Button
+              kind="ghost"
+              className="mr-auto -ml-2"
+              aria-expanded={pasting}
+              onClick={() => change({ pasting: !pasting })}
+            >
               <ClipboardPaste size={14} aria-hidden />
               {t.form.paste}
             </Button>
@@ -132,7 +148,10 @@ function Form({ server, onClose }: Props) {
         <Paste
           text={paste}
           onText={(text) => change({ paste: text })}
-          replaces={(found) => several.length > 0 || differs({ ...draft, name: found.length === 1 && !found[0]?.name ? '' : draft.name }, emptyDraft())}
+          replaces={(found) =>
+            several.length > 0 ||
+            differs({ ...draft, name: found.length === 1 && !found[0]?.name ? '' : draft.name }, emptyDraft())
+          }
           onUse={(found) => {
             const [only] = found;
             if (only && found.length === 1) {
@@ -143,7 +162,9 @@ function Form({ server, onClose }: Props) {
           }}
         />
       ) : null}
-      {several.length > 0 ? <Several drafts={several} onChange={(left) => change({ several: left })} onDone={close} /> : (
+      {several.length > 0 ? (
+        <Several drafts={several} onChange={(left) => change({ several: left })} onDone={close} />
+      ) : (
         <form
           id="server-form"
           noValidate
@@ -152,7 +173,13 @@ function Form({ server, onClose }: Props) {
             void save();
           }}
         >
-          <FormFields draft={draft} base={base?.config ?? undefined} change={(part) => change({ draft: { ...draft, ...part } })} problems={problems} isNew={!base} />
+          <FormFields
+            draft={draft}
+            base={base?.config ?? undefined}
+            change={(part) => change({ draft: { ...draft, ...part } })}
+            problems={problems}
+            isNew={!base}
+          />
           {general ? <Notice className="mt-4">{general}</Notice> : null}
           {base?.state === 'running' ? <p className="mt-4 text-xs text-ink-3">{t.form.restartNote}</p> : null}
         </form>
@@ -167,7 +194,12 @@ function touched({ base, draft, paste, several }: Work): boolean {
 }
 
 function differs(a: Draft, b: Draft): boolean {
-  const text = (one: Draft) => JSON.stringify([one.name, definition(one), one.env, one.headers].map((part) => (Array.isArray(part) ? part.map(({ name, value }) => [name, value]) : part)));
+  const text = (one: Draft) =>
+    JSON.stringify(
+      [one.name, definition(one), one.env, one.headers].map((part) =>
+        Array.isArray(part) ? part.map(({ name, value }) => [name, value]) : part,
+      ),
+    );
   return text(a) !== text(b);
 }
 
@@ -182,7 +214,11 @@ async function update(base: ServerRecord, draft: Draft): Promise<ServerRecord | 
   }
   const name = draft.name.trim();
   try {
-    return await replaceServer(base.id, { ...definition(draft), ...(name === now.value.name ? {} : { name }) }, now.tag);
+    return await replaceServer(
+      base.id,
+      { ...definition(draft), ...(name === now.value.name ? {} : { name }) },
+      now.tag,
+    );
   } catch (error) {
     if (error instanceof ApiFailure && isStale(error)) {
       return { stale: (await getServer(base.id)).value };
@@ -215,7 +251,12 @@ function wrongPairs(field: string, pairs: Pair[], t: Dictionary): FieldProblem[]
   const names = pairs.map(({ name }) => name.trim());
   return pairs.flatMap(({ value }, at) => {
     const name = names[at] ?? '';
-    const message = name === '' && value !== '' ? t.form.needPairName(at + 1) : name !== '' && names.indexOf(name) < at ? t.form.twice(name) : undefined;
+    const message =
+      name === '' && value !== ''
+        ? t.form.needPairName(at + 1)
+        : name !== '' && names.indexOf(name) < at
+          ? t.form.twice(name)
+          : undefined;
     return message === undefined ? [] : [{ field, message }];
   });
 }

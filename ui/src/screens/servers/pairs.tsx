@@ -18,7 +18,8 @@ interface Props {
 /** Names and values, one row each. */
 export function Pairs({ label, nameLabel, addLabel, pairs, onChange, error, lines = false }: Props) {
   const t = useText();
-  const set = (id: number, part: Partial<Pair>) => onChange(pairs.map((one) => (one.id === id ? { ...one, ...part } : one)));
+  const set = (id: number, part: Partial<Pair>) =>
+    onChange(pairs.map((one) => (one.id === id ? { ...one, ...part } : one)));
   // An input would take the line breaks out of what is pasted into it.
   const Value = lines ? 'textarea' : 'input';
   return (
@@ -48,13 +49,22 @@ export function Pairs({ label, nameLabel, addLabel, pairs, onChange, error, line
               {...(lines ? { rows: 1 } : {})}
               className="field max-h-48 min-h-9 flex-1 resize-none py-1.5 font-mono text-sm [field-sizing:content]"
             />
-            <IconButton label={`${t.common.remove} ${one.name}`} hint={t.common.remove} onClick={() => onChange(pairs.filter((other) => other.id !== one.id))} className="mt-0.5">
+            <IconButton
+              label={`${t.common.remove} ${one.name}`}
+              hint={t.common.remove}
+              onClick={() => onChange(pairs.filter((other) => other.id !== one.id))}
+              className="mt-0.5"
+            >
               <X size={14} aria-hidden />
             </IconButton>
           </div>
         ))}
       </div>
-      {error ? <p role="alert" className="mt-1.5 text-xs text-bad-ink">{error}</p> : null}
+      {error ? (
+        <p role="alert" className="mt-1.5 text-xs text-bad-ink">
+          {error}
+        </p>
+      ) : null}
       {pairs.length > 0 ? <p className="mt-1.5 text-xs text-ink-3">{t.form.secretHint}</p> : null}
       <Button small kind="ghost" className="mt-1 -ml-2" onClick={() => onChange([...pairs, pair()])}>
         <Plus size={13} aria-hidden />

@@ -23,7 +23,8 @@ export function Paste({ text, onText, replaces, onUse }: Props) {
   const area = useRef<HTMLTextAreaElement>(null);
   const use = () => {
     const { drafts, bad } = pasted(text);
-    const wrong = bad.length > 0 ? t.form.pasteField(bad.join(', ')) : drafts.length === 0 ? t.form.pasteBad : undefined;
+    const wrong =
+      bad.length > 0 ? t.form.pasteField(bad.join(', ')) : drafts.length === 0 ? t.form.pasteBad : undefined;
     setError(wrong);
     if (wrong === undefined) {
       (replaces(drafts) ? setWaiting : onUse)(drafts);
@@ -51,7 +52,9 @@ export function Paste({ text, onText, replaces, onUse }: Props) {
       </Field>
       {waiting ? (
         <div className="mt-2 flex flex-wrap items-center gap-2">
-          <p role="alert" className="mr-auto text-sm text-warn-ink">{t.form.replaces}</p>
+          <p role="alert" className="mr-auto text-sm text-warn-ink">
+            {t.form.replaces}
+          </p>
           <Button
             small
             autoFocus
@@ -73,7 +76,11 @@ export function Paste({ text, onText, replaces, onUse }: Props) {
             {t.form.replace}
           </Button>
         </div>
-      ) : <Button small className="mt-2" disabled={text.trim() === ''} onClick={use}>{t.form.pasteUse}</Button>}
+      ) : (
+        <Button small className="mt-2" disabled={text.trim() === ''} onClick={use}>
+          {t.form.pasteUse}
+        </Button>
+      )}
     </div>
   );
 }

@@ -90,7 +90,9 @@ const truth = (value: unknown) => (typeof value === 'boolean' ? value : undefine
 
 /** Numbers, such as ports, are often written without quotes. */
 function text(value: unknown): string | undefined {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined;
 }
 
 function one(value: unknown): string[] | undefined {

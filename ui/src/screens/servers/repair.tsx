@@ -49,14 +49,20 @@ export function Repair({ server, onClose }: { server: ServerRecord; onClose: () 
       footer={(cancel) => (
         <>
           <Button onClick={cancel}>{misnamed ? t.common.cancel : t.common.close}</Button>
-          {misnamed ? <Button kind="solid" type="submit" form="server-form" busy={busy} disabled={name.trim() === server.name}>{t.form.submitEdit}</Button> : null}
+          {misnamed ? (
+            <Button kind="solid" type="submit" form="server-form" busy={busy} disabled={name.trim() === server.name}>
+              {t.form.submitEdit}
+            </Button>
+          ) : null}
         </>
       )}
     >
       <Notice title={t.detail.problems} className="mb-4">
         {problems.map((problem) => `${problem.field}: ${problem.message}`).join('\n')}
       </Notice>
-      <p className="mb-4 text-sm break-all text-ink-2">{t.detail.source} <span className="font-mono text-xs">{server.source}</span></p>
+      <p className="mb-4 text-sm break-all text-ink-2">
+        {t.detail.source} <span className="font-mono text-xs">{server.source}</span>
+      </p>
       {misnamed ? (
         <form
           id="server-form"
@@ -67,10 +73,22 @@ export function Repair({ server, onClose }: { server: ServerRecord; onClose: () 
           }}
         >
           <Field label={t.form.name} hint={t.form.repairHint} error={error}>
-            {(wired) => <input {...wired} autoFocus autoComplete="off" spellCheck={false} value={name} onChange={(event) => setName(event.target.value)} className="field h-9" />}
+            {(wired) => (
+              <input
+                {...wired}
+                autoFocus
+                autoComplete="off"
+                spellCheck={false}
+                value={name}
+                onChange={(event) => setName(event.target.value)}
+                className="field h-9"
+              />
+            )}
           </Field>
         </form>
-      ) : <p className="text-sm text-ink-2">{t.form.repairFile}</p>}
+      ) : (
+        <p className="text-sm text-ink-2">{t.form.repairFile}</p>
+      )}
     </Dialog>
   );
 }

@@ -5,5 +5,9 @@ import { duration, useNow } from '../../parts/time';
 export function RetryIn({ at }: { at: number }) {
   const t = useText();
   const left = at - useNow(500);
-  return <span className="num text-xs text-ink-3" data-retry>{left > 0 ? t.servers.retryIn(duration(left, t)) : t.servers.retryNow}</span>;
+  return (
+    <span className="num text-xs text-ink-3" data-retry>
+      {left > 0 ? t.servers.retryIn(duration(left, t)) : t.servers.retryNow}
+    </span>
+  );
 }

@@ -33,12 +33,23 @@ export function Servers() {
       <Bar query={query} setQuery={setQuery} filter={filter} setFilter={setFilter} />
       {state === 'down' ? <Notice className="mb-4">{t.common.unreachable}</Notice> : null}
       {known ? (
-        <Body visible={visible} clear={() => { setQuery(''); setFilter('all'); }} />
+        <Body
+          visible={visible}
+          clear={() => {
+            setQuery('');
+            setFilter('all');
+          }}
+        />
       ) : (
         <Skeleton />
       )}
       {name ? (
-        <Detail name={name} tab={tab ?? 'overview'} onTab={(next) => go('servers', name, next)} onClose={() => go('servers')} />
+        <Detail
+          name={name}
+          tab={tab ?? 'overview'}
+          onTab={(next) => go('servers', name, next)}
+          onClose={() => go('servers')}
+        />
       ) : null}
     </>
   );
@@ -65,27 +76,29 @@ function Bar({ query, setQuery, filter, setFilter }: BarProps) {
           {t.servers.add}
         </Button>
       </div>
-      {n.all === 0 ? null : <div className="flex flex-wrap items-center gap-2">
-        <div className="flex min-w-52 flex-1">
-          <Search main label={t.servers.search} value={query} onChange={setQuery} />
+      {n.all === 0 ? null : (
+        <div className="flex flex-wrap items-center gap-2">
+          <div className="flex min-w-52 flex-1">
+            <Search main label={t.servers.search} value={query} onChange={setQuery} />
+          </div>
+          <Segmented
+            label={t.servers.filter}
+            value={filter}
+            onChange={setFilter}
+            options={filters
+              .filter((value) => value === 'all' || value === filter || n[value] > 0)
+              .map((value) => ({
+                value,
+                label: (
+                  <>
+                    {word(value)}
+                    <span className="num text-2xs text-ink-3">{n[value]}</span>
+                  </>
+                ),
+              }))}
+          />
         </div>
-        <Segmented
-          label={t.servers.filter}
-          value={filter}
-          onChange={setFilter}
-          options={filters
-            .filter((value) => value === 'all' || value === filter || n[value] > 0)
-            .map((value) => ({
-              value,
-              label: (
-                <>
-                  {word(value)}
-                  <span className="num text-2xs text-ink-3">{n[value]}</span>
-                </>
-              ),
-            }))}
-        />
-      </div>}
+      )}
     </div>
   );
 }

@@ -60,7 +60,9 @@ export function Several({ drafts, onChange, onDone }: Props) {
                     autoComplete="off"
                     spellCheck={false}
                     value={draft.name}
-                    onChange={(event) => onChange(drafts.map((one, index) => (index === at ? { ...one, name: event.target.value } : one)))}
+                    onChange={(event) =>
+                      onChange(drafts.map((one, index) => (index === at ? { ...one, name: event.target.value } : one)))
+                    }
                     className="field h-9"
                   />
                 )}
@@ -80,7 +82,9 @@ export function Several({ drafts, onChange, onDone }: Props) {
           </li>
         ))}
       </ul>
-      <Button kind="solid" className="mt-4" busy={busy} disabled={drafts.length === 0} onClick={add}>{t.form.addSeveral(drafts.length)}</Button>
+      <Button kind="solid" className="mt-4" busy={busy} disabled={drafts.length === 0} onClick={add}>
+        {t.form.addSeveral(drafts.length)}
+      </Button>
     </div>
   );
 }

@@ -16,8 +16,14 @@ interface Props {
 export function Stale({ theirs, mine, onClose, onOverwrite, onTakeTheirs }: Props) {
   const t = useText();
   const saved = theirs.config ?? {};
-  const fields = [...new Set([...Object.keys(saved), ...Object.keys(mine)])].filter((field) => field !== 'type') as (keyof ServerConfig)[];
-  const different = fields.filter((field) => JSON.stringify(saved[field] ?? null) !== JSON.stringify(mine[field] ?? null) && text(saved[field]) + text(mine[field]) !== '––');
+  const fields = [...new Set([...Object.keys(saved), ...Object.keys(mine)])].filter(
+    (field) => field !== 'type',
+  ) as (keyof ServerConfig)[];
+  const different = fields.filter(
+    (field) =>
+      JSON.stringify(saved[field] ?? null) !== JSON.stringify(mine[field] ?? null) &&
+      text(saved[field]) + text(mine[field]) !== '––',
+  );
   return (
     <Dialog
       wide
@@ -26,9 +32,13 @@ export function Stale({ theirs, mine, onClose, onOverwrite, onTakeTheirs }: Prop
       description={t.form.staleText}
       footer={() => (
         <>
-          <Button className="mr-auto" onClick={onClose}>{t.common.back}</Button>
+          <Button className="mr-auto" onClick={onClose}>
+            {t.common.back}
+          </Button>
           <Button onClick={onTakeTheirs}>{t.form.takeTheirs}</Button>
-          <Button kind="danger" onClick={onOverwrite}>{t.form.overwrite}</Button>
+          <Button kind="danger" onClick={onOverwrite}>
+            {t.form.overwrite}
+          </Button>
         </>
       )}
     >
@@ -45,8 +55,12 @@ export function Stale({ theirs, mine, onClose, onOverwrite, onTakeTheirs }: Prop
             {different.map((field) => (
               <tr key={field} className="align-top">
                 <th className="px-3 py-2 font-medium">{field}</th>
-                <td className="px-3 py-2 font-mono text-xs break-all whitespace-pre-wrap text-bad-ink">{text(saved[field])}</td>
-                <td className="px-3 py-2 font-mono text-xs break-all whitespace-pre-wrap text-good-ink">{text(mine[field])}</td>
+                <td className="px-3 py-2 font-mono text-xs break-all whitespace-pre-wrap text-bad-ink">
+                  {text(saved[field])}
+                </td>
+                <td className="px-3 py-2 font-mono text-xs break-all whitespace-pre-wrap text-good-ink">
+                  {text(mine[field])}
+                </td>
               </tr>
             ))}
           </tbody>

@@ -13,7 +13,10 @@ export interface Appearance {
 }
 
 const SHADE: Record<ServerRecord['status'], Shade> = {
-  connected: 'good', connecting: 'warn', error: 'bad', disconnected: 'idle',
+  connected: 'good',
+  connecting: 'warn',
+  error: 'bad',
+  disconnected: 'idle',
 };
 
 /** The light and the word of a server; the word comes from here, never from the API's text. */
@@ -21,7 +24,8 @@ function appearance(server: ServerRecord, t: Dictionary): Appearance {
   const { status, restarts, retryAt, transport } = server;
   const tries = retryAt !== null;
   // A process is started again a few times; what is elsewhere may be away for long.
-  const restarting = (status === 'connecting' && restarts > 0) || (tries && (status === 'disconnected' || transport === 'stdio'));
+  const restarting =
+    (status === 'connecting' && restarts > 0) || (tries && (status === 'disconnected' || transport === 'stdio'));
   if (restarting) {
     return { shade: 'warn', word: t.status.restarting, beating: true };
   }

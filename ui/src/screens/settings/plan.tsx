@@ -9,7 +9,12 @@ import { useKept } from '../../store/kept';
 import { Section } from './settings';
 import { Problems } from './sources';
 
-const GROUPS = [['added', 'good'], ['restarted', 'warn'], ['removed', 'bad'], ['kept', 'plain']] as const;
+const GROUPS = [
+  ['added', 'good'],
+  ['restarted', 'warn'],
+  ['removed', 'bad'],
+  ['kept', 'plain'],
+] as const;
 
 export function PlanFile() {
   const t = useText();
@@ -41,7 +46,9 @@ export function PlanFile() {
           />
         )}
       </Field>
-      <Button className="mt-3" disabled={text.trim() === ''} onClick={run}>{t.settings.planRun}</Button>
+      <Button className="mt-3" disabled={text.trim() === ''} onClick={run}>
+        {t.settings.planRun}
+      </Button>
       <div aria-live="polite">
         {plan ? (
           <div className="mt-4 space-y-3 rounded-xl border border-line bg-panel p-4 shadow-card" data-plan>
@@ -49,7 +56,11 @@ export function PlanFile() {
             {GROUPS.filter(([group]) => plan[group].length > 0).map(([group, tone]) => (
               <div key={group} className="flex flex-wrap items-center gap-1.5">
                 <span className="w-32 shrink-0 text-sm text-ink-2">{t.settings[group]}</span>
-                {plan[group].map((name) => <Badge key={name} tone={tone}>{name}</Badge>)}
+                {plan[group].map((name) => (
+                  <Badge key={name} tone={tone}>
+                    {name}
+                  </Badge>
+                ))}
               </div>
             ))}
             <Problems problems={plan.problems} />

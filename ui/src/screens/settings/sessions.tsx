@@ -11,8 +11,22 @@ import { ago, moment, useNow } from '../../parts/time';
 import { Section } from './settings';
 
 /** The first that a browser's description of itself contains is the right one: most name others too. */
-const BROWSERS: [string, string][] = [['Edg/', 'Edge'], ['OPR/', 'Opera'], ['Firefox/', 'Firefox'], ['Chrome/', 'Chrome'], ['Safari/', 'Safari']];
-const SYSTEMS: [string, string][] = [['Android', 'Android'], ['iPhone', 'iOS'], ['iPad', 'iPadOS'], ['Windows', 'Windows'], ['Mac OS X', 'macOS'], ['CrOS', 'ChromeOS'], ['Linux', 'Linux']];
+const BROWSERS: [string, string][] = [
+  ['Edg/', 'Edge'],
+  ['OPR/', 'Opera'],
+  ['Firefox/', 'Firefox'],
+  ['Chrome/', 'Chrome'],
+  ['Safari/', 'Safari'],
+];
+const SYSTEMS: [string, string][] = [
+  ['Android', 'Android'],
+  ['iPhone', 'iOS'],
+  ['iPad', 'iPadOS'],
+  ['Windows', 'Windows'],
+  ['Mac OS X', 'macOS'],
+  ['CrOS', 'ChromeOS'],
+  ['Linux', 'Linux'],
+];
 
 function nameOf(agent: string, unknown: string): string {
   const [browser, system] = [BROWSERS, SYSTEMS].map((list) => list.find(([mark]) => agent.includes(mark))?.[1]);
@@ -21,7 +35,9 @@ function nameOf(agent: string, unknown: string): string {
 
 /** The session that asks first, then by their last use. */
 function sorted(sessions: ConsoleSession[]): ConsoleSession[] {
-  return sessions.toSorted((a, b) => Number(b.current) - Number(a.current) || b.last_used_at.localeCompare(a.last_used_at));
+  return sessions.toSorted(
+    (a, b) => Number(b.current) - Number(a.current) || b.last_used_at.localeCompare(a.last_used_at),
+  );
 }
 
 export function Sessions() {
@@ -39,13 +55,23 @@ export function Sessions() {
       {data?.length === 0 ? <p className="text-base text-ink-3">{t.sessions.none}</p> : null}
       {data?.length ? (
         <ul className="max-h-120 divide-y divide-line overflow-y-auto rounded-xl border border-line bg-panel shadow-card">
-          {sorted(data).map((session) => <SessionRow key={session.id} session={session} onEnd={() => setEnding(session)} />)}
+          {sorted(data).map((session) => (
+            <SessionRow key={session.id} session={session} onEnd={() => setEnding(session)} />
+          ))}
         </ul>
       ) : null}
-      {others > 0 ? <Button className="mt-3" onClick={() => setEnding('others')}>{t.sessions.endOthers}</Button> : null}
+      {others > 0 ? (
+        <Button className="mt-3" onClick={() => setEnding('others')}>
+          {t.sessions.endOthers}
+        </Button>
+      ) : null}
       {ending ? (
         <Confirm
-          title={ending === 'others' ? t.sessions.endOthersTitle : t.sessions.endTitle(nameOf(ending.agent, t.sessions.unknown))}
+          title={
+            ending === 'others'
+              ? t.sessions.endOthersTitle
+              : t.sessions.endTitle(nameOf(ending.agent, t.sessions.unknown))
+          }
           text={ending === 'others' ? t.sessions.endOthersText(others) : t.sessions.endText}
           action={t.sessions.end}
           onClose={() => setEnding(undefined)}
@@ -83,7 +109,9 @@ function SessionRow({ session, onEnd }: { session: ConsoleSession; onEnd: () => 
           ))}
         </dl>
       </div>
-      <Button small aria-label={t.sessions.endNamed(name)} onClick={onEnd}>{t.sessions.end}</Button>
+      <Button small aria-label={t.sessions.endNamed(name)} onClick={onEnd}>
+        {t.sessions.end}
+      </Button>
     </li>
   );
 }

@@ -55,8 +55,26 @@ function Appearance() {
     <Section title={t.settings.appearance}>
       <Rows
         rows={[
-          [t.settings.theme, <Segmented key="theme" label={t.settings.theme} value={shown} onChange={setTheme} options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t.settings[value] }))} />],
-          [t.settings.language, <Segmented key="language" label={t.settings.language} value={language} onChange={(next) => void speak(next, true)} options={(Object.entries(LANGUAGES) as [Language, string][]).map(([value, label]) => ({ value, label }))} />],
+          [
+            t.settings.theme,
+            <Segmented
+              key="theme"
+              label={t.settings.theme}
+              value={shown}
+              onChange={setTheme}
+              options={(['system', 'light', 'dark'] as const).map((value) => ({ value, label: t.settings[value] }))}
+            />,
+          ],
+          [
+            t.settings.language,
+            <Segmented
+              key="language"
+              label={t.settings.language}
+              value={language}
+              onChange={(next) => void speak(next, true)}
+              options={(Object.entries(LANGUAGES) as [Language, string][]).map(([value, label]) => ({ value, label }))}
+            />,
+          ],
         ]}
       />
     </Section>
@@ -65,7 +83,11 @@ function Appearance() {
 
 function Keyboard() {
   const t = useText();
-  const key = (text: string) => <kbd key={text} className="rounded border border-line-strong bg-sunken px-1.5 py-0.5 font-sans text-xs">{text}</kbd>;
+  const key = (text: string) => (
+    <kbd key={text} className="rounded border border-line-strong bg-sunken px-1.5 py-0.5 font-sans text-xs">
+      {text}
+    </kbd>
+  );
   return (
     <Section title={t.settings.shortcuts}>
       <Rows
@@ -88,8 +110,18 @@ function About() {
     <Section title={t.settings.about}>
       <Rows
         rows={[
-          ['Portway', <span key="v" className="num">{data?.version ?? '…'}</span>],
-          [t.settings.api, <a key="a" href="/api/openapi.json" className="font-mono text-sm text-accent underline underline-offset-2">/api/openapi.json</a>],
+          [
+            'Portway',
+            <span key="v" className="num">
+              {data?.version ?? '…'}
+            </span>,
+          ],
+          [
+            t.settings.api,
+            <a key="a" href="/api/openapi.json" className="font-mono text-sm text-accent underline underline-offset-2">
+              /api/openapi.json
+            </a>,
+          ],
         ]}
       />
     </Section>

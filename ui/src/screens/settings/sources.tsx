@@ -35,15 +35,22 @@ export function Sources() {
                 <li key={server.name}>
                   {server.shadowedBy ? (
                     <span title={server.shadowedBy}>
-                      <Badge><span className="line-through">{server.name}</span>&nbsp;{t.settings.shadowed(fileName(server.shadowedBy))}</Badge>
+                      <Badge>
+                        <span className="line-through">{server.name}</span>&nbsp;
+                        {t.settings.shadowed(fileName(server.shadowedBy))}
+                      </Badge>
                     </span>
                   ) : (
-                    <a href={href('servers', server.name)}><Badge tone={server.problems.length > 0 ? 'bad' : 'accent'}>{server.name}</Badge></a>
+                    <a href={href('servers', server.name)}>
+                      <Badge tone={server.problems.length > 0 ? 'bad' : 'accent'}>{server.name}</Badge>
+                    </a>
                   )}
                 </li>
               ))}
             </ul>
-            {source.servers.length === 0 && source.kind !== 'filters' ? <p className="text-sm text-ink-3">{t.settings.noServers}</p> : null}
+            {source.servers.length === 0 && source.kind !== 'filters' ? (
+              <p className="text-sm text-ink-3">{t.settings.noServers}</p>
+            ) : null}
           </li>
         ))}
       </ul>

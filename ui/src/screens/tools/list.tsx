@@ -17,12 +17,24 @@ export function ToolList({ tools, chosen }: { tools: CatalogTool[]; chosen: Cata
     overscan: 8,
   });
   return (
-    <div ref={box} tabIndex={0} role="region" aria-label={t.tools.list} className="h-[calc(100dvh-15.5rem)] min-h-72 overflow-y-auto rounded-xl border border-line bg-panel shadow-card">
+    <div
+      ref={box}
+      tabIndex={0}
+      role="region"
+      aria-label={t.tools.list}
+      className="h-[calc(100dvh-15.5rem)] min-h-72 overflow-y-auto rounded-xl border border-line bg-panel shadow-card"
+    >
       <ul className="relative" style={{ height: rows.getTotalSize() }}>
         {rows.getVirtualItems().map((row) => {
           const tool = tools[row.index];
           return tool ? (
-            <li key={row.key} aria-setsize={tools.length} aria-posinset={row.index + 1} className="absolute inset-x-0 top-0 border-b border-line" style={{ height: ROW, transform: `translateY(${row.start}px)` }}>
+            <li
+              key={row.key}
+              aria-setsize={tools.length}
+              aria-posinset={row.index + 1}
+              className="absolute inset-x-0 top-0 border-b border-line"
+              style={{ height: ROW, transform: `translateY(${row.start}px)` }}
+            >
               <a
                 href={href('tools', tool.server, tool.name)}
                 aria-current={tool === chosen ? 'true' : undefined}

@@ -14,7 +14,9 @@ import { ToolView } from './view';
 
 function search(tools: CatalogTool[], query: string, server: string): CatalogTool[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  return tools.filter((tool) => (server === '' || tool.server === server) && words.every((word) => tool.haystack.includes(word)));
+  return tools.filter(
+    (tool) => (server === '' || tool.server === server) && words.every((word) => tool.haystack.includes(word)),
+  );
 }
 
 /** Every tool there is, and a place to try it. */
@@ -35,7 +37,9 @@ export default function Tools() {
       <>
         <h1 className="mb-5 text-xl font-semibold tracking-tight">{t.tools.title}</h1>
         <Empty icon={<Wrench size={22} />} title={t.tools.emptyTitle} text={t.tools.emptyText}>
-          <Button kind="solid" onClick={() => go('servers')}>{t.tools.toServers}</Button>
+          <Button kind="solid" onClick={() => go('servers')}>
+            {t.tools.toServers}
+          </Button>
         </Empty>
       </>
     );
@@ -51,18 +55,31 @@ export default function Tools() {
         </div>
         <div className="mb-3 flex gap-2">
           <Search main label={t.tools.search} value={query} onChange={setQuery} />
-          <select aria-label={t.activity.server} value={server} onChange={(event) => setServer(event.target.value)} className="field h-8.5 w-32 shrink-0">
+          <select
+            aria-label={t.activity.server}
+            value={server}
+            onChange={(event) => setServer(event.target.value)}
+            className="field h-8.5 w-32 shrink-0"
+          >
             <option value="">{t.tools.anyServer}</option>
-            {servers.map((name) => <option key={name}>{name}</option>)}
+            {servers.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
           </select>
         </div>
-        {complete && found.length === 0 ? <p className="py-8 text-center text-base text-ink-2">{t.tools.nothing}</p> : (
+        {complete && found.length === 0 ? (
+          <p className="py-8 text-center text-base text-ink-2">{t.tools.nothing}</p>
+        ) : (
           <ToolList tools={found} chosen={chosen} />
         )}
       </section>
       <section aria-label={t.tryIt.title} className={chosen ? 'min-w-0' : 'hidden lg:block'}>
-        {chosen ? <ToolView key={`${chosen.server} ${chosen.name}`} tool={chosen} /> : (
-          <div className="sticky top-32"><Empty icon={<Wrench size={22} />} title={t.tools.pick} text={t.tools.pickText} /></div>
+        {chosen ? (
+          <ToolView key={`${chosen.server} ${chosen.name}`} tool={chosen} />
+        ) : (
+          <div className="sticky top-32">
+            <Empty icon={<Wrench size={22} />} title={t.tools.pick} text={t.tools.pickText} />
+          </div>
         )}
       </section>
     </div>

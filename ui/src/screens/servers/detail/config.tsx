@@ -10,7 +10,9 @@ export function ConfigView({ server }: { server: ServerRecord }) {
   return (
     <div className="space-y-3">
       <div className="flex items-center justify-between gap-3">
-        <p className="min-w-0 text-sm break-all text-ink-2">{t.detail.source} {server.source}</p>
+        <p className="min-w-0 text-sm break-all text-ink-2">
+          {t.detail.source} {server.source}
+        </p>
         <Button small onClick={() => overlay.set({ kind: 'edit', server })}>
           <Pencil size={13} aria-hidden />
           {t.common.edit}

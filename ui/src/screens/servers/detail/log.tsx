@@ -60,7 +60,12 @@ export function LogView({ server }: { server: string }) {
         <Search label={t.detail.logFilter} value={query} onChange={setQuery} />
         <span className="num hidden text-xs whitespace-nowrap text-ink-3 sm:block">{t.detail.lines(shown.length)}</span>
         <label className="flex items-center gap-2 text-sm whitespace-nowrap">
-          <input type="checkbox" checked={follow} onChange={(event) => setFollow(event.target.checked)} className="size-4 accent-accent" />
+          <input
+            type="checkbox"
+            checked={follow}
+            onChange={(event) => setFollow(event.target.checked)}
+            className="size-4 accent-accent"
+          />
           {t.detail.follow}
         </label>
       </div>
@@ -77,7 +82,11 @@ export function LogView({ server }: { server: string }) {
         {shown.map((line) => (
           <p key={line.seq} className="flex gap-3 px-5 hover:bg-hover">
             <time className="num shrink-0 text-ink-3">{clock(line.at, language)}</time>
-            <span className={`min-w-0 break-words whitespace-pre-wrap ${line.stream === 'stderr' ? '' : 'text-accent'}`}>{line.text}</span>
+            <span
+              className={`min-w-0 break-words whitespace-pre-wrap ${line.stream === 'stderr' ? '' : 'text-accent'}`}
+            >
+              {line.text}
+            </span>
           </p>
         ))}
       </div>

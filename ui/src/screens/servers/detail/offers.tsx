@@ -26,7 +26,10 @@ interface Offer {
 /** The resources of a server and its resource templates, each of which can be read where it stands. */
 export function Resources({ server }: { server: ServerRecord }) {
   const t = useText();
-  const { data, error } = useLoad((signal) => listResources(server.name, signal), [server.name, server.since, server.status]);
+  const { data, error } = useLoad(
+    (signal) => listResources(server.name, signal),
+    [server.name, server.since, server.status],
+  );
   const offers = data?.map((resource): Offer => ({
     subject: resourceSubject(server.name, resource),
     title: resource.title ?? resource.name ?? '',
@@ -39,24 +42,47 @@ export function Resources({ server }: { server: ServerRecord }) {
       </>
     ),
   }));
-  const byUri: Offer = { subject: uriSubject(server.name, t.detail.uri), title: t.detail.otherResource, description: t.detail.otherResourceHint };
-  return <Offers offers={offers && server.status === 'connected' ? [...offers, byUri] : offers} error={error} nothing={t.detail.noResources} />;
+  const byUri: Offer = {
+    subject: uriSubject(server.name, t.detail.uri),
+    title: t.detail.otherResource,
+    description: t.detail.otherResourceHint,
+  };
+  return (
+    <Offers
+      offers={offers && server.status === 'connected' ? [...offers, byUri] : offers}
+      error={error}
+      nothing={t.detail.noResources}
+    />
+  );
 }
 
 /** The prompts of a server, each of which can be got where it stands. */
 export function Prompts({ server }: { server: ServerRecord }) {
   const t = useText();
-  const { data, error } = useLoad((signal) => listPrompts(server.name, signal), [server.name, server.since, server.status]);
+  const { data, error } = useLoad(
+    (signal) => listPrompts(server.name, signal),
+    [server.name, server.since, server.status],
+  );
   const offers = data?.map((prompt): Offer => ({
     subject: promptSubject(server.name, prompt),
     title: prompt.title ?? prompt.name,
     description: prompt.description,
-    badges: prompt.arguments?.map((argument) => <Badge key={argument.name}>{argument.required ? `${argument.name} *` : argument.name}</Badge>),
+    badges: prompt.arguments?.map((argument) => (
+      <Badge key={argument.name}>{argument.required ? `${argument.name} *` : argument.name}</Badge>
+    )),
   }));
   return <Offers offers={offers} error={error} nothing={t.detail.noPrompts} />;
 }
 
-function Offers({ offers, error, nothing }: { offers: Offer[] | undefined; error: string | undefined; nothing: string }) {
+function Offers({
+  offers,
+  error,
+  nothing,
+}: {
+  offers: Offer[] | undefined;
+  error: string | undefined;
+  nothing: string;
+}) {
   const t = useText();
   const [shown, setShown] = useState(STEP);
   if (error) {
@@ -68,11 +94,15 @@ function Offers({ offers, error, nothing }: { offers: Offer[] | undefined; error
   return (
     <>
       <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line">
-        {offers?.slice(0, shown).map((offer) => <OfferRow key={keyOf(offer.subject)} offer={offer} />)}
+        {offers?.slice(0, shown).map((offer) => (
+          <OfferRow key={keyOf(offer.subject)} offer={offer} />
+        ))}
       </ul>
       {offers && offers.length > shown ? (
         <div className="p-2 text-center">
-          <Button small kind="ghost" onClick={() => setShown(shown + STEP)}>{t.servers.moreTools(Math.min(offers.length - shown, STEP))}</Button>
+          <Button small kind="ghost" onClick={() => setShown(shown + STEP)}>
+            {t.servers.moreTools(Math.min(offers.length - shown, STEP))}
+          </Button>
         </div>
       ) : null}
     </>
@@ -101,7 +131,9 @@ function OfferRow({ offer: { subject, title, address, description, badges } }: {
           {address ? <p className="mt-0.5 font-mono text-xs break-all text-ink-2">{address}</p> : null}
           {description ? <p className="mt-1 text-sm text-ink-2">{description}</p> : null}
         </div>
-        <Button small aria-expanded={open} aria-label={`${word}: ${title}`} onClick={toggle}>{word}</Button>
+        <Button small aria-expanded={open} aria-label={`${word}: ${title}`} onClick={toggle}>
+          {word}
+        </Button>
       </div>
       {open ? (
         <div className="mt-3 rounded-lg border border-line bg-sunken p-3.5">

@@ -13,10 +13,18 @@ const PROCESS_POLL = 3_000;
 export function Overview({ server }: { server: ServerRecord }) {
   const t = useText();
   const history = useLoad((signal) => readHistory(server.name, signal), [server.name, server.since, server.status]);
-  const processes = useLoad((signal) => listProcesses(server.name, signal), [server.name, server.pid], server.pid ? PROCESS_POLL : undefined);
+  const processes = useLoad(
+    (signal) => listProcesses(server.name, signal),
+    [server.name, server.pid],
+    server.pid ? PROCESS_POLL : undefined,
+  );
   return (
     <div className="space-y-6">
-      {server.error ? <Notice title={t.detail.errorTitle}><span className="font-mono text-xs">{server.error}</span></Notice> : null}
+      {server.error ? (
+        <Notice title={t.detail.errorTitle}>
+          <span className="font-mono text-xs">{server.error}</span>
+        </Notice>
+      ) : null}
       {server.problems?.length ? (
         <Notice title={t.detail.problems}>
           {server.problems.map((problem) => `${problem.field}: ${problem.message}`).join('\n')}
@@ -29,10 +37,22 @@ export function Overview({ server }: { server: ServerRecord }) {
         </Part>
       ) : null}
       <Part title={t.detail.processes}>
-        {processes.missing ? <Nothing text={t.detail.unavailable} /> : processes.data?.length ? <ProcessTree processes={processes.data} /> : <Nothing text={t.detail.noProcesses} />}
+        {processes.missing ? (
+          <Nothing text={t.detail.unavailable} />
+        ) : processes.data?.length ? (
+          <ProcessTree processes={processes.data} />
+        ) : (
+          <Nothing text={t.detail.noProcesses} />
+        )}
       </Part>
       <Part title={t.detail.timeline}>
-        {history.missing ? <Nothing text={t.detail.unavailable} /> : history.data?.length ? <Timeline items={history.data} /> : <Nothing text={t.detail.noHistory} />}
+        {history.missing ? (
+          <Nothing text={t.detail.unavailable} />
+        ) : history.data?.length ? (
+          <Timeline items={history.data} />
+        ) : (
+          <Nothing text={t.detail.noHistory} />
+        )}
       </Part>
     </div>
   );
@@ -56,12 +76,14 @@ function Facts({ server }: { server: ServerRecord }) {
   ];
   return (
     <dl className="grid grid-cols-[minmax(7rem,auto)_1fr] gap-x-6 gap-y-2 rounded-xl border border-line p-4 text-base">
-      {facts.filter(([, value]) => value !== null && value !== undefined && value !== '').map(([name, value]) => (
-        <div key={name} className="contents">
-          <dt className="text-ink-3">{name}</dt>
-          <dd className="num min-w-0 break-words">{value}</dd>
-        </div>
-      ))}
+      {facts
+        .filter(([, value]) => value !== null && value !== undefined && value !== '')
+        .map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-ink-3">{name}</dt>
+            <dd className="num min-w-0 break-words">{value}</dd>
+          </div>
+        ))}
     </dl>
   );
 }

@@ -42,7 +42,11 @@ export function ProcessTree({ processes }: { processes: ProcessInfo[] }) {
               <td className="num px-3 py-1.5 text-ink-2">{process.pid}</td>
               <td className="max-w-64 px-3 py-1.5 font-mono text-xs">
                 <span className="block truncate" title={process.command} style={{ paddingLeft: depth * 14 }}>
-                  {depth > 0 ? <span aria-hidden className="text-ink-3">└ </span> : null}
+                  {depth > 0 ? (
+                    <span aria-hidden className="text-ink-3">
+                      └{' '}
+                    </span>
+                  ) : null}
                   {process.command}
                 </span>
               </td>
@@ -53,7 +57,9 @@ export function ProcessTree({ processes }: { processes: ProcessInfo[] }) {
         {processes.length > 1 ? (
           <tfoot className="border-t border-line font-medium">
             <tr>
-              <td colSpan={3} className="num px-3 py-1.5 text-right">{bytes(total)}</td>
+              <td colSpan={3} className="num px-3 py-1.5 text-right">
+                {bytes(total)}
+              </td>
             </tr>
           </tfoot>
         ) : null}
