@@ -62,7 +62,7 @@ console:
 	@echo "npm is missing: the web console is left out"
 endif
 
-ui/dist/index.html: ui/node_modules/.package-lock.json $(shell find ui/src ui/index.html ui/vite.config.ts ui/compress.mjs ui/tsconfig.json -type f 2>/dev/null)
+ui/dist/index.html: ui/node_modules/.package-lock.json $(shell find ui/src ui/index.html ui/vite.config.ts ui/compress.ts ui/tests/budget.ts ui/tsconfig.json -type f 2>/dev/null)
 	cd ui && npm run --silent build
 	@touch $@
 

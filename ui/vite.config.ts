@@ -2,8 +2,6 @@ import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
-declare const process: { env: Record<string, string | undefined> };
-
 // `npm run dev` beside a running Portway; the token goes in once, through the
 // sign-in page.
 const portway = process.env['PORTWAY_URL'] ?? 'http://127.0.0.1:7420';

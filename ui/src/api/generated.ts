@@ -1,4 +1,4 @@
-// Made by `node tests/types.mjs` from /api/openapi.json; not to be edited.
+// Generated from /api/openapi.json by `npm run types`. Do not edit.
 
 export type Activity = {
   inFlight: (Call)[];

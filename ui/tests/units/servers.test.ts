@@ -1,17 +1,24 @@
 // A server's form: splitting a command line, drafts, pasted definitions.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { load } from './load.mjs';
+import {
+  definition,
+  type Draft,
+  draftOf,
+  emptyDraft,
+  type Pair,
+  registration,
+  spread,
+} from '../../src/screens/servers/draft';
+import type { ServerConfig } from '../../src/api/types';
+import { pasted } from '../../src/screens/servers/pasted';
+import { commandLine, quoted, words } from '../../src/screens/servers/words';
 
-const { commandLine, quoted, words } = await load('screens/servers/words.ts');
-const { definition, draftOf, emptyDraft, registration, spread } = await load('screens/servers/draft.ts');
-const { pasted } = await load('screens/servers/pasted.ts');
-
-const args = (draft) => draft.args.map(({ value }) => value);
-const pairs = (list) => Object.fromEntries(list.map(({ name, value }) => [name, value]));
+const args = (draft: Draft | undefined) => draft?.args.map(({ value }) => value);
+const pairs = (list: Pair[] | undefined) => Object.fromEntries((list ?? []).map(({ name, value }) => [name, value]));
 
 test('h4 a line is split as a shell would', () => {
-  for (const [line, expected] of [
+  const cases: [line: string, words: string[] | undefined][] = [
     ['', []],
     ['  a\tb  ', ['a', 'b']],
     [`'a b' "c d"`, ['a b', 'c d']],
@@ -26,7 +33,8 @@ test('h4 a line is split as a shell would', () => {
     [`'a | b'`, ['a | b']],
     [`'open`, undefined],
     ['"open', undefined],
-  ]) {
+  ];
+  for (const [line, expected] of cases) {
     assert.deepEqual(words(line), expected, line);
   }
 });
@@ -59,7 +67,7 @@ test('h4 a whole line in the command field is spread over the form', () => {
 });
 
 test('h4 a draft becomes the definition it was made from', () => {
-  const config = {
+  const config: ServerConfig = {
     transport: 'stdio',
     command: 'x',
     args: ['', 'a b'],
@@ -72,7 +80,7 @@ test('h4 a draft becomes the definition it was made from', () => {
     containment: 'group',
   };
   assert.deepEqual(definition(draftOf('x', config)), config);
-  const far = {
+  const far: ServerConfig = {
     transport: 'sse',
     url: 'http://x/',
     headers: { A: 'b' },
@@ -107,30 +115,30 @@ test('h4 pasted definitions of any client are read', () => {
       "b": { "httpUrl": "http://x/", "headers": { "H": "v" }, "disabled": true }, "c": { "url": "http://y/", "type": "sse" } } }`);
   assert.deepEqual(bad, []);
   const [a, b, c] = drafts;
-  assert.deepEqual([a.name, a.command, args(a), pairs(a.env)], ['a', 'npx', ['-y', 'x'], { P: '1' }]);
+  assert.deepEqual([a?.name, a?.command, args(a), pairs(a?.env)], ['a', 'npx', ['-y', 'x'], { P: '1' }]);
   assert.deepEqual(
-    [b.name, b.transport, b.url, pairs(b.headers), b.enabled],
+    [b?.name, b?.transport, b?.url, pairs(b?.headers), b?.enabled],
     ['b', 'http', 'http://x/', { H: 'v' }, false],
   );
-  assert.deepEqual([c.name, c.transport], ['c', 'sse']);
+  assert.deepEqual([c?.name, c?.transport], ['c', 'sse']);
 });
 
 test('h4 pasted arguments and names come out whole', () => {
-  const one = (text) => pasted(text).drafts[0];
+  const one = (text: string) => pasted(text).drafts[0];
   assert.deepEqual(args(one(`{ "command": "x", "args": "-y 'a b'" }`)), ['-y', 'a b']);
   assert.deepEqual(args(one('{ "command": "x", "args": ["-p", 80, true] }')), ['-p', '80', 'true']);
-  assert.equal(one('{ "name": "mine", "command": "x" }').name, 'mine');
-  assert.equal(one('"key": { "name": "mine", "command": "x" },').name, 'key');
+  assert.equal(one('{ "name": "mine", "command": "x" }')?.name, 'mine');
+  assert.equal(one('"key": { "name": "mine", "command": "x" },')?.name, 'key');
   assert.deepEqual(
     pasted('[{ "name": "a", "command": "x" }, { "name": "b", "url": "http://x" }]').drafts.map(({ name }) => name),
     ['a', 'b'],
   );
-  assert.deepEqual(pairs(one('{ "command": "x", "env": null }').env), {});
+  assert.deepEqual(pairs(one('{ "command": "x", "env": null }')?.env), {});
   assert.deepEqual(pasted('nothing of the kind'), { drafts: [], bad: [] });
 });
 
 test('h4 pasted fields that cannot be taken are named', () => {
-  const bad = (text) => pasted(text).bad;
+  const bad = (text: string) => pasted(text).bad;
   assert.deepEqual(
     bad(`{ "a": { "command": "x", "args": "'open" }, "b": { "command": {}, "env": [1], "timeout": "soon" } }`),
     ['a.args', 'b.command', 'b.timeout', 'b.env'],

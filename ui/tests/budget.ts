@@ -6,10 +6,10 @@ import { gzipSync } from 'node:zlib';
 const LIMIT = 130 * 1000;
 const dist = new URL('../dist/', import.meta.url);
 const html = readFileSync(new URL('index.html', dist), 'utf8');
-const seen = new Set();
+const seen = new Set<string>();
 
-function add(name) {
-  if (seen.has(name)) {
+function add(name: string | undefined): void {
+  if (name === undefined || seen.has(name)) {
     return;
   }
   seen.add(name);
@@ -23,7 +23,7 @@ for (const [, name] of html.matchAll(/(?:src|href)="\/assets\/([\w.-]+\.js)"/g))
   add(name);
 }
 // One dictionary is loaded before anything is shown; the largest, then.
-const size = (name) => gzipSync(readFileSync(new URL(`assets/${name}`, dist))).length;
+const size = (name: string) => gzipSync(readFileSync(new URL(`assets/${name}`, dist))).length;
 const words = readdirSync(new URL('assets/', dist)).filter((name) => /^(en|zh-CN|zh-TW)-.*\.js$/.test(name));
 add(words.sort((a, b) => size(b) - size(a))[0]);
 const total = [...seen].reduce((sum, name) => sum + size(name), 0);

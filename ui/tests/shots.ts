@@ -1,20 +1,25 @@
-// Pictures of every screen in both themes, to look at:
-// `node tests/shots.mjs BINARY FIXTURE [FOLDER]`.
+// Pictures of every screen in both themes: `npm run shots -- BINARY FIXTURE [FOLDER]`.
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openBrowser, openPage } from './browser.mjs';
-import { openFront } from './front.mjs';
-import { startPortway } from './portway.mjs';
+import type { Page } from 'playwright-core';
+import { openBrowser, openPage } from './browser.ts';
+import { startPortway } from './portway.ts';
+import { openProxy } from './proxy.ts';
+import { createEntry, createTool } from './records.ts';
 
 const [binary, fixture, folder = 'tests/shots'] = process.argv.slice(2);
+if (!binary || !fixture) {
+  console.error('usage: npm run shots -- BINARY FIXTURE [FOLDER]');
+  process.exit(2);
+}
 mkdirSync(folder, { recursive: true });
 // Names that a reader of the pictures would know, for the same test server.
 const names = mkdtempSync(join(tmpdir(), 'portway-shots-'));
 for (const name of ['github-mcp', 'mcp-files', 'mcp-memory', 'mcp-weather']) {
   symlinkSync(resolve(fixture), join(names, name));
 }
-process.env.PATH = `${names}:/usr/bin:/bin`;
+process.env['PATH'] = `${names}:/usr/bin:/bin`;
 const portway = await startPortway(binary, {
   github: { command: 'github-mcp', args: ['--era', 'modern'], env: { GITHUB_TOKEN: '${GITHUB_TOKEN:-none}' } },
   'local-files': { command: 'mcp-files', args: ['--era', 'legacy', '--tools', '12'] },
@@ -23,35 +28,34 @@ const portway = await startPortway(binary, {
   search: { command: 'false', args: ['--index', 'docs'] },
   weather: { command: 'mcp-weather', enabled: false },
 });
-const front = await openFront(portway);
+const proxy = await openProxy(portway);
 const browser = await openBrowser();
-const made = [];
+const bindings = [];
 for (const [tool, server] of [
   ['echo', 'github'],
   ['add', 'github'],
   ['content', 'github'],
   ['progress', 'memory'],
   ['env', 'local-files'],
-]) {
-  made.push(await portway.api('POST', '/api/v1/tools', { name: tool, server, tool }).catch(() => undefined));
+] as const) {
+  bindings.push({ tool_id: (await createTool(portway, tool, server, tool)).id, status: true });
 }
-const bindings = made.filter(Boolean).map(({ id }) => ({ tool_id: id, status: true }));
 for (const [name, some] of [
   ['claude-code', bindings],
   ['ci-runner', bindings.slice(0, 2)],
   ['vscode', bindings.slice(1, 4)],
-]) {
-  await portway.api('POST', '/api/v1/mcp_v2/with_bindings', { name, bindings: some }).catch(() => undefined);
+] as const) {
+  await createEntry(portway, name, some);
 }
 // A little traffic, for the charts.
-const { page: driver, context } = await openPage(browser, front, portway);
+const { page: driver, context } = await openPage(browser, proxy, portway);
 await driver.locator('[data-server=memory][data-status=connected]').waitFor();
 await driver.evaluate(async () => {
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientCapabilities': {},
   };
-  const call = (name, values) =>
+  const call = (name: string, values: Record<string, string>) =>
     fetch('/api/mcp/servers/github/mcp', {
       method: 'POST',
       headers: {
@@ -77,8 +81,8 @@ await driver.evaluate(async () => {
 });
 await context.close();
 
-const shots = [
-  ['servers', '#/servers', undefined],
+const shots: [name: string, path: string, act?: (page: Page) => Promise<void>][] = [
+  ['servers', '#/servers'],
   [
     'unfolded',
     '#/servers',
@@ -88,8 +92,8 @@ const shots = [
         .first()
         .click(),
   ],
-  ['detail', '#/servers/github', undefined],
-  ['log', '#/servers/github/log', undefined],
+  ['detail', '#/servers/github'],
+  ['log', '#/servers/github/log'],
   ['add', '#/servers', async (page) => page.keyboard.press('n')],
   [
     'tools',
@@ -101,25 +105,25 @@ const shots = [
         .filter({ hasText: /Run|运行/ })
         .click(),
   ],
-  ['entries', '#/entries', undefined],
+  ['entries', '#/entries'],
   [
     'connect',
     '#/entries',
     async (page) => page.locator('[data-entry=claude-code] button', { hasText: /Connect|连接/ }).click(),
   ],
-  ['create', '#/entries/new', undefined],
-  ['activity', '#/activity', undefined],
-  ['settings', '#/settings', undefined],
+  ['create', '#/entries/new'],
+  ['activity', '#/activity'],
+  ['settings', '#/settings'],
   ['palette', '#/servers', async (page) => page.keyboard.press('Control+k')],
 ];
 for (const [theme, language] of [
   ['light', 'en'],
   ['dark', 'zh-CN'],
-]) {
+] as const) {
   for (const [name, path, act] of shots) {
-    const { page, context: own } = await openPage(browser, front, portway, { theme, language, path });
+    const { page, context: own } = await openPage(browser, proxy, portway, { theme, language, path });
     await page.waitForTimeout(700);
-    await act?.(page).catch((error) => console.log(name, error.message.split('\n')[0]));
+    await act?.(page);
     await page.waitForTimeout(600);
     await page.screenshot({ path: `${folder}/${name}-${theme}.png` });
     await own.close();
@@ -129,13 +133,13 @@ for (const [name, path] of [
   ['servers', '#/servers'],
   ['entries', '#/entries'],
   ['tools', '#/tools/github/echo'],
-]) {
-  const { page, context: own } = await openPage(browser, front, portway, { width: 320, height: 640, path });
+] as const) {
+  const { page, context: own } = await openPage(browser, proxy, portway, { width: 320, height: 640, path });
   await page.waitForTimeout(900);
   await page.screenshot({ path: `${folder}/${name}-320.png` });
   await own.close();
 }
 await browser.close();
-await front.close();
+await proxy.close();
 await portway.stop();
 rmSync(names, { recursive: true });

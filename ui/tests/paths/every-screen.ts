@@ -1,13 +1,21 @@
-// What holds for all of it: keyboard, 320 px, both themes, many servers.
+// SPEC H7: what holds on every screen: accessibility, 320 px, size, many servers.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { holds, same, until } from '../check.mjs';
-import { typesOf } from '../types.mjs';
+import type { Locator, Page } from 'playwright-core';
+import type { ServerRecord, Tool } from '../../src/api/types';
+import { holds, same, until, visit } from '../check.ts';
+import type { Paths } from '../path.ts';
+import type { Portway } from '../portway.ts';
+import type { Proxy } from '../proxy.ts';
+import { listServers } from '../records.ts';
+import { type ApiDocument, typesOf } from '../types.ts';
+
+const card = (page: Page, name: string) => page.locator(`[data-server="${name}"]`);
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Every screen, and what is only there once it has loaded. */
-const SCREENS = [
+const SCREENS: [path: string, content: (page: Page) => Locator][] = [
   ['#/servers', (page) => page.locator('[data-server=alpha]')],
   ['#/servers/alpha', (page) => page.getByRole('heading', { name: 'Process tree' })],
   ['#/servers/alpha/log', (page) => page.getByRole('searchbox', { name: 'Filter log' })],
@@ -21,14 +29,15 @@ const SCREENS = [
   ['#/settings', (page) => page.getByText('this browser')],
 ];
 
-async function show(page, [path, content]) {
-  await page.evaluate((hash) => (window.location.hash = hash), path);
+async function show(page: Page, [path, content]: (typeof SCREENS)[number]): Promise<void> {
+  await visit(page, path);
   await content(page).waitFor();
   await until(`${path} to be at rest`, async () => (await page.locator('[aria-busy=true]').count()) === 0);
   same(await page.locator('[data-missing]').count(), 0, `parts of ${path} that are missing`);
 }
 
-async function serious(page) {
+/** The serious violations of accessibility rules. */
+async function serious(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   return found.violations
@@ -43,19 +52,22 @@ async function serious(page) {
 }
 
 /** The servers of the real one, and many more like them. */
-async function many(front, portway) {
-  const [first] = (await portway.api('GET', '/api/mcp/servers')).filter(({ name }) => name === 'alpha');
+async function many(proxy: Proxy, portway: Portway): Promise<ServerRecord[]> {
+  const first = (await listServers(portway)).find(({ name }) => name === 'alpha');
+  if (!first) {
+    throw new Error('alpha is missing');
+  }
   const servers = Array.from({ length: 500 }, (_, at) => ({
     ...first,
     id: `${at}`,
     name: `server-${String(at).padStart(3, '0')}`,
     toolCount: 10,
   }));
-  const [tool] = await portway.api('GET', '/api/mcp/servers/alpha/tools');
-  front.setEvents(false);
-  front.answer('GET /api/mcp/servers', servers);
+  const [tool] = await portway.api<Tool[]>('GET', '/api/mcp/servers/alpha/tools');
+  proxy.setEvents(false);
+  proxy.stub('GET /api/mcp/servers', servers);
   for (const { name } of servers) {
-    front.answer(
+    proxy.stub(
       `GET /api/mcp/servers/${name}/tools`,
       Array.from({ length: 10 }, (_, at) => ({ ...tool, name: `tool_${at}`, key: `${name}:tool_${at}` })),
     );
@@ -63,40 +75,62 @@ async function many(front, portway) {
   return servers;
 }
 
-function few(front, servers) {
-  front.unanswer('GET /api/mcp/servers');
-  servers.forEach(({ name }) => front.unanswer(`GET /api/mcp/servers/${name}/tools`));
-  front.setEvents(true);
+function few(proxy: Proxy, servers: ServerRecord[]): void {
+  proxy.unstub('GET /api/mcp/servers');
+  servers.forEach(({ name }) => proxy.unstub(`GET /api/mcp/servers/${name}/tools`));
+  proxy.setEvents(true);
 }
 
 /** The most rows that existed at a time while something was done; all that is not needed costs frames. */
-async function mostRows(page, rows, act) {
+async function mostRows(page: Page, rows: string, act: () => Promise<void>): Promise<number> {
   await page.evaluate((selector) => {
-    window.most = 0;
-    const look = () => (window.most = Math.max(window.most, document.querySelectorAll(selector).length));
+    window.mostRows = 0;
+    const look = () => (window.mostRows = Math.max(window.mostRows, document.querySelectorAll(selector).length));
     look();
-    window.looking = new MutationObserver(look);
-    window.looking.observe(document.querySelector('main'), { subtree: true, childList: true });
+    window.rowObserver = new MutationObserver(look);
+    window.rowObserver.observe(document.querySelector('main') as Node, { subtree: true, childList: true });
   }, rows);
   await act();
   return page.evaluate(() => {
-    window.looking.disconnect();
-    return window.most;
+    window.rowObserver.disconnect();
+    return window.mostRows;
   });
 }
 
-export const paths = {
+export const paths: Paths = {
+  async h7_the_console_is_loaded_compressed({ open }) {
+    const { page, done } = await open();
+    await card(page, 'alpha').waitFor();
+    const scripts = await page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .map((entry) => entry as PerformanceResourceTiming)
+        .filter(({ name }) => /\.(js|css)$/.test(name))
+        .map(({ name, encodedBodySize, decodedBodySize }) => ({ name, encodedBodySize, decodedBodySize })),
+    );
+    holds(scripts.length > 0, 'scripts were loaded');
+    const large = scripts.filter(({ decodedBodySize }) => decodedBodySize > 2_000);
+    same(
+      large
+        .filter(({ encodedBodySize, decodedBodySize }) => encodedBodySize > decodedBodySize * 0.6)
+        .map(({ name }) => name),
+      [],
+      'files that were not compressed',
+    );
+    await done();
+  },
+
   async g5_the_shapes_the_console_was_built_with_are_those_of_the_api({ portway }) {
     const made = readFileSync(new URL('../../src/api/generated.ts', import.meta.url), 'utf8');
     holds(
-      made === typesOf(await portway.api('GET', '/api/openapi.json')),
-      'src/api/generated.ts is up to date (node tests/types.mjs BINARY)',
+      made === typesOf(await portway.api<ApiDocument>('GET', '/api/openapi.json')),
+      'src/api/generated.ts is up to date (npm run types -- BINARY)',
     );
   },
 
   async h7_nothing_serious_for_axe_in_both_themes({ open }) {
-    const found = [];
-    for (const theme of ['light', 'dark']) {
+    const found: string[] = [];
+    for (const theme of ['light', 'dark'] as const) {
       const { page, done } = await open({ theme });
       await page.locator('[data-server=alpha][data-status=connected]').waitFor();
       for (const screen of SCREENS) {
@@ -119,50 +153,12 @@ export const paths = {
     await done();
   },
 
-  async h7_works_by_keyboard_palette_focus_escape_zh_cn({ open }) {
-    const { page, done } = await open({ language: 'zh-CN' });
-    await page.locator('[data-server=alpha]').waitFor();
-    await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').getByRole('combobox').waitFor();
-    await page.keyboard.type('beta');
-    await page.getByRole('option').first().waitFor();
-    await page.keyboard.press('Enter');
-    await page.getByRole('dialog', { name: 'beta' }).waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.keyboard.press('g');
-    await page.keyboard.press('5');
-    await page.getByRole('heading', { name: '设置', exact: true }).waitFor();
-    await page.keyboard.press('g');
-    await page.keyboard.press('1');
-    await page.locator('[data-server=alpha]').waitFor();
-    await page.keyboard.press('/');
-    await page.keyboard.type('alpha');
-    await page.locator('[data-server=beta]').waitFor({ state: 'detached' });
-    await page.keyboard.press('Escape');
-    await page.locator('[data-server=beta]').waitFor();
-    await page.locator('h1').click();
-    await page.keyboard.press('n');
-    const name = page.getByRole('dialog').getByLabel('服务名称');
-    await until('the focus', () => name.evaluate((node) => node === document.activeElement));
-    for (let step = 0; step < 40; step += 1) {
-      await page.keyboard.press('Tab');
-    }
-    holds(
-      await page.evaluate(() => document.querySelector('[role=dialog]').contains(document.activeElement)),
-      'the focus stays in the dialog',
-    );
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await done();
-  },
-
   async '500 servers and 5,000 tools: only what is near the window exists, one event renders one card'({
     open,
-    front,
+    proxy,
     portway,
   }) {
-    const servers = await many(front, portway);
+    const servers = await many(proxy, portway);
     try {
       const { page, done } = await open();
       await page.locator('[data-server=server-000]').waitFor();
@@ -176,21 +172,20 @@ export const paths = {
       await page.locator('[data-server=server-001]').waitFor();
 
       await page.evaluate(() => {
-        window.touched = new Set();
+        window.changedCards = new Set();
         new MutationObserver((changes) => {
-          changes.forEach(({ target }) =>
-            window.touched.add(
-              (target.closest ? target : target.parentElement)?.closest('[data-server]')?.dataset.server,
-            ),
-          );
-        }).observe(document.querySelector('main ul'), {
+          changes.forEach(({ target }) => {
+            const element = target instanceof Element ? target : target.parentElement;
+            window.changedCards.add(element?.closest<HTMLElement>('[data-server]')?.dataset['server']);
+          });
+        }).observe(document.querySelector('main ul') as Node, {
           subtree: true,
           childList: true,
           attributes: true,
           characterData: true,
         });
       });
-      front.answer(
+      proxy.stub(
         'GET /api/mcp/servers',
         servers.map((server) =>
           server.name === 'server-001' ? { ...server, status: 'error', state: 'error', error: 'went away' } : server,
@@ -198,9 +193,13 @@ export const paths = {
       );
       await page.locator('[data-server=server-001][data-status=error]').waitFor();
       // The cards below it move down; nothing inside them changes.
-      same(await page.evaluate(() => [...window.touched].filter(Boolean)), ['server-001'], 'cards that were touched');
+      same(
+        await page.evaluate(() => [...window.changedCards].filter(Boolean)),
+        ['server-001'],
+        'cards that were touched',
+      );
 
-      await page.evaluate(() => (window.location.hash = '#/tools'));
+      await visit(page, '#/tools');
       await until(
         'all tools',
         async () => (await page.getByRole('status').allInnerTexts()).some((text) => text.includes('5,000')),
@@ -213,7 +212,7 @@ export const paths = {
       holds(looking < 60, `${looking} rows while searching tools`);
       await done();
     } finally {
-      few(front, servers);
+      few(proxy, servers);
     }
   },
 };

@@ -1,15 +1,16 @@
 // Trying a tool: values from a schema and back, URI templates.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { load } from './load.mjs';
+import type { Schema } from '../../src/api/types';
+import en from '../../src/i18n/en';
+import { BadText } from '../../src/store/bad-text';
+import { expand, schemaOf } from '../../src/try/template';
+import { check, initial, isValues, kindOf, optionsOf, toText } from '../../src/try/values';
 
-const { check, initial, isValues, kindOf, optionsOf, toText } = await load('try/values.ts');
-const { expand, schemaOf } = await load('try/template.ts');
-const { BadText } = await load('store/bad-text.ts');
-const { default: t } = await load('i18n/en.ts');
+const t = en;
 
 test('h5 a schema decides which control a field has', () => {
-  for (const [schema, kind] of [
+  const cases: [schema: Schema, kind: string][] = [
     [{ type: 'string' }, 'string'],
     [{ type: ['null', 'integer'] }, 'number'],
     [{ enum: ['a', 1] }, 'choice'],
@@ -20,7 +21,8 @@ test('h5 a schema decides which control a field has', () => {
     [{ type: 'object', properties: { a: {} } }, 'object'],
     [{ type: 'object' }, 'json'],
     [{}, 'json'],
-  ]) {
+  ];
+  for (const [schema, kind] of cases) {
     assert.equal(kindOf(schema), kind, JSON.stringify(schema));
   }
   assert.deepEqual(optionsOf({ enum: ['a', 'b'], enumNames: ['A'] }), [
@@ -94,7 +96,7 @@ test('h9 a URI template is filled in as RFC 6570 says', () => {
     ['{?list*}', '?list=red&list=green'],
     ['{&x}', '&x=1024'],
     ['a{none}b', 'ab'],
-  ]) {
+  ] as const) {
     assert.equal(expand(template, values), uri, template);
   }
   assert.deepEqual(schemaOf('x://{a}/{list*}{?q}'), {

@@ -1,15 +1,19 @@
-// SPEC H1-H5: the servers, as a person meets them.
-import { fillArguments, holds, same, until } from '../check.mjs';
+// SPEC H1-H5: the cards and the form of the servers.
+import type { Page } from 'playwright-core';
+import type { ServerRecord } from '../../src/api/types';
+import { fillArguments, holds, same, until } from '../check.ts';
+import type { Paths } from '../path.ts';
+import { configOf } from '../records.ts';
 
-const card = (page, name) => page.locator(`[data-server="${name}"]`);
+const card = (page: Page, name: string) => page.locator(`[data-server="${name}"]`);
 
-export const paths = {
+export const paths: Paths = {
   async h1_the_tab_bar_speaks_three_languages({ open }) {
     for (const [language, tab, add] of [
       ['zh-CN', 'MCP 服务', '添加服务'],
       ['zh-TW', 'MCP 伺服器', '新增伺服器'],
       ['en', 'MCP Servers', 'Add Server'],
-    ]) {
+    ] as const) {
       const { page, done } = await open({ language });
       await page.getByRole('navigation').getByRole('link', { name: tab }).waitFor();
       await page.getByRole('button', { name: add }).first().waitFor();
@@ -48,19 +52,19 @@ export const paths = {
   async h3_a_change_is_on_the_page_by_its_event_alone({ open, portway }) {
     const { page, done } = await open();
     await page.locator('[data-link=live]').waitFor();
-    const asked = [];
+    const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await page.evaluate(() => {
-      window.seen = {};
-      const source = new window.EventSource('/api/mcp/events');
+      window.eventTimes = {};
+      const source = new EventSource('/api/mcp/events');
       source.addEventListener('server', (event) => {
-        const server = JSON.parse(event.data);
-        window.seen[`${server.name} ${server.status}`] ??= performance.now();
+        const server = JSON.parse(event.data as string) as ServerRecord;
+        window.eventTimes[`${server.name} ${server.status}`] ??= performance.now();
       });
-      window.shown = {};
+      window.shownTimes = {};
       const look = () => {
-        const found = document.querySelector('[data-server=sleeper]');
-        window.shown[`sleeper ${found?.dataset.status}`] ??= performance.now();
+        const found = document.querySelector<HTMLElement>('[data-server=sleeper]');
+        window.shownTimes[`sleeper ${found?.dataset.status}`] ??= performance.now();
         requestAnimationFrame(look);
       };
       look();
@@ -70,7 +74,8 @@ export const paths = {
     const late = await until('both times', () =>
       page.evaluate(() => {
         const key = 'sleeper connected';
-        return window.seen[key] && window.shown[key] ? [window.shown[key] - window.seen[key]] : undefined;
+        const [seen, shown] = [window.eventTimes[key], window.shownTimes[key]];
+        return seen && shown ? shown - seen : undefined;
       }),
     );
     same(
@@ -80,16 +85,16 @@ export const paths = {
     );
     await portway.api('POST', '/api/mcp/servers/sleeper/stop');
     await done();
-    return `${Math.round(late[0])} ms after the event`;
+    return `${Math.round(late)} ms after the event`;
   },
 
-  async h3_an_answer_older_than_the_events_changes_nothing({ open, front }) {
+  async h3_an_answer_older_than_the_events_changes_nothing({ open, proxy }) {
     const { page, done } = await open();
     await page.locator('[data-link=live]').waitFor();
-    const answered = front.hold('POST /api/mcp/servers/sleeper/start');
+    const answered = proxy.hold<ServerRecord>('POST /api/mcp/servers/sleeper/start');
     await page.getByRole('button', { name: 'Start sleeper', exact: true }).click();
     await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
-    const stale = await answered({ status: 'connecting', state: 'starting', toolCount: 0 });
+    const stale = await answered({ status: 'connecting', state: 'running', toolCount: 0 });
     same(stale.status, 'connecting', 'the answer is an old one');
     await until('the button to be free again', () => page.getByRole('button', { name: 'Stop sleeper' }).isEnabled());
     same(await card(page, 'sleeper').getAttribute('data-status'), 'connected', 'what the events said stays');
@@ -98,14 +103,14 @@ export const paths = {
     await done();
   },
 
-  async h3_without_events_it_polls_and_recovers_by_itself({ open, front, portway }) {
+  async h3_without_events_it_polls_and_recovers_by_itself({ open, proxy, portway }) {
     const { page, done } = await open();
     await page.locator('[data-link=live]').waitFor();
-    front.setEvents(false);
+    proxy.setEvents(false);
     await page.locator('[data-link=polling]').waitFor();
     await portway.api('POST', '/api/mcp/servers/sleeper/start');
     await page.locator('[data-server=sleeper][data-status=connected]').waitFor();
-    front.setEvents(true);
+    proxy.setEvents(true);
     await page.locator('[data-link=live]').waitFor({ timeout: 40_000 });
     await portway.api('POST', '/api/mcp/servers/sleeper/stop');
     await page.locator('[data-server=sleeper][data-status=disconnected]').waitFor();
@@ -147,14 +152,8 @@ export const paths = {
     const text = await page.getByRole('dialog').innerText();
     holds(text.includes('theirs') && text.includes('modern'), `both are shown: ${text}`);
     await page.getByRole('button', { name: 'Save mine anyway' }).click();
-    await until('the edit', async () =>
-      (await portway.api('GET', '/api/mcp/servers/added')).config.args.includes('modern'),
-    );
-    same(
-      (await portway.api('GET', '/api/mcp/servers/added')).config.env.SECRET_TOKEN,
-      '***',
-      'the secret is still there',
-    );
+    await until('the edit', async () => (await configOf(portway, 'added')).args?.includes('modern'));
+    same((await configOf(portway, 'added')).env?.['SECRET_TOKEN'], '***', 'the secret is still there');
     await done();
   },
 
