@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use config::import::Client;
+use config::import::ClientApp;
 
 /// For whom a client's file counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -29,10 +29,12 @@ pub(super) struct Places<'e> {
 }
 
 /// A client by its name, for the command line.
-pub(super) fn parser() -> impl TypedValueParser<Value = Client> {
-    PossibleValuesParser::new(Client::ALL.map(Client::name)).map(|name| {
-        let named = Client::ALL.into_iter().find(|client| client.name() == name);
-        named.unwrap_or(Client::ClaudeCode)
+pub(super) fn parser() -> impl TypedValueParser<Value = ClientApp> {
+    PossibleValuesParser::new(ClientApp::ALL.map(ClientApp::name)).map(|name| {
+        let named = ClientApp::ALL
+            .into_iter()
+            .find(|client| client.name() == name);
+        named.unwrap_or(ClientApp::ClaudeCode)
     })
 }
 
@@ -82,18 +84,18 @@ impl<'e> Places<'e> {
     }
 
     /// All files a client may have, the later ones winning.
-    pub(super) fn of(&self, client: Client) -> Vec<PathBuf> {
+    pub(super) fn of(&self, client: ClientApp) -> Vec<PathBuf> {
         let mut files = self.of_all_users(client);
         files.extend(self.of_user(client));
         files.extend(self.of_project(client));
         files
     }
 
-    fn of_all_users(&self, client: Client) -> Vec<PathBuf> {
+    fn of_all_users(&self, client: ClientApp) -> Vec<PathBuf> {
         let file = match (client, self.system) {
-            (Client::Codex, System::Linux | System::Mac) => "/etc/codex/config.toml",
-            (Client::Gemini, System::Linux) => "/etc/gemini-cli/system-defaults.json",
-            (Client::Gemini, System::Mac) => {
+            (ClientApp::Codex, System::Linux | System::Mac) => "/etc/codex/config.toml",
+            (ClientApp::Gemini, System::Linux) => "/etc/gemini-cli/system-defaults.json",
+            (ClientApp::Gemini, System::Mac) => {
                 "/Library/Application Support/GeminiCli/system-defaults.json"
             }
             _ => return Vec::new(),
@@ -101,28 +103,28 @@ impl<'e> Places<'e> {
         vec![file.into()]
     }
 
-    fn of_user(&self, client: Client) -> Vec<PathBuf> {
+    fn of_user(&self, client: ClientApp) -> Vec<PathBuf> {
         let of_home = |name: &str| Some(self.home()?.join(name));
         let file = match client {
-            Client::ClaudeDesktop => {
+            ClientApp::ClaudeDesktop => {
                 let directory = self.applications();
                 directory.map(|dir| dir.join("Claude").join("claude_desktop_config.json"))
             }
-            Client::ClaudeCode => match self.variable("CLAUDE_CONFIG_DIR") {
+            ClientApp::ClaudeCode => match self.variable("CLAUDE_CONFIG_DIR") {
                 Some(moved) => Some(moved.join(".claude.json")),
                 None => of_home(".claude.json"),
             },
-            Client::VsCode => {
+            ClientApp::VsCode => {
                 let directory = self.applications();
                 directory.map(|dir| dir.join("Code").join("User").join("mcp.json"))
             }
-            Client::Cursor => of_home(".cursor/mcp.json"),
-            Client::Codex => match self.variable("CODEX_HOME") {
+            ClientApp::Cursor => of_home(".cursor/mcp.json"),
+            ClientApp::Codex => match self.variable("CODEX_HOME") {
                 Some(moved) => Some(moved.join("config.toml")),
                 None => of_home(".codex/config.toml"),
             },
-            Client::Gemini => of_home(".gemini/settings.json"),
-            Client::OpenCode => {
+            ClientApp::Gemini => of_home(".gemini/settings.json"),
+            ClientApp::OpenCode => {
                 let directory = self.dot_config().map(|dir| dir.join("opencode"));
                 let names = ["config.json", "opencode.json", "opencode.jsonc"];
                 let files = names.map(|name| Some(directory.as_ref()?.join(name)));
@@ -133,15 +135,15 @@ impl<'e> Places<'e> {
         file.into_iter().collect()
     }
 
-    fn of_project(&self, client: Client) -> Vec<PathBuf> {
+    fn of_project(&self, client: ClientApp) -> Vec<PathBuf> {
         let file = match client {
             // Claude Code's project file is the project's .mcp.json: ours.
-            Client::ClaudeDesktop | Client::ClaudeCode => return Vec::new(),
-            Client::VsCode => ".vscode/mcp.json",
-            Client::Cursor => ".cursor/mcp.json",
-            Client::Codex => ".codex/config.toml",
-            Client::Gemini => ".gemini/settings.json",
-            Client::OpenCode => {
+            ClientApp::ClaudeDesktop | ClientApp::ClaudeCode => return Vec::new(),
+            ClientApp::VsCode => ".vscode/mcp.json",
+            ClientApp::Cursor => ".cursor/mcp.json",
+            ClientApp::Codex => ".codex/config.toml",
+            ClientApp::Gemini => ".gemini/settings.json",
+            ClientApp::OpenCode => {
                 let names = [
                     "opencode.json",
                     "opencode.jsonc",
@@ -167,13 +169,13 @@ impl<'e> Places<'e> {
 
     /// The file that Portway is written into; `None` where there is none of
     /// that scope.
-    pub(super) fn to_write(&self, client: Client, scope: Scope) -> Option<PathBuf> {
+    pub(super) fn to_write(&self, client: ClientApp, scope: Scope) -> Option<PathBuf> {
         let files = match (client, scope) {
             // What Claude Code calls local stands in the user's file too.
-            (Client::ClaudeCode, _) | (_, Scope::User) => self.of_user(client),
+            (ClientApp::ClaudeCode, _) | (_, Scope::User) => self.of_user(client),
             (_, Scope::Project) => self.of_project(client),
         };
-        if client != Client::OpenCode {
+        if client != ClientApp::OpenCode {
             return files.into_iter().next();
         }
         let directory = match scope {
@@ -211,28 +213,28 @@ mod tests {
         for (system, client, file) in [
             (
                 System::Linux,
-                Client::VsCode,
+                ClientApp::VsCode,
                 "/h/.config/Code/User/mcp.json",
             ),
             (
                 System::Mac,
-                Client::ClaudeDesktop,
+                ClientApp::ClaudeDesktop,
                 "/h/Library/Application Support/Claude/claude_desktop_config.json",
             ),
             (
                 System::Windows,
-                Client::ClaudeDesktop,
+                ClientApp::ClaudeDesktop,
                 "/u/roaming/Claude/claude_desktop_config.json",
             ),
-            (System::Windows, Client::Cursor, "/u/.cursor/mcp.json"),
-            (System::Mac, Client::Codex, "/h/.codex/config.toml"),
-            (System::Linux, Client::Gemini, "/h/.gemini/settings.json"),
+            (System::Windows, ClientApp::Cursor, "/u/.cursor/mcp.json"),
+            (System::Mac, ClientApp::Codex, "/h/.codex/config.toml"),
+            (System::Linux, ClientApp::Gemini, "/h/.gemini/settings.json"),
             (
                 System::Mac,
-                Client::OpenCode,
+                ClientApp::OpenCode,
                 "/h/.config/opencode/opencode.json",
             ),
-            (System::Linux, Client::ClaudeCode, "/h/.claude.json"),
+            (System::Linux, ClientApp::ClaudeCode, "/h/.claude.json"),
         ] {
             assert_eq!(user(system, client), file);
         }
@@ -260,7 +262,7 @@ mod tests {
                 .into_iter()
                 .map(|p| p.display().to_string())
         };
-        let codex: Vec<_> = of(Client::Codex).collect();
+        let codex: Vec<_> = of(ClientApp::Codex).collect();
         assert_eq!(
             codex,
             [
@@ -270,10 +272,10 @@ mod tests {
             ]
         );
         assert_eq!(
-            of(Client::ClaudeCode).collect::<Vec<_>>(),
+            of(ClientApp::ClaudeCode).collect::<Vec<_>>(),
             ["/cc/.claude.json"]
         );
-        let opencode: Vec<_> = of(Client::OpenCode).collect();
+        let opencode: Vec<_> = of(ClientApp::OpenCode).collect();
         assert_eq!(opencode[0], "/x/opencode/config.json");
         assert_eq!(opencode[3], "/o.json");
         assert_eq!(opencode[4], "/p/opencode.json");

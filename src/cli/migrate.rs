@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::BAD_USE;
 use crate::app;
-use config::settings::{Options, Settings, Storage};
+use config::settings::{ServeOptions, Settings, StorageType};
 use store::{Contents, Instance, Migrated, StoreError, StoreErrorKind, ToolRecord};
 use upstream::printable;
 
@@ -81,17 +81,17 @@ fn settings(
     args: &MigrateArgs,
     environment: &BTreeMap<String, String>,
 ) -> anyhow::Result<Settings> {
-    let options = Options {
+    let options = ServeOptions {
         project: args.project.clone(),
         data_dir: args.data_dir.clone(),
-        ..Options::default()
+        ..ServeOptions::default()
     };
     let cwd = std::env::current_dir().context("the working directory cannot be read")?;
     let settings = Settings::load(options, environment, cwd)?;
     super::serve::log_to_stderr(&settings)?;
     let data = &settings.data_dir;
     // Opening the store would make one, and then there is nothing to migrate.
-    if args.from.is_none() && settings.storage == Storage::Json && !data.is_dir() {
+    if args.from.is_none() && settings.storage == StorageType::Json && !data.is_dir() {
         anyhow::bail!("--data-dir: there is no directory {}", data.display());
     }
     if args.dry_run {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use config::settings::{Options, VARIABLES, duration};
+use config::settings::{ServeOptions, VARIABLES, duration};
 
 mod background;
 mod call;
@@ -216,9 +216,9 @@ fn variables() -> String {
     )
 }
 
-impl From<ServeArgs> for Options {
-    fn from(args: ServeArgs) -> Options {
-        Options {
+impl From<ServeArgs> for ServeOptions {
+    fn from(args: ServeArgs) -> ServeOptions {
+        ServeOptions {
             listen: args.listen,
             project: args.project,
             data_dir: args.data_dir,
@@ -232,7 +232,7 @@ impl From<ServeArgs> for Options {
 mod tests {
     use super::*;
 
-    fn options(args: &[&str]) -> Options {
+    fn options(args: &[&str]) -> ServeOptions {
         let cli = Cli::try_parse_args([&["portway"], args].concat()).unwrap();
         match cli.asked() {
             Command::Serve(args) => args.into(),

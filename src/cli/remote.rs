@@ -18,7 +18,7 @@ use self::address::{base, check_holder, is_local};
 pub(super) use self::address::{reached, segment};
 use super::failure::Failure;
 use config::Secret;
-use config::settings::{Options, Settings};
+use config::settings::{ServeOptions, Settings};
 use portway_http::Outward;
 use store::Holder;
 
@@ -354,10 +354,10 @@ impl RemoteArgs {
         &self,
         environment: &BTreeMap<String, String>,
     ) -> Result<Settings, Failure> {
-        let options = Options {
+        let options = ServeOptions {
             project: self.project.clone(),
             data_dir: self.data_dir.clone(),
-            ..Options::default()
+            ..ServeOptions::default()
         };
         let cwd = std::env::current_dir()
             .map_err(|error| Failure::other(format!("the working directory: {error}")))?;

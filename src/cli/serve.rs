@@ -17,7 +17,7 @@ use super::background::{self, LogFile};
 use super::remote::{Remote, reached};
 use super::{BAD_USE, ServeArgs};
 use crate::app::{self, App};
-use config::settings::{LogFormat, Options, Settings};
+use config::settings::{LogFormat, ServeOptions, Settings};
 use fleet::registry::Registry;
 use fleet::{Fleet, ServerView, Status};
 use store::{Holder, StoreErrorKind};
@@ -71,7 +71,7 @@ pub(super) fn main(args: ServeArgs, environment: BTreeMap<String, String>) -> Ex
 }
 
 fn settings(
-    options: Options,
+    options: ServeOptions,
     background: bool,
     environment: &BTreeMap<String, String>,
 ) -> anyhow::Result<Settings> {

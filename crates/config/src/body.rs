@@ -4,16 +4,16 @@
 use jsonc_parser::ast::{Object, Value as Node};
 use serde_json::{Map, Value};
 
-use super::definition::{self, Manner};
+use super::definition::{self, DefinitionSource};
 use super::mask::cover;
 use super::problem::Problem;
 use super::spec::{MASK, ServerName, ServerSpec, Target};
-use super::tree::{self, Places, kind_of, repeated};
-use super::view::{mask_url, masked_args, plain};
+use super::tree::{self, LineIndex, kind_of, repeated};
+use super::view::{definition_fields, mask_url, masked_args};
 
 /// A registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Body {
+pub struct Registration {
     pub name: ServerName,
     pub spec: ServerSpec,
     pub auto_start: Option<bool>,
@@ -21,27 +21,27 @@ pub struct Body {
 
 /// A change of a server that is there. A name in it is a wish to rename.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ServerChange {
     pub name: Option<ServerName>,
     pub spec: ServerSpec,
     pub auto_start: Option<bool>,
 }
 
-type Fields = Map<String, Value>;
+type JsonFields = Map<String, Value>;
 
 const BESIDE: &[&str] = &["name", "autoStart"];
 
 /// Reads a registration (POST).
-pub fn parse_body(bytes: &[u8]) -> Result<Body, Vec<Problem>> {
+pub fn parse_body(bytes: &[u8]) -> Result<Registration, Vec<Problem>> {
     let (fields, problems) = object(bytes)?;
     let is_named = fields.get("name").is_some_and(|name| !name.is_null());
     let nameless = || Problem::new("name", "is missing: what is the server to be called?");
     match change(fields, None, problems) {
-        Ok(Change {
+        Ok(ServerChange {
             name: Some(name),
             spec,
             auto_start,
-        }) => Ok(Body {
+        }) => Ok(Registration {
             name,
             spec,
             auto_start,
@@ -58,17 +58,17 @@ pub fn parse_body(bytes: &[u8]) -> Result<Body, Vec<Problem>> {
 
 /// Reads a whole new definition (PUT); what is not in it falls back to its
 /// default.
-pub fn parse_replacement(current: &ServerSpec, bytes: &[u8]) -> Result<Change, Vec<Problem>> {
+pub fn parse_replacement(current: &ServerSpec, bytes: &[u8]) -> Result<ServerChange, Vec<Problem>> {
     let (fields, problems) = object(bytes)?;
     change(fields, Some(current), problems)
 }
 
 /// Reads a partial one (PATCH, as RFC 7396): objects are merged, `null`
 /// removes, everything else replaces.
-pub fn merge_patch(current: &ServerSpec, bytes: &[u8]) -> Result<Change, Vec<Problem>> {
+pub fn merge_patch(current: &ServerSpec, bytes: &[u8]) -> Result<ServerChange, Vec<Problem>> {
     let (patch, problems) = object(bytes)?;
     let patch = in_our_words(patch);
-    let mut fields = plain(current);
+    let mut fields = definition_fields(current);
     make_room(&mut fields, &patch);
     merge(&mut fields, patch);
     change(fields, Some(current), problems)
@@ -76,7 +76,7 @@ pub fn merge_patch(current: &ServerSpec, bytes: &[u8]) -> Result<Change, Vec<Pro
 
 /// The fields of a request, and what is wrong with their names: given twice,
 /// or not known.
-fn object(bytes: &[u8]) -> Result<(Fields, Vec<Problem>), Vec<Problem>> {
+fn object(bytes: &[u8]) -> Result<(JsonFields, Vec<Problem>), Vec<Problem>> {
     let whole = |message: String| vec![Problem::new("", message)];
     // The stricter parser first: a request has no comments, and no nesting
     // that would exhaust a stack.
@@ -111,10 +111,10 @@ fn repetitions(object: &Object<'_>, path: &str) -> Vec<Problem> {
 }
 
 fn change(
-    mut fields: Fields,
+    mut fields: JsonFields,
     current: Option<&ServerSpec>,
     mut problems: Vec<Problem>,
-) -> Result<Change, Vec<Problem>> {
+) -> Result<ServerChange, Vec<Problem>> {
     let name = name(fields.shift_remove("name"), &mut problems);
     let auto_start = match fields.shift_remove("autoStart") {
         None | Some(Value::Null) => None,
@@ -127,11 +127,13 @@ fn change(
     uncover(&mut fields, current, &mut problems);
     let text = Value::Object(fields).to_string();
     let spec = match tree::parse(&text) {
-        Ok(Node::Object(object)) => definition::read(&object, &Places::new(&text), Manner::Request),
+        Ok(Node::Object(object)) => {
+            definition::read(&object, &LineIndex::new(&text), DefinitionSource::Request)
+        }
         _ => Err(vec![Problem::new("", "the body must be an object")]),
     };
     match spec {
-        Ok(spec) if problems.is_empty() => Ok(Change {
+        Ok(spec) if problems.is_empty() => Ok(ServerChange {
             name,
             spec,
             auto_start,
@@ -158,7 +160,7 @@ fn name(value: Option<Value>, problems: &mut Vec<Problem>) -> Option<ServerName>
 
 /// The other spellings of a field, in ours, so that a patch meets what it is
 /// to change.
-fn in_our_words(mut patch: Fields) -> Fields {
+fn in_our_words(mut patch: JsonFields) -> JsonFields {
     if !patch.contains_key("env")
         && let Some(env) = patch.shift_remove("environment")
     {
@@ -175,7 +177,7 @@ fn in_our_words(mut patch: Fields) -> Fields {
 }
 
 /// Takes out of the current fields what the patch makes meaningless.
-fn make_room(fields: &mut Fields, patch: &Fields) {
+fn make_room(fields: &mut JsonFields, patch: &JsonFields) {
     let said = |field: &str| patch.get(field).and_then(Value::as_str);
     if let Some(word) = said("type").or(said("transport")) {
         fields.shift_remove("type");
@@ -193,7 +195,7 @@ fn make_room(fields: &mut Fields, patch: &Fields) {
     }
 }
 
-fn merge(fields: &mut Fields, patch: Fields) {
+fn merge(fields: &mut JsonFields, patch: JsonFields) {
     for (name, value) in patch {
         match (fields.get_mut(&name), value) {
             (_, Value::Null) => {
@@ -213,7 +215,7 @@ fn merge(fields: &mut Fields, patch: Fields) {
 }
 
 /// Puts stored values back where a request has only their cover.
-fn uncover(fields: &mut Fields, current: Option<&ServerSpec>, problems: &mut Vec<Problem>) {
+fn uncover(fields: &mut JsonFields, current: Option<&ServerSpec>, problems: &mut Vec<Problem>) {
     let stored_map = |field: &str, name: &str| -> Option<&str> {
         let found = match &current?.target {
             Target::Stdio { env, .. } if field != "headers" => env.get(name),

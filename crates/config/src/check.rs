@@ -3,7 +3,7 @@
 
 use url::Url;
 
-use super::reference::{Piece, pieces};
+use super::reference::{TextPiece, pieces};
 
 pub(super) fn check_env_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
@@ -73,8 +73,8 @@ pub(super) fn check_unexpanded_url(text: &str) -> Result<(), String> {
         return Err("must not be empty: where is the server?".into());
     }
     match pieces(text).as_slice() {
-        [Piece::Text(text)] => check_url(text).map(drop),
-        [Piece::Text(start), ..] => {
+        [TextPiece::Text(text)] => check_url(text).map(drop),
+        [TextPiece::Text(start), ..] => {
             let lower = start.to_ascii_lowercase();
             match lower.starts_with("http://") || lower.starts_with("https://") {
                 true => Ok(()),
@@ -88,14 +88,14 @@ pub(super) fn check_unexpanded_url(text: &str) -> Result<(), String> {
 /// The known word a mistyped one was meant to be.
 pub(super) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     known
-        .filter_map(|candidate| Some((mistyped(word, candidate)?, candidate)))
+        .filter_map(|candidate| Some((typo_distance(word, candidate)?, candidate)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
 /// How far a word is from one that it may have been meant to be; `None` if it
 /// is too far.
-pub fn mistyped(word: &str, known: &str) -> Option<usize> {
+pub fn typo_distance(word: &str, known: &str) -> Option<usize> {
     let (given, length) = (word.chars().take(COMPARED).count(), known.chars().count());
     let most = 1 + length / 5;
     // Cheap, and true of nearly all where there are many.
@@ -150,7 +150,7 @@ mod tests {
             ("a", "b"),
             ("文件", "数据库"),
         ] {
-            assert_eq!(mistyped(word, known), None, "{word} {known}");
+            assert_eq!(typo_distance(word, known), None, "{word} {known}");
         }
         for (word, known) in [
             ("fils", "files"),
@@ -158,7 +158,7 @@ mod tests {
             ("DB", "db1"),
             ("🦄", "🦄🦄"),
         ] {
-            assert_eq!(mistyped(word, known), Some(1), "{word} {known}");
+            assert_eq!(typo_distance(word, known), Some(1), "{word} {known}");
         }
     }
 }

@@ -11,13 +11,13 @@ use super::check::{
     check_env_name, check_env_value, check_header_name, check_header_value, check_unexpanded_url,
     unknown_field,
 };
-use super::fields::{Fields, quoted};
+use super::fields::{FieldReader, quoted};
 use super::problem::Problem;
 use super::spec::{
     Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, Privileges, ServerSpec, Target,
     TransportKind,
 };
-use super::tree::{Places, repeated};
+use super::tree::{LineIndex, repeated};
 
 /// A day: longer is a mistake of the unit.
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -43,7 +43,7 @@ pub(super) fn known_fields() -> impl Iterator<Item = &'static str> {
 
 /// How much is forgiven.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum DefinitionSource {
     /// A file that other tools read too: their fields are none of our business.
     File,
     /// A request made for us: what we do not know is a mistake.
@@ -52,17 +52,17 @@ pub(super) enum Manner {
 
 /// What `type` and `transport` may say. `remote` leaves open which remote.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum TransportWord {
     Exactly(TransportKind),
     Remote,
 }
 
 pub(super) fn read(
     object: &Object<'_>,
-    places: &Places<'_>,
-    manner: Manner,
+    places: &LineIndex<'_>,
+    manner: DefinitionSource,
 ) -> Result<ServerSpec, Vec<Problem>> {
-    let mut fields = Fields {
+    let mut fields = FieldReader {
         object,
         places,
         problems: Vec::new(),
@@ -132,17 +132,17 @@ pub(super) const ISOLATIONS: &[Isolation] = &[
     Isolation::Session,
 ];
 
-impl Fields<'_, '_> {
+impl FieldReader<'_, '_> {
     /// Both a program and an address would let a reader pick the one it likes
     /// better, so neither is taken.
-    fn refuse_foreign(&mut self, kind: TransportKind, manner: Manner) {
+    fn refuse_foreign(&mut self, kind: TransportKind, manner: DefinitionSource) {
         let (foreign, owner) = match kind {
             TransportKind::Stdio => (OF_REMOTE, "a remote server (http, sse)"),
             TransportKind::Http | TransportKind::Sse => (OF_STDIO, "a server of type stdio"),
         };
         for field in foreign {
             let essential = matches!(*field, "url" | "command");
-            if !essential && manner == Manner::File {
+            if !essential && manner == DefinitionSource::File {
                 continue;
             }
             if let Some(value) = self.get(field) {
@@ -161,23 +161,30 @@ impl Fields<'_, '_> {
             return None;
         }
         match words.map(|(_, word)| word.ok().flatten()) {
-            [Some(Word::Exactly(a)), Some(Word::Exactly(b))] if a != b => {
+            [
+                Some(TransportWord::Exactly(a)),
+                Some(TransportWord::Exactly(b)),
+            ] if a != b => {
                 self.disagree(a);
                 None
             }
             [
-                Some(Word::Exactly(TransportKind::Stdio)),
-                Some(Word::Remote),
+                Some(TransportWord::Exactly(TransportKind::Stdio)),
+                Some(TransportWord::Remote),
             ]
             | [
-                Some(Word::Remote),
-                Some(Word::Exactly(TransportKind::Stdio)),
+                Some(TransportWord::Remote),
+                Some(TransportWord::Exactly(TransportKind::Stdio)),
             ] => {
                 self.disagree(TransportKind::Stdio);
                 None
             }
-            [Some(Word::Exactly(kind)), _] | [_, Some(Word::Exactly(kind))] => Some(kind),
-            [Some(Word::Remote), _] | [_, Some(Word::Remote)] => Some(TransportKind::Http),
+            [Some(TransportWord::Exactly(kind)), _] | [_, Some(TransportWord::Exactly(kind))] => {
+                Some(kind)
+            }
+            [Some(TransportWord::Remote), _] | [_, Some(TransportWord::Remote)] => {
+                Some(TransportKind::Http)
+            }
             [None, None] => match (self.get("command"), self.get("url")) {
                 (Some(_), Some(url)) => {
                     let message = "stands beside \"command\"; a server has one or the other";
@@ -207,7 +214,7 @@ impl Fields<'_, '_> {
         }
     }
 
-    fn word(&mut self, field: &'static str) -> Result<Option<Word>, ()> {
+    fn word(&mut self, field: &'static str) -> Result<Option<TransportWord>, ()> {
         let Some(value) = self.get(field) else {
             return Ok(None);
         };
@@ -215,12 +222,12 @@ impl Fields<'_, '_> {
             return Err(());
         };
         match text {
-            "stdio" | "local" => Ok(Some(Word::Exactly(TransportKind::Stdio))),
+            "stdio" | "local" => Ok(Some(TransportWord::Exactly(TransportKind::Stdio))),
             "http" | "streamable-http" | "streamable_http" | "streamableHttp" => {
-                Ok(Some(Word::Exactly(TransportKind::Http)))
+                Ok(Some(TransportWord::Exactly(TransportKind::Http)))
             }
-            "sse" => Ok(Some(Word::Exactly(TransportKind::Sse))),
-            "remote" => Ok(Some(Word::Remote)),
+            "sse" => Ok(Some(TransportWord::Exactly(TransportKind::Sse))),
+            "remote" => Ok(Some(TransportWord::Remote)),
             other => {
                 let message = format!("{} is not known; use stdio, http or sse", quoted(other));
                 self.problem_at(field, message, value.start());

@@ -8,10 +8,10 @@ use indexmap::IndexMap;
 use url::Url;
 
 use super::check::{check_env_value, check_header_value, check_url};
-use super::mask::{self, Hidden};
+use super::mask::{self, HiddenRange};
 use super::problem::Problem;
 use super::redact::worth_hiding;
-use super::reference::{Piece, pieces};
+use super::reference::{TextPiece, pieces};
 use super::spec::{ServerSpec, Target};
 
 /// A server, ready to be started or reached.
@@ -19,7 +19,7 @@ use super::spec::{ServerSpec, Target};
 pub struct Launch {
     pub target: LaunchTarget,
     /// Everything the environment gave, wherever it went.
-    filled_in: Vec<String>,
+    expanded_values: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -48,9 +48,9 @@ pub fn expand(
     spec: &ServerSpec,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Launch, Vec<Problem>> {
-    let mut filler = Filler {
+    let mut expander = VariableExpander {
         env,
-        filled_in: Vec::new(),
+        expanded_values: Vec::new(),
         problems: Vec::new(),
     };
     let target = match &spec.target {
@@ -59,26 +59,26 @@ pub fn expand(
             args,
             env,
             cwd,
-        } => filler.stdio(command, args, env, cwd.as_deref()),
-        Target::Http { url, headers } => filler.remote(RemoteKind::Http, url, headers),
-        Target::Sse { url, headers } => filler.remote(RemoteKind::Sse, url, headers),
+        } => expander.stdio(command, args, env, cwd.as_deref()),
+        Target::Http { url, headers } => expander.remote(RemoteKind::Http, url, headers),
+        Target::Sse { url, headers } => expander.remote(RemoteKind::Sse, url, headers),
     };
     match target {
-        Some(target) if filler.problems.is_empty() => Ok(Launch {
+        Some(target) if expander.problems.is_empty() => Ok(Launch {
             target,
-            filled_in: filler.filled_in,
+            expanded_values: expander.expanded_values,
         }),
-        _ => Err(filler.problems),
+        _ => Err(expander.problems),
     }
 }
 
-struct Filler<'e> {
+struct VariableExpander<'e> {
     env: &'e dyn Fn(&str) -> Option<String>,
-    filled_in: Vec<String>,
+    expanded_values: Vec<String>,
     problems: Vec<Problem>,
 }
 
-impl Filler<'_> {
+impl VariableExpander<'_> {
     fn stdio(
         &mut self,
         command: &str,
@@ -147,14 +147,14 @@ impl Filler<'_> {
         let mut filled = String::with_capacity(text.len());
         for piece in pieces(text) {
             match piece {
-                Piece::Text(text) => filled.push_str(text),
-                Piece::Reference { name, .. } if is_own(name) => {
+                TextPiece::Text(text) => filled.push_str(text),
+                TextPiece::Reference { name, .. } if is_own(name) => {
                     self.problem(field, own(name));
                 }
-                Piece::Reference { name, default } => match (self.env)(name) {
+                TextPiece::Reference { name, default } => match (self.env)(name) {
                     Some(value) => {
                         filled.push_str(&value);
-                        self.filled_in.push(value);
+                        self.expanded_values.push(value);
                     }
                     None => match default {
                         Some(default) => filled.push_str(default),
@@ -195,14 +195,14 @@ fn unset(name: &str) -> String {
 
 impl Launch {
     /// Everything the environment gave, secret or not.
-    pub fn filled_in(&self) -> &[String] {
-        &self.filled_in
+    pub fn expanded_values(&self) -> &[String] {
+        &self.expanded_values
     }
 
     /// The values that must not appear in a log.
     pub fn secrets(&self) -> Vec<&str> {
         let mut secrets: Vec<&str> = self
-            .filled_in
+            .expanded_values
             .iter()
             .map(String::as_str)
             .filter(|value| worth_hiding("", value))
@@ -233,7 +233,7 @@ impl Launch {
 }
 
 /// The hidden parts of a text that are worth looking for in logs.
-fn hidden_in<'t>(text: &'t str, parts: &[Hidden]) -> Vec<&'t str> {
+fn hidden_in<'t>(text: &'t str, parts: &[HiddenRange]) -> Vec<&'t str> {
     let mut secrets = Vec::new();
     for part in parts {
         let value = &text[part.range.clone()];

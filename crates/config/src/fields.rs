@@ -6,18 +6,18 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::problem::Problem;
-use super::reference::{Piece, pieces};
-use super::tree::{Places, kind_of, repeated};
+use super::reference::{TextPiece, pieces};
+use super::tree::{LineIndex, kind_of, repeated};
 
-pub(super) struct Fields<'r, 't> {
+pub(super) struct FieldReader<'r, 't> {
     pub(super) object: &'r Object<'t>,
-    pub(super) places: &'r Places<'t>,
+    pub(super) places: &'r LineIndex<'t>,
     pub(super) problems: Vec<Problem>,
 }
 
-pub(super) type Check = fn(&str) -> Result<(), String>;
+pub(super) type ValueCheck = fn(&str) -> Result<(), String>;
 
-impl<'r, 't> Fields<'r, 't> {
+impl<'r, 't> FieldReader<'r, 't> {
     /// The value of a field; `null` is as good as absent.
     pub(super) fn get(&self, field: &str) -> Option<&'r Value<'t>> {
         let member = self
@@ -106,8 +106,8 @@ impl<'r, 't> Fields<'r, 't> {
     pub(super) fn map(
         &mut self,
         field: &str,
-        check_name: Check,
-        check_value: Check,
+        check_name: ValueCheck,
+        check_value: ValueCheck,
     ) -> IndexMap<String, String> {
         let mut map = IndexMap::new();
         let Some(value) = self.get(field) else {
@@ -134,7 +134,7 @@ impl<'r, 't> Fields<'r, 't> {
                 continue;
             };
             for piece in pieces(text) {
-                if let Piece::Text(text) = piece
+                if let TextPiece::Text(text) = piece
                     && let Err(message) = check_value(text)
                 {
                     self.problem_at(path.as_str(), message, member.value.start());

@@ -11,10 +11,10 @@ use jsonc_parser::common::Ranged;
 use serde::{Deserialize, Serialize};
 
 use super::check::unknown_field;
-use super::fields::{Fields, quoted};
+use super::fields::{FieldReader, quoted};
 use super::globs;
 use super::problem::Problem;
-use super::tree::{self, Places, kind_of, repeated};
+use super::tree::{self, LineIndex, kind_of, repeated};
 
 const FILTERS: &str = "filters";
 const DEFAULT: &str = "default";
@@ -95,12 +95,12 @@ impl Filters {
 pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
     let text = tree::without_bom(text);
     let root = tree::parse(text)?;
-    let places = Places::new(text);
+    let places = LineIndex::new(text);
     let Value::Object(root) = &root else {
         let message = format!("must be an object, not {}", kind_of(&root));
         return Err(Problem::new("", message).at((1, 1)));
     };
-    let mut fields = Fields {
+    let mut fields = FieldReader {
         object: root,
         places: &places,
         problems: Vec::new(),
@@ -160,7 +160,7 @@ pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
 
 fn filters(
     section: &Object<'_>,
-    places: &Places<'_>,
+    places: &LineIndex<'_>,
 ) -> BTreeMap<String, Result<Filter, Vec<Problem>>> {
     let twice = repeated(section);
     let mut named = BTreeMap::new();
@@ -186,8 +186,8 @@ fn filters(
     named
 }
 
-fn filter(object: &Object<'_>, places: &Places<'_>, path: &str) -> Result<Filter, Vec<Problem>> {
-    let mut fields = Fields {
+fn filter(object: &Object<'_>, places: &LineIndex<'_>, path: &str) -> Result<Filter, Vec<Problem>> {
+    let mut fields = FieldReader {
         object,
         places,
         problems: Vec::new(),
@@ -210,7 +210,7 @@ fn filter(object: &Object<'_>, places: &Places<'_>, path: &str) -> Result<Filter
     Err(fields.problems.into_iter().map(inside).collect())
 }
 
-fn patterns(fields: &mut Fields<'_, '_>, field: &str) -> Vec<String> {
+fn patterns(fields: &mut FieldReader<'_, '_>, field: &str) -> Vec<String> {
     let Some(value) = fields.get(field) else {
         return Vec::new();
     };
@@ -241,7 +241,7 @@ pub fn check(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn unknown(fields: &mut Fields<'_, '_>, known: &[&'static str]) {
+fn unknown(fields: &mut FieldReader<'_, '_>, known: &[&'static str]) {
     for member in &fields.object.properties {
         let name = member.name.as_str();
         if known.contains(&name) {

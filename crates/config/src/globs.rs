@@ -7,7 +7,7 @@ impl Filter {
     /// allowed.
     pub fn allows(&self, server: &str, tool: &str) -> bool {
         let key = format!("{server}:{tool}");
-        (self.allow.is_empty() || any(&self.allow, &key)) && !any(&self.deny, &key)
+        (self.allow.is_empty() || matches_any(&self.allow, &key)) && !matches_any(&self.deny, &key)
     }
 
     /// Whether it lets anything of a server through. Resources and prompts
@@ -23,22 +23,22 @@ impl Filter {
 /// As an entry carries it, where nothing is allowed that no pattern names.
 impl Filter {
     /// Whether it gives a tool to an entry.
-    pub fn gives(&self, server: &str, tool: &str) -> bool {
+    pub fn grants(&self, server: &str, tool: &str) -> bool {
         !self.allow.is_empty() && self.allows(server, tool)
     }
 
     /// Whether it may give any tool of a server.
-    pub fn may_give(&self, server: &str) -> bool {
+    pub fn may_grant(&self, server: &str) -> bool {
         !self.allow.is_empty() && self.admits(server)
     }
 
     pub fn denies(&self, server: &str, tool: &str) -> bool {
-        any(&self.deny, &format!("{server}:{tool}"))
+        matches_any(&self.deny, &format!("{server}:{tool}"))
     }
 }
 
 /// Whether one of some globs matches a text.
-pub fn any(patterns: &[String], text: &str) -> bool {
+pub fn matches_any(patterns: &[String], text: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, text))
 }
 

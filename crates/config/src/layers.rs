@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::parse::{Definition, Parsed, Servers};
+use super::parse::{Definition, ServerDefinitions, ServerFile};
 
 /// Which layer a definition is from, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ impl fmt::Display for Source {
 
 impl Source {
     /// For a sentence in which one file may appear twice.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self.kind {
             SourceKind::KodeGlobalProject => format!("{self} (its section for this project)"),
             _ => self.to_string(),
@@ -58,12 +58,12 @@ impl Source {
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub source: Source,
-    pub servers: Servers,
+    pub servers: ServerDefinitions,
 }
 
 /// A server after merging.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Effective {
+pub struct MergedServer {
     pub definition: Definition,
     pub source: Source,
     /// Who else defines it and lost, the strongest first.
@@ -72,9 +72,9 @@ pub struct Effective {
 
 /// Merges layers given in any order. Names keep the order in which they
 /// first appear, from the weakest layer to the strongest.
-pub fn merge(mut layers: Vec<Layer>) -> IndexMap<String, Effective> {
+pub fn merge(mut layers: Vec<Layer>) -> IndexMap<String, MergedServer> {
     layers.sort_by_key(|layer| layer.source.kind);
-    let mut merged: IndexMap<String, Effective> = IndexMap::new();
+    let mut merged: IndexMap<String, MergedServer> = IndexMap::new();
     for Layer { source, servers } in layers {
         for (name, definition) in servers {
             let mut shadows = Vec::new();
@@ -83,7 +83,7 @@ pub fn merge(mut layers: Vec<Layer>) -> IndexMap<String, Effective> {
                 shadows.append(&mut weaker.shadows);
             }
             let source = source.clone();
-            let effective = Effective {
+            let effective = MergedServer {
                 definition,
                 source,
                 shadows,
@@ -96,7 +96,7 @@ pub fn merge(mut layers: Vec<Layer>) -> IndexMap<String, Effective> {
 
 /// The layers of `~/.kode.json`: its own servers and those it has for a
 /// project directory.
-pub fn kode_global(path: &Path, parsed: Parsed, project: &Path) -> Vec<Layer> {
+pub fn kode_global(path: &Path, parsed: ServerFile, project: &Path) -> Vec<Layer> {
     let layer = |kind, servers| Layer {
         source: Source {
             kind,
@@ -113,7 +113,7 @@ pub fn kode_global(path: &Path, parsed: Parsed, project: &Path) -> Vec<Layer> {
 }
 
 /// How a file spells a project directory, if it knows it.
-pub fn project_key<'a>(parsed: &'a Parsed, project: &Path) -> Option<&'a str> {
+pub fn project_key<'a>(parsed: &'a ServerFile, project: &Path) -> Option<&'a str> {
     let mut written = parsed.projects.keys().map(String::as_str);
     written.find(|directory| same_directory(directory, project))
 }

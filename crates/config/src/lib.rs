@@ -26,14 +26,14 @@ pub mod spec;
 mod tree;
 pub mod view;
 
-pub use body::{Body, Change, merge_patch, parse_body, parse_replacement};
-pub use check::{distance, mistyped, unknown_field};
+pub use body::{Registration, ServerChange, merge_patch, parse_body, parse_replacement};
+pub use check::{distance, typo_distance, unknown_field};
 pub use database::DatabaseSchema;
 pub use edit::{EditError, remove_server, rename_server, set_server};
 pub use environment::child_env;
 pub use expand::{Launch, LaunchTarget, RemoteKind, expand};
-pub use layers::{Effective, Layer, Source, SourceKind};
-pub use parse::{Definition, Dialect, Parsed, Servers, parse_file};
+pub use layers::{Layer, MergedServer, Source, SourceKind};
+pub use parse::{Definition, Dialect, ServerDefinitions, ServerFile, parse_file};
 pub use problem::Problem;
 pub use redact::Redactor;
 pub use schema::schema;
@@ -42,4 +42,4 @@ pub use spec::{
     Containment, DEFAULT_TIMEOUT, EraChoice, Isolation, MASK, Privileges, ServerName, ServerSpec,
     Target, TransportKind,
 };
-pub use view::view;
+pub use view::masked_config;

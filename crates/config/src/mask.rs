@@ -11,9 +11,9 @@ mod words;
 
 use std::ops::Range;
 
-use super::reference::{Piece, pieces};
+use super::reference::{TextPiece, pieces};
 use super::spec::MASK;
-use flag::Flags;
+use flag::ArgumentScanner;
 use shape::looks_secret;
 use text::offset;
 
@@ -21,7 +21,7 @@ pub(super) use name::is_secret as secret_name;
 
 /// A part of a text that is not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Hidden {
+pub(super) struct HiddenRange {
     pub(super) range: Range<usize>,
     /// A variable's value, hidden whatever it is: not to be looked for in
     /// logs unless it is worth hiding by itself.
@@ -29,8 +29,8 @@ pub(super) struct Hidden {
 }
 
 /// The hidden parts of each argument.
-pub(super) fn in_args(command: &str, args: &[String]) -> Vec<Vec<Hidden>> {
-    let mut flags = Flags::of(command);
+pub(super) fn in_args(command: &str, args: &[String]) -> Vec<Vec<HiddenRange>> {
+    let mut flags = ArgumentScanner::of(command);
     args.iter()
         .map(|arg| {
             let mut hidden = flags.argument(arg);
@@ -42,7 +42,7 @@ pub(super) fn in_args(command: &str, args: &[String]) -> Vec<Vec<Hidden>> {
 
 /// The hidden parts of an address; on the text, which may hold references and
 /// then is no URL yet.
-pub(super) fn in_url(url: &str) -> Vec<Hidden> {
+pub(super) fn in_url(url: &str) -> Vec<HiddenRange> {
     let mut hidden = address::in_address(url, 0);
     let fragment = address::fragment(url).map(|range| secret(range.start, &url[range]));
     hidden.extend(fragment.into_iter().flatten());
@@ -51,12 +51,12 @@ pub(super) fn in_url(url: &str) -> Vec<Hidden> {
 }
 
 /// The hidden parts of any text: a script, JSON, an address, a sentence.
-pub(super) fn in_text(text: &str) -> Vec<Hidden> {
+pub(super) fn in_text(text: &str) -> Vec<HiddenRange> {
     tidied(text::in_text(text, 0, 0))
 }
 
 /// The text with its hidden parts covered.
-pub(super) fn covered(text: &str, hidden: &[Hidden]) -> String {
+pub(super) fn covered(text: &str, hidden: &[HiddenRange]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut from = 0;
     for part in hidden {
@@ -75,11 +75,11 @@ pub(super) fn cover(value: &str) -> String {
     let mut shown = String::new();
     for (i, piece) in pieces(value).into_iter().enumerate() {
         match piece {
-            Piece::Reference { name, default } => shown.push_str(&reference(name, default)),
-            Piece::Text(text) if i == 0 && is_scheme(text) && text.len() < value.len() => {
+            TextPiece::Reference { name, default } => shown.push_str(&reference(name, default)),
+            TextPiece::Text(text) if i == 0 && is_scheme(text) && text.len() < value.len() => {
                 shown.push_str(text);
             }
-            Piece::Text(_) => return MASK.into(),
+            TextPiece::Text(_) => return MASK.into(),
         }
     }
     shown
@@ -100,7 +100,7 @@ fn is_scheme(text: &str) -> bool {
 }
 
 /// In order and without overlaps.
-fn tidied(mut hidden: Vec<Hidden>) -> Vec<Hidden> {
+fn tidied(mut hidden: Vec<HiddenRange>) -> Vec<HiddenRange> {
     hidden.retain(|part| !part.range.is_empty());
     hidden.sort_by_key(|part| (part.range.start, std::cmp::Reverse(part.range.end)));
     let mut end = 0;
@@ -112,8 +112,8 @@ fn tidied(mut hidden: Vec<Hidden>) -> Vec<Hidden> {
     hidden
 }
 
-fn secret(start: usize, text: &str) -> Vec<Hidden> {
-    vec![Hidden {
+fn secret(start: usize, text: &str) -> Vec<HiddenRange> {
+    vec![HiddenRange {
         range: start..start + text.len(),
         setting: false,
     }]
@@ -125,9 +125,9 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The default of a reference to a secret: `${API_KEY:-abc}`.
-fn in_defaults(text: &str) -> Vec<Hidden> {
+fn in_defaults(text: &str) -> Vec<HiddenRange> {
     let defaults = pieces(text).into_iter().filter_map(|piece| match piece {
-        Piece::Reference {
+        TextPiece::Reference {
             name,
             default: Some(default),
         } if secret_name(name) || looks_secret(default) => Some(default),

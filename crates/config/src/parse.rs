@@ -5,10 +5,10 @@ use indexmap::IndexMap;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
-use super::definition::{self, Manner};
+use super::definition::{self, DefinitionSource};
 use super::problem::Problem;
 use super::spec::{ServerName, ServerSpec};
-use super::tree::{self, Places, kind_of, repeated};
+use super::tree::{self, LineIndex, kind_of, repeated};
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +24,14 @@ pub enum Dialect {
 pub type Definition = Result<(ServerName, ServerSpec), Vec<Problem>>;
 
 /// Definitions by the key they stand under, in the order of the file.
-pub type Servers = IndexMap<String, Definition>;
+pub type ServerDefinitions = IndexMap<String, Definition>;
 
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parsed {
-    pub servers: Servers,
-    /// Servers for one project directory, by that directory; Kode only.
-    pub projects: IndexMap<String, Servers>,
+pub struct ServerFile {
+    pub servers: ServerDefinitions,
+    /// ServerDefinitions for one project directory, by that directory; Kode only.
+    pub projects: IndexMap<String, ServerDefinitions>,
     /// What is wrong with no server in particular, and stops none.
     pub problems: Vec<Problem>,
 }
@@ -42,19 +42,19 @@ const PROJECTS: &str = "projects";
 /// Reads a file. The error is for a file that says nothing at all: not JSON,
 /// or without a usable place for servers; what ran on its last good state
 /// goes on.
-pub fn parse_file(text: &str, dialect: Dialect) -> Result<Parsed, Problem> {
+pub fn parse_file(text: &str, dialect: Dialect) -> Result<ServerFile, Problem> {
     let text = tree::without_bom(text);
     let root = tree::parse(text)?;
     let reader = FileReader {
-        places: Places::new(text),
+        places: LineIndex::new(text),
     };
     let Value::Object(root) = &root else {
         let message = format!("must be an object, not {}", kind_of(&root));
         return Err(Problem::new("", message).at((1, 1)));
     };
-    let mut parsed = Parsed {
+    let mut parsed = ServerFile {
         servers: reader.section(root, "")?,
-        ..Parsed::default()
+        ..ServerFile::default()
     };
     match dialect {
         Dialect::Mcp => parsed.problems.extend(reader.foreign_key(root)),
@@ -64,12 +64,12 @@ pub fn parse_file(text: &str, dialect: Dialect) -> Result<Parsed, Problem> {
 }
 
 struct FileReader<'t> {
-    places: Places<'t>,
+    places: LineIndex<'t>,
 }
 
 impl FileReader<'_> {
     /// The `mcpServers` of an object; none is as good as empty.
-    fn section(&self, parent: &Object<'_>, path: &str) -> Result<Servers, Problem> {
+    fn section(&self, parent: &Object<'_>, path: &str) -> Result<ServerDefinitions, Problem> {
         let field = format!("{path}{SERVERS}");
         let fail = |message: String, offset| {
             Err(Problem::new(field.clone(), message).at(self.places.of(offset)))
@@ -78,7 +78,7 @@ impl FileReader<'_> {
             return fail("is given twice; keep one".into(), *offset);
         }
         match parent.get(SERVERS).map(|member| &member.value) {
-            None | Some(Value::NullKeyword(_)) => Ok(Servers::new()),
+            None | Some(Value::NullKeyword(_)) => Ok(ServerDefinitions::new()),
             Some(Value::Object(section)) => Ok(self.servers(section)),
             Some(other) => fail(
                 format!("must be an object of servers, not {}", kind_of(other)),
@@ -87,9 +87,9 @@ impl FileReader<'_> {
         }
     }
 
-    fn servers(&self, section: &Object<'_>) -> Servers {
+    fn servers(&self, section: &Object<'_>) -> ServerDefinitions {
         let twice = repeated(section);
-        let mut servers = Servers::with_capacity(section.properties.len());
+        let mut servers = ServerDefinitions::with_capacity(section.properties.len());
         for member in &section.properties {
             let key = member.name.as_str();
             if servers.contains_key(key) {
@@ -121,7 +121,7 @@ impl FileReader<'_> {
             })
             .ok();
         let spec = match value {
-            Value::Object(object) => definition::read(object, &self.places, Manner::File),
+            Value::Object(object) => definition::read(object, &self.places, DefinitionSource::File),
             other => {
                 let message = format!("must be an object, not {}", kind_of(other));
                 Err(vec![
@@ -139,7 +139,7 @@ impl FileReader<'_> {
         }
     }
 
-    /// Servers under another client's key: nothing is read from there, which
+    /// ServerDefinitions under another client's key: nothing is read from there, which
     /// would otherwise be a silence hard to explain.
     fn foreign_key(&self, root: &Object<'_>) -> Option<Problem> {
         if root.get(SERVERS).is_some() {
@@ -154,7 +154,7 @@ impl FileReader<'_> {
 
     /// A broken project section is no reason to lose the rest of a file that
     /// another tool owns.
-    fn projects(&self, root: &Object<'_>, parsed: &mut Parsed) {
+    fn projects(&self, root: &Object<'_>, parsed: &mut ServerFile) {
         let Some(projects) = root.get_object(PROJECTS) else {
             return;
         };

@@ -3,7 +3,7 @@
 
 /// A stretch of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece<'t> {
+pub(super) enum TextPiece<'t> {
     Text(&'t str),
     Reference {
         name: &'t str,
@@ -12,7 +12,7 @@ pub(super) enum Piece<'t> {
 }
 
 /// The text cut into pieces, in order, nothing left out.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(super) fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let mut found = Vec::new();
     let mut plain_from = 0;
     let mut at = 0;
@@ -20,7 +20,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
         match reference_at(&text[open..]) {
             Some((piece, length)) => {
                 if plain_from < open {
-                    found.push(Piece::Text(&text[plain_from..open]));
+                    found.push(TextPiece::Text(&text[plain_from..open]));
                 }
                 found.push(piece);
                 at = open + length;
@@ -30,7 +30,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
         }
     }
     if plain_from < text.len() {
-        found.push(Piece::Text(&text[plain_from..]));
+        found.push(TextPiece::Text(&text[plain_from..]));
     }
     found
 }
@@ -38,17 +38,17 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
 pub(super) fn has_references(text: &str) -> bool {
     pieces(text)
         .iter()
-        .any(|piece| matches!(piece, Piece::Reference { .. }))
+        .any(|piece| matches!(piece, TextPiece::Reference { .. }))
 }
 
 /// The reference at the start of `text`, and how long it is.
-pub(super) fn reference_at(text: &str) -> Option<(Piece<'_>, usize)> {
+pub(super) fn reference_at(text: &str) -> Option<(TextPiece<'_>, usize)> {
     let inner = text.strip_prefix("${")?;
     let name = &inner[..name_length(inner)?];
     let rest = &inner[name.len()..];
     if rest.starts_with('}') {
         let default = None;
-        return Some((Piece::Reference { name, default }, 2 + name.len() + 1));
+        return Some((TextPiece::Reference { name, default }, 2 + name.len() + 1));
     }
     let default = rest.strip_prefix(":-")?;
     let default = &default[..default.find('}')?];
@@ -57,7 +57,7 @@ pub(super) fn reference_at(text: &str) -> Option<(Piece<'_>, usize)> {
     }
     let length = 2 + name.len() + 2 + default.len() + 1;
     let default = Some(default);
-    Some((Piece::Reference { name, default }, length))
+    Some((TextPiece::Reference { name, default }, length))
 }
 
 /// How far to go on behind a `${` that opens no reference. A default that
@@ -119,23 +119,26 @@ mod tests {
         for text in plain {
             assert!(!has_references(text), "{text}");
         }
-        let reference = |name, default| Piece::Reference { name, default };
+        let reference = |name, default| TextPiece::Reference { name, default };
         assert_eq!(pieces("${A}"), [reference("A", None)]);
         assert_eq!(pieces("${A:-}"), [reference("A", Some(""))]);
         assert_eq!(pieces("${_a1:-b c}"), [reference("_a1", Some("b c"))]);
         assert_eq!(
             pieces("x$${A}${B:-:-}y"),
             [
-                Piece::Text("x$"),
+                TextPiece::Text("x$"),
                 reference("A", None),
                 reference("B", Some(":-")),
-                Piece::Text("y"),
+                TextPiece::Text("y"),
             ]
         );
         assert_eq!(
             pieces("${A:-${B}}${C}"),
-            [Piece::Text("${A:-${B}}"), reference("C", None)]
+            [TextPiece::Text("${A:-${B}}"), reference("C", None)]
         );
-        assert_eq!(pieces("${${A}"), [Piece::Text("${"), reference("A", None)]);
+        assert_eq!(
+            pieces("${${A}"),
+            [TextPiece::Text("${"), reference("A", None)]
+        );
     }
 }

@@ -16,7 +16,7 @@ use url::Url;
 use super::authority::{Authority, Origin};
 use super::{DatabaseSchema, Secret};
 pub use limits::{Limits, UserLimits};
-use reader::Reader;
+use reader::SettingsReader;
 pub use values::duration;
 
 /// Every variable that is read, and what it means.
@@ -157,7 +157,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
 
 /// What the command line says; `None` where it says nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct ServeOptions {
     pub listen: Option<String>,
     pub project: Option<PathBuf>,
     pub data_dir: Option<PathBuf>,
@@ -182,7 +182,7 @@ pub struct Settings {
     pub secret: Option<Secret>,
     /// Whether Portway can be managed by MCP tools of its own.
     pub self_control: bool,
-    pub storage: Storage,
+    pub storage: StorageType,
     pub supabase_db_url: Option<Secret>,
     pub supabase_db_schema: DatabaseSchema,
     pub supabase_url: Option<Url>,
@@ -200,7 +200,7 @@ pub struct Settings {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
+pub enum StorageType {
     Json,
     /// With [`Settings::supabase_db_url`].
     Supabase,
@@ -236,11 +236,11 @@ impl fmt::Display for BadSetting {
 impl Settings {
     /// `cwd` is the working directory: relative paths are relative to it.
     pub fn load(
-        options: Options,
+        options: ServeOptions,
         env: &BTreeMap<String, String>,
         cwd: PathBuf,
     ) -> Result<Settings, SettingsError> {
-        let mut from = Reader::new(env);
+        let mut from = SettingsReader::new(env);
         let storage = from.storage()?;
         let listen = from.listen(options.listen.as_deref());
         let project = options

@@ -76,14 +76,14 @@ pub(super) fn repeated<'o>(object: &'o Object<'_>) -> Vec<(&'o str, usize)> {
 
 /// Byte offsets to lines and columns, counted from 1; worked out once, when
 /// the first problem asks.
-pub(super) struct Places<'t> {
+pub(super) struct LineIndex<'t> {
     text: &'t str,
     starts: OnceCell<Vec<usize>>,
 }
 
-impl<'t> Places<'t> {
-    pub(super) fn new(text: &'t str) -> Places<'t> {
-        Places {
+impl<'t> LineIndex<'t> {
+    pub(super) fn new(text: &'t str) -> LineIndex<'t> {
+        LineIndex {
             text,
             starts: OnceCell::new(),
         }

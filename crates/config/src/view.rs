@@ -8,7 +8,7 @@ use super::mask;
 use super::spec::{DEFAULT_TIMEOUT, ServerSpec, Target};
 
 /// The `config` object of the API: every field said, secrets covered.
-pub fn view(spec: &ServerSpec) -> Value {
+pub fn masked_config(spec: &ServerSpec) -> Value {
     let mut object = Map::new();
     transport(spec, &mut object);
     match &spec.target {
@@ -57,7 +57,7 @@ pub fn title(spec: &ServerSpec) -> String {
 /// What a file holds: everything as written, defaults left out. Claude Code
 /// skips a definition that has only `transport`, others want `transport`, so
 /// both stand there (SPEC B1).
-pub fn plain(spec: &ServerSpec) -> Map<String, Value> {
+pub fn definition_fields(spec: &ServerSpec) -> Map<String, Value> {
     let mut object = Map::new();
     transport(spec, &mut object);
     let map = |map: &IndexMap<String, String>| {

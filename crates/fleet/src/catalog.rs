@@ -165,8 +165,8 @@ impl Item {
         let key = object::text(written).filter(|key| !key.is_empty())?;
         Some(Item {
             key: key.into_owned(),
-            key_at: object::place(&raw, written),
-            hides: invisible::hides(raw.get()),
+            key_at: object::range_in(&raw, written),
+            hides: invisible::has_hidden_chars(raw.get()),
             raw,
         })
     }

@@ -131,7 +131,7 @@ pub fn nothing() -> Arc<RawValue> {
 pub fn kept(capabilities: &RawValue) -> Arc<RawValue> {
     match capabilities.get() {
         "{}" => nothing(),
-        _ => Arc::from(capability::carried(capabilities).into_owned()),
+        _ => Arc::from(capability::forwardable(capabilities).into_owned()),
     }
 }
 

@@ -97,7 +97,8 @@ impl Call {
     pub(crate) fn note(&self, note: &Notification) -> Option<Vec<u8>> {
         match note.method.as_str() {
             "notifications/progress" => {
-                let params = meta::retoken(note.params.as_deref()?, self.token.as_deref()?);
+                let params =
+                    meta::with_progress_token(note.params.as_deref()?, self.token.as_deref()?);
                 Some(wire::notification(&note.method, Some(&params)))
             }
             "notifications/message" => {

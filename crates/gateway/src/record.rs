@@ -83,7 +83,7 @@ pub fn record(wanted: &Wanted, view: Option<&Arc<ServerView>>) -> ServerDetails 
         error: state.and_then(|state| state.error()).map(str::to_owned),
         enabled: spec.is_some_and(|spec| spec.enabled),
         tool_count: view.map_or(0, |view| view.catalog.tools.len()),
-        config: spec.map(config::view::view),
+        config: spec.map(config::view::masked_config),
         source: wanted.source.to_string(),
         shadows: wanted.shadows.iter().map(ToString::to_string).collect(),
         problems: wanted

@@ -15,7 +15,7 @@ use super::view::View;
 use super::{Caller, Client, ClientRequest, Scope, text_of, text_param};
 use fleet::{CallRequest, Slot};
 use store::Store;
-use wire::object::{find, member, part, remove_members, set_member};
+use wire::object::{find_members, member, parse_part, remove_members, set_member};
 use wire::result::error_to_modern;
 use wire::{Era, RpcError, capability, code, meta, method};
 
@@ -40,15 +40,15 @@ impl<'a> CallParams<'a> {
             "requestState",
             "task",
         ];
-        let found = params.map_or([None; 6], |params| find(params.get(), names));
+        let found = params.map_or([None; 6], |params| find_members(params.get(), names));
         let [name, uri, meta, responses, state, task] = found;
-        let [token] = meta.map_or([None], |json| find(json, [meta::PROGRESS_TOKEN]));
+        let [token] = meta.map_or([None], |json| find_members(json, [meta::PROGRESS_TOKEN]));
         let [name, uri, responses, state, task] =
-            [name, uri, responses, state, task].map(|json| json.and_then(part));
+            [name, uri, responses, state, task].map(|json| json.and_then(parse_part));
         CallParams {
             name,
             uri,
-            token: token.and_then(part),
+            token: token.and_then(parse_part),
             task,
             responses,
             state,

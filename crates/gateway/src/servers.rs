@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::record::{ServerDetails, record};
 use super::to_the_end;
-use config::body::{Change, parse_body};
+use config::body::{ServerChange, parse_body};
 use config::{Problem, ServerSpec};
 use fleet::catalog::Catalog;
 use fleet::log::LogLine;
@@ -73,7 +73,7 @@ impl ServerManager {
         &self,
         server: &str,
         basis: Basis,
-        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>> + Send + Sync + 'static,
+        read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>> + Send + Sync + 'static,
     ) -> Result<ManagedServer, UpdateError> {
         let (servers, server) = (self.clone(), server.to_owned());
         to_the_end(async move {

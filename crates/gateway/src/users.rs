@@ -56,7 +56,7 @@ impl UserServers {
             return false;
         }
         let listed = filters.user_servers.as_deref().or(self.setting.as_deref());
-        listed.is_none_or(|listed| globs::any(listed, server))
+        listed.is_none_or(|listed| globs::matches_any(listed, server))
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::error::{ApiError, Code, FieldProblem};
 use super::extract::{Path, Query};
 use super::tag::{Asked, Tagged, Tags};
-use config::body::{Change, merge_patch, parse_replacement};
+use config::body::{ServerChange, merge_patch, parse_replacement};
 use config::{Problem, ServerSpec};
 use fleet::catalog::{Catalog, Item};
 use fleet::log::LogLine;
@@ -124,7 +124,7 @@ async fn update(
     Path(server): Path,
     asked: Asked,
     basis: Basis,
-    read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>> + Send + Sync + 'static,
+    read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>> + Send + Sync + 'static,
 ) -> Result<Tagged, ApiError> {
     let basis = match asked.given() {
         true => Basis::Newest,
@@ -137,7 +137,7 @@ async fn update(
             return read(current);
         }
         let now = json!({
-            "config": config::view::view(current),
+            "config": config::view::masked_config(current),
             "etag": tags.of(current),
         });
         let _ = found.set(now);

@@ -8,7 +8,7 @@ use http::request::Parts;
 use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
-use config::view::plain;
+use config::view::definition_fields;
 use config::{Secret, ServerSpec};
 use gateway::record::ServerDetails;
 
@@ -28,7 +28,7 @@ impl Tags {
 
     /// Quotes and all.
     pub fn of(&self, spec: &ServerSpec) -> String {
-        let spec = serde_json::Value::Object(plain(spec)).to_string();
+        let spec = serde_json::Value::Object(definition_fields(spec)).to_string();
         let digest = Sha256::new()
             .chain_update(self.0)
             .chain_update(spec)

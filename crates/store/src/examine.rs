@@ -10,7 +10,7 @@ use super::lock::{Holder, holder};
 use super::records::{Instance, KeyHolder, ToolRecord};
 use super::state::{State, Step};
 use super::{KeyDigest, PostgresStore, StoreError, StoreErrorKind};
-use config::settings::{Settings, Storage};
+use config::settings::{Settings, StorageType};
 use config::{DatabaseSchema, Secret};
 
 /// The records in a data directory.
@@ -94,14 +94,14 @@ impl Contents {
 /// repair or bring up to date. Empty where nothing was ever kept.
 pub async fn contents(settings: &Settings) -> Result<Contents, StoreError> {
     match (settings.storage, &settings.supabase_db_url) {
-        (Storage::Supabase, Some(url)) => {
+        (StorageType::Supabase, Some(url)) => {
             PostgresStore::contents(url, &settings.supabase_db_schema).await
         }
-        (Storage::Supabase, None) => {
+        (StorageType::Supabase, None) => {
             let text = "SUPABASE_DB_URL is not set".to_owned();
             Err(StoreErrorKind::Setup(text).during("read the database"))
         }
-        (Storage::Json, _) => {
+        (StorageType::Json, _) => {
             in_files(&settings.data_dir).map_err(|kind| kind.during("read the data directory"))
         }
     }

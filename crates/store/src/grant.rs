@@ -97,8 +97,8 @@ impl Grant {
     /// Whether its filter gives a tool, or may give one of a server.
     pub fn filter_gives(&self, server: &str, tool: Option<&str>) -> bool {
         self.filter.as_ref().is_some_and(|filter| match tool {
-            Some(tool) => filter.gives(server, tool),
-            None => filter.may_give(server),
+            Some(tool) => filter.grants(server, tool),
+            None => filter.may_grant(server),
         })
     }
 

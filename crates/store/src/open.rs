@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::lock::{DirectoryLock, make_directory};
 use super::{JsonStore, PostgresStore, Store, StoreError, StoreErrorKind};
-use config::settings::{Settings, Storage};
+use config::settings::{Settings, StorageType};
 
 /// An open store, and what a person should hear about what was found.
 pub struct OpenStore {
@@ -15,7 +15,7 @@ pub struct OpenStore {
 /// Opens it. The data directory is this process's own while the store lives,
 /// also where the records are elsewhere: the admin token is there.
 pub async fn open(settings: &Settings) -> Result<OpenStore, StoreError> {
-    if settings.storage == Storage::Json {
+    if settings.storage == StorageType::Json {
         let opened = JsonStore::open(&settings.data_dir)?;
         return Ok(OpenStore {
             store: Arc::new(opened.store.limiting(settings.limits.users)),

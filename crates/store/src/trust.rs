@@ -16,7 +16,7 @@ use super::lock::{make_directory, private};
 use super::replace::is_private_group;
 use super::whereabouts::{known_address, socket_address};
 use super::{StoreError, StoreErrorKind, examine as records, file, git, key, own};
-use config::settings::{Settings, Storage};
+use config::settings::{Settings, StorageType};
 
 const MARK: &str = "mark";
 const IGNORE: &str = ".gitignore";
@@ -166,7 +166,7 @@ fn put_secrets_aside(settings: &Settings) -> Result<String, StoreErrorKind> {
          stay in use",
         directory.display()
     );
-    let keys = records::keys_in(directory).filter(|_| settings.storage == Storage::Json);
+    let keys = records::keys_in(directory).filter(|_| settings.storage == StorageType::Json);
     note += &match keys {
         Some(0) => String::new(),
         Some(count) => format!(", and the keys of its {count} entries stay valid"),

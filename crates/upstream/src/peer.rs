@@ -95,7 +95,7 @@ impl Spelling {
             params.map_err(|reason| UpstreamError::Protocol(format!("params: {reason}")))?;
         Ok(match (params, call.about()) {
             (Some(mut params), Some((member, text))) => {
-                params.say(member, text);
+                params.set_text_unless_equal(member, text);
                 wire::request_with(id, call.method, &params)
             }
             (Some(params), None) => wire::request_with(id, call.method, &params),

@@ -195,7 +195,7 @@ async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamEr
         let reason = format!("`{}` could not be started: {error}", options.title);
         UpstreamError::Spawn {
             permanent: error.permanent(),
-            reason: Redactor::new(launch.filled_in())
+            reason: Redactor::new(launch.expanded_values())
                 .redact(&reason)
                 .into_owned(),
         }

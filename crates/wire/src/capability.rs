@@ -10,7 +10,7 @@ use super::schema::mentions;
 
 /// A client's capabilities without what we could not see through for it: a
 /// server that is told of it may answer in its way.
-pub fn carried(capabilities: &RawValue) -> Cow<'_, RawValue> {
+pub fn forwardable(capabilities: &RawValue) -> Cow<'_, RawValue> {
     if mentions(capabilities, TASKS)
         && let Some(mut object) = Object::read(capabilities)
         && drop_tasks(&mut object)
@@ -79,7 +79,7 @@ mod tests {
             ),
         ] {
             let raw = RawValue::from_string(said.to_owned()).unwrap();
-            assert_eq!(carried(&raw).get(), told);
+            assert_eq!(forwardable(&raw).get(), told);
         }
     }
 

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::object::{each_member, is_null, text};
 use number::Number;
-pub use schema::{InvalidAnnotation, Kind, ParamHeader, param_headers, without_annotations};
+pub use schema::{InvalidAnnotation, ParamHeader, ParamType, param_headers, without_annotations};
 
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";

@@ -13,7 +13,7 @@ pub fn without_tags(json: &str) -> Cow<'_, str> {
     }
     let mut out = String::new();
     let mut copied = 0;
-    for (c, place) in Chars(json, 0) {
+    for (c, place) in JsonChars(json, 0) {
         if is_tag(c) {
             out.push_str(&json[copied..place.start]);
             copied = place.end;
@@ -28,9 +28,9 @@ pub fn without_tags(json: &str) -> Cow<'_, str> {
 
 /// Whether JSON text holds a character that cannot be seen and is no layout.
 /// Joiners and variation selectors of ordinary writing and emoji are fine.
-pub fn hides(json: &str) -> bool {
+pub fn has_hidden_chars(json: &str) -> bool {
     let plain = json.is_ascii() && !json.contains("\\u");
-    !plain && Chars(json, 0).any(|(c, _)| is_hidden(c))
+    !plain && JsonChars(json, 0).any(|(c, _)| is_hidden(c))
 }
 
 fn is_tag(c: char) -> bool {
@@ -51,9 +51,9 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// The characters of JSON text, each with its place; an escape is one.
-struct Chars<'a>(&'a str, usize);
+struct JsonChars<'a>(&'a str, usize);
 
-impl Iterator for Chars<'_> {
+impl Iterator for JsonChars<'_> {
     type Item = (char, Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -130,7 +130,7 @@ mod tests {
             ("\u{E0101}", true),
             (r"\ud83d\ude00", false),
         ] {
-            assert_eq!(hides(json), hidden, "{json:?}");
+            assert_eq!(has_hidden_chars(json), hidden, "{json:?}");
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) use batch::MAX_BATCH;
 pub use batch::{is_batch, parse_batch};
 pub use error::{RpcError, code};
 pub use fault::{Fault, Malformed};
-use fields::Fields;
+use fields::EnvelopeFields;
 pub use id::{BadId, Id};
 pub use write::{compact, error, notification, request, request_with, response, response_start};
 
@@ -66,7 +66,7 @@ pub enum Outcome<'a> {
 /// members and other cases of known ones; they are not forwarded. `params:
 /// null` is no params, as several SDKs write it.
 pub fn parse(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
-    Fields::read(bytes)?.judge(Reader::Strict)
+    EnvelopeFields::read(bytes)?.judge(Strictness::Strict)
 }
 
 /// Reads one message of a server.
@@ -79,13 +79,15 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
 /// on stdout must not pass for a message.
 pub fn parse_upstream(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes);
-    Fields::read(bytes)?.without_nulls().judge(Reader::Lenient)
+    EnvelopeFields::read(bytes)?
+        .without_nulls()
+        .judge(Strictness::Lenient)
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Clone, Copy, PartialEq)]
-enum Reader {
+enum Strictness {
     Strict,
     Lenient,
 }

@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::message::{Fault, Id, Malformed};
-use super::object::{Object, find, inner_member, is_object, part, raw, unquote};
+use super::object::{Object, find_members, inner_member, is_object, parse_part, raw, unquote};
 pub use super::object::{member, pick, remove_members, set_member, text};
-pub use level::{LogLevel, NotALevel};
+pub use level::{BadLogLevel, LogLevel};
 
 const PREFIX: &str = "io.modelcontextprotocol/";
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -125,7 +125,7 @@ pub struct RequestMeta<'a> {
 
 /// The checked envelope of a modern request.
 #[derive(Clone)]
-pub struct Inbound<'a> {
+pub struct RequestEnvelope<'a> {
     pub version: Cow<'a, str>,
     pub capabilities: &'a RawValue,
     pub log_level: Option<LogLevel>,
@@ -133,17 +133,19 @@ pub struct Inbound<'a> {
 }
 
 /// Reads `params._meta`; fails if it, or its progress token, is unusable.
-pub fn read_envelope(params: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
-    read_with(params, "_meta").map(|(envelope, _)| envelope)
+pub fn read_request_meta(params: Option<&RawValue>) -> Result<RequestMeta<'_>, Malformed> {
+    read_request_meta_and(params, "_meta").map(|(envelope, _)| envelope)
 }
 
-/// As [`read_envelope`], and one more of the params on the way.
-pub fn read_with<'a>(
+/// As [`read_request_meta`], and one more of the params on the way.
+pub fn read_request_meta_and<'a>(
     params: Option<&'a RawValue>,
     name: &str,
 ) -> Result<(RequestMeta<'a>, Option<&'a RawValue>), Malformed> {
-    let [meta, other] = params.map_or([None; 2], |params| find(params.get(), ["_meta", name]));
-    Ok((read_meta(meta)?, other.and_then(part)))
+    let [meta, other] = params.map_or([None; 2], |params| {
+        find_members(params.get(), ["_meta", name])
+    });
+    Ok((read_meta(meta)?, other.and_then(parse_part)))
 }
 
 fn read_meta(meta: Option<&str>) -> Result<RequestMeta<'_>, Malformed> {
@@ -153,7 +155,7 @@ fn read_meta(meta: Option<&str>) -> Result<RequestMeta<'_>, Malformed> {
     if !meta.starts_with('{') {
         return Err(Fault::Meta.into());
     }
-    let [version, capabilities, log_level, progress_token] = find(
+    let [version, capabilities, log_level, progress_token] = find_members(
         meta,
         [
             PROTOCOL_VERSION,
@@ -162,13 +164,15 @@ fn read_meta(meta: Option<&str>) -> Result<RequestMeta<'_>, Malformed> {
             PROGRESS_TOKEN,
         ],
     );
-    let progress_token = progress_token.filter(|json| *json != "null").and_then(part);
+    let progress_token = progress_token
+        .filter(|json| *json != "null")
+        .and_then(parse_part);
     if progress_token.is_some_and(|raw| Id::new(raw).is_err()) {
         return Err(Fault::BadMeta(PROGRESS_TOKEN).into());
     }
     Ok(RequestMeta {
         version,
-        capabilities: capabilities.and_then(part),
+        capabilities: capabilities.and_then(parse_part),
         log_level,
         progress_token,
     })
@@ -181,7 +185,7 @@ impl<'a> RequestMeta<'a> {
     }
 
     /// The envelope a modern request must have; says all that is missing.
-    pub fn require(&self) -> Result<Inbound<'a>, Malformed> {
+    pub fn require(&self) -> Result<RequestEnvelope<'a>, Malformed> {
         let (Some(version), Some(capabilities)) = (self.version, self.capabilities) else {
             let keys = [
                 (self.version.is_none(), PROTOCOL_VERSION),
@@ -204,7 +208,7 @@ impl<'a> RequestMeta<'a> {
             ),
             None => None,
         };
-        Ok(Inbound {
+        Ok(RequestEnvelope {
             version: unquote(version).ok_or(Fault::BadMeta(PROTOCOL_VERSION))?,
             capabilities,
             log_level,
@@ -235,7 +239,7 @@ pub fn progress(params: Option<&RawValue>) -> Option<Progress<'_>> {
 }
 
 /// A progress notification's params under another token.
-pub fn retoken(params: &RawValue, token: &RawValue) -> Box<RawValue> {
+pub fn with_progress_token(params: &RawValue, token: &RawValue) -> Box<RawValue> {
     set_member(params, PROGRESS_TOKEN, token)
 }
 

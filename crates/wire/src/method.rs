@@ -9,7 +9,7 @@ use super::era::Era;
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MethodKind {
     Request,
     Notification,
 }
@@ -26,7 +26,7 @@ pub enum Sender {
 #[derive(Clone, Copy, Debug)]
 pub struct Method {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: MethodKind,
     /// Who sends it in legacy revisions, and the first that has it.
     pub legacy: Option<(Sender, &'static str)>,
     pub modern: Option<Sender>,
@@ -70,7 +70,7 @@ const NOV_2025: &str = "2025-11-25";
 
 const fn row(
     name: &'static str,
-    kind: Kind,
+    kind: MethodKind,
     legacy: Option<(Sender, &'static str)>,
     modern: Option<Sender>,
 ) -> Method {
@@ -92,7 +92,12 @@ const fn ask(name: &'static str, capability: &'static str) -> Method {
     let client = Sender::Client;
     Method {
         capability: Some(capability),
-        ..row(name, Kind::Request, Some((client, FIRST)), Some(client))
+        ..row(
+            name,
+            MethodKind::Request,
+            Some((client, FIRST)),
+            Some(client),
+        )
     }
 }
 
@@ -110,7 +115,7 @@ const fn news(name: &'static str, capability: &'static str) -> Method {
         capability: Some(capability),
         ..row(
             name,
-            Kind::Notification,
+            MethodKind::Notification,
             Some((server, FIRST)),
             Some(server),
         )
@@ -119,18 +124,18 @@ const fn news(name: &'static str, capability: &'static str) -> Method {
 
 /// A request that only one era has, or that the modern era turned into data.
 const fn old(name: &'static str, sender: Sender, since: &'static str) -> Method {
-    row(name, Kind::Request, Some((sender, since)), None)
+    row(name, MethodKind::Request, Some((sender, since)), None)
 }
 
 const fn old_news(name: &'static str, sender: Sender, since: &'static str) -> Method {
-    row(name, Kind::Notification, Some((sender, since)), None)
+    row(name, MethodKind::Notification, Some((sender, since)), None)
 }
 
 const fn task(name: &'static str, legacy: Option<(Sender, &'static str)>) -> Method {
     Method {
         extension: Some(TASKS),
         name_param: Some("taskId"),
-        ..row(name, Kind::Request, legacy, Some(Sender::Client))
+        ..row(name, MethodKind::Request, legacy, Some(Sender::Client))
     }
 }
 
@@ -144,7 +149,7 @@ const METHODS: &[Method] = &[
     list("tools/list", "tools"),
     row(
         "notifications/progress",
-        Kind::Notification,
+        MethodKind::Notification,
         Some((Sender::Either, FIRST)),
         Some(Sender::Server),
     ),
@@ -165,11 +170,16 @@ const METHODS: &[Method] = &[
     ask("completion/complete", "completions"),
     Method {
         cacheable: true,
-        ..row("server/discover", Kind::Request, None, Some(Sender::Client))
+        ..row(
+            "server/discover",
+            MethodKind::Request,
+            None,
+            Some(Sender::Client),
+        )
     },
     row(
         "subscriptions/listen",
-        Kind::Request,
+        MethodKind::Request,
         None,
         Some(Sender::Client),
     ),
@@ -198,7 +208,7 @@ const METHODS: &[Method] = &[
     // A modern server sends it too, on stdio, to end a listen.
     row(
         "notifications/cancelled",
-        Kind::Notification,
+        MethodKind::Notification,
         Some((Sender::Either, FIRST)),
         Some(Sender::Either),
     ),
@@ -209,7 +219,7 @@ const METHODS: &[Method] = &[
     news("notifications/resources/updated", "resources"),
     row(
         "notifications/subscriptions/acknowledged",
-        Kind::Notification,
+        MethodKind::Notification,
         None,
         Some(Sender::Server),
     ),
@@ -217,7 +227,7 @@ const METHODS: &[Method] = &[
         extension: Some(TASKS),
         ..row(
             "notifications/tasks",
-            Kind::Notification,
+            MethodKind::Notification,
             None,
             Some(Sender::Server),
         )

@@ -21,12 +21,12 @@ use members::Members;
 
 /// A member's name as it was written, quotes and escapes included.
 #[derive(Clone, Copy)]
-pub struct Key<'a> {
+pub struct MemberName<'a> {
     written: &'a str,
     escaped: bool,
 }
 
-impl<'a> Key<'a> {
+impl<'a> MemberName<'a> {
     fn inner(self) -> &'a str {
         &self.written[1..self.written.len() - 1]
     }
@@ -54,12 +54,15 @@ impl<'a> Key<'a> {
 }
 
 /// Calls `visit` for each member in order; false if `raw` is not an object.
-pub fn each_member<'a>(raw: &'a RawValue, mut visit: impl FnMut(Key<'a>, &'a RawValue)) -> bool {
+pub fn each_member<'a>(
+    raw: &'a RawValue,
+    mut visit: impl FnMut(MemberName<'a>, &'a RawValue),
+) -> bool {
     let Some(members) = Members::of(raw.get()) else {
         return false;
     };
     for (key, value) in members {
-        if let Some(value) = part(value) {
+        if let Some(value) = parse_part(value) {
             visit(key, value);
         }
     }
@@ -67,7 +70,7 @@ pub fn each_member<'a>(raw: &'a RawValue, mut visit: impl FnMut(Key<'a>, &'a Raw
 }
 
 /// A part of valid JSON that is a value of its own.
-pub fn part(json: &str) -> Option<&RawValue> {
+pub fn parse_part(json: &str) -> Option<&RawValue> {
     serde_json::from_str(json).ok()
 }
 
@@ -76,12 +79,12 @@ pub fn part(json: &str) -> Option<&RawValue> {
 /// A member written twice counts as absent: peers disagree on which one
 /// holds, so neither may decide anything here.
 pub fn pick<'a, const N: usize>(raw: &'a RawValue, names: [&str; N]) -> [Option<&'a RawValue>; N] {
-    find(raw.get(), names).map(|found| found.and_then(part))
+    find_members(raw.get(), names).map(|found| found.and_then(parse_part))
 }
 
 /// As [`pick`], as text: what is only looked into need not be parsed first.
 /// `json` must be valid.
-pub fn find<'a, const N: usize>(json: &'a str, names: [&str; N]) -> [Option<&'a str>; N] {
+pub fn find_members<'a, const N: usize>(json: &'a str, names: [&str; N]) -> [Option<&'a str>; N] {
     let mut found = [None; N];
     let mut twice = [false; N];
     for (key, value) in Members::of(json).into_iter().flatten() {
@@ -98,9 +101,9 @@ pub fn find<'a, const N: usize>(json: &'a str, names: [&str; N]) -> [Option<&'a 
 
 /// One member of a member; see [`pick`] for members written twice.
 pub fn inner_member<'a>(raw: &'a RawValue, outer: &str, inner: &str) -> Option<&'a RawValue> {
-    let [outer] = find(raw.get(), [outer]);
-    let [inner] = find(outer?, [inner]);
-    inner.and_then(part)
+    let [outer] = find_members(raw.get(), [outer]);
+    let [inner] = find_members(outer?, [inner]);
+    inner.and_then(parse_part)
 }
 
 /// One top-level member; see [`pick`] for members written twice.
@@ -168,7 +171,7 @@ pub fn map_elements<'a>(
     let mut copied = 0;
     each_element(array, |element| {
         if let Cow::Owned(new) = map(element) {
-            let place = place(array, element);
+            let place = range_in(array, element);
             out.push_str(&json[copied..place.start]);
             out.push_str(new.get());
             copied = place.end;
@@ -188,7 +191,7 @@ pub fn empty() -> &'static RawValue {
 }
 
 /// Where in `whole` a part stands that was found in it.
-pub fn place(whole: &RawValue, part: &RawValue) -> Range<usize> {
+pub fn range_in(whole: &RawValue, part: &RawValue) -> Range<usize> {
     let start = part.get().as_ptr() as usize - whole.get().as_ptr() as usize;
     start..start + part.get().len()
 }

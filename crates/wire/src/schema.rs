@@ -8,14 +8,16 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::object::{Key, Object, each_element, each_member, is_object, member, quote, raw, text};
+use super::object::{
+    MemberName, Object, each_element, each_member, is_object, member, quote, raw, text,
+};
 
 /// Schemas arrive inside messages of bounded depth; this holds for others.
 pub(super) const MAX_DEPTH: usize = 64;
 
 /// What stands under a keyword.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Slot {
+pub(super) enum KeywordContent {
     /// A schema, or an array of them.
     Schemas,
     /// An object from names to schemas.
@@ -26,11 +28,11 @@ pub(super) enum Slot {
     Unknown,
 }
 
-pub(super) fn slot(keyword: &str) -> Slot {
+pub(super) fn keyword_content(keyword: &str) -> KeywordContent {
     match keyword {
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
-        | "dependencies" => Slot::Named,
-        "const" | "enum" | "default" | "examples" => Slot::Data,
+        | "dependencies" => KeywordContent::Named,
+        "const" | "enum" | "default" | "examples" => KeywordContent::Data,
         "items"
         | "prefixItems"
         | "additionalItems"
@@ -46,8 +48,8 @@ pub(super) fn slot(keyword: &str) -> Slot {
         | "if"
         | "then"
         | "else"
-        | "contentSchema" => Slot::Schemas,
-        _ => Slot::Unknown,
+        | "contentSchema" => KeywordContent::Schemas,
+        _ => KeywordContent::Unknown,
     }
 }
 
@@ -81,19 +83,19 @@ fn move_pointers<'a>(schema: &'a RawValue, base: &str) -> Cow<'a, RawValue> {
     if !mentions(schema, "$ref") && !mentions(schema, "$dynamicRef") {
         return Cow::Borrowed(schema);
     }
-    let rebase = |keyword: &Key<'_>, value: &RawValue| {
+    let rebase = |keyword: &MemberName<'_>, value: &RawValue| {
         if !keyword.is("$ref") && !keyword.is("$dynamicRef") {
-            return Edit::Keep;
+            return KeywordEdit::Keep;
         }
         match text(value) {
             Some(target) if target == "#" || target.starts_with("#/") => {
-                Edit::Replace(quote(&format!("{base}{}", &target[1..])))
+                KeywordEdit::Replace(quote(&format!("{base}{}", &target[1..])))
             }
-            _ => Edit::Keep,
+            _ => KeywordEdit::Keep,
         }
     };
     let mut out = String::with_capacity(schema.get().len() + 256);
-    Rewrite {
+    SchemaRewriter {
         edit: rebase,
         unknown: false,
         resources: false,
@@ -107,15 +109,15 @@ pub(super) fn without_keyword<'a>(schema: &'a RawValue, keyword: &str) -> Cow<'a
     if !mentions(schema, keyword) {
         return Cow::Borrowed(schema);
     }
-    let drop = |found: &Key<'_>, _: &RawValue| {
+    let drop = |found: &MemberName<'_>, _: &RawValue| {
         if found.is(keyword) {
-            Edit::Drop
+            KeywordEdit::Drop
         } else {
-            Edit::Keep
+            KeywordEdit::Keep
         }
     };
     let mut out = String::with_capacity(schema.get().len());
-    Rewrite {
+    SchemaRewriter {
         edit: drop,
         unknown: true,
         resources: true,
@@ -130,13 +132,13 @@ pub fn mentions(raw: &RawValue, name: &str) -> bool {
     raw.get().contains(name) || raw.get().contains("\\u")
 }
 
-enum Edit {
+enum KeywordEdit {
     Keep,
     Drop,
     Replace(String),
 }
 
-struct Rewrite<F> {
+struct SchemaRewriter<F> {
     edit: F,
     /// Whether keywords we do not know are walked like schemas.
     unknown: bool,
@@ -144,7 +146,7 @@ struct Rewrite<F> {
     resources: bool,
 }
 
-impl<F: FnMut(&Key<'_>, &RawValue) -> Edit> Rewrite<F> {
+impl<F: FnMut(&MemberName<'_>, &RawValue) -> KeywordEdit> SchemaRewriter<F> {
     fn schema(&mut self, schema: &RawValue, depth: usize, out: &mut String) {
         if depth > MAX_DEPTH || (!self.resources && is_resource(schema)) {
             out.push_str(schema.get());
@@ -170,15 +172,15 @@ impl<F: FnMut(&Key<'_>, &RawValue) -> Edit> Rewrite<F> {
         let start = out.len();
         each_member(schema, |key, value| {
             let edit = (self.edit)(&key, value);
-            if matches!(edit, Edit::Drop) {
+            if matches!(edit, KeywordEdit::Drop) {
                 return;
             }
             open_member(key, start, out);
-            match (edit, slot(&key.decoded())) {
-                (Edit::Replace(json), _) => out.push_str(&json),
-                (_, Slot::Named) => self.named(value, depth, out),
-                (_, Slot::Schemas) => self.schema(value, depth + 1, out),
-                (_, Slot::Unknown) if self.unknown => self.schema(value, depth + 1, out),
+            match (edit, keyword_content(&key.decoded())) {
+                (KeywordEdit::Replace(json), _) => out.push_str(&json),
+                (_, KeywordContent::Named) => self.named(value, depth, out),
+                (_, KeywordContent::Schemas) => self.schema(value, depth + 1, out),
+                (_, KeywordContent::Unknown) if self.unknown => self.schema(value, depth + 1, out),
                 _ => out.push_str(value.get()),
             }
         });
@@ -199,7 +201,7 @@ impl<F: FnMut(&Key<'_>, &RawValue) -> Edit> Rewrite<F> {
     }
 }
 
-fn open_member(key: Key<'_>, start: usize, out: &mut String) {
+fn open_member(key: MemberName<'_>, start: usize, out: &mut String) {
     if out.len() > start {
         out.push(',');
     }

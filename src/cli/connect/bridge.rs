@@ -79,7 +79,7 @@ impl Bridge {
         match wire::parse(&line) {
             Ok(Message::Request { id, method, params }) => {
                 let id = id.raw().to_owned();
-                match meta::read_envelope(params) {
+                match meta::read_request_meta(params) {
                     Err(bad) => self.say(wire::error(Some(&id), &RpcError::from(&bad))),
                     Ok(envelope) => {
                         let modern = envelope.is_modern();

@@ -9,7 +9,7 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::cli::finding::{Finding, counted};
 use config::Secret;
-use config::settings::{Settings, Storage};
+use config::settings::{Settings, StorageType};
 use store::Holder;
 
 /// How far the clock of a database may be away before tokens of users expire
@@ -154,8 +154,8 @@ fn token(settings: &Settings) -> Finding {
 
 pub(super) async fn storage(settings: &Settings) -> Vec<Finding> {
     match settings.storage {
-        Storage::Json => files(&settings.data_dir),
-        Storage::Supabase => database(settings).await,
+        StorageType::Json => files(&settings.data_dir),
+        StorageType::Supabase => database(settings).await,
     }
 }
 

@@ -153,7 +153,7 @@ async fn commands(
                 tools.insert(path, command);
             }
             Err(error) => {
-                let redactor = Redactor::new(one.launch.filled_in());
+                let redactor = Redactor::new(one.launch.expanded_values());
                 let text = redactor.redact(&error.to_string()).into_owned();
                 let found = format!("{}: `{}`: {text}", one.name, one.title);
                 findings.push(Finding::bad(

@@ -12,7 +12,7 @@ use super::clients::{self, Places};
 use super::failure::{self, Failure};
 use super::out::safe;
 use super::remote::{Remote, RemoteArgs};
-use config::import::{self, Around, Client, Found, Parsed};
+use config::import::{self, ClientApp, ImportDirs, ImportFile, ImportedServer};
 use preview::{Preview, Wishes};
 use target::Target;
 use upstream::printable;
@@ -33,10 +33,10 @@ pub struct ImportArgs {
     file: Option<PathBuf>,
     /// Read the files of this client, wherever it keeps them
     #[arg(long, value_name = "CLIENT", value_parser = clients::parser())]
-    from: Option<Client>,
+    from: Option<ClientApp>,
     /// Whose shape FILE has, if its name and content do not tell
     #[arg(long = "as", value_name = "CLIENT", value_parser = clients::parser(), conflicts_with = "from")]
-    shape: Option<Client>,
+    shape: Option<ClientApp>,
     /// Import this server only; may be given again
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
@@ -110,9 +110,9 @@ async fn run(
 
 /// What a client has, and where from.
 struct Reading {
-    client: Client,
+    client: ClientApp,
     files: Vec<PathBuf>,
-    found: Vec<Found>,
+    found: Vec<ImportedServer>,
     /// Files of the client that could not be read.
     broken: Vec<String>,
 }
@@ -125,7 +125,7 @@ fn read(
     let places = Places::new(environment, project);
     let home = places.home().map(|home| home.display().to_string());
     let project = project.display().to_string();
-    let around = Around {
+    let around = ImportDirs {
         home: home.as_deref(),
         project: &project,
     };
@@ -136,7 +136,11 @@ fn read(
     }
 }
 
-fn read_file(file: &Path, shape: Option<Client>, around: &Around<'_>) -> Result<Reading, Failure> {
+fn read_file(
+    file: &Path,
+    shape: Option<ClientApp>,
+    around: &ImportDirs<'_>,
+) -> Result<Reading, Failure> {
     let text = text_of(file).map_err(|complaint| match file.is_file() {
         true => Failure::other(complaint),
         false => Failure::usage(complaint),
@@ -160,9 +164,9 @@ fn read_file(file: &Path, shape: Option<Client>, around: &Around<'_>) -> Result<
 }
 
 fn read_client(
-    client: Client,
+    client: ClientApp,
     places: &Places<'_>,
-    around: &Around<'_>,
+    around: &ImportDirs<'_>,
 ) -> Result<Reading, Failure> {
     let looked = places.of(client);
     let (mut files, mut parsed, mut broken) = (Vec::new(), Vec::new(), Vec::new());
@@ -217,7 +221,12 @@ fn text_of(file: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| complain(&"is not UTF-8 text"))
 }
 
-fn parse(client: Client, file: &Path, text: &str, around: &Around<'_>) -> Result<Parsed, String> {
+fn parse(
+    client: ClientApp,
+    file: &Path,
+    text: &str,
+    around: &ImportDirs<'_>,
+) -> Result<ImportFile, String> {
     import::parse(client, text, around).map_err(|problem| format!("{}: {problem}", file.display()))
 }
 

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::Reading;
 use super::target::Target;
 use crate::cli::failure::Failure;
-use config::import::{Found, is_portway};
+use config::import::{ImportedServer, is_portway};
 use config::view::title;
-use config::{ServerName, ServerSpec, view};
+use config::{ServerName, ServerSpec, masked_config};
 use upstream::printable;
 
 /// What the person asked for.
@@ -74,7 +74,7 @@ impl Wishes {
     }
 
     /// A name that is not there was mistyped.
-    fn check(&self, found: &[Found]) -> Result<(), Failure> {
+    fn check(&self, found: &[ImportedServer]) -> Result<(), Failure> {
         let known: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
         let asked = self.only.iter().map(|name| ("--only", name));
         let asked = asked.chain(self.rename.keys().map(|name| ("--rename", name)));
@@ -185,7 +185,7 @@ impl Preview {
     }
 }
 
-fn judge(one: Found, wishes: &Wishes, target: &Target, base: &str, file: String) -> Row {
+fn judge(one: ImportedServer, wishes: &Wishes, target: &Target, base: &str, file: String) -> Row {
     let new_name = wishes.rename.get(&one.name);
     let name = new_name.cloned().unwrap_or_else(|| one.name.clone());
     let mut row = Row {
@@ -277,7 +277,7 @@ impl Row {
             "name": self.name,
             "original": self.original.as_ref().unwrap_or(&self.name),
             "status": status,
-            "config": self.spec.as_ref().map(|(_, spec)| view(spec)),
+            "config": self.spec.as_ref().map(|(_, spec)| masked_config(spec)),
             "file": self.file,
             "notes": self.notes,
             "problems": self.problems,

@@ -14,9 +14,9 @@ use super::preview::{Preview, Verdict};
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
 use config::edit::{self, has_server};
-use config::settings::{Settings, Storage};
-use config::view::plain;
-use config::{Dialect, ServerName, ServerSpec, Servers, parse_file, view};
+use config::settings::{Settings, StorageType};
+use config::view::definition_fields;
+use config::{Dialect, ServerDefinitions, ServerName, ServerSpec, masked_config, parse_file};
 use store::ReplaceError;
 
 /// It may hold secrets.
@@ -28,7 +28,7 @@ const TRIES: usize = 5;
 pub(super) enum Target {
     File {
         path: PathBuf,
-        servers: Servers,
+        servers: ServerDefinitions,
     },
     /// Names and definitions as they are shown, secrets covered.
     Gateway {
@@ -43,7 +43,7 @@ impl Target {
         project: &Path,
         remote: &Remote,
     ) -> Result<Target, Failure> {
-        if settings.storage == Storage::Supabase {
+        if settings.storage == StorageType::Supabase {
             let list = remote.get("/api/mcp/servers").await?;
             let named = |record: &Value| {
                 Some((
@@ -60,7 +60,7 @@ impl Target {
         let path = project.join(".mcp.json");
         let (_, text) = read(&path)?;
         let servers = match text.trim().is_empty() {
-            true => Servers::new(),
+            true => ServerDefinitions::new(),
             false => {
                 let parsed = parse_file(&text, Dialect::Mcp);
                 parsed.map_err(|problem| unusable(&path, problem))?.servers
@@ -76,7 +76,9 @@ impl Target {
                 let known = servers.get(name.as_str())?;
                 Some(matches!(known, Ok((_, known)) if known == spec))
             }
-            Target::Gateway { servers, .. } => Some(*servers.get(name.as_str())? == view(spec)),
+            Target::Gateway { servers, .. } => {
+                Some(*servers.get(name.as_str())? == masked_config(spec))
+            }
         }
     }
 
@@ -136,7 +138,7 @@ fn read(path: &Path) -> Result<(Option<Vec<u8>>, String), Failure> {
 
 async fn send(preview: &Preview, remote: &Remote) -> Result<(), Failure> {
     for (row, name, spec) in preview.wanted() {
-        let mut body = plain(spec);
+        let mut body = definition_fields(spec);
         if row.verdict == Verdict::Replaced {
             let path = server_path(name)?;
             remote.ask(Method::PUT, &path, Some(&body.into())).await?;

@@ -9,7 +9,7 @@ use url::Url;
 use config::Secret;
 use config::edit::EditError;
 use config::edit::graft::{Graft, value_at};
-use config::import::{Client, is_endpoint};
+use config::import::{ClientApp, is_endpoint};
 
 use super::super::clients::Scope;
 
@@ -18,7 +18,7 @@ const CODEX_SECTION: &str = "mcp_servers";
 
 /// Where in which client's file.
 pub(super) struct Spot {
-    pub client: Client,
+    pub client: ClientApp,
     pub scope: Scope,
     pub name: String,
     /// Absolute.
@@ -65,7 +65,7 @@ pub(super) enum Whose {
 impl Spot {
     /// Whether others of the project have the file.
     pub(super) fn is_shared(&self) -> bool {
-        self.scope == Scope::Project && self.client != Client::ClaudeCode
+        self.scope == Scope::Project && self.client != ClientApp::ClaudeCode
     }
 
     /// The keys that lead to the server.
@@ -73,11 +73,11 @@ impl Spot {
         let name = self.name.as_str();
         let directory = self.project.display().to_string();
         let path = match (self.client, self.scope) {
-            (Client::ClaudeCode, Scope::Project) => {
+            (ClientApp::ClaudeCode, Scope::Project) => {
                 vec!["projects", directory.as_str(), "mcpServers", name]
             }
-            (Client::VsCode, _) => vec!["servers", name],
-            (Client::OpenCode, _) => {
+            (ClientApp::VsCode, _) => vec!["servers", name],
+            (ClientApp::OpenCode, _) => {
                 let nested = value_at(text, &["mcp".to_owned(), "servers".to_owned()])?;
                 match nested {
                     Some(Value::Object(servers)) if !servers.contains_key("type") => {
@@ -95,7 +95,7 @@ impl Spot {
     pub(super) fn grafts(&self, text: &str, entry: &Entry) -> Result<Vec<Graft>, EditError> {
         let mut fields = self.fields(entry);
         // The newer shape of opencode's file has other words for these.
-        if self.client == Client::OpenCode && self.path(text)?.len() > 2 {
+        if self.client == ClientApp::OpenCode && self.path(text)?.len() > 2 {
             fields.shift_remove("oauth");
             fields.shift_remove("enabled");
         }
@@ -103,7 +103,7 @@ impl Spot {
     }
 
     fn with_input(&self, text: &str, fields: Map<String, Value>) -> Result<Vec<Graft>, EditError> {
-        if self.client == Client::Codex {
+        if self.client == ClientApp::Codex {
             return Ok(vec![Graft::Table {
                 section: CODEX_SECTION.to_owned(),
                 name: self.name.clone(),
@@ -117,7 +117,7 @@ impl Spot {
             path: self.path(text)?,
             value: fields.into(),
         };
-        if self.client != Client::VsCode || !asks {
+        if self.client != ClientApp::VsCode || !asks {
             return Ok(vec![member]);
         }
         let element = Graft::Element {
@@ -130,7 +130,7 @@ impl Spot {
     /// What is there under our name, as it would have been put in.
     pub(super) fn found(&self, text: &str) -> Result<Option<Standing>, EditError> {
         let value = match self.client {
-            Client::Codex => config::edit::table_at(text, CODEX_SECTION, &self.name)?,
+            ClientApp::Codex => config::edit::table_at(text, CODEX_SECTION, &self.name)?,
             _ => value_at(text, &self.path(text)?)?,
         };
         let fields = match value {
@@ -166,24 +166,26 @@ impl Spot {
         let headers = match (&entry.key, self.client) {
             (Key::Unneeded, _) => Value::Null,
             (Key::Written { value, .. }, _) => header(value.expose().to_owned()),
-            (Key::Variable(_), Client::VsCode) => header(format!("${{input:{}}}", self.input_id())),
-            (Key::Variable(name), Client::Cursor) => header(format!("${{env:{name}}}")),
-            (Key::Variable(name), Client::OpenCode) => header(format!("{{env:{name}}}")),
+            (Key::Variable(_), ClientApp::VsCode) => {
+                header(format!("${{input:{}}}", self.input_id()))
+            }
+            (Key::Variable(name), ClientApp::Cursor) => header(format!("${{env:{name}}}")),
+            (Key::Variable(name), ClientApp::OpenCode) => header(format!("{{env:{name}}}")),
             (Key::Variable(name), _) => header(format!("${{{name}}}")),
         };
         let url = &entry.url;
         let fields = match self.client {
-            Client::ClaudeDesktop => return self.command(entry),
-            Client::Codex => match &entry.key {
+            ClientApp::ClaudeDesktop => return self.command(entry),
+            ClientApp::Codex => match &entry.key {
                 Key::Variable(name) => json!({"url": url, "bearer_token_env_var": name}),
                 _ => json!({"url": url, "http_headers": headers}),
             },
-            Client::Cursor => json!({"url": url, "headers": headers}),
-            Client::OpenCode => json!({
+            ClientApp::Cursor => json!({"url": url, "headers": headers}),
+            ClientApp::OpenCode => json!({
                 "type": "remote", "url": url, "headers": headers, "oauth": false, "enabled": true,
             }),
-            Client::Gemini => json!({"url": url, "type": "http", "headers": headers}),
-            Client::ClaudeCode | Client::VsCode => {
+            ClientApp::Gemini => json!({"url": url, "type": "http", "headers": headers}),
+            ClientApp::ClaudeCode | ClientApp::VsCode => {
                 json!({"type": "http", "url": url, "headers": headers})
             }
         };
@@ -221,14 +223,16 @@ impl Spot {
         let mut names: Vec<&str> = fields.keys().map(String::as_str).collect();
         names.sort_unstable();
         let expected: &[&[&str]] = match self.client {
-            Client::ClaudeDesktop => &[&["args", "command"], &["args", "command", "env"]],
-            Client::Codex => &[&["bearer_token_env_var", "url"], &["http_headers", "url"]],
-            Client::Cursor => &[&["headers", "url"]],
-            Client::OpenCode => &[
+            ClientApp::ClaudeDesktop => &[&["args", "command"], &["args", "command", "env"]],
+            ClientApp::Codex => &[&["bearer_token_env_var", "url"], &["http_headers", "url"]],
+            ClientApp::Cursor => &[&["headers", "url"]],
+            ClientApp::OpenCode => &[
                 &["enabled", "headers", "oauth", "type", "url"],
                 &["headers", "type", "url"],
             ],
-            Client::Gemini | Client::ClaudeCode | Client::VsCode => &[&["headers", "type", "url"]],
+            ClientApp::Gemini | ClientApp::ClaudeCode | ClientApp::VsCode => {
+                &[&["headers", "type", "url"]]
+            }
         };
         let one_of = |name: &str, key: &dyn Fn(&str) -> bool| match fields.get(name) {
             Some(Value::Object(map)) => map.len() == 1 && map.keys().all(|name| key(name)),

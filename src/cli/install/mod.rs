@@ -10,9 +10,9 @@ use clap::Args;
 use super::clients::{self, Places, Scope};
 use super::failure::{self, Failure};
 use super::remote::{ENTRY_KEY, Remote, RemoteArgs};
-use config::edit::graft::{Grafted, graft};
-use config::edit::prune::{Pruned, prune};
-use config::import::Client;
+use config::edit::graft::{GraftResult, graft};
+use config::edit::prune::{PruneOutcome, prune};
+use config::import::ClientApp;
 use config::{Redactor, Secret};
 use entry::{Key, Spot, Standing, Whose};
 use file::{ClientFile, Next, Outcome, TRIES, unusable};
@@ -27,7 +27,7 @@ mod wish;
 struct SpotArgs {
     /// Which client
     #[arg(value_parser = clients::parser())]
-    client: Client,
+    client: ClientApp,
     /// Whose file it is: the user's, or the project's
     #[arg(long, value_enum, default_value = "user")]
     scope: Scope,
@@ -157,8 +157,8 @@ fn base(file: &ClientFile, spot: &Spot, force: bool) -> Result<String, Failure> 
             format!("somebody has edited {name:?}; --force replaces it"),
         )),
         _ => match prune(file.text(), &grafts, &file.before()).map_err(fail)? {
-            Pruned::Text(text) => Ok(text),
-            Pruned::Nothing => Ok(String::new()),
+            PruneOutcome::Text(text) => Ok(text),
+            PruneOutcome::Nothing => Ok(String::new()),
         },
     }
 }
@@ -192,10 +192,10 @@ fn take_out(
         }
         let pruned = prune(file.text(), &grafts, &file.before()).map_err(fail)?;
         let next = match &pruned {
-            Pruned::Text(text) => Next::Text(text),
+            PruneOutcome::Text(text) => Next::Text(text),
             // A link is the person's own.
-            Pruned::Nothing if path.is_symlink() => Next::Text("{}\n"),
-            Pruned::Nothing => Next::Gone {
+            PruneOutcome::Nothing if path.is_symlink() => Next::Text("{}\n"),
+            PruneOutcome::Nothing => Next::Gone {
                 ours: reason.is_none(),
             },
         };
@@ -289,7 +289,7 @@ fn installed(spot: &Spot, key: &Key, path: &Path, backup: Option<&Path>) -> Stri
     );
     text += &backup_note(backup);
     text += &match key {
-        Key::Variable(_) if spot.client == Client::VsCode => {
+        Key::Variable(_) if spot.client == ClientApp::VsCode => {
             "\nIt asks for the key when it first starts it; the key is not in the file.".to_owned()
         }
         Key::Variable(name) => {
@@ -313,7 +313,7 @@ fn installed(spot: &Spot, key: &Key, path: &Path, backup: Option<&Path>) -> Stri
     if spot.is_shared() && matches!(key, Key::Written { .. }) {
         text += "\nKeep that file out of git.";
     }
-    if spot.client == Client::ClaudeCode && spot.scope == Scope::Project {
+    if spot.client == ClientApp::ClaudeCode && spot.scope == Scope::Project {
         text +=
             "\nIt counts for you in this directory; .mcp.json is Portway's own list of servers.";
     }
@@ -328,7 +328,7 @@ fn backup_note(backup: Option<&Path>) -> String {
 }
 
 /// What is new, and nothing of what is there: that may be secret.
-fn diff(path: &Path, grafted: &Grafted) -> String {
+fn diff(path: &Path, grafted: &GraftResult) -> String {
     let mut text = format!("+++ {}\n", path.display());
     for added in &grafted.added {
         let new = added.text.trim_matches(['\r', '\n']);

@@ -10,7 +10,7 @@ use super::entry::{Entry, Key};
 use crate::cli::failure::Failure;
 use crate::cli::remote::{ENTRY_KEY, Remote};
 use config::Secret;
-use config::import::Client;
+use config::import::ClientApp;
 use config::settings::Settings;
 
 /// What is shorter could not be kept out of what is printed.
@@ -79,7 +79,7 @@ fn key(args: &InstallArgs, given: Option<&Secret>, remote: &Remote) -> Result<Ke
     };
     // It starts a command, which finds the token of this machine by itself
     // but is told no variables.
-    let desktop = args.spot.client == Client::ClaudeDesktop;
+    let desktop = args.spot.client == ClientApp::ClaudeDesktop;
     if desktop && given.is_none() {
         return Ok(Key::Unneeded);
     }

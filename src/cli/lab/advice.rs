@@ -69,7 +69,7 @@ impl Advice {
                 if let LaunchTarget::Remote { .. } = launch.target
                     && hidden(url)
                 {
-                    let covered = view::view(&ServerSpec::new(Target::Http {
+                    let covered = view::masked_config(&ServerSpec::new(Target::Http {
                         url: url.clone(),
                         headers: IndexMap::new(),
                     }));
@@ -174,7 +174,11 @@ impl Advice {
     }
 
     pub(super) fn fragment(&self) -> Value {
-        let mut definition = self.spec.as_ref().map(view::plain).unwrap_or_default();
+        let mut definition = self
+            .spec
+            .as_ref()
+            .map(view::definition_fields)
+            .unwrap_or_default();
         // `type` alone is understood by all who read these files.
         definition.shift_remove("transport");
         json!({"mcpServers": {&self.name: definition}})

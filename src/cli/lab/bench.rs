@@ -54,7 +54,7 @@ impl Bench {
         let command = self.command.as_ref().ok_or("there is nothing to start")?;
         let spawned = process::spawn(command).await;
         let mut process = spawned.map_err(|error| {
-            let filled_in = Redactor::new(self.launch.filled_in());
+            let filled_in = Redactor::new(self.launch.expanded_values());
             filled_in.redact(&error.to_string()).into_owned()
         })?;
         let streams = (

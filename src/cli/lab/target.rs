@@ -81,7 +81,7 @@ fn defined(files: &Files, name: &str) -> Result<ServerSpec, Failure> {
             let problems = config::problem::in_lines(problems);
             Err(Failure::usage(format!(
                 "{}: {problems}",
-                effective.source.in_words()
+                effective.source.describe()
             )))
         }
     }

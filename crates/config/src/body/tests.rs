@@ -1,11 +1,11 @@
 use super::*;
-use crate::view::view;
+use crate::view::masked_config;
 
 fn fields(problems: &[Problem]) -> Vec<&str> {
     problems.iter().map(|p| p.field.as_str()).collect()
 }
 
-fn body(text: &str) -> Body {
+fn body(text: &str) -> Registration {
     parse_body(text.as_bytes()).unwrap_or_else(|p| panic!("{text}: {p:?}"))
 }
 
@@ -125,7 +125,7 @@ const REMOTE: &str = r#"{"name": "s", "url": "http://u:pw@h/?token=abc",
 fn g3_what_was_shown_can_be_sent_back() {
     for text in [STDIO, ADDRESSES, REMOTE] {
         let stored = body(text).spec;
-        let shown = view(&stored);
+        let shown = masked_config(&stored);
         assert!(shown.to_string().contains("***"));
         let change = parse_replacement(&stored, shown.to_string().as_bytes()).unwrap();
         assert_eq!(change.spec, stored);

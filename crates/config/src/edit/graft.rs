@@ -9,7 +9,7 @@ use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value};
 
 use super::super::tree;
-use super::render::{Style, quote};
+use super::render::{JsonStyle, quote};
 use super::splice::Splicer;
 use super::{EditError, checked, edit, find, nest, parse, put, range, table, trivia};
 
@@ -30,20 +30,20 @@ pub enum Graft {
 
 /// A changed text, and what is new in it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Grafted {
+pub struct GraftResult {
     pub text: String,
-    pub added: Vec<Added>,
+    pub added: Vec<AddedText>,
 }
 
 /// A stretch of new text and the line it begins on.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Added {
+pub struct AddedText {
     pub line: usize,
     pub text: String,
 }
 
 /// Puts all of it in.
-pub fn graft(text: &str, grafts: &[Graft]) -> Result<Grafted, EditError> {
+pub fn graft(text: &str, grafts: &[Graft]) -> Result<GraftResult, EditError> {
     let mut now = text.to_owned();
     let mut added = Vec::new();
     for graft in grafts {
@@ -59,7 +59,7 @@ pub fn graft(text: &str, grafts: &[Graft]) -> Result<Grafted, EditError> {
         added.extend(news(&now, &next));
         now = next;
     }
-    Ok(Grafted { text: now, added })
+    Ok(GraftResult { text: now, added })
 }
 
 /// What stands under a path of keys.
@@ -151,7 +151,7 @@ fn put_element(text: &str, path: &[String], value: &Value) -> Result<String, Edi
 
 /// A file of blanks and comments gets its first value, at its end.
 fn begin(text: &str, value: Value) -> String {
-    let style = Style::of(text);
+    let style = JsonStyle::of(text);
     let value = style.lines(&value, "");
     let gap = match text.is_empty() || text.ends_with('\n') {
         true => "",
@@ -166,9 +166,9 @@ fn fill(
     text: &str,
     place: Range<usize>,
     inline: bool,
-    item: impl FnOnce(&Style, Option<&str>) -> String,
+    item: impl FnOnce(&JsonStyle, Option<&str>) -> String,
 ) -> String {
-    let style = Style::of(text);
+    let style = JsonStyle::of(text);
     let inner = &text[place.start + 1..place.end - 1];
     let outer = trivia::indent(text, place.start);
     let indent = format!("{outer}{}", style.unit);
@@ -196,7 +196,7 @@ fn fill(
 
 /// What a text has more than another: one stretch, and perhaps a comma some
 /// way before it.
-fn news(before: &str, after: &str) -> Vec<Added> {
+fn news(before: &str, after: &str) -> Vec<AddedText> {
     let same = |a: &mut dyn Iterator<Item = (char, char)>| {
         a.take_while(|(a, b)| a == b)
             .map(|(a, _)| a.len_utf8())
@@ -213,7 +213,7 @@ fn news(before: &str, after: &str) -> Vec<Added> {
     };
     let new_from = head + skipped.min(new.len());
     let line = 1 + after[..new_from].matches('\n').count();
-    vec![Added {
+    vec![AddedText {
         line,
         text: after[new_from..head + new.len()].to_owned(),
     }]

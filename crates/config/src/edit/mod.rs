@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::problem::Problem;
 use super::spec::ServerSpec;
 use super::tree::{self, BOM, repeated};
-use super::view::plain;
+use super::view::definition_fields;
 use splice::Splicer;
 pub use table::get as table_at;
 
@@ -54,7 +54,7 @@ pub enum EditError {
 /// What is there is changed member by member; the rest is made.
 pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String, EditError> {
     edit(text, |text| {
-        let fresh = Value::Object(plain(spec));
+        let fresh = Value::Object(definition_fields(spec));
         if is_fresh(text, path)? {
             return Ok(Some(write_fresh(text, path, fresh)));
         }
@@ -181,7 +181,7 @@ impl From<Problem> for EditError {
 }
 
 /// How far a path leads.
-struct Found<'n, 't, 'p> {
+struct PathLookup<'n, 't, 'p> {
     value: &'n Node<'t>,
     /// The keys that are not there.
     rest: &'p [&'p str],
@@ -193,7 +193,7 @@ fn find<'n, 't, 'p>(
     text: &str,
     root: &'n Node<'t>,
     path: &'p [&'p str],
-) -> Result<Found<'n, 't, 'p>, EditError> {
+) -> Result<PathLookup<'n, 't, 'p>, EditError> {
     let mut value = root;
     let mut inline = false;
     for (depth, key) in path.iter().enumerate() {
@@ -207,7 +207,7 @@ fn find<'n, 't, 'p>(
         }
         let Some(member) = object.get(key) else {
             let rest = &path[depth..];
-            return Ok(Found {
+            return Ok(PathLookup {
                 value,
                 rest,
                 inline,
@@ -217,7 +217,7 @@ fn find<'n, 't, 'p>(
         value = &member.value;
     }
     let rest = &[];
-    Ok(Found {
+    Ok(PathLookup {
         value,
         rest,
         inline,
@@ -292,7 +292,7 @@ fn is_fresh(text: &str, path: &[&str]) -> Result<bool, EditError> {
 }
 
 fn write_fresh(text: &str, path: &[&str], server: Value) -> String {
-    let style = render::Style::of(text);
+    let style = render::JsonStyle::of(text);
     let value = style.lines(&nest(path, server), "");
     let comments = match text.contains('/') {
         true => text.trim_end(),

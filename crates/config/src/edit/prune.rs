@@ -16,7 +16,7 @@ use super::{EditError, at, checked, edit, find, parse, put, range, table, trivia
 
 /// What is left.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Pruned {
+pub enum PruneOutcome {
     Text(String),
     /// Nothing but what was put in: there was no file before.
     Nothing,
@@ -24,7 +24,11 @@ pub enum Pruned {
 
 /// Takes all of it out. `before` are older texts of the file, the newest
 /// first, `None` where there was no file, which is also what none at all says.
-pub fn prune(text: &str, grafts: &[Graft], before: &[Option<String>]) -> Result<Pruned, EditError> {
+pub fn prune(
+    text: &str,
+    grafts: &[Graft],
+    before: &[Option<String>],
+) -> Result<PruneOutcome, EditError> {
     let before = match before.is_empty() {
         true => &[None],
         false => before,
@@ -34,13 +38,15 @@ pub fn prune(text: &str, grafts: &[Graft], before: &[Option<String>]) -> Result<
         graft(old, grafts).is_ok_and(|grafted| grafted.text == text)
     };
     match before.iter().find(grown) {
-        Some(Some(old)) => return Ok(Pruned::Text(old.clone())),
-        Some(None) => return Ok(Pruned::Nothing),
+        Some(Some(old)) => return Ok(PruneOutcome::Text(old.clone())),
+        Some(None) => return Ok(PruneOutcome::Nothing),
         None => {}
     }
-    let mut now = Pruned::Text(text.to_owned());
+    let mut now = PruneOutcome::Text(text.to_owned());
     for graft in grafts.iter().rev() {
-        let Pruned::Text(text) = &now else { break };
+        let PruneOutcome::Text(text) = &now else {
+            break;
+        };
         let without = |old: &&Option<String>| match old {
             Some(old) => matches!(is_there(old, graft), Ok(false)),
             None => true,
@@ -66,7 +72,7 @@ fn is_there(text: &str, graft: &Graft) -> Result<bool, EditError> {
     }
 }
 
-fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<Pruned, EditError> {
+fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<PruneOutcome, EditError> {
     let there_before = |depth: usize| {
         let known = old.map(|old| value_at(old, &path[..depth]));
         matches!(known, Some(Ok(Some(_))))
@@ -94,12 +100,12 @@ fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<Pruned,
         let outside = [&inner[..root.start()], &inner[root.end()..]];
         match old {
             None if outside.iter().all(|text| trivia::is_blank(text)) => {
-                return Ok(Pruned::Nothing);
+                return Ok(PruneOutcome::Nothing);
             }
             Some(old)
                 if trivia::skip(tree::without_bom(old), 0) == tree::without_bom(old).len() =>
             {
-                return Ok(Pruned::Text(old.to_owned()));
+                return Ok(PruneOutcome::Text(old.to_owned()));
             }
             _ => {}
         }
@@ -119,7 +125,7 @@ fn take_member(text: &str, path: &[String], old: Option<&str>) -> Result<Pruned,
         };
         checked(&root, splicer.text, take).map(Some)
     })
-    .map(Pruned::Text)
+    .map(PruneOutcome::Text)
 }
 
 fn take_element(
@@ -127,12 +133,12 @@ fn take_element(
     path: &[String],
     value: &Value,
     old: Option<&str>,
-) -> Result<Pruned, EditError> {
+) -> Result<PruneOutcome, EditError> {
     let Some(Value::Array(mut list)) = value_at(text, path)? else {
-        return Ok(Pruned::Text(text.to_owned()));
+        return Ok(PruneOutcome::Text(text.to_owned()));
     };
     let Some(at) = list.iter().position(|known| known == value) else {
-        return Ok(Pruned::Text(text.to_owned()));
+        return Ok(PruneOutcome::Text(text.to_owned()));
     };
     list.remove(at);
     let there_before = old.is_some_and(|old| matches!(value_at(old, path), Ok(Some(_))));
@@ -160,7 +166,7 @@ fn take_element(
         }
         checked(&root, splicer.text, |root| put(root, all, list.into())).map(Some)
     })
-    .map(Pruned::Text)
+    .map(PruneOutcome::Text)
 }
 
 /// Whether an object has one member and nothing else, not even a comment.

@@ -7,7 +7,7 @@ const LINE: usize = 76;
 
 /// How a file is laid out.
 #[derive(Clone, Debug)]
-pub(super) struct Style {
+pub(super) struct JsonStyle {
     pub(super) newline: &'static str,
     /// One step of indentation.
     pub(super) unit: String,
@@ -15,8 +15,8 @@ pub(super) struct Style {
     pub(super) spaced: bool,
 }
 
-impl Style {
-    pub(super) fn of(text: &str) -> Style {
+impl JsonStyle {
+    pub(super) fn of(text: &str) -> JsonStyle {
         let newline = match text.find('\n') {
             Some(i) if text[..i].ends_with('\r') => "\r\n",
             _ => "\n",
@@ -26,7 +26,7 @@ impl Style {
             .lines()
             .find(|line| blanks(line) > 0 && line.trim_start().starts_with('"'))
             .map_or("  ", |line| &line[..blanks(line)]);
-        Style {
+        JsonStyle {
             newline,
             unit: unit.to_owned(),
             spaced: text.contains('\n') || text.contains("\": ") || !text.contains("\":"),

@@ -4,14 +4,14 @@
 use serde_json::{Map, Value};
 
 use super::super::spec::{ServerSpec, Target, TransportKind};
-use super::super::view::plain;
+use super::super::view::definition_fields;
 
 /// The members a server's object should have: those it has, changed where
 /// the definition differs. Fields we do not know stay.
 pub(super) fn keep(current: Map<String, Value>, spec: &ServerSpec) -> Map<String, Value> {
-    let mut shape = Shape {
+    let mut shape = ServerShape {
         fields: current,
-        plain: plain(spec),
+        plain: definition_fields(spec),
     };
     let kind = spec.transport();
     if shape.kind() != Some(kind) {
@@ -33,13 +33,13 @@ pub(super) fn keep(current: Map<String, Value>, spec: &ServerSpec) -> Map<String
     shape.fields
 }
 
-struct Shape {
+struct ServerShape {
     fields: Map<String, Value>,
     /// The definition in our own words, defaults left out.
     plain: Map<String, Value>,
 }
 
-impl Shape {
+impl ServerShape {
     /// A field as the definition has it. Where that is the default, a field
     /// that is written out says `default`, and one that is not stays away.
     fn set(&mut self, field: &str, default: Option<Value>) {

@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 
 use super::super::problem::Problem;
 use super::super::tree::{self, repeated};
-use super::render::{Style, quote};
+use super::render::{JsonStyle, quote};
 use super::trivia;
 
 /// A text and the style it had before the first change.
 pub(super) struct Splicer {
     pub(super) text: String,
-    pub(super) style: Style,
+    pub(super) style: JsonStyle,
 }
 
 /// The items of an object or a list.
@@ -28,11 +28,11 @@ struct Container {
 }
 
 /// The members of an object: each name, and where its value stands.
-type Members = Vec<(String, Range<usize>)>;
+type MemberRanges = Vec<(String, Range<usize>)>;
 
 impl Splicer {
     pub(super) fn new(text: String) -> Splicer {
-        let style = Style::of(&text);
+        let style = JsonStyle::of(&text);
         Splicer { text, style }
     }
 
@@ -259,7 +259,7 @@ impl Splicer {
         }
     }
 
-    fn members(&self, start: usize, inline: bool) -> Result<(Container, Members), Problem> {
+    fn members(&self, start: usize, inline: bool) -> Result<(Container, MemberRanges), Problem> {
         let (end, node) = value_at(&self.text, start)?;
         let Node::Object(object) = node else {
             return Err(Problem::new("", "is not an object"));

@@ -6,9 +6,9 @@ use toml_edit::{Document, DocumentMut, Key};
 
 use super::super::import::toml;
 use super::super::problem::Problem;
-use super::super::tree::{self, BOM, Places};
-use super::prune::Pruned;
-use super::render::Style;
+use super::super::tree::{self, BOM, LineIndex};
+use super::prune::PruneOutcome;
+use super::render::JsonStyle;
 use super::{EditError, trivia};
 
 /// A table of a section, as JSON.
@@ -31,7 +31,7 @@ pub(super) fn put(
         return Err(EditError::Taken(format!("{section}.{name}")));
     }
     let inner = tree::without_bom(text);
-    let style = Style::of(inner);
+    let style = JsonStyle::of(inner);
     let newline = style.newline;
     let gap = match (trivia::is_blank(inner), inner.ends_with('\n')) {
         (true, true) => String::new(),
@@ -54,7 +54,7 @@ pub(super) fn take(
     section: &str,
     name: &str,
     old: Option<&str>,
-) -> Result<Pruned, EditError> {
+) -> Result<PruneOutcome, EditError> {
     let Some(Value::Object(fields)) = get(text, section, name)? else {
         return Err(EditError::Missing(format!("{section}.{name}")));
     };
@@ -73,7 +73,7 @@ pub(super) fn take(
     if emptied && !written {
         wanted.remove(section);
     }
-    let newline = Style::of(inner).newline;
+    let newline = JsonStyle::of(inner).newline;
     let block = block(section, name, &fields, newline);
     let left = match inner.match_indices(&block).collect::<Vec<_>>()[..] {
         [(at, _)] if at == 0 || inner[..at].ends_with('\n') => {
@@ -87,9 +87,9 @@ pub(super) fn take(
         _ => rebuilt(inner, section, name, emptied && !written)?,
     };
     if old.is_none() && trivia::is_blank(&left) {
-        return Ok(Pruned::Nothing);
+        return Ok(PruneOutcome::Nothing);
     }
-    same(format!("{mark}{left}"), &wanted).map(Pruned::Text)
+    same(format!("{mark}{left}"), &wanted).map(PruneOutcome::Text)
 }
 
 /// Without the table, where it is not written as we write it.
@@ -141,7 +141,7 @@ fn parse(text: &str) -> Result<Map<String, Value>, EditError> {
             let problem = Problem::new("", "not TOML");
             let place = error.span().map(|span| span.start.min(text.len()));
             Err(EditError::NotJson(match place {
-                Some(place) => problem.at(Places::new(text).of(place)),
+                Some(place) => problem.at(LineIndex::new(text).of(place)),
                 None => problem,
             }))
         }

@@ -1,16 +1,16 @@
 //! Claude Desktop's `claude_desktop_config.json` and Claude Code's
 //! `~/.claude.json` and `.mcp.json`.
 
-use super::draft::Draft;
+use super::draft::ImportDraft;
 
 /// It starts commands and fills nothing in.
-pub(super) fn desktop(draft: &mut Draft) {
+pub(super) fn desktop(draft: &mut ImportDraft) {
     draft.standard();
     draft.warn_of_references(&[]);
 }
 
 /// Its `${VAR}` and `${VAR:-default}` are ours.
-pub(super) fn code(draft: &mut Draft) {
+pub(super) fn code(draft: &mut ImportDraft) {
     draft.standard();
     draft.leave(
         "headersHelper",

@@ -5,14 +5,14 @@ use serde_json::Value;
 use toml_edit::Document;
 
 use super::super::problem::Problem;
-use super::draft::Draft;
-use super::{Context, Parsed, Raw, toml};
+use super::draft::ImportDraft;
+use super::{FileContext, ImportFile, RawServer, toml};
 
 const SECTION: &str = "mcp_servers";
 
-pub(super) fn parse(text: &str) -> Result<Parsed, Problem> {
+pub(super) fn parse(text: &str) -> Result<ImportFile, Problem> {
     let document = Document::parse(text).map_err(|error| not_toml(text, &error))?;
-    let mut parsed = Parsed::new(Context::default());
+    let mut parsed = ImportFile::new(FileContext::default());
     let servers = match document.get(SECTION) {
         None => return Ok(parsed),
         Some(item) => item.as_table_like(),
@@ -23,7 +23,9 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Problem> {
     for (name, item) in servers.iter() {
         let value = toml::json(item);
         let twice = false;
-        parsed.servers.insert(name.to_owned(), Raw { value, twice });
+        parsed
+            .servers
+            .insert(name.to_owned(), RawServer { value, twice });
     }
     Ok(parsed)
 }
@@ -32,12 +34,12 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Problem> {
 fn not_toml(text: &str, error: &toml_edit::TomlError) -> Problem {
     let problem = Problem::new("", "not TOML");
     match error.span() {
-        Some(span) => problem.at(super::Places::new(text).of(span.start.min(text.len()))),
+        Some(span) => problem.at(super::LineIndex::new(text).of(span.start.min(text.len()))),
         None => problem,
     }
 }
 
-pub(super) fn server(draft: &mut Draft) {
+pub(super) fn server(draft: &mut ImportDraft) {
     draft.keep(&["command", "args", "cwd", "url", "enabled"]);
     draft.environment("env");
     if let Some(headers) = draft.take("http_headers") {
@@ -65,7 +67,7 @@ pub(super) fn server(draft: &mut Draft) {
 }
 
 /// Variables that the server gets from Codex's own environment.
-fn variables(draft: &mut Draft) {
+fn variables(draft: &mut ImportDraft) {
     let Some(Value::Array(names)) = draft.take("env_vars") else {
         return;
     };
@@ -81,7 +83,7 @@ fn variables(draft: &mut Draft) {
     }
 }
 
-fn headers(draft: &mut Draft) {
+fn headers(draft: &mut ImportDraft) {
     if let Some(Value::Object(map)) = draft.take("env_http_headers") {
         for (header, name) in map {
             match name.as_str().filter(|name| super::rewrite::is_name(name)) {
@@ -112,7 +114,7 @@ fn headers(draft: &mut Draft) {
     }
 }
 
-fn limits(draft: &mut Draft) {
+fn limits(draft: &mut ImportDraft) {
     for field in ["startup_timeout_sec", "startup_timeout_ms"] {
         draft.leave(field, "PORTWAY_CONNECT_TIMEOUT sets it for all servers");
     }

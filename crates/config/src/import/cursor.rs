@@ -1,9 +1,9 @@
 //! Cursor's `mcp.json`: Claude's shape, with VS Code's references.
 
-use super::draft::Draft;
-use super::{Around, Context, vscode};
+use super::draft::ImportDraft;
+use super::{FileContext, ImportDirs, vscode};
 
-pub(super) fn server(draft: &mut Draft, around: &Around<'_>) {
+pub(super) fn server(draft: &mut ImportDraft, around: &ImportDirs<'_>) {
     draft.standard();
     draft.leave("envFile", vscode::ENV_FILE);
     draft.leave(
@@ -11,5 +11,5 @@ pub(super) fn server(draft: &mut Draft, around: &Around<'_>) {
         "Portway does not log in for you; set an Authorization header",
     );
     draft.warn_of_references(vscode::THEIRS);
-    vscode::fill_in(draft, &Context::default(), around, "Cursor");
+    vscode::fill_in(draft, &FileContext::default(), around, "Cursor");
 }

@@ -3,32 +3,32 @@
 use serde_json::Value;
 
 use super::super::tree;
-use super::Client;
+use super::ClientApp;
 
 /// `path` as a person gave it.
-pub fn detect(path: &str, text: &str) -> Option<Client> {
+pub fn detect(path: &str, text: &str) -> Option<ClientApp> {
     let path = path.replace('\\', "/");
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let directory = directory.rsplit('/').next().unwrap_or_default();
     match (directory, name) {
-        (_, "claude_desktop_config.json") => return Some(Client::ClaudeDesktop),
-        (_, ".claude.json") => return Some(Client::ClaudeCode),
-        (".vscode" | "User", "mcp.json" | "settings.json") => return Some(Client::VsCode),
-        (".cursor", "mcp.json") => return Some(Client::Cursor),
-        (".gemini", "settings.json") => return Some(Client::Gemini),
-        (_, "opencode.json" | "opencode.jsonc") => return Some(Client::OpenCode),
-        (_, name) if name.ends_with(".toml") => return Some(Client::Codex),
+        (_, "claude_desktop_config.json") => return Some(ClientApp::ClaudeDesktop),
+        (_, ".claude.json") => return Some(ClientApp::ClaudeCode),
+        (".vscode" | "User", "mcp.json" | "settings.json") => return Some(ClientApp::VsCode),
+        (".cursor", "mcp.json") => return Some(ClientApp::Cursor),
+        (".gemini", "settings.json") => return Some(ClientApp::Gemini),
+        (_, "opencode.json" | "opencode.jsonc") => return Some(ClientApp::OpenCode),
+        (_, name) if name.ends_with(".toml") => return Some(ClientApp::Codex),
         _ => {}
     }
     match tree::parse(tree::without_bom(text)) {
         Ok(root) => by_shape(&Value::from(root)),
-        Err(_) => text.contains("[mcp_servers").then_some(Client::Codex),
+        Err(_) => text.contains("[mcp_servers").then_some(ClientApp::Codex),
     }
 }
 
-fn by_shape(root: &Value) -> Option<Client> {
+fn by_shape(root: &Value) -> Option<ClientApp> {
     if root["servers"].is_object() {
-        return Some(Client::VsCode);
+        return Some(ClientApp::VsCode);
     }
     if let Some(servers) = root["mcpServers"].as_object() {
         let any = |fields: &[&str]| {
@@ -36,20 +36,20 @@ fn by_shape(root: &Value) -> Option<Client> {
             servers.values().any(has)
         };
         if root["projects"].is_object() {
-            return Some(Client::ClaudeCode);
+            return Some(ClientApp::ClaudeCode);
         }
         if root["mcp"].is_object() || any(&["httpUrl", "trust", "includeTools", "excludeTools"]) {
-            return Some(Client::Gemini);
+            return Some(ClientApp::Gemini);
         }
         let text = Value::Object(servers.clone()).to_string();
         if any(&["envFile", "auth"]) || text.contains("${env:") || text.contains("${userHome}") {
-            return Some(Client::Cursor);
+            return Some(ClientApp::Cursor);
         }
-        return Some(Client::ClaudeCode);
+        return Some(ClientApp::ClaudeCode);
     }
     let mcp = root["mcp"].as_object()?;
     match mcp.contains_key("inputs") {
-        true => Some(Client::VsCode),
-        false => Some(Client::OpenCode),
+        true => Some(ClientApp::VsCode),
+        false => Some(ClientApp::OpenCode),
     }
 }

@@ -3,15 +3,15 @@
 use jsonc_parser::ast::Value as Node;
 use serde_json::{Map, Value};
 
-use super::super::definition::{self, Manner};
+use super::super::definition::{self, DefinitionSource};
 use super::super::problem::Problem;
 use super::super::redact::worth_hiding;
-use super::super::reference::{Piece, has_references, pieces};
+use super::super::reference::{TextPiece, has_references, pieces};
 use super::super::spec::{ServerSpec, Target};
-use super::super::tree::{self, Places};
-use super::{Client, Found};
+use super::super::tree::{self, LineIndex};
+use super::{ClientApp, ImportedServer};
 
-pub(super) struct Draft {
+pub(super) struct ImportDraft {
     pub(super) name: String,
     /// The start of a variable's name, where one has to be invented.
     pub(super) prefix: String,
@@ -23,9 +23,9 @@ pub(super) struct Draft {
     problems: Vec<Problem>,
 }
 
-impl Draft {
-    pub(super) fn new(name: &str, given: Map<String, Value>) -> Draft {
-        Draft {
+impl ImportDraft {
+    pub(super) fn new(name: &str, given: Map<String, Value>) -> ImportDraft {
+        ImportDraft {
             name: name.to_owned(),
             prefix: variable(name),
             given,
@@ -169,7 +169,7 @@ impl Draft {
         let mut names = Vec::new();
         let mut look = |_: &str, text: &str| {
             for piece in pieces(text) {
-                if let Piece::Reference { name, .. } = piece
+                if let TextPiece::Reference { name, .. } = piece
                     && !theirs.contains(&name)
                 {
                     names.push(format!("${{{name}}}"));
@@ -192,7 +192,7 @@ impl Draft {
         each_string(&mut self.made, change);
     }
 
-    pub(super) fn finish(mut self, client: Client, name: String) -> Found {
+    pub(super) fn finish(mut self, client: ClientApp, name: String) -> ImportedServer {
         let unknown: Vec<String> = self.given.keys().cloned().collect();
         for field in unknown {
             self.note(format!("{field}: has no counterpart here; left out"));
@@ -209,11 +209,11 @@ impl Draft {
                 self.notes
                     .push("cwd: no variables are filled in here; write the path".to_owned());
             }
-            if client == Client::ClaudeDesktop && spec.transport().as_str() != "stdio" {
+            if client == ClientApp::ClaudeDesktop && spec.transport().as_str() != "stdio" {
                 self.note("Claude Desktop itself only starts commands");
             }
         }
-        Found {
+        ImportedServer {
             name,
             spec,
             notes: self.notes,
@@ -228,7 +228,7 @@ fn spec_of(made: &Map<String, Value>) -> Result<ServerSpec, Vec<Problem>> {
     let Node::Object(object) = &root else {
         return Err(vec![Problem::new("", "is not an object")]);
     };
-    definition::read(object, &Places::new(&text), Manner::File).map_err(|problems| {
+    definition::read(object, &LineIndex::new(&text), DefinitionSource::File).map_err(|problems| {
         // The places are those of a text nobody has seen.
         let placeless = |problem: Problem| Problem {
             line: None,

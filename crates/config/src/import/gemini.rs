@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use jsonc_parser::ast::{Object, Value as Node};
 
-use super::draft::Draft;
+use super::draft::ImportDraft;
 use super::rewrite::bare_dollars;
-use super::{Context, Parsed};
+use super::{FileContext, ImportFile};
 
-pub(super) fn context(root: &Object<'_>, parsed: &mut Parsed) {
+pub(super) fn context(root: &Object<'_>, parsed: &mut ImportFile) {
     let list = |name: &str| {
         let list = root.get_object("mcp")?.get_array(name)?;
         let words = list.elements.iter().filter_map(|element| match element {
@@ -17,14 +17,14 @@ pub(super) fn context(root: &Object<'_>, parsed: &mut Parsed) {
         });
         Some(words.collect::<Vec<_>>())
     };
-    parsed.context = Rc::new(Context {
+    parsed.context = Rc::new(FileContext {
         excluded: list("excluded").unwrap_or_default(),
         allowed: list("allowed").filter(|names| !names.is_empty()),
-        ..Context::default()
+        ..FileContext::default()
     });
 }
 
-pub(super) fn server(draft: &mut Draft, context: &Context) {
+pub(super) fn server(draft: &mut ImportDraft, context: &FileContext) {
     if let Some(url) = draft.take("httpUrl") {
         draft.leave("url", "httpUrl stands beside it and is used instead");
         draft.leave("type", "httpUrl says http");

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::problem::Problem;
 use super::spec::ServerSpec;
-use super::tree::{self, Places, kind_of, repeated};
-use draft::Draft;
+use super::tree::{self, LineIndex, kind_of, repeated};
+use draft::ImportDraft;
 
 mod claude;
 mod codex;
@@ -32,7 +32,7 @@ pub use itself::{is_endpoint, is_portway};
 
 /// Whose files are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
+pub enum ClientApp {
     ClaudeDesktop,
     ClaudeCode,
     VsCode,
@@ -42,59 +42,59 @@ pub enum Client {
     Gemini,
 }
 
-impl Client {
-    pub const ALL: [Client; 7] = [
-        Client::ClaudeDesktop,
-        Client::ClaudeCode,
-        Client::VsCode,
-        Client::Cursor,
-        Client::OpenCode,
-        Client::Codex,
-        Client::Gemini,
+impl ClientApp {
+    pub const ALL: [ClientApp; 7] = [
+        ClientApp::ClaudeDesktop,
+        ClientApp::ClaudeCode,
+        ClientApp::VsCode,
+        ClientApp::Cursor,
+        ClientApp::OpenCode,
+        ClientApp::Codex,
+        ClientApp::Gemini,
     ];
 
     /// As it is typed.
     pub fn name(self) -> &'static str {
         match self {
-            Client::ClaudeDesktop => "claude-desktop",
-            Client::ClaudeCode => "claude-code",
-            Client::VsCode => "vscode",
-            Client::Cursor => "cursor",
-            Client::OpenCode => "opencode",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
+            ClientApp::ClaudeDesktop => "claude-desktop",
+            ClientApp::ClaudeCode => "claude-code",
+            ClientApp::VsCode => "vscode",
+            ClientApp::Cursor => "cursor",
+            ClientApp::OpenCode => "opencode",
+            ClientApp::Codex => "codex",
+            ClientApp::Gemini => "gemini",
         }
     }
 
     /// As it calls itself.
     pub fn title(self) -> &'static str {
         match self {
-            Client::ClaudeDesktop => "Claude Desktop",
-            Client::ClaudeCode => "Claude Code",
-            Client::VsCode => "VS Code",
-            Client::Cursor => "Cursor",
-            Client::OpenCode => "opencode",
-            Client::Codex => "Codex",
-            Client::Gemini => "Gemini CLI",
+            ClientApp::ClaudeDesktop => "Claude Desktop",
+            ClientApp::ClaudeCode => "Claude Code",
+            ClientApp::VsCode => "VS Code",
+            ClientApp::Cursor => "Cursor",
+            ClientApp::OpenCode => "opencode",
+            ClientApp::Codex => "Codex",
+            ClientApp::Gemini => "Gemini CLI",
         }
     }
 }
 
 /// What some files mean by "here" and "home".
 #[derive(Clone, Copy, Debug)]
-pub struct Around<'t> {
+pub struct ImportDirs<'t> {
     pub home: Option<&'t str>,
     pub project: &'t str,
 }
 
 /// What one file says, not yet in our words.
-pub struct Parsed {
-    servers: IndexMap<String, Raw>,
-    context: Rc<Context>,
+pub struct ImportFile {
+    servers: IndexMap<String, RawServer>,
+    context: Rc<FileContext>,
 }
 
 #[derive(Clone)]
-struct Raw {
+struct RawServer {
     value: Value,
     /// Which of the two is meant nobody can know.
     twice: bool,
@@ -102,7 +102,7 @@ struct Raw {
 
 /// What stands beside the servers of a file and bears on them.
 #[derive(Default)]
-struct Context {
+struct FileContext {
     /// VS Code: what it asks the person for.
     inputs: Vec<Value>,
     /// Gemini CLI: servers that are not to run, and those that alone may.
@@ -112,7 +112,7 @@ struct Context {
 
 /// One server of a client.
 #[derive(Debug)]
-pub struct Found {
+pub struct ImportedServer {
     pub name: String,
     pub spec: Result<ServerSpec, Vec<Problem>>,
     /// What was changed or left out on the way; no secrets.
@@ -122,12 +122,16 @@ pub struct Found {
 }
 
 /// Reads one file of a client.
-pub fn parse(client: Client, text: &str, around: &Around<'_>) -> Result<Parsed, Problem> {
+pub fn parse(
+    client: ClientApp,
+    text: &str,
+    around: &ImportDirs<'_>,
+) -> Result<ImportFile, Problem> {
     let text = tree::without_bom(text);
-    if client == Client::Codex {
+    if client == ClientApp::Codex {
         return codex::parse(text);
     }
-    let mut parsed = Parsed::new(Context::default());
+    let mut parsed = ImportFile::new(FileContext::default());
     if text.trim().is_empty() {
         return Ok(parsed);
     }
@@ -136,10 +140,10 @@ pub fn parse(client: Client, text: &str, around: &Around<'_>) -> Result<Parsed, 
         let message = format!("must be an object, not {}", kind_of(&root));
         return Err(Problem::new("", message).at((1, 1)));
     };
-    let places = Places::new(text);
+    let places = LineIndex::new(text);
     match client {
-        Client::VsCode => vscode::context(root, &mut parsed),
-        Client::Gemini => gemini::context(root, &mut parsed),
+        ClientApp::VsCode => vscode::context(root, &mut parsed),
+        ClientApp::Gemini => gemini::context(root, &mut parsed),
         _ => {}
     }
     for path in sections(client, root, around) {
@@ -151,13 +155,17 @@ pub fn parse(client: Client, text: &str, around: &Around<'_>) -> Result<Parsed, 
 }
 
 /// The files of one client, later ones winning, in our words.
-pub fn merge(client: Client, files: Vec<Parsed>, around: &Around<'_>) -> Vec<Found> {
-    let mut merged: IndexMap<String, (Raw, Rc<Context>, usize)> = IndexMap::new();
+pub fn merge(
+    client: ClientApp,
+    files: Vec<ImportFile>,
+    around: &ImportDirs<'_>,
+) -> Vec<ImportedServer> {
+    let mut merged: IndexMap<String, (RawServer, Rc<FileContext>, usize)> = IndexMap::new();
     for (file, parsed) in files.into_iter().enumerate() {
         for (name, mut raw) in parsed.servers {
             let before = merged.get(&name);
             // This one alone merges what its files say about one server.
-            if let (Client::OpenCode, Some((before, ..))) = (client, before) {
+            if let (ClientApp::OpenCode, Some((before, ..))) = (client, before) {
                 let mut value = before.value.clone();
                 deep_merge(&mut value, raw.value);
                 raw.value = value;
@@ -167,7 +175,7 @@ pub fn merge(client: Client, files: Vec<Parsed>, around: &Around<'_>) -> Vec<Fou
     }
     merged
         .into_iter()
-        .map(|(name, (raw, context, file))| Found {
+        .map(|(name, (raw, context, file))| ImportedServer {
             file,
             ..translate(client, name, raw, &context, around)
         })
@@ -175,38 +183,38 @@ pub fn merge(client: Client, files: Vec<Parsed>, around: &Around<'_>) -> Vec<Fou
 }
 
 fn translate(
-    client: Client,
+    client: ClientApp,
     name: String,
-    raw: Raw,
-    context: &Context,
-    around: &Around<'_>,
-) -> Found {
+    raw: RawServer,
+    context: &FileContext,
+    around: &ImportDirs<'_>,
+) -> ImportedServer {
     let mut draft = match raw.value {
-        Value::Object(fields) => Draft::new(&name, fields),
+        Value::Object(fields) => ImportDraft::new(&name, fields),
         _ => {
             let problem = Problem::new("", "is not an object");
-            return Found::failed(name, problem);
+            return ImportedServer::failed(name, problem);
         }
     };
     if raw.twice {
         let problem = Problem::new("name", "a server of this name is given twice; keep one");
-        return Found::failed(name, problem);
+        return ImportedServer::failed(name, problem);
     }
     match client {
-        Client::ClaudeDesktop => claude::desktop(&mut draft),
-        Client::ClaudeCode => claude::code(&mut draft),
-        Client::VsCode => vscode::server(&mut draft, context, around),
-        Client::Cursor => cursor::server(&mut draft, around),
-        Client::OpenCode => opencode::server(&mut draft),
-        Client::Codex => codex::server(&mut draft),
-        Client::Gemini => gemini::server(&mut draft, context),
+        ClientApp::ClaudeDesktop => claude::desktop(&mut draft),
+        ClientApp::ClaudeCode => claude::code(&mut draft),
+        ClientApp::VsCode => vscode::server(&mut draft, context, around),
+        ClientApp::Cursor => cursor::server(&mut draft, around),
+        ClientApp::OpenCode => opencode::server(&mut draft),
+        ClientApp::Codex => codex::server(&mut draft),
+        ClientApp::Gemini => gemini::server(&mut draft, context),
     }
     draft.finish(client, name)
 }
 
-impl Found {
-    fn failed(name: String, problem: Problem) -> Found {
-        Found {
+impl ImportedServer {
+    fn failed(name: String, problem: Problem) -> ImportedServer {
+        ImportedServer {
             name,
             spec: Err(vec![problem]),
             notes: Vec::new(),
@@ -215,9 +223,9 @@ impl Found {
     }
 }
 
-impl Parsed {
-    fn new(context: Context) -> Parsed {
-        Parsed {
+impl ImportFile {
+    fn new(context: FileContext) -> ImportFile {
+        ImportFile {
             servers: IndexMap::new(),
             context: Rc::new(context),
         }
@@ -227,7 +235,7 @@ impl Parsed {
         let twice = repeated(section);
         for member in &section.properties {
             let name = member.name.as_str();
-            let raw = Raw {
+            let raw = RawServer {
                 value: Value::from(member.value.clone()),
                 twice: twice.iter().any(|(known, _)| *known == name),
             };
@@ -237,27 +245,33 @@ impl Parsed {
 }
 
 /// The places in a client's file where servers stand, later ones winning.
-fn sections<'p>(client: Client, root: &Object<'_>, around: &Around<'p>) -> Vec<Vec<&'p str>> {
+fn sections<'p>(
+    client: ClientApp,
+    root: &Object<'_>,
+    around: &ImportDirs<'p>,
+) -> Vec<Vec<&'p str>> {
     match client {
-        Client::ClaudeDesktop | Client::Cursor | Client::Gemini => vec![vec!["mcpServers"]],
-        Client::ClaudeCode => vec![
+        ClientApp::ClaudeDesktop | ClientApp::Cursor | ClientApp::Gemini => {
+            vec![vec!["mcpServers"]]
+        }
+        ClientApp::ClaudeCode => vec![
             vec!["mcpServers"],
             vec!["projects", around.project, "mcpServers"],
         ],
-        Client::VsCode => match root.get("servers") {
+        ClientApp::VsCode => match root.get("servers") {
             Some(_) => vec![vec!["servers"]],
             // As it once stood in the editor's settings.
             None => vec![vec!["mcp", "servers"]],
         },
-        Client::OpenCode => vec![opencode::section(root)],
-        Client::Codex => Vec::new(),
+        ClientApp::OpenCode => vec![opencode::section(root)],
+        ClientApp::Codex => Vec::new(),
     }
 }
 
 fn section<'o, 't>(
     root: &'o Object<'t>,
     path: &[&str],
-    places: &Places<'_>,
+    places: &LineIndex<'_>,
 ) -> Result<Option<&'o Object<'t>>, Problem> {
     use jsonc_parser::common::Ranged;
 

@@ -3,7 +3,7 @@
 use jsonc_parser::ast::{Object, Value as Node};
 use serde_json::Value;
 
-use super::draft::{Draft, variable};
+use super::draft::{ImportDraft, variable};
 use super::rewrite::{between, is_name};
 
 /// The newer shape has its servers one level deeper; a server that is called
@@ -19,7 +19,7 @@ pub(super) fn section(root: &Object<'_>) -> Vec<&'static str> {
     }
 }
 
-pub(super) fn server(draft: &mut Draft) {
+pub(super) fn server(draft: &mut ImportDraft) {
     draft.keep(&["type", "command", "cwd", "url", "headers"]);
     draft.keep(&["enabled", "disabled"]);
     draft.environment("environment");
@@ -47,7 +47,7 @@ pub(super) fn server(draft: &mut Draft) {
     fill_in(draft);
 }
 
-fn fill_in(draft: &mut Draft) {
+fn fill_in(draft: &mut ImportDraft) {
     let prefix = draft.prefix.clone();
     let mut notes = Vec::new();
     let mut problems = Vec::new();

@@ -1,28 +1,28 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::view::plain;
+use crate::view::definition_fields;
 
-const AROUND: Around<'static> = Around {
+const AROUND: ImportDirs<'static> = ImportDirs {
     home: Some("/home/me"),
     project: "/srv/project",
 };
 
-fn read(client: Client, text: &str) -> Vec<Found> {
+fn read(client: ClientApp, text: &str) -> Vec<ImportedServer> {
     let parsed = parse(client, text, &AROUND).unwrap();
     merge(client, vec![parsed], &AROUND)
 }
 
 /// The one server of a file as it would stand in `.mcp.json`.
 #[track_caller]
-fn one(client: Client, text: &str) -> Value {
+fn one(client: ClientApp, text: &str) -> Value {
     let found = read(client, text);
     assert_eq!(found.len(), 1);
-    Value::Object(plain(found[0].spec.as_ref().unwrap()))
+    Value::Object(definition_fields(found[0].spec.as_ref().unwrap()))
 }
 
 #[track_caller]
-fn problem(client: Client, text: &str) -> String {
+fn problem(client: ClientApp, text: &str) -> String {
     let found = read(client, text);
     found[0].spec.as_ref().unwrap_err()[0].to_string()
 }
@@ -33,37 +33,37 @@ fn b8_a_file_tells_whose_it_is() {
         (
             "/x/claude_desktop_config.json",
             "",
-            Some(Client::ClaudeDesktop),
+            Some(ClientApp::ClaudeDesktop),
         ),
-        ("C:\\u\\.cursor\\mcp.json", "", Some(Client::Cursor)),
-        (".vscode/mcp.json", "", Some(Client::VsCode)),
-        (".gemini/settings.json", "", Some(Client::Gemini)),
-        ("any.toml", "", Some(Client::Codex)),
-        ("opencode.jsonc", "", Some(Client::OpenCode)),
-        (".claude.json", "", Some(Client::ClaudeCode)),
+        ("C:\\u\\.cursor\\mcp.json", "", Some(ClientApp::Cursor)),
+        (".vscode/mcp.json", "", Some(ClientApp::VsCode)),
+        (".gemini/settings.json", "", Some(ClientApp::Gemini)),
+        ("any.toml", "", Some(ClientApp::Codex)),
+        ("opencode.jsonc", "", Some(ClientApp::OpenCode)),
+        (".claude.json", "", Some(ClientApp::ClaudeCode)),
         (
             ".mcp.json",
             r#"{"mcpServers": {}}"#,
-            Some(Client::ClaudeCode),
+            Some(ClientApp::ClaudeCode),
         ),
-        ("x", r#"{"servers": {}}"#, Some(Client::VsCode)),
+        ("x", r#"{"servers": {}}"#, Some(ClientApp::VsCode)),
         (
             "x",
             r#"{"mcp": {"inputs": [], "servers": {}}}"#,
-            Some(Client::VsCode),
+            Some(ClientApp::VsCode),
         ),
-        ("x", r#"{"mcp": {"a": {}}}"#, Some(Client::OpenCode)),
+        ("x", r#"{"mcp": {"a": {}}}"#, Some(ClientApp::OpenCode)),
         (
             "x",
             r#"{"mcpServers": {"a": {"httpUrl": ""}}}"#,
-            Some(Client::Gemini),
+            Some(ClientApp::Gemini),
         ),
         (
             "x",
             r#"{"mcpServers": {"a": {"args": ["${env:A}"]}}}"#,
-            Some(Client::Cursor),
+            Some(ClientApp::Cursor),
         ),
-        ("x", "[mcp_servers.a]\n", Some(Client::Codex)),
+        ("x", "[mcp_servers.a]\n", Some(ClientApp::Codex)),
         ("x", "{}", None),
         ("x", "hello", None),
     ] {
@@ -74,28 +74,28 @@ fn b8_a_file_tells_whose_it_is() {
 #[test]
 fn b8_what_cannot_be_read_says_where() {
     for (client, text, said) in [
-        (Client::Cursor, "{\n  oops", "line 2"),
-        (Client::Cursor, "[]", "must be an object"),
+        (ClientApp::Cursor, "{\n  oops", "line 2"),
+        (ClientApp::Cursor, "[]", "must be an object"),
         (
-            Client::VsCode,
+            ClientApp::VsCode,
             "{\"servers\": 1}",
             "servers: must be an object",
         ),
         (
-            Client::ClaudeCode,
+            ClientApp::ClaudeCode,
             "{\"mcpServers\":{},\"mcpServers\":{}}",
             "twice",
         ),
-        (Client::Codex, "a = 1\nb = \"hidden-value", "line 2"),
-        (Client::Codex, "mcp_servers = 1", "must be a table"),
+        (ClientApp::Codex, "a = 1\nb = \"hidden-value", "line 2"),
+        (ClientApp::Codex, "mcp_servers = 1", "must be a table"),
     ] {
         let error = parse(client, text, &AROUND).err().unwrap().to_string();
         assert!(error.contains(said) && !error.contains("hidden"), "{error}");
     }
-    assert!(problem(Client::Cursor, r#"{"mcpServers": {"a": {}, "a": {}}}"#).contains("twice"));
-    assert!(problem(Client::Cursor, r#"{"mcpServers": {"a": 1}}"#).contains("not an object"));
-    assert!(problem(Client::Cursor, r#"{"mcpServers": {"a": {}}}"#).contains("command"));
-    assert!(read(Client::Gemini, " \n").is_empty());
+    assert!(problem(ClientApp::Cursor, r#"{"mcpServers": {"a": {}, "a": {}}}"#).contains("twice"));
+    assert!(problem(ClientApp::Cursor, r#"{"mcpServers": {"a": 1}}"#).contains("not an object"));
+    assert!(problem(ClientApp::Cursor, r#"{"mcpServers": {"a": {}}}"#).contains("command"));
+    assert!(read(ClientApp::Gemini, " \n").is_empty());
 }
 
 #[test]
@@ -103,14 +103,14 @@ fn b8_references_of_others_become_ours() {
     let vscode = r#"{"servers": {"a": {"command": "${workspaceFolder}${/}x", "args":
         ["${env:A}-${input:b-c}", "${userHome}", "${workspaceFolderBasename}", "${other}"]}}}"#;
     assert_eq!(
-        one(Client::VsCode, vscode),
+        one(ClientApp::VsCode, vscode),
         json!({"type": "stdio", "transport": "stdio", "command": "/srv/project/x",
                "args": ["${A}-${B_C}", "/home/me", "project", "${other}"]})
     );
     let opencode = r#"{"mcp": {"a": {"type": "remote", "url": "https://{env:HOST}/mcp",
         "headers": {"A": "{env:A}{x}", "B-C": "x{file:f}"}}}}"#;
     assert_eq!(
-        one(Client::OpenCode, opencode),
+        one(ClientApp::OpenCode, opencode),
         json!({"type": "http", "transport": "http", "url": "https://${HOST}/mcp",
                "headers": {"A": "${A}{x}", "B-C": "x${A_B_C}"}})
     );
@@ -120,7 +120,7 @@ fn b8_references_of_others_become_ours() {
         r#"{"servers": {"a": {"command": "${workspaceFolder:other}/x"}}}"#,
     ] {
         assert!(
-            problem(Client::VsCode, text).contains("only VS Code"),
+            problem(ClientApp::VsCode, text).contains("only VS Code"),
             "{text}"
         );
     }
@@ -132,10 +132,10 @@ fn b8_later_files_win_and_opencode_merges() {
         let parsed = [first, second].map(|text| parse(client, text, &AROUND).unwrap());
         let found = merge(client, parsed.into(), &AROUND);
         assert_eq!((found.len(), found[0].file), (1, 1));
-        Value::Object(plain(found[0].spec.as_ref().unwrap()))
+        Value::Object(definition_fields(found[0].spec.as_ref().unwrap()))
     };
     let cursor = two(
-        Client::Cursor,
+        ClientApp::Cursor,
         r#"{"mcpServers": {"a": {"command": "x", "args": ["y"]}}}"#,
         r#"{"mcpServers": {"a": {"command": "z"}}}"#,
     );
@@ -144,7 +144,7 @@ fn b8_later_files_win_and_opencode_merges() {
         json!({"type": "stdio", "transport": "stdio", "command": "z"})
     );
     let opencode = two(
-        Client::OpenCode,
+        ClientApp::OpenCode,
         r#"{"mcp": {"a": {"type": "local", "command": ["x"], "environment": {"A": "1"}}}}"#,
         r#"{"mcp": {"a": {"environment": {"B": "2"}, "enabled": false}}}"#,
     );
@@ -159,7 +159,7 @@ fn b8_later_files_win_and_opencode_merges() {
 fn b8_a_server_that_is_portway_is_known() {
     let spec = |definition: Value| {
         let text = json!({"mcpServers": {"a": definition}}).to_string();
-        read(Client::ClaudeCode, &text).remove(0).spec.unwrap()
+        read(ClientApp::ClaudeCode, &text).remove(0).spec.unwrap()
     };
     let base = "http://127.0.0.1:7420";
     for ours in [

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use jsonc_parser::ast::Object;
 use serde_json::Value;
 
-use super::draft::{Draft, variable};
+use super::draft::{ImportDraft, variable};
 use super::rewrite::{between, is_name};
-use super::{Around, Context, Parsed};
+use super::{FileContext, ImportDirs, ImportFile};
 
 pub(super) const ENV_FILE: &str =
     "is not read; put its variables into env, or into Portway's own environment";
@@ -22,17 +22,17 @@ pub(super) const THEIRS: &[&str] = &[
     "workspaceRoot",
 ];
 
-pub(super) fn context(root: &Object<'_>, parsed: &mut Parsed) {
+pub(super) fn context(root: &Object<'_>, parsed: &mut ImportFile) {
     let inner = || root.get_object("mcp")?.get_array("inputs");
     let inputs = root.get_array("inputs").or_else(inner);
     let inputs = inputs.into_iter().flat_map(|list| list.elements.clone());
-    parsed.context = Rc::new(Context {
+    parsed.context = Rc::new(FileContext {
         inputs: inputs.map(Value::from).collect(),
-        ..Context::default()
+        ..FileContext::default()
     });
 }
 
-pub(super) fn server(draft: &mut Draft, context: &Context, around: &Around<'_>) {
+pub(super) fn server(draft: &mut ImportDraft, context: &FileContext, around: &ImportDirs<'_>) {
     draft.standard();
     draft.leave("envFile", ENV_FILE);
     draft.leave(
@@ -48,16 +48,23 @@ pub(super) fn server(draft: &mut Draft, context: &Context, around: &Around<'_>) 
 }
 
 /// Its references as ours, or as what they stand for.
-pub(super) fn fill_in(draft: &mut Draft, context: &Context, around: &Around<'_>, client: &str) {
+pub(super) fn fill_in(
+    draft: &mut ImportDraft,
+    context: &FileContext,
+    around: &ImportDirs<'_>,
+    client: &str,
+) {
     let mut notes = BTreeSet::new();
     let mut problems = Vec::new();
     let mut change = |place: &str, text: &str| {
         between(text, "${", &mut |inner| {
             let (new, note) = match reference(inner, context, around) {
-                Meaning::Text(new) => (new, format!("${{{inner}}}: replaced by the path it means")),
-                Meaning::Variable(new, note) => (new, note),
-                Meaning::Unknown => return None,
-                Meaning::TheirsAlone => {
+                ReferenceMeaning::Text(new) => {
+                    (new, format!("${{{inner}}}: replaced by the path it means"))
+                }
+                ReferenceMeaning::Variable(new, note) => (new, note),
+                ReferenceMeaning::Unknown => return None,
+                ReferenceMeaning::TheirsAlone => {
                     let message = format!("uses ${{{inner}}}, which only {client} can fill in");
                     problems.push((place.to_owned(), message));
                     return None;
@@ -78,7 +85,7 @@ pub(super) fn fill_in(draft: &mut Draft, context: &Context, around: &Around<'_>,
     }
 }
 
-enum Meaning {
+enum ReferenceMeaning {
     Text(String),
     /// A variable of ours, and what the person has to know.
     Variable(String, String),
@@ -87,11 +94,11 @@ enum Meaning {
     TheirsAlone,
 }
 
-fn reference(inner: &str, context: &Context, around: &Around<'_>) -> Meaning {
+fn reference(inner: &str, context: &FileContext, around: &ImportDirs<'_>) -> ReferenceMeaning {
     if let Some(name) = inner.strip_prefix("env:") {
         return match is_name(name) {
-            true => Meaning::Variable(format!("${{{name}}}"), String::new()),
-            false => Meaning::TheirsAlone,
+            true => ReferenceMeaning::Variable(format!("${{{name}}}"), String::new()),
+            false => ReferenceMeaning::TheirsAlone,
         };
     }
     if let Some(id) = inner.strip_prefix("input:") {
@@ -99,23 +106,25 @@ fn reference(inner: &str, context: &Context, around: &Around<'_>) -> Meaning {
     }
     let project = || around.project.to_owned();
     match inner {
-        "workspaceFolder" | "workspaceRoot" => Meaning::Text(project()),
+        "workspaceFolder" | "workspaceRoot" => ReferenceMeaning::Text(project()),
         "workspaceFolderBasename" => {
             let name = around.project.rsplit(['/', '\\']).next();
-            Meaning::Text(name.unwrap_or_default().to_owned())
+            ReferenceMeaning::Text(name.unwrap_or_default().to_owned())
         }
-        "userHome" => around
-            .home
-            .map_or(Meaning::TheirsAlone, |home| Meaning::Text(home.to_owned())),
-        "pathSeparator" | "/" => Meaning::Text(std::path::MAIN_SEPARATOR.to_string()),
-        _ if inner.starts_with("config:") || inner.starts_with("command:") => Meaning::TheirsAlone,
-        _ if inner.starts_with("workspaceFolder:") => Meaning::TheirsAlone,
-        _ => Meaning::Unknown,
+        "userHome" => around.home.map_or(ReferenceMeaning::TheirsAlone, |home| {
+            ReferenceMeaning::Text(home.to_owned())
+        }),
+        "pathSeparator" | "/" => ReferenceMeaning::Text(std::path::MAIN_SEPARATOR.to_string()),
+        _ if inner.starts_with("config:") || inner.starts_with("command:") => {
+            ReferenceMeaning::TheirsAlone
+        }
+        _ if inner.starts_with("workspaceFolder:") => ReferenceMeaning::TheirsAlone,
+        _ => ReferenceMeaning::Unknown,
     }
 }
 
 /// What VS Code asks for becomes a variable.
-fn input(id: &str, context: &Context) -> Meaning {
+fn input(id: &str, context: &FileContext) -> ReferenceMeaning {
     let name = variable(id);
     let known = context.inputs.iter().find(|input| input["id"] == id);
     let word = |field: &str| known.and_then(|input| input[field].as_str());
@@ -126,11 +135,11 @@ fn input(id: &str, context: &Context) -> Meaning {
         None => String::new(),
     };
     match default {
-        Some(default) => Meaning::Variable(
+        Some(default) => ReferenceMeaning::Variable(
             format!("${{{name}:-{default}}}"),
             format!("${{input:{id}}}: becomes the variable {name}{asked}, with its default"),
         ),
-        None => Meaning::Variable(
+        None => ReferenceMeaning::Variable(
             format!("${{{name}}}"),
             format!("${{input:{id}}}: set the variable {name} where Portway runs{asked}"),
         ),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::reference::has_references;
 use super::text::{in_word, offset};
-use super::{Hidden, is_name, name, secret, shape};
+use super::{HiddenRange, is_name, name, secret, shape};
 
 /// Names of users are shorter, tokens longer.
 const TOKEN_LENGTH: usize = 16;
@@ -28,7 +28,7 @@ const ACTIONS: &[&str] = &[
 ];
 
 /// On the text, which may hold references and then is no URL yet.
-pub(super) fn in_address(url: &str, start: usize) -> Vec<Hidden> {
+pub(super) fn in_address(url: &str, start: usize) -> Vec<HiddenRange> {
     let (address, fragment) = cut(url, '#');
     let (address, query) = cut(address, '?');
     let host = address.find("://").map_or(0, |i| i + 3);
@@ -54,7 +54,7 @@ pub(super) fn fragment(url: &str) -> Option<Range<usize>> {
 }
 
 /// `name=value` of a query.
-pub(super) fn in_parameter(parameter: &str, start: usize) -> Vec<Hidden> {
+pub(super) fn in_parameter(parameter: &str, start: usize) -> Vec<HiddenRange> {
     let Some((name, value)) = parameter.split_once('=') else {
         return match shape::is_token_in_address(parameter) {
             true => secret(start, parameter),
@@ -74,7 +74,7 @@ fn cut(text: &str, at: char) -> (&str, &str) {
     text.split_at(text.find(at).unwrap_or(text.len()))
 }
 
-fn in_authority(authority: &str, start: usize, web: bool) -> Vec<Hidden> {
+fn in_authority(authority: &str, start: usize, web: bool) -> Vec<HiddenRange> {
     let at = authority.rfind('@');
     let host = at.map_or(0, |at| at + 1);
     let mut hidden = Vec::new();
@@ -101,7 +101,7 @@ fn in_authority(authority: &str, start: usize, web: bool) -> Vec<Hidden> {
 
 /// Segments of a token's shape, what follows `/token/` and the like, and
 /// parameters as in `/mcp;token=x`.
-fn in_path(path: &str, start: usize) -> Vec<Hidden> {
+fn in_path(path: &str, start: usize) -> Vec<HiddenRange> {
     let mut before = "";
     let mut hidden = Vec::new();
     for whole in path.split('/') {
@@ -134,7 +134,7 @@ fn is_action(segment: &str) -> bool {
 
 /// Pairs joined by `&` outside of an address: `sv=1&sig=x`. A `&` that no
 /// pair follows belongs to the value before it.
-pub(super) fn in_parameters(text: &str, start: usize) -> Option<Vec<Hidden>> {
+pub(super) fn in_parameters(text: &str, start: usize) -> Option<Vec<HiddenRange>> {
     let pair = |text: &str| text.split_once('=').is_some_and(|(name, _)| is_name(name));
     let mut ends: Vec<usize> = text
         .match_indices('&')

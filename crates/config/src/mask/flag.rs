@@ -3,8 +3,8 @@
 
 use super::super::reference::has_references;
 use super::shape::{is_path, looks_secret};
-use super::text::{Pair, in_text};
-use super::{Hidden, is_name, name, secret};
+use super::text::{NamedValue, in_text};
+use super::{HiddenRange, is_name, name, secret};
 
 /// Programs whose `-p` is no password. Options of their own come before the
 /// server's: `npx -p package`.
@@ -52,7 +52,7 @@ const SWITCHES: &[&str] = &["no", "disable", "skip", "without"];
 
 /// The kind of value that a flag takes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Expected {
+pub(super) enum FlagValue {
     #[default]
     Anything,
     Secret,
@@ -70,68 +70,68 @@ pub(super) enum Expected {
     Script,
 }
 
-impl Expected {
-    pub(super) fn after(flag: &str) -> Expected {
+impl FlagValue {
+    pub(super) fn after(flag: &str) -> FlagValue {
         if has_references(flag) {
-            return Expected::Anything;
+            return FlagValue::Anything;
         }
         let name = flag.trim_start_matches('-').to_ascii_lowercase();
         match (flag, name.as_str()) {
-            ("-H", _) => Expected::Header,
-            ("-b", _) => Expected::Cookie,
-            ("-c" | "-lc" | "-ec" | "-Command" | "--command", _) => Expected::Script,
-            ("-e", _) | (_, "env" | "build-arg" | "set-env" | "env-var") => Expected::Variable,
+            ("-H", _) => FlagValue::Header,
+            ("-b", _) => FlagValue::Cookie,
+            ("-c" | "-lc" | "-ec" | "-Command" | "--command", _) => FlagValue::Script,
+            ("-e", _) | (_, "env" | "build-arg" | "set-env" | "env-var") => FlagValue::Variable,
             ("-u", _) | (_, "user" | "username" | "userpwd" | "proxy-user" | "login") => {
-                Expected::User
+                FlagValue::User
             }
-            ("-p" | "-P", _) => Expected::Password,
-            (_, name) if name.ends_with("header") || name.ends_with("headers") => Expected::Header,
+            ("-p" | "-P", _) => FlagValue::Password,
+            (_, name) if name.ends_with("header") || name.ends_with("headers") => FlagValue::Header,
             (_, name) if SWITCHES.contains(&name.split('-').next().unwrap_or_default()) => {
-                Expected::Anything
+                FlagValue::Anything
             }
-            _ if name.len() > 1 && name::is_secret(flag) => Expected::Secret,
-            _ => Expected::Anything,
+            _ if name.len() > 1 && name::is_secret(flag) => FlagValue::Secret,
+            _ => FlagValue::Anything,
         }
     }
 }
 
 /// Where one stands in the arguments of a command.
 #[derive(Default)]
-pub(super) struct Flags {
-    pub(super) expected: Expected,
+pub(super) struct ArgumentScanner {
+    pub(super) expected: FlagValue,
     /// Whether the next flag is one of a launcher.
     launching: bool,
 }
 
-impl Flags {
-    pub(super) fn of(command: &str) -> Flags {
+impl ArgumentScanner {
+    pub(super) fn of(command: &str) -> ArgumentScanner {
         let program = command.rsplit('/').next().unwrap_or_default();
-        Flags {
-            expected: Expected::Anything,
+        ArgumentScanner {
+            expected: FlagValue::Anything,
             launching: LAUNCHERS.contains(&program),
         }
     }
 
     /// The meaning of the next word, given whether it is a flag.
-    pub(super) fn next(&mut self, is_flag: bool) -> Expected {
+    pub(super) fn next(&mut self, is_flag: bool) -> FlagValue {
         let expected = std::mem::take(&mut self.expected);
         if is_flag {
             // Behind a flag that takes a secret stands a secret, whatever it
             // looks like.
             return match expected {
-                Expected::Secret => expected,
-                _ => Expected::Anything,
+                FlagValue::Secret => expected,
+                _ => FlagValue::Anything,
             };
         }
-        let launchers = self.launching && expected == Expected::Password;
-        self.launching &= expected != Expected::Anything;
+        let launchers = self.launching && expected == FlagValue::Password;
+        self.launching &= expected != FlagValue::Anything;
         match launchers {
-            true => Expected::Script,
+            true => FlagValue::Script,
             false => expected,
         }
     }
 
-    pub(super) fn argument(&mut self, arg: &str) -> Vec<Hidden> {
+    pub(super) fn argument(&mut self, arg: &str) -> Vec<HiddenRange> {
         let is_flag = is_flag(arg);
         let expected = self.next(is_flag);
         let mut hidden = Vec::new();
@@ -140,23 +140,23 @@ impl Flags {
             hidden = match (attached(arg), pair) {
                 (Some(hidden), _) => hidden,
                 (None, Some((flag, value))) => {
-                    in_value(Expected::after(flag), value, flag.len() + 1, 0)
+                    in_value(FlagValue::after(flag), value, flag.len() + 1, 0)
                 }
                 (None, None) => {
                     if is_name(arg) {
-                        self.expected = Expected::after(arg);
+                        self.expected = FlagValue::after(arg);
                     }
                     in_text(arg, 0, 0)
                 }
             };
         }
-        match (expected, Pair::of(arg)) {
-            (Expected::Anything, Some(pair)) if pair.is_secret() => {
+        match (expected, NamedValue::of(arg)) {
+            (FlagValue::Anything, Some(pair)) if pair.is_secret() => {
                 // No shell is between: all that follows is the value.
                 let value = pair.value.trim_start();
                 hidden.extend(secret(arg.len() - value.len(), value));
             }
-            (Expected::Anything, _) if is_flag => {}
+            (FlagValue::Anything, _) if is_flag => {}
             _ => hidden.extend(in_value(expected, arg, 0, 0)),
         }
         hidden
@@ -170,40 +170,45 @@ pub(super) fn is_flag(arg: &str) -> bool {
 }
 
 /// The hidden parts of a flag's value that begins at `start`.
-pub(super) fn in_value(expected: Expected, value: &str, start: usize, depth: usize) -> Vec<Hidden> {
+pub(super) fn in_value(
+    expected: FlagValue,
+    value: &str,
+    start: usize,
+    depth: usize,
+) -> Vec<HiddenRange> {
     let in_text = || in_text(value, start, depth);
     let rest = |from: usize| {
         let rest = value[from..].trim_start();
         secret(start + value.len() - rest.len(), rest)
     };
     match expected {
-        Expected::Anything | Expected::Script => in_text(),
-        Expected::Secret => secret(start, value),
-        Expected::Header => match value.find([':', '=']) {
+        FlagValue::Anything | FlagValue::Script => in_text(),
+        FlagValue::Secret => secret(start, value),
+        FlagValue::Header => match value.find([':', '=']) {
             Some(at) if value[at..].starts_with("://") => in_text(),
             Some(at) if is_name(&value[..at]) && !looks_secret(value) => rest(at + 1),
             _ => secret(start, value),
         },
-        Expected::Variable => match value.split_once('=') {
-            Some((name, text)) if is_name(name) => vec![Hidden {
+        FlagValue::Variable => match value.split_once('=') {
+            Some((name, text)) if is_name(name) => vec![HiddenRange {
                 range: start + name.len() + 1..start + value.len(),
                 setting: !name::is_secret(name) && !looks_secret(text),
             }],
             _ => in_text(),
         },
-        Expected::User => match value.split_once(':') {
+        FlagValue::User => match value.split_once(':') {
             Some((_, password)) if password.starts_with("//") => in_text(),
             Some((user, password)) if !(is_number(user) && is_number(password)) => {
                 rest(user.len() + 1)
             }
             _ => in_text(),
         },
-        Expected::Cookie => match value.find('=') {
+        FlagValue::Cookie => match value.find('=') {
             Some(at) if is_name(&value[..at]) => rest(at + 1),
             _ => in_text(),
         },
-        Expected::Password if is_ordinary_p(value) => in_text(),
-        Expected::Password => secret(start, value),
+        FlagValue::Password if is_ordinary_p(value) => in_text(),
+        FlagValue::Password => secret(start, value),
     }
 }
 
@@ -224,17 +229,17 @@ fn is_number(text: &str) -> bool {
 
 /// A value that stands right behind a flag's letter: `-HName: value`,
 /// `-pPassword1`, `-ume:password`; `None` where none does.
-pub(super) fn attached(arg: &str) -> Option<Vec<Hidden>> {
+pub(super) fn attached(arg: &str) -> Option<Vec<HiddenRange>> {
     let (letter, rest) = arg.split_at_checked(2)?;
     let name = rest.split(['=', ':']).next().unwrap_or_default();
     let expected = match letter {
-        "-H" if rest.contains(':') => Expected::Header,
-        "-p" if !is_p_word(name) => Expected::Password,
-        "-u" if rest.len() > name.len() && rest[name.len()..].starts_with(':') => Expected::User,
+        "-H" if rest.contains(':') => FlagValue::Header,
+        "-p" if !is_p_word(name) => FlagValue::Password,
+        "-u" if rest.len() > name.len() && rest[name.len()..].starts_with(':') => FlagValue::User,
         "-e" if rest.contains('=') && rest.starts_with(|c: char| c.is_ascii_uppercase()) => {
-            Expected::Variable
+            FlagValue::Variable
         }
-        "-b" if rest.contains('=') && name::is_secret(name) => Expected::Cookie,
+        "-b" if rest.contains('=') && name::is_secret(name) => FlagValue::Cookie,
         _ => return None,
     };
     Some(in_value(expected, rest, 2, 0))

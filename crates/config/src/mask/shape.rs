@@ -47,7 +47,7 @@ const PREFIXES: &[&str] = &[
 const REST: usize = 12;
 /// A word without a known beginning.
 const SHORTEST: usize = 16;
-/// Letters and digits that are no number by themselves.
+/// LetterStats and digits that are no number by themselves.
 const SUBSTANCE: usize = 14;
 /// Changes between letters and digits inside the parts of a word: names have
 /// one or two (`x86`, `k8s`, `v1beta1`).
@@ -115,7 +115,7 @@ fn is_token(text: &str) -> bool {
 /// Whether a whole part of an address has the shape of a token.
 pub(super) fn is_token_in_address(part: &str) -> bool {
     let number = part.len() >= LONG_NUMBER && part.bytes().all(|b| b.is_ascii_digit());
-    let changes = || Letters::of(part).changes >= CHANGES_IN_ADDRESS;
+    let changes = || LetterStats::of(part).changes >= CHANGES_IN_ADDRESS;
     number || looks_secret(part) || {
         part.len() >= SHORTEST_IN_ADDRESS && is_token(part) && changes()
     }
@@ -123,7 +123,7 @@ pub(super) fn is_token_in_address(part: &str) -> bool {
 
 /// How letters and digits follow each other inside the parts of a word.
 #[derive(Default)]
-struct Letters {
+struct LetterStats {
     /// In parts that are no date, version or number.
     substance: usize,
     /// Between a letter and a digit.
@@ -136,9 +136,9 @@ struct Letters {
     parts: usize,
 }
 
-impl Letters {
-    fn of(word: &str) -> Letters {
-        let mut all = Letters::default();
+impl LetterStats {
+    fn of(word: &str) -> LetterStats {
+        let mut all = LetterStats::default();
         for part in word.split(|c: char| !c.is_ascii_alphanumeric()) {
             all.parts += 1;
             if part.bytes().all(|b| b.is_ascii_digit()) {
@@ -162,13 +162,13 @@ impl Letters {
     }
 }
 
-/// Letters and digits in an order that no name has: the two change all the
+/// LetterStats and digits in an order that no name has: the two change all the
 /// time, or the letters are not those that follow each other in words.
 pub(super) fn is_random(word: &str) -> bool {
     if word.len() < SHORTEST || !is_token(word) {
         return false;
     }
-    let letters = Letters::of(word);
+    let letters = LetterStats::of(word);
     if letters.substance < SUBSTANCE {
         return false;
     }

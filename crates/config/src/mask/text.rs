@@ -2,12 +2,12 @@
 
 use super::super::reference::has_references;
 use super::address::{in_address, in_parameters};
-use super::flag::{Expected, Flags, attached, in_value, is_flag};
+use super::flag::{ArgumentScanner, FlagValue, attached, in_value, is_flag};
 use super::shape::{self, is_path, looks_secret};
 use super::words::{
     QUOTES, SEPARATORS, block_end, is_apostrophe, line_end, quoted, unquoted, value_end, word_end,
 };
-use super::{Hidden, is_name, name, secret};
+use super::{HiddenRange, is_name, name, secret};
 
 /// Texts inside quotes inside quotes; more are hidden as a whole.
 const DEEPEST: usize = 8;
@@ -28,7 +28,7 @@ const SCHEMES: &[&str] = &[
 
 /// The meaning that the text gives to its next word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextWord {
     Word,
     /// A secret, if `:` or `=` comes first.
     Named,
@@ -39,22 +39,22 @@ enum Next {
 }
 
 /// A name and what follows its `:` or `=`.
-pub(super) struct Pair<'t> {
+pub(super) struct NamedValue<'t> {
     name: &'t str,
     pub(super) value: &'t str,
     equals: bool,
 }
 
-impl<'t> Pair<'t> {
+impl<'t> NamedValue<'t> {
     /// The pair that a text begins with.
-    pub(super) fn of(text: &'t str) -> Option<Pair<'t>> {
+    pub(super) fn of(text: &'t str) -> Option<NamedValue<'t>> {
         let at = text.find([':', '='])?;
         let (name, value) = (&text[..at], &text[at + 1..]);
         let bare = name.trim_start_matches(['-', '/']);
         let equals = text.as_bytes()[at] == b'=';
         // An address, or a package and its version.
         let other = value.starts_with("//") || equals && value.starts_with('=');
-        (is_name(bare) && !other).then_some(Pair {
+        (is_name(bare) && !other).then_some(NamedValue {
             name,
             value,
             equals,
@@ -98,7 +98,7 @@ fn is_tag(value: &str) -> bool {
 /// The hidden parts of a text that begins at `start`: pairs whose name speaks
 /// of a secret, what follows such a flag or `Bearer`, addresses, and words of
 /// a secret's shape.
-pub(super) fn in_text(text: &str, start: usize, depth: usize) -> Vec<Hidden> {
+pub(super) fn in_text(text: &str, start: usize, depth: usize) -> Vec<HiddenRange> {
     if depth > DEEPEST {
         return secret(start, text);
     }
@@ -107,13 +107,13 @@ pub(super) fn in_text(text: &str, start: usize, depth: usize) -> Vec<Hidden> {
         hidden.extend(secret(start + at, &text[at..]));
         return hidden;
     }
-    let mut scan = Scan {
+    let mut scan = TextScanner {
         text,
         start,
         depth,
         at: 0,
-        next: Next::Word,
-        flags: Flags::default(),
+        next: NextWord::Word,
+        flags: ArgumentScanner::default(),
         command: true,
         hidden: credentials(text, start),
     };
@@ -124,7 +124,7 @@ pub(super) fn in_text(text: &str, start: usize, depth: usize) -> Vec<Hidden> {
 }
 
 /// `Basic abc`, alone: what the value of a header holds.
-fn credentials(text: &str, start: usize) -> Vec<Hidden> {
+fn credentials(text: &str, start: usize) -> Vec<HiddenRange> {
     match text.trim().split_once(' ') {
         Some((scheme, token))
             if scheme.starts_with(|c: char| c.is_ascii_uppercase())
@@ -142,28 +142,28 @@ fn is_scheme(word: &str) -> bool {
     SCHEMES.contains(&word.to_ascii_lowercase().as_str())
 }
 
-struct Scan<'t> {
+struct TextScanner<'t> {
     text: &'t str,
     start: usize,
     depth: usize,
     at: usize,
-    next: Next,
-    flags: Flags,
+    next: NextWord,
+    flags: ArgumentScanner,
     /// Whether the next word may be the name of a program.
     command: bool,
-    hidden: Vec<Hidden>,
+    hidden: Vec<HiddenRange>,
 }
 
-impl<'t> Scan<'t> {
+impl<'t> TextScanner<'t> {
     fn step(&mut self, c: char) {
         let secret_next =
-            matches!(self.next, Next::Value { .. }) || self.flags.expected == Expected::Secret;
+            matches!(self.next, NextWord::Value { .. }) || self.flags.expected == FlagValue::Secret;
         if secret_next && (c == '{' || c == '[') {
             self.hide(block_end(self.text, self.at));
         } else if c.is_whitespace() || SEPARATORS.contains(&c) {
             self.command |= "\n;|(".contains(c);
             self.at += c.len_utf8();
-        } else if let Next::Value { line } = self.next {
+        } else if let NextWord::Value { line } = self.next {
             self.value(line);
         } else {
             let word = &self.text[self.at..word_end(self.text, self.at)];
@@ -177,8 +177,8 @@ impl<'t> Scan<'t> {
         let at = self.start + offset(self.text, value);
         self.hidden.extend(secret(at, value));
         self.at = end;
-        self.next = Next::Word;
-        self.flags.expected = Expected::Anything;
+        self.next = NextWord::Word;
+        self.flags.expected = FlagValue::Anything;
     }
 
     fn value(&mut self, line: bool) {
@@ -192,25 +192,25 @@ impl<'t> Scan<'t> {
     }
 
     fn word(&mut self, word: &'t str) {
-        let named = std::mem::replace(&mut self.next, Next::Word) == Next::Named;
+        let named = std::mem::replace(&mut self.next, NextWord::Word) == NextWord::Named;
         let at = self.start + self.at;
         if named && word.starts_with([':', '=']) {
             // `"pin": 12`, `pin = 12` and `pin => 12`.
             let value = word.trim_start_matches([':', '=', '>']);
-            self.next = Next::Value { line: false };
+            self.next = NextWord::Value { line: false };
             self.at += word.len() - value.len();
             return;
         }
         let is_flag = is_flag(word);
         let expected = self.flags.next(is_flag);
         if is_flag {
-            self.flag(word, expected == Expected::Secret);
+            self.flag(word, expected == FlagValue::Secret);
             return;
         }
-        if expected == Expected::Secret {
+        if expected == FlagValue::Secret {
             return self.hide(value_end(self.text, self.at));
         }
-        if expected != Expected::Anything {
+        if expected != FlagValue::Anything {
             let value = unquoted(word);
             let at = at + offset(word, value);
             self.hidden
@@ -222,19 +222,19 @@ impl<'t> Scan<'t> {
             return self.quoted(&word[inner.clone()], inner.start, length);
         }
         if word.eq_ignore_ascii_case("bearer") {
-            self.next = Next::Value { line: false };
+            self.next = NextWord::Value { line: false };
         } else if let Some(hidden) = in_parameters(word, at) {
             self.hidden.extend(hidden);
-        } else if let Some(pair) = Pair::of(word) {
+        } else if let Some(pair) = NamedValue::of(word) {
             return self.pair(word, &pair);
         } else if word.contains("://") {
             self.hidden.extend(in_address(word, at));
         } else {
             if std::mem::take(&mut self.command) {
-                self.flags = Flags::of(word);
+                self.flags = ArgumentScanner::of(word);
             }
             if names_secret(word) {
-                self.next = Next::Named;
+                self.next = NextWord::Named;
             }
             return self.bare(word);
         }
@@ -259,10 +259,10 @@ impl<'t> Scan<'t> {
 
     fn flag(&mut self, word: &str, is_value: bool) {
         let at = self.start + self.at;
-        let pair = Pair::of(word);
+        let pair = NamedValue::of(word);
         match (attached(word), &pair) {
             (Some(hidden), _) => {
-                let moved = hidden.into_iter().map(|part| Hidden {
+                let moved = hidden.into_iter().map(|part| HiddenRange {
                     range: part.range.start + at..part.range.end + at,
                     setting: part.setting,
                 });
@@ -270,11 +270,11 @@ impl<'t> Scan<'t> {
                 self.at += word.len();
             }
             (None, Some(pair)) => {
-                self.flags.expected = Expected::after(pair.name);
+                self.flags.expected = FlagValue::after(pair.name);
                 self.at += word.len() - pair.value.len();
             }
             (None, None) => {
-                self.flags.expected = Expected::after(word);
+                self.flags.expected = FlagValue::after(word);
                 self.bare(word);
             }
         }
@@ -283,13 +283,13 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn pair(&mut self, word: &str, pair: &Pair<'_>) {
+    fn pair(&mut self, word: &str, pair: &NamedValue<'_>) {
         if pair.is_secret() {
             let line = match pair.value.is_empty() {
                 true => pair.is_line(),
                 false => is_whole_line(pair.name),
             };
-            self.next = Next::Value { line };
+            self.next = NextWord::Value { line };
         } else if !pair.equals && !pair.value.is_empty() || looks_secret(pair.name) {
             return self.bare(word);
         }
@@ -302,7 +302,7 @@ impl<'t> Scan<'t> {
         self.at += length;
         self.command = false;
         if names_secret(inner) {
-            self.next = Next::Named;
+            self.next = NextWord::Named;
             return;
         }
         self.hidden.extend(in_text(inner, at, self.depth + 1));
@@ -320,7 +320,7 @@ fn names_secret(word: &str) -> bool {
 }
 
 /// Parts of a word that have a secret's shape, wherever they stand in it.
-pub(super) fn in_word(word: &str, start: usize) -> Vec<Hidden> {
+pub(super) fn in_word(word: &str, start: usize) -> Vec<HiddenRange> {
     if is_path(word) || has_references(word) {
         return Vec::new();
     }

@@ -366,7 +366,10 @@ fn a_file_without_servers_is_fine_and_a_foreign_key_is_said() {
         "{\"mcpServers\": {}}",
         "{\"mcpServers\": null, \"x\": 1}",
     ] {
-        assert_eq!(parse_file(text, Dialect::Mcp).unwrap(), Parsed::default());
+        assert_eq!(
+            parse_file(text, Dialect::Mcp).unwrap(),
+            ServerFile::default()
+        );
     }
     let parsed = parse_file(r#"{"servers": {"x": {"command": "c"}}}"#, Dialect::Mcp).unwrap();
     assert_eq!(parsed.problems[0].field, "servers");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::reader::Reader;
+use super::reader::SettingsReader;
 use super::values;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Limits {
 
 impl Limits {
     /// The environment's limits, and the defaults where it says nothing.
-    pub(super) fn read(from: &mut Reader<'_>) -> Limits {
+    pub(super) fn read(from: &mut SettingsReader<'_>) -> Limits {
         let secs = Duration::from_secs;
         let mut time = |name, default, low, high| {
             from.bounded(name, secs(default), low..=secs(high), values::duration)
@@ -88,7 +88,7 @@ pub struct UserLimits {
 }
 
 impl UserLimits {
-    fn read(from: &mut Reader<'_>) -> UserLimits {
+    fn read(from: &mut SettingsReader<'_>) -> UserLimits {
         let bytes = from.bounded("PORTWAY_USER_BYTES", 8 << 20, 1_024..=1 << 30, values::size);
         UserLimits {
             records: places(from, "PORTWAY_USER_RECORDS", 2_000),
@@ -99,7 +99,7 @@ impl UserLimits {
     }
 }
 
-fn memory(from: &mut Reader<'_>) -> Option<usize> {
+fn memory(from: &mut SettingsReader<'_>) -> Option<usize> {
     const LEAST: usize = 16 << 20;
     const MOST: usize = 1 << 40;
     let name = "PORTWAY_MEMORY_BUDGET";
@@ -107,12 +107,12 @@ fn memory(from: &mut Reader<'_>) -> Option<usize> {
     Some(from.bounded(name, LEAST, LEAST..=MOST, values::size))
 }
 
-fn places(from: &mut Reader<'_>, name: &str, default: usize) -> usize {
+fn places(from: &mut SettingsReader<'_>, name: &str, default: usize) -> usize {
     from.bounded(name, default, 1..=1_000_000, values::count)
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits::read(&mut Reader::new(&BTreeMap::new()))
+        Limits::read(&mut SettingsReader::new(&BTreeMap::new()))
     }
 }

@@ -7,16 +7,16 @@ use std::ops::RangeInclusive;
 
 use crate::check::nearest;
 
-use super::{BadSetting, LogFormat, SettingsError, Storage, VARIABLES, values};
+use super::{BadSetting, LogFormat, SettingsError, StorageType, VARIABLES, values};
 
-pub(super) struct Reader<'a> {
+pub(super) struct SettingsReader<'a> {
     env: &'a BTreeMap<String, String>,
     bad: Vec<BadSetting>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(env: &'a BTreeMap<String, String>) -> Reader<'a> {
-        Reader {
+impl<'a> SettingsReader<'a> {
+    pub(super) fn new(env: &'a BTreeMap<String, String>) -> SettingsReader<'a> {
+        SettingsReader {
             env,
             bad: Vec::new(),
         }
@@ -88,14 +88,14 @@ impl<'a> Reader<'a> {
         value
     }
 
-    pub(super) fn storage(&mut self) -> Result<Storage, SettingsError> {
+    pub(super) fn storage(&mut self) -> Result<StorageType, SettingsError> {
         match self.text("STORAGE_TYPE") {
-            None | Some("json") => Ok(Storage::Json),
+            None | Some("json") => Ok(StorageType::Json),
             Some("supabase") => {
                 if self.text("SUPABASE_DB_URL").is_none() {
                     self.refuse("SUPABASE_DB_URL", "is needed with STORAGE_TYPE=supabase");
                 }
-                Ok(Storage::Supabase)
+                Ok(StorageType::Supabase)
             }
             Some(other) => Err(SettingsError::UnsupportedStorage(other.to_owned())),
         }

@@ -9,12 +9,12 @@ fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn load(options: Options, pairs: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+fn load(options: ServeOptions, pairs: &[(&str, &str)]) -> Result<Settings, SettingsError> {
     Settings::load(options, &env(pairs), PathBuf::from("/home/someone"))
 }
 
 /// The settings found bad, and everything that was said about them.
-fn bad(options: Options, pairs: &[(&str, &str)]) -> (Vec<String>, String) {
+fn bad(options: ServeOptions, pairs: &[(&str, &str)]) -> (Vec<String>, String) {
     let error = load(options, pairs).expect_err("settings should be refused");
     let names = match &error {
         SettingsError::Bad(bad) => bad.iter().map(|one| one.name.clone()).collect(),
@@ -26,14 +26,14 @@ fn bad(options: Options, pairs: &[(&str, &str)]) -> (Vec<String>, String) {
 #[test]
 fn k1_defaults() {
     let settings = load(
-        Options::default(),
+        ServeOptions::default(),
         &[("PATH", "/bin"), ("PORTWAY_LISTEN", "")],
     )
     .unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:7420");
     assert_eq!(settings.project, PathBuf::from("/home/someone"));
     assert_eq!(settings.data_dir, PathBuf::from("/home/someone/data"));
-    assert_eq!(settings.storage, Storage::Json);
+    assert_eq!(settings.storage, StorageType::Json);
     assert_eq!(settings.log_format, LogFormat::Text);
     assert!(!settings.no_auth && settings.admin_token.is_none());
     assert!(settings.self_control);
@@ -45,11 +45,11 @@ fn k1_defaults() {
 
 #[test]
 fn k1_the_command_line_wins_over_the_environment() {
-    let options = Options {
+    let options = ServeOptions {
         listen: Some("[::1]:0".into()),
         project: Some("p".into()),
         data_dir: Some("d".into()),
-        ..Options::default()
+        ..ServeOptions::default()
     };
     let pairs = [
         ("PORTWAY_LISTEN", "nonsense"),
@@ -64,10 +64,10 @@ fn k1_the_command_line_wins_over_the_environment() {
 #[test]
 fn d9_self_control_is_on_or_off() {
     for (word, on) in [("on", true), ("off", false), ("", true)] {
-        let settings = load(Options::default(), &[("PORTWAY_SELF_CONTROL", word)]).unwrap();
+        let settings = load(ServeOptions::default(), &[("PORTWAY_SELF_CONTROL", word)]).unwrap();
         assert_eq!(settings.self_control, on, "{word}");
     }
-    let (names, text) = bad(Options::default(), &[("PORTWAY_SELF_CONTROL", "no")]);
+    let (names, text) = bad(ServeOptions::default(), &[("PORTWAY_SELF_CONTROL", "no")]);
     assert_eq!(names, ["PORTWAY_SELF_CONTROL"]);
     assert!(text.contains("on or off"), "{text}");
 }
@@ -84,7 +84,7 @@ fn k1_values_have_units() {
         ("PORTWAY_ALLOWED_HOSTS", "portway.example, [fd00::1]:7420,"),
         ("PORTWAY_ALLOWED_ORIGINS", "https://app.example/"),
     ];
-    let settings = load(Options::default(), &pairs).unwrap();
+    let settings = load(ServeOptions::default(), &pairs).unwrap();
     let limits = &settings.limits;
     assert_eq!(limits.health_interval, Duration::from_millis(500));
     assert_eq!(limits.drain, Duration::from_secs(120));
@@ -141,7 +141,7 @@ fn k1_a_bad_setting_is_named() {
         ("STORAGE_TYPE", "redis"),
     ];
     for (name, value) in table {
-        let (names, text) = bad(Options::default(), &[(name, value)]);
+        let (names, text) = bad(ServeOptions::default(), &[(name, value)]);
         assert_eq!(names, [name], "{name}={value}: {text}");
     }
 }
@@ -149,11 +149,11 @@ fn k1_a_bad_setting_is_named() {
 #[test]
 fn f1_an_unknown_storage_type_has_the_words_of_the_spec() {
     let (_, text) = bad(
-        Options::default(),
+        ServeOptions::default(),
         &[("STORAGE_TYPE", "redis"), ("PORTWAY_X", "")],
     );
     assert_eq!(text, "Unsupported storage type: redis");
-    let (_, text) = bad(Options::default(), &[("STORAGE_TYPE", "supabase")]);
+    let (_, text) = bad(ServeOptions::default(), &[("STORAGE_TYPE", "supabase")]);
     assert_eq!(
         text,
         "SUPABASE_DB_URL: is needed with STORAGE_TYPE=supabase"
@@ -162,23 +162,23 @@ fn f1_an_unknown_storage_type_has_the_words_of_the_spec() {
 
 #[test]
 fn k1_a_bad_option_is_named_as_it_was_given() {
-    let listen = |text: &str| Options {
+    let listen = |text: &str| ServeOptions {
         listen: Some(text.into()),
-        ..Options::default()
+        ..ServeOptions::default()
     };
     assert_eq!(bad(listen("nowhere"), &[]).0, ["--listen"]);
-    let format = Options {
+    let format = ServeOptions {
         log_format: Some("xml".into()),
-        ..Options::default()
+        ..ServeOptions::default()
     };
     assert_eq!(bad(format, &[]).0, ["--log-format"]);
-    let open = Options {
+    let open = ServeOptions {
         no_auth: true,
         ..listen("0.0.0.0:7420")
     };
     assert_eq!(bad(open, &[]).0, ["--no-auth"]);
     for address in ["127.0.0.1:0", "127.9.9.9:1", "[::1]:0"] {
-        let open = Options {
+        let open = ServeOptions {
             no_auth: true,
             ..listen(address)
         };
@@ -189,7 +189,7 @@ fn k1_a_bad_option_is_named_as_it_was_given() {
 #[test]
 fn k1_all_that_is_wrong_is_told_at_once() {
     let pairs = [("PORTWAY_DRAIN", "x"), ("PORTWAY_ADMIN_TOKEN", "short")];
-    let (names, text) = bad(Options::default(), &pairs);
+    let (names, text) = bad(ServeOptions::default(), &pairs);
     assert_eq!(names, ["PORTWAY_ADMIN_TOKEN", "PORTWAY_DRAIN"]);
     assert_eq!(text.lines().count(), 2);
 }
@@ -202,7 +202,7 @@ fn k1_an_unknown_variable_is_a_warning_with_the_nearest_name() {
         ("PORTWAY_PORT_7420_TCP", "tcp://10.0.0.1:7420"),
         ("PORTWAY_INSTANCE", "of a parent"),
     ];
-    let settings = load(Options::default(), &pairs).unwrap();
+    let settings = load(ServeOptions::default(), &pairs).unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:7420");
     let said: Vec<String> = settings.unknown.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 3, "{said:?}");
@@ -219,7 +219,7 @@ fn g3_no_secret_is_printed() {
         ("SUPABASE_DB_URL", "postgres://u:canary@h/db"),
         ("SUPABASE_JWT_SECRET", "canary-canary-canary"),
     ];
-    let shown = format!("{:?}", load(Options::default(), &pairs).unwrap());
+    let shown = format!("{:?}", load(ServeOptions::default(), &pairs).unwrap());
     assert!(!shown.contains("canary"), "{shown}");
     let pairs = [
         ("PORTWAY_ADMIN_TOKEN", "canary"),
@@ -227,7 +227,7 @@ fn g3_no_secret_is_printed() {
         ("SUPABASE_DB_URL", "canary"),
         ("SUPABASE_JWT_SECRET", "canary"),
     ];
-    let (names, text) = bad(Options::default(), &pairs);
+    let (names, text) = bad(ServeOptions::default(), &pairs);
     assert_eq!(names.len(), 4);
     assert!(!text.contains("canary"), "{text}");
 }

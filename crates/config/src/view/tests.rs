@@ -13,7 +13,7 @@ fn spec(definition: &str) -> ServerSpec {
 fn g1_the_view_says_every_field() {
     let definition = r#"{"command": "npx", "args": ["x"], "env": {"A": "s", "B": "${C}"}}"#;
     assert_eq!(
-        view(&spec(definition)),
+        masked_config(&spec(definition)),
         json!({
             "type": "stdio", "transport": "stdio", "command": "npx", "args": ["x"],
             "env": {"A": "***", "B": "${C}"}, "enabled": true, "timeout": 30000,
@@ -23,7 +23,7 @@ fn g1_the_view_says_every_field() {
     let definition = r#"{"type": "sse", "url": "http://h", "headers": {"A": "b"}, "timeout": 5,
         "enabled": false, "era": "legacy", "isolation": "session"}"#;
     assert_eq!(
-        view(&spec(definition)),
+        masked_config(&spec(definition)),
         json!({
             "type": "sse", "transport": "sse", "url": "http://h", "headers": {"A": "***"},
             "enabled": false, "timeout": 5, "era": "legacy", "isolation": "session",
@@ -41,7 +41,7 @@ fn b1_what_is_written_carries_both_words_and_is_read_back() {
         r#"{"command": "c", "privileges": "keep"}"#,
     ] {
         let spec = spec(definition);
-        let written = plain(&spec);
+        let written = definition_fields(&spec);
         assert_eq!(written["type"], written["transport"]);
         assert_eq!(
             super::tests::spec(&Value::Object(written).to_string()),
@@ -49,7 +49,7 @@ fn b1_what_is_written_carries_both_words_and_is_read_back() {
         );
     }
     assert_eq!(
-        Value::Object(plain(&spec(
+        Value::Object(definition_fields(&spec(
             r#"{"command": "c", "timeout": 30000, "args": []}"#
         ))),
         json!({"type": "stdio", "transport": "stdio", "command": "c"})

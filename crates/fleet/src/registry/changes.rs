@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::rewrite::{Draft, SourceError, TRIES};
 use super::{Edits, Occasion, Registry, RegistryError, UpdateError, Wanted};
-use config::body::Change;
+use config::body::ServerChange;
 use config::layers::Source;
 use config::{Problem, ServerName, ServerSpec};
 use store::{ServerRecord, StoreError};
@@ -82,7 +82,7 @@ impl Registry {
         &self,
         server: &str,
         basis: Basis,
-        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+        read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>>,
     ) -> Result<Arc<Wanted>, UpdateError> {
         let mut edits = self.open_edits().await?;
         let wanted = self.found(server)?;
@@ -106,7 +106,7 @@ impl Registry {
         edits: &mut Edits,
         wanted: &Wanted,
         basis: Basis,
-        read: &impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+        read: &impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>>,
     ) -> Result<Option<ServerName>, UpdateError> {
         for _ in 0..TRIES {
             let mut draft = self.draft(&wanted.source, edits).await?;
@@ -133,7 +133,7 @@ impl Registry {
         draft: &mut Draft<'_>,
         wanted: &Wanted,
         basis: Basis,
-        read: impl Fn(&ServerSpec) -> Result<Change, Vec<Problem>>,
+        read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>>,
     ) -> Result<Option<ServerName>, UpdateError> {
         let broken = || RegistryError::Broken(wanted.name.to_string());
         let (current, misnamed) = match draft.definition(&wanted.name)? {

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::filters::FilterFile;
 use super::rewrite::SourceError;
 use super::sources::{Files, Loaded};
-use config::layers::{Effective, Layer, SourceKind};
+use config::layers::{Layer, MergedServer, SourceKind};
 use config::{Problem, ServerSpec};
 
 /// One layer: a file, or the section of a file that is for this project.
@@ -92,7 +92,7 @@ impl Files {
 
 impl Loaded {
     /// The definition in force under a name, and where it stands.
-    pub fn effective(&self, name: &str) -> Option<&Effective> {
+    pub fn effective(&self, name: &str) -> Option<&MergedServer> {
         self.merged.get(name)
     }
 
@@ -103,7 +103,7 @@ impl Loaded {
 
     /// What is in force and right.
     pub fn usable(&self) -> Vec<(String, ServerSpec)> {
-        let good = |(name, effective): (&String, &Effective)| {
+        let good = |(name, effective): (&String, &MergedServer)| {
             let (_, spec) = effective.definition.as_ref().ok()?;
             Some((name.clone(), spec.clone()))
         };

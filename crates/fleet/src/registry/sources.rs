@@ -8,8 +8,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::database;
-use config::layers::{self, Effective, Layer, Source, SourceKind};
-use config::{Dialect, Parsed, Problem, parse_file};
+use config::layers::{self, Layer, MergedServer, Source, SourceKind};
+use config::{Dialect, Problem, ServerFile, parse_file};
 use store::ReadError;
 
 /// The files that may define servers.
@@ -29,7 +29,7 @@ pub struct Files {
 #[derive(Default)]
 pub struct Loaded {
     pub(super) files: BTreeMap<PathBuf, FileState>,
-    pub(super) merged: IndexMap<String, Effective>,
+    pub(super) merged: IndexMap<String, MergedServer>,
     /// A file could not be read: it is tried again although nobody changes it.
     pub(super) unread: bool,
 }
@@ -39,7 +39,7 @@ pub struct Loaded {
 pub(super) struct FileState {
     pub kind: SourceKind,
     pub good: Arc<[u8]>,
-    pub parsed: Arc<Parsed>,
+    pub parsed: Arc<ServerFile>,
     pub problem: Option<Problem>,
 }
 
@@ -185,7 +185,7 @@ impl Files {
 
     pub(super) fn layers_of(&self, path: &Path, state: &FileState) -> Vec<Layer> {
         if state.kind == SourceKind::KodeGlobal {
-            return layers::kode_global(path, Parsed::clone(&state.parsed), &self.project);
+            return layers::kode_global(path, ServerFile::clone(&state.parsed), &self.project);
         }
         let source = Source {
             kind: state.kind,

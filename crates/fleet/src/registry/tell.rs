@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Desired;
 use super::sources::Loaded;
-use config::layers::Effective;
+use config::layers::MergedServer;
 
 /// More names than this are counted, not listed.
 const NAMES: usize = 10;
@@ -36,7 +36,7 @@ pub(super) fn files(loaded: &Loaded, before: &Loaded) {
     }
 }
 
-fn tell_one(name: &str, effective: &Effective) {
+fn tell_one(name: &str, effective: &MergedServer) {
     let file = effective.source.path.display();
     if let Err(problems) = &effective.definition {
         for problem in problems {
@@ -44,7 +44,7 @@ fn tell_one(name: &str, effective: &Effective) {
         }
     }
     for hidden in &effective.shadows {
-        let (hidden, by) = (hidden.in_words(), effective.source.in_words());
+        let (hidden, by) = (hidden.describe(), effective.source.describe());
         tracing::info!(server = ?name, "server {name:?} of {hidden} is shadowed by {by}");
     }
 }

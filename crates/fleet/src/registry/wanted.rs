@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{Edits, Runs};
-use config::layers::{Effective, Source, SourceKind};
+use config::layers::{MergedServer, Source, SourceKind};
 use config::{DEFAULT_TIMEOUT, Problem, ServerSpec};
 
 /// One server as it should be.
@@ -97,7 +97,7 @@ impl Wanted {
         let place = |via| match (via, self.source.kind) {
             (Via::Api, _) => "through the API".to_owned(),
             (Via::Source, SourceKind::Database) => "in the database".to_owned(),
-            (Via::Source, _) => format!("in {}", self.source.in_words()),
+            (Via::Source, _) => format!("in {}", self.source.describe()),
         };
         match self.cause {
             Cause::Startup => "Portway starts".to_owned(),
@@ -140,7 +140,7 @@ impl Edits {
         &self,
         runs: &Runs,
         name: &Arc<str>,
-        effective: &Effective,
+        effective: &MergedServer,
         before: Option<&Arc<Wanted>>,
     ) -> Wanted {
         let record = self.records.get(&**name);

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::{RouteTarget, View};
 use crate::format::{self, Format, ListedTool};
 use crate::naming;
-use config::mistyped;
+use config::typo_distance;
 use fleet::catalog::Kind;
 use wire::Era;
 use wire::object::member;
@@ -67,13 +67,17 @@ impl View {
     }
 
     /// The tools that a name may have been meant for, as a vendor's API was
-    /// told them, the likeliest first: it is mistyped, or the end of theirs.
+    /// told them, the likeliest first: it is typo_distance, or the end of theirs.
     pub fn near(&self, name: &str, most: usize) -> Vec<String> {
         let likely = |known: &String| {
             let known = naming::fitted(known, naming::is_allowed).into_owned();
             let before = known.strip_suffix(name);
             let is_end = before.is_some_and(|before| before.ends_with('_'));
-            let far = if is_end { 0 } else { mistyped(name, &known)? };
+            let far = if is_end {
+                0
+            } else {
+                typo_distance(name, &known)?
+            };
             Some((far, known))
         };
         let mut near: Vec<(usize, String)> = self.tools.keys().filter_map(likely).collect();

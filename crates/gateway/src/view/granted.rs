@@ -157,7 +157,7 @@ fn matched_tools(
 ) -> Option<Freshness> {
     let grant = links.grant.clone();
     let filter = grant.filter.as_ref()?;
-    let admits = |server: &str| filter.may_give(server) && around.admits(server);
+    let admits = |server: &str| filter.may_grant(server) && around.admits(server);
     for (server, its) in &around.snapshot.servers {
         if its.offer.is_none() && admits(server) {
             view.absent.push((naming::start(server), server.clone()));
@@ -180,7 +180,7 @@ fn matched_tools(
     let bound: HashSet<(String, String)> = grant.tools.iter().map(key).collect();
     for (name, offered, item) in build::named(&offers, Kind::Tools) {
         let server = offered.server;
-        let given = filter.gives(server, &item.key) && around.allows(server, &item.key);
+        let given = filter.grants(server, &item.key) && around.allows(server, &item.key);
         if !given || bound.contains(&(server.to_string(), item.key.clone())) {
             continue;
         }

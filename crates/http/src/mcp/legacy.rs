@@ -228,7 +228,7 @@ pub(super) fn sort<'a>(
     for element in elements {
         match wire::parse(element.get().as_bytes())? {
             Message::Request { id, method, params } => {
-                if method == "initialize" || meta::read_envelope(params)?.is_modern() {
+                if method == "initialize" || meta::read_request_meta(params)?.is_modern() {
                     return Err(Fault::Batch.into());
                 }
                 requests.push(OwnedRequest::of(ClientRequest {

@@ -12,8 +12,8 @@ use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::quiet;
 use super::stateless;
 use gateway::{Client, ClientRequest, Reply, kept};
-use wire::meta::{Inbound, member, text};
-use wire::method::{self, Kind, Sender};
+use wire::meta::{RequestEnvelope, member, text};
+use wire::method::{self, MethodKind, Sender};
 use wire::{Era, Id, MODERN, RpcError, code, header};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -26,7 +26,7 @@ pub(super) struct Asked<'a> {
     pub params: Option<&'a RawValue>,
     /// The param that says what it is about, where the method has one.
     pub named: Option<&'a RawValue>,
-    pub envelope: Inbound<'a>,
+    pub envelope: RequestEnvelope<'a>,
 }
 
 pub(super) async fn request(
@@ -69,7 +69,7 @@ pub(super) async fn request(
     })
 }
 
-fn version(post: Post<'_>, envelope: &Inbound<'_>) -> Result<(), Refusal> {
+fn version(post: Post<'_>, envelope: &RequestEnvelope<'_>) -> Result<(), Refusal> {
     let asked = envelope.version.as_ref();
     match single(post.headers, &VERSION) {
         Ok(Some(named)) if named == asked => {}
@@ -116,7 +116,7 @@ fn names(post: Post<'_>, asked: &Asked<'_>) -> Result<(), Refusal> {
 /// there were nothing at this path.
 fn known(method: &str) -> Result<(), Refusal> {
     let known = method::find(method).is_some_and(|known| {
-        known.kind == Kind::Request
+        known.kind == MethodKind::Request
             && known.modern == Some(Sender::Client)
             && known.extension.is_none()
     });

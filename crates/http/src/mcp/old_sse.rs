@@ -192,7 +192,7 @@ impl Pipe {
         }
         match wire::parse(body)? {
             Message::Request { id, method, params } => {
-                if meta::read_envelope(params)?.is_modern() {
+                if meta::read_request_meta(params)?.is_modern() {
                     let error = "this transport is not one of the modern revisions";
                     return Err(Refusal::new(code::INVALID_REQUEST, error).of(id.raw()));
                 }

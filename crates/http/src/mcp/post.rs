@@ -79,7 +79,7 @@ impl<'a> Post<'a> {
             Message::Request { id, method, params } => {
                 let refused = |refusal: Refusal| refusal.of(id.raw());
                 let name = method::name_param(&method).unwrap_or("_meta");
-                let read = meta::read_with(params, name).map_err(|e| refused(e.into()));
+                let read = meta::read_request_meta_and(params, name).map_err(|e| refused(e.into()));
                 let (envelope, named) = read?;
                 if envelope.is_modern() || says_modern {
                     let envelope = envelope.require().map_err(|e| refused(e.into()))?;

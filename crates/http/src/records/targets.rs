@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Records;
 use crate::error::FieldProblem;
 use config::filters::Filter;
-use config::{ServerName, distance, mistyped};
+use config::{ServerName, distance, typo_distance};
 use fleet::registry::Desired;
 use gateway::Gateway;
 use gateway::control;
@@ -233,7 +233,9 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
         };
         // `file_read` for `read_file`.
         let reordered = || (words.len() > 1 && words_of(known) == words).then_some(1);
-        let distance = mistyped(word, known).or_else(reordered).or_else(within)?;
+        let distance = typo_distance(word, known)
+            .or_else(reordered)
+            .or_else(within)?;
         Some((distance, known))
     };
     let near = first(known.iter().filter_map(|known| alike(known)).collect());

@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 use crate::{JsonStore, Store};
-use config::settings::Options;
+use config::settings::ServeOptions;
 
 /// A project and a home of its own.
 struct House {
@@ -28,9 +28,9 @@ impl House {
     }
 
     fn settings(&self, named: bool, home: bool) -> Settings {
-        let options = Options {
+        let options = ServeOptions {
             data_dir: named.then(|| self.data()),
-            ..Options::default()
+            ..ServeOptions::default()
         };
         let path = self.dir.path().join("home").display().to_string();
         let home = home.then(|| ("HOME".to_owned(), path));

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::object::{each_element, each_member, member, text};
-use crate::schema::{MAX_DEPTH, Slot, mentions, slot, without_keyword};
+use crate::schema::{KeywordContent, MAX_DEPTH, keyword_content, mentions, without_keyword};
 
 const ANNOTATION: &str = "x-mcp-header";
 
@@ -12,12 +12,12 @@ const ANNOTATION: &str = "x-mcp-header";
 pub struct ParamHeader {
     /// The whole header name, `Mcp-Param-…`.
     pub name: String,
-    pub kind: Kind,
+    pub kind: ParamType,
     pub(super) path: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParamType {
     String,
     Integer,
     Boolean,
@@ -44,12 +44,12 @@ pub fn param_headers(input_schema: &RawValue) -> Result<Vec<ParamHeader>, Invali
     if !mentions(input_schema, ANNOTATION) {
         return Ok(Vec::new());
     }
-    let mut walk = Walk {
+    let mut scan = AnnotationScan {
         path: Vec::new(),
         found: Vec::new(),
     };
-    walk.schema(input_schema, true)?;
-    Ok(walk.found)
+    scan.schema(input_schema, true)?;
+    Ok(scan.found)
 }
 
 /// The schema without annotations, for a tool whose arguments cannot be
@@ -58,14 +58,14 @@ pub fn without_annotations(input_schema: &RawValue) -> Cow<'_, RawValue> {
     without_keyword(input_schema, ANNOTATION)
 }
 
-struct Walk {
+struct AnnotationScan {
     /// Keywords and names from the root, for the message; of a header's
     /// argument every second one is a property name.
     path: Vec<String>,
     found: Vec<ParamHeader>,
 }
 
-impl Walk {
+impl AnnotationScan {
     /// `reachable` while only `properties` lie between here and the root.
     fn schema(&mut self, schema: &RawValue, reachable: bool) -> Result<(), InvalidAnnotation> {
         if self.path.len() > 2 * MAX_DEPTH {
@@ -82,16 +82,16 @@ impl Walk {
                 self.annotation(value, schema)?;
                 continue;
             }
-            match slot(&keyword) {
-                Slot::Data => {}
-                Slot::Named => {
+            match keyword_content(&keyword) {
+                KeywordContent::Data => {}
+                KeywordContent::Named => {
                     let reachable = reachable && keyword == "properties";
                     self.named(&keyword, value, reachable)?;
                 }
                 // What we do not know may be a schema too: an annotation
                 // anywhere but under properties is invalid.
-                Slot::Schemas | Slot::Unknown => {
-                    self.step(keyword, |walk| walk.schema(value, false))?;
+                KeywordContent::Schemas | KeywordContent::Unknown => {
+                    self.step(keyword, |scan| scan.schema(value, false))?;
                 }
             }
         }
@@ -102,7 +102,7 @@ impl Walk {
         let (mut at, mut outcome) = (0, Ok(()));
         each_element(schemas, |element| {
             if outcome.is_ok() {
-                outcome = self.step(at.to_string(), |walk| walk.schema(element, false));
+                outcome = self.step(at.to_string(), |scan| scan.schema(element, false));
             }
             at += 1;
         });
@@ -115,9 +115,9 @@ impl Walk {
         schemas: &RawValue,
         reachable: bool,
     ) -> Result<(), InvalidAnnotation> {
-        self.step(keyword.to_owned(), |walk| {
+        self.step(keyword.to_owned(), |scan| {
             for (name, schema) in members(schemas) {
-                walk.step(name, |walk| walk.schema(schema, reachable))?;
+                scan.step(name, |scan| scan.schema(schema, reachable))?;
             }
             Ok(())
         })
@@ -142,9 +142,9 @@ impl Walk {
         let token = text(value).filter(|name| is_token(name));
         let token = token.ok_or_else(|| InvalidAnnotation::Name(self.place()))?;
         let kind = match member(property, "type").and_then(text).as_deref() {
-            Some("string") => Kind::String,
-            Some("integer") => Kind::Integer,
-            Some("boolean") => Kind::Boolean,
+            Some("string") => ParamType::String,
+            Some("integer") => ParamType::Integer,
+            Some("boolean") => ParamType::Boolean,
             _ => return Err(InvalidAnnotation::Type(self.place())),
         };
         let name = format!("Mcp-Param-{token}");

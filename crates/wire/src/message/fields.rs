@@ -4,13 +4,13 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{
-    BadId, Fault, Id, Malformed, Message, Outcome, Reader, RpcError, first_token, readable,
+    BadId, Fault, Id, Malformed, Message, Outcome, RpcError, Strictness, first_token, readable,
 };
 use crate::object::{is_null, is_object, text};
 
 /// The members of an envelope as found, before any judgement.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Fields<'a> {
+pub(super) struct EnvelopeFields<'a> {
     jsonrpc: Option<&'a RawValue>,
     id: Option<&'a RawValue>,
     method: Option<&'a RawValue>,
@@ -20,7 +20,7 @@ pub(super) struct Fields<'a> {
     twice: Option<&'static str>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> EnvelopeFields<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let json = match readable(bytes) {
             Err(Fault::TooDeep) => return Err(too_deep(bytes)),
@@ -38,15 +38,15 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn slot(&mut self, name: Name) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
+    fn slot(&mut self, name: FieldName) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
         Some(match name {
-            Name::JsonRpc => ("jsonrpc", &mut self.jsonrpc),
-            Name::Id => ("id", &mut self.id),
-            Name::Method => ("method", &mut self.method),
-            Name::Params => ("params", &mut self.params),
-            Name::Result => ("result", &mut self.result),
-            Name::Error => ("error", &mut self.error),
-            Name::Other => return None,
+            FieldName::JsonRpc => ("jsonrpc", &mut self.jsonrpc),
+            FieldName::Id => ("id", &mut self.id),
+            FieldName::Method => ("method", &mut self.method),
+            FieldName::Params => ("params", &mut self.params),
+            FieldName::Result => ("result", &mut self.result),
+            FieldName::Error => ("error", &mut self.error),
+            FieldName::Other => return None,
         })
     }
 
@@ -62,11 +62,12 @@ impl<'a> Fields<'a> {
     }
 
     /// What the members make, or why nothing.
-    pub(super) fn judge(self, reader: Reader) -> Result<Message<'a>, Malformed> {
-        self.judge_all(reader).map_err(|fault| self.blame(fault))
+    pub(super) fn judge(self, strictness: Strictness) -> Result<Message<'a>, Malformed> {
+        self.judge_all(strictness)
+            .map_err(|fault| self.blame(fault))
     }
 
-    fn judge_all(self, reader: Reader) -> Result<Message<'a>, Fault> {
+    fn judge_all(self, strictness: Strictness) -> Result<Message<'a>, Fault> {
         if let Some(name) = self.twice {
             return Err(Fault::Duplicate(name));
         }
@@ -77,7 +78,7 @@ impl<'a> Fields<'a> {
             (Some(method), None, None) => self.judge_call(method),
             (None, Some(result), None) => {
                 let id = self.id.ok_or(BadId::Missing)?;
-                if reader == Reader::Strict {
+                if strictness == Strictness::Strict {
                     Id::new(id)?;
                 }
                 Ok(Message::Response {
@@ -85,7 +86,7 @@ impl<'a> Fields<'a> {
                     outcome: Outcome::Result(result),
                 })
             }
-            (None, None, Some(error)) => self.judge_error(error, reader),
+            (None, None, Some(error)) => self.judge_error(error, strictness),
             (None, None, None) => Err(Fault::NoPurpose),
             _ => Err(Fault::TwoPurposes),
         }
@@ -107,14 +108,14 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn judge_error(self, error: &RawValue, reader: Reader) -> Result<Message<'a>, Fault> {
+    fn judge_error(self, error: &RawValue, strictness: Strictness) -> Result<Message<'a>, Fault> {
         let id = self.id.filter(|raw| !is_null(raw));
-        let error = match (RpcError::read(error), reader) {
+        let error = match (RpcError::read(error), strictness) {
             (Some(error), _) => error,
-            (None, Reader::Lenient) => RpcError::guess(error),
-            (None, Reader::Strict) => return Err(Fault::Error),
+            (None, Strictness::Lenient) => RpcError::guess(error),
+            (None, Strictness::Strict) => return Err(Fault::Error),
         };
-        if let (Some(id), Reader::Strict) = (id, reader) {
+        if let (Some(id), Strictness::Strict) = (id, strictness) {
             Id::new(id)?;
         }
         Ok(Message::Response {
@@ -135,14 +136,15 @@ impl<'a> Fields<'a> {
 /// whoever waits for the message can be told.
 fn too_deep(bytes: &[u8]) -> Malformed {
     let fields = std::str::from_utf8(bytes).ok();
-    let fields: Option<Fields<'_>> = fields.and_then(|json| serde_json::from_str(json).ok());
+    let fields: Option<EnvelopeFields<'_>> =
+        fields.and_then(|json| serde_json::from_str(json).ok());
     match fields {
         Some(fields) => fields.without_nulls().blame(Fault::TooDeep),
         None => Fault::TooDeep.into(),
     }
 }
 
-enum Name {
+enum FieldName {
     JsonRpc,
     Id,
     Method,
@@ -152,46 +154,49 @@ enum Name {
     Other,
 }
 
-impl<'de> Deserialize<'de> for Name {
+impl<'de> Deserialize<'de> for FieldName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
-        impl Visitor<'_> for NameVisitor {
-            type Value = Name;
+        struct FieldNameVisitor;
+        impl Visitor<'_> for FieldNameVisitor {
+            type Value = FieldName;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a member name")
             }
 
-            fn visit_str<E>(self, name: &str) -> Result<Name, E> {
+            fn visit_str<E>(self, name: &str) -> Result<FieldName, E> {
                 Ok(match name {
-                    "jsonrpc" => Name::JsonRpc,
-                    "id" => Name::Id,
-                    "method" => Name::Method,
-                    "params" => Name::Params,
-                    "result" => Name::Result,
-                    "error" => Name::Error,
-                    _ => Name::Other,
+                    "jsonrpc" => FieldName::JsonRpc,
+                    "id" => FieldName::Id,
+                    "method" => FieldName::Method,
+                    "params" => FieldName::Params,
+                    "result" => FieldName::Result,
+                    "error" => FieldName::Error,
+                    _ => FieldName::Other,
                 })
             }
         }
-        deserializer.deserialize_str(NameVisitor)
+        deserializer.deserialize_str(FieldNameVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+impl<'de> Deserialize<'de> for EnvelopeFields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
+        struct EnvelopeVisitor;
+        impl<'de> Visitor<'de> for EnvelopeVisitor {
+            type Value = EnvelopeFields<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a message")
             }
 
             // Collects and never judges, so that a fault can still name the id.
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Fields::default();
-                while let Some(name) = map.next_key::<Name>()? {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<EnvelopeFields<'de>, A::Error> {
+                let mut fields = EnvelopeFields::default();
+                while let Some(name) = map.next_key::<FieldName>()? {
                     let Some((name, slot)) = fields.slot(name) else {
                         map.next_value::<IgnoredAny>()?;
                         continue;
@@ -203,6 +208,6 @@ impl<'de> Deserialize<'de> for Fields<'de> {
                 Ok(fields)
             }
         }
-        deserializer.deserialize_map(FieldsVisitor)
+        deserializer.deserialize_map(EnvelopeVisitor)
     }
 }

@@ -26,14 +26,14 @@ const LEVELS: [(LogLevel, &str); 8] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a log level")]
-pub struct NotALevel;
+pub struct BadLogLevel;
 
 impl FromStr for LogLevel {
-    type Err = NotALevel;
+    type Err = BadLogLevel;
 
-    fn from_str(name: &str) -> Result<Self, NotALevel> {
+    fn from_str(name: &str) -> Result<Self, BadLogLevel> {
         let found = LEVELS.iter().find(|(_, known)| *known == name);
-        found.map(|(level, _)| *level).ok_or(NotALevel)
+        found.map(|(level, _)| *level).ok_or(BadLogLevel)
     }
 }
 

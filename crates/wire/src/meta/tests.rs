@@ -180,8 +180,8 @@ fn t_e4_params_with_a_member_twice_are_refused() {
 fn envelopes_are_read_and_checked() {
     let read = |meta: &str| {
         let params = json(&format!(r#"{{"_meta":{meta}}}"#));
-        let shown = read_envelope(Some(&params)).and_then(|meta| {
-            let Inbound {
+        let shown = read_request_meta(Some(&params)).and_then(|meta| {
+            let RequestEnvelope {
                 version,
                 capabilities,
                 log_level,
@@ -248,9 +248,9 @@ fn envelopes_are_read_and_checked() {
     for (meta, expected) in table {
         assert_eq!(read(&meta), expected, "{meta}");
     }
-    assert!(!read_envelope(None).unwrap().is_modern());
+    assert!(!read_request_meta(None).unwrap().is_modern());
     let params = json(&format!(r#"{{"_meta":{{{v}}}}}"#));
-    assert!(read_envelope(Some(&params)).unwrap().is_modern());
+    assert!(read_request_meta(Some(&params)).unwrap().is_modern());
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn levels_are_ordered_by_severity() {
             .zip(names)
             .all(|(level, name)| level.as_str() == name)
     );
-    assert_eq!("Info".parse::<LogLevel>(), Err(NotALevel));
+    assert_eq!("Info".parse::<LogLevel>(), Err(BadLogLevel));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn progress_is_read_and_retokened_in_place() {
         ("3", "0.10")
     );
     assert_eq!(
-        retoken(&params, &json(r#""p""#)).get(),
+        with_progress_token(&params, &json(r#""p""#)).get(),
         r#"{"progress":0.10,"progressToken":"p","total":1,"message":"m","x":[ ]}"#
     );
     assert!(progress(Some(&json("{}"))).is_none() && progress(None).is_none());

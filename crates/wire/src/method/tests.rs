@@ -1,6 +1,6 @@
 use super::*;
 
-fn sent(era: Era, kind: Kind, sender: Sender) -> Vec<&'static str> {
+fn sent(era: Era, kind: MethodKind, sender: Sender) -> Vec<&'static str> {
     let by = |m: &&Method| {
         m.sender(era)
             .is_some_and(|s| s == sender || s == Sender::Either)
@@ -18,7 +18,7 @@ fn sent(era: Era, kind: Kind, sender: Sender) -> Vec<&'static str> {
 #[test]
 fn the_modern_set_is_complete() {
     assert_eq!(
-        sent(Era::Modern, Kind::Request, Sender::Client),
+        sent(Era::Modern, MethodKind::Request, Sender::Client),
         [
             "completion/complete",
             "prompts/get",
@@ -36,13 +36,13 @@ fn the_modern_set_is_complete() {
         ]
     );
     // Servers never ask; what they need is inside results.
-    assert!(sent(Era::Modern, Kind::Request, Sender::Server).is_empty());
+    assert!(sent(Era::Modern, MethodKind::Request, Sender::Server).is_empty());
     assert_eq!(
-        sent(Era::Modern, Kind::Notification, Sender::Client),
+        sent(Era::Modern, MethodKind::Notification, Sender::Client),
         ["notifications/cancelled"]
     );
     assert_eq!(
-        sent(Era::Modern, Kind::Notification, Sender::Server),
+        sent(Era::Modern, MethodKind::Notification, Sender::Server),
         [
             "notifications/cancelled",
             "notifications/message",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::value::RawValue;
 
 use super::members::Members;
-use super::{Key, quote, raw, unquote};
+use super::{MemberName, quote, raw, unquote};
 
 /// Most members of an object we edit. Those have a handful; a message made of
 /// nothing but members would cost many times its size to hold apart.
@@ -15,17 +15,17 @@ pub(crate) const MAX_MEMBERS: usize = 1024;
 /// is not touched keeps its spelling and its place.
 #[derive(Default)]
 pub struct Object<'a> {
-    members: Vec<(Name<'a>, Part<'a>)>,
+    members: Vec<(OutputName<'a>, MemberValue<'a>)>,
 }
 
-enum Name<'a> {
+enum OutputName<'a> {
     /// As found.
-    Written(Key<'a>),
+    Written(MemberName<'a>),
     /// As given.
     Plain(&'a str),
 }
 
-impl Name<'_> {
+impl OutputName<'_> {
     fn is(&self, name: &str) -> bool {
         match self {
             Self::Written(key) => key.is(name),
@@ -41,7 +41,7 @@ impl Name<'_> {
     }
 }
 
-enum Part<'a> {
+enum MemberValue<'a> {
     Json(Cow<'a, str>),
     Text(&'a str),
     Number(u64),
@@ -64,7 +64,10 @@ impl<'a> Object<'a> {
             if members.len() == MAX_MEMBERS {
                 return None;
             }
-            members.push((Name::Written(key), Part::Json(Cow::Borrowed(value))));
+            members.push((
+                OutputName::Written(key),
+                MemberValue::Json(Cow::Borrowed(value)),
+            ));
         }
         Some(Self { members })
     }
@@ -94,8 +97,8 @@ impl<'a> Object<'a> {
     pub fn open(&self, name: &str) -> Option<Option<Object<'a>>> {
         let (_, value) = self.members.iter().find(|(known, _)| known.is(name))?;
         match value {
-            Part::Json(Cow::Borrowed("null")) => None,
-            Part::Json(Cow::Borrowed(json)) => Some(Self::read_json(json)),
+            MemberValue::Json(Cow::Borrowed("null")) => None,
+            MemberValue::Json(Cow::Borrowed(json)) => Some(Self::read_json(json)),
             _ => Some(None),
         }
     }
@@ -103,26 +106,26 @@ impl<'a> Object<'a> {
     /// Replaces a member where it stands, or adds it at the end. Of a member
     /// written twice only the first stays.
     pub fn set(&mut self, name: &'a str, value: &'a RawValue) {
-        self.put(name, Part::Json(Cow::Borrowed(value.get())));
+        self.put(name, MemberValue::Json(Cow::Borrowed(value.get())));
     }
 
     pub(crate) fn set_text(&mut self, name: &'a str, text: &'a str) {
-        self.put(name, Part::Text(text));
+        self.put(name, MemberValue::Text(text));
     }
 
     pub(crate) fn set_number(&mut self, name: &'a str, number: u64) {
-        self.put(name, Part::Number(number));
+        self.put(name, MemberValue::Number(number));
     }
 
     pub fn set_object(&mut self, name: &'a str, object: Object<'a>) {
-        self.put(name, Part::Object(object));
+        self.put(name, MemberValue::Object(object));
     }
 
     /// As [`Object::set_text`], but leaves alone what says the same already,
     /// however it is spelled.
-    pub fn say(&mut self, name: &'a str, text: &'a str) {
-        let says = |value: &Part<'_>| match value {
-            Part::Json(json) => unquote(json).is_some_and(|said| said == text),
+    pub fn set_text_unless_equal(&mut self, name: &'a str, text: &'a str) {
+        let says = |value: &MemberValue<'_>| match value {
+            MemberValue::Json(json) => unquote(json).is_some_and(|said| said == text),
             _ => false,
         };
         let said = self.members.iter().find(|(known, _)| known.is(name));
@@ -133,10 +136,10 @@ impl<'a> Object<'a> {
 
     /// As [`Object::set`]; `json` must be valid JSON.
     pub(crate) fn set_json(&mut self, name: &'a str, json: impl Into<Cow<'a, str>>) {
-        self.put(name, Part::Json(json.into()));
+        self.put(name, MemberValue::Json(json.into()));
     }
 
-    fn put(&mut self, name: &'a str, part: Part<'a>) {
+    fn put(&mut self, name: &'a str, part: MemberValue<'a>) {
         let mut part = Some(part);
         self.members.retain_mut(|(known, value)| {
             if !known.is(name) {
@@ -149,7 +152,7 @@ impl<'a> Object<'a> {
             true
         });
         if let Some(part) = part {
-            self.members.push((Name::Plain(name), part));
+            self.members.push((OutputName::Plain(name), part));
         }
     }
 
@@ -187,15 +190,17 @@ impl<'a> Object<'a> {
                 out.push(',');
             }
             match name {
-                Name::Written(key) => out.push_str(key.written()),
-                Name::Plain(text) => push_text(text, out),
+                OutputName::Written(key) => out.push_str(key.written()),
+                OutputName::Plain(text) => push_text(text, out),
             }
             out.push(':');
             match value {
-                Part::Json(json) => out.push_str(json),
-                Part::Text(text) => push_text(text, out),
-                Part::Number(number) => write!(out, "{number}").expect("writing into memory"),
-                Part::Object(object) => object.write(out),
+                MemberValue::Json(json) => out.push_str(json),
+                MemberValue::Text(text) => push_text(text, out),
+                MemberValue::Number(number) => {
+                    write!(out, "{number}").expect("writing into memory")
+                }
+                MemberValue::Object(object) => object.write(out),
             }
         }
         out.push('}');
@@ -203,16 +208,16 @@ impl<'a> Object<'a> {
 }
 
 /// A member, its colon and its comma.
-fn size((name, value): &(Name<'_>, Part<'_>)) -> usize {
+fn size((name, value): &(OutputName<'_>, MemberValue<'_>)) -> usize {
     let name = match name {
-        Name::Written(key) => key.written().len(),
-        Name::Plain(text) => text.len() + 2,
+        OutputName::Written(key) => key.written().len(),
+        OutputName::Plain(text) => text.len() + 2,
     };
     let value = match value {
-        Part::Json(json) => json.len(),
-        Part::Text(text) => text.len() + 2,
-        Part::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
-        Part::Object(object) => object.size(),
+        MemberValue::Json(json) => json.len(),
+        MemberValue::Text(text) => text.len() + 2,
+        MemberValue::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+        MemberValue::Object(object) => object.size(),
     };
     name + value + 2
 }

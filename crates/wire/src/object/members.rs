@@ -1,4 +1,4 @@
-use super::Key;
+use super::MemberName;
 use crate::scan::{after_space, after_value, string_end};
 
 /// Walks over the members of an object, values as they are written. The text
@@ -16,9 +16,9 @@ impl<'a> Members<'a> {
 }
 
 impl<'a> Iterator for Members<'a> {
-    type Item = (Key<'a>, &'a str);
+    type Item = (MemberName<'a>, &'a str);
 
-    fn next(&mut self) -> Option<(Key<'a>, &'a str)> {
+    fn next(&mut self) -> Option<(MemberName<'a>, &'a str)> {
         let bytes = self.json.as_bytes();
         let mut name = after_space(bytes, self.at);
         if bytes.get(name) == Some(&b',') {
@@ -32,7 +32,7 @@ impl<'a> Iterator for Members<'a> {
         let value = after_space(bytes, colon + 1);
         self.at = after_value(bytes, value);
         let written = self.json.get(name..name_end)?;
-        let key = Key { written, escaped };
+        let key = MemberName { written, escaped };
         Some((key, self.json.get(value..self.at)?))
     }
 }

@@ -5,9 +5,9 @@ use fastrand::Rng;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Parsed;
+use crate::ServerFile;
 
-struct Writer {
+struct FileGenerator {
     rng: Rng,
     newline: &'static str,
     unit: &'static str,
@@ -19,17 +19,17 @@ struct Writer {
 
 /// One of them.
 pub(super) fn generated_file(seed: u64, servers: usize) -> String {
-    Writer::new(seed).file(servers)
+    FileGenerator::new(seed).file(servers)
 }
 
-impl Writer {
-    fn new(seed: u64) -> Writer {
+impl FileGenerator {
+    fn new(seed: u64) -> FileGenerator {
         let mut rng = Rng::with_seed(seed);
         let newline = if rng.bool() { "\n" } else { "\r\n" };
         let unit = ["  ", "    ", "\t", "   "][rng.usize(..4)];
         let (comments, commas) = (rng.bool(), rng.bool());
         let text = if rng.u8(..8) == 0 { BOM } else { "" }.to_owned();
-        Writer {
+        FileGenerator {
             rng,
             newline,
             unit,
@@ -152,7 +152,7 @@ impl Writer {
         depth: usize,
         one_line: bool,
         length: usize,
-        item: impl FnMut(&mut Writer, usize),
+        item: impl FnMut(&mut FileGenerator, usize),
     ) {
         self.items(("{", "}"), depth, one_line, length, item);
     }
@@ -163,7 +163,7 @@ impl Writer {
         depth: usize,
         one_line: bool,
         length: usize,
-        mut item: impl FnMut(&mut Writer, usize),
+        mut item: impl FnMut(&mut FileGenerator, usize),
     ) {
         self.text.push_str(open);
         for i in 0..length {
@@ -222,7 +222,7 @@ impl Writer {
     }
 }
 
-fn parsed(text: &str) -> Parsed {
+fn parsed(text: &str) -> ServerFile {
     parse_file(text, Dialect::Mcp).unwrap_or_else(|p| panic!("{p}\n{text}"))
 }
 
@@ -256,7 +256,7 @@ proptest! {
     fn b7_changing_a_server_changes_only_its_bytes(seed: u64) {
         let mut rng = Rng::with_seed(seed);
         let servers = rng.usize(1..5);
-        let text = Writer::new(seed).file(servers);
+        let text = FileGenerator::new(seed).file(servers);
         let name = format!("s{}", rng.usize(..servers));
         let path = ["mcpServers", name.as_str()];
 
@@ -285,7 +285,7 @@ proptest! {
     fn b7_adding_and_removing_gives_the_file_back(seed: u64) {
         let mut rng = Rng::with_seed(seed);
         let servers = rng.usize(1..5);
-        let text = Writer::new(seed).file(servers);
+        let text = FileGenerator::new(seed).file(servers);
         let path = ["mcpServers", "new one"];
         let spec = some_spec(&mut rng);
         let added = set_server(&text, &path, &spec).unwrap();
@@ -303,7 +303,7 @@ proptest! {
     fn b7_removing_a_server_leaves_the_others_and_their_comments(seed: u64) {
         let mut rng = Rng::with_seed(seed);
         let servers = rng.usize(1..5);
-        let text = Writer::new(seed).file(servers);
+        let text = FileGenerator::new(seed).file(servers);
         let gone = rng.usize(..servers);
         let name = format!("s{gone}");
         let removed = remove_server(&text, &["mcpServers", &name]).unwrap().unwrap();
@@ -325,7 +325,7 @@ proptest! {
 
     #[test]
     fn b7_renaming_changes_the_key(seed: u64) {
-        let text = Writer::new(seed).file(3);
+        let text = FileGenerator::new(seed).file(3);
         let renamed = rename_server(&text, &["mcpServers", "s1"], "新").unwrap();
         prop_assert_eq!(renamed.replace("\"新\"", "\"s1\""), text);
     }
