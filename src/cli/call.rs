@@ -17,8 +17,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::failure::{self, Failure};
-use super::out::{Out, is_attended, note};
 use super::remote::{AskArgs, Remote};
+use super::terminal::{Terminal, is_attended, note};
 use config::settings::duration;
 use exchange::{Answers, Exchange};
 use progress::Progress;
@@ -84,7 +84,7 @@ async fn call(
         sent: 0,
     };
     let result = finished(&mut exchange).await?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let failed = shown::is_error(&result);
     if args.ask.json {
         out.json_line(wire::compact(&result).get());

@@ -8,7 +8,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::failure::{self, Failure};
-use super::out::Out;
+use super::terminal::Terminal;
 use super::whole_command;
 
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(super) fn main(args: &CompletionsArgs, environment: &BTreeMap<String, String
     failure::run(async {
         let mut script = Vec::new();
         clap_complete::generate(args.shell, &mut whole_command(), "portway", &mut script);
-        let mut out = Out::new(environment);
+        let mut out = Terminal::new(environment);
         out.write(&script);
         out.done(ExitCode::SUCCESS)
     })
@@ -41,7 +41,7 @@ pub(super) fn main(args: &CompletionsArgs, environment: &BTreeMap<String, String
 
 pub(super) fn man(args: &ManArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
-        let mut out = Out::new(environment);
+        let mut out = Terminal::new(environment);
         let Some(dir) = &args.dir else {
             let mut page = Vec::new();
             let drawn = clap_mangen::Man::new(whole_command()).render(&mut page);

@@ -10,10 +10,10 @@ use anyhow::Context;
 use clap::Args;
 
 use super::BAD_USE;
-use super::finding::counted;
-use super::out::safe;
+use super::terminal::safe;
 use config::Problem;
 use fleet::registry::{Files, Loaded, Plan};
+use lab::counted;
 use upstream::printable;
 
 #[derive(Debug, Args)]

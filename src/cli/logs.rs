@@ -8,9 +8,9 @@ use clap::Args;
 use serde_json::Value;
 
 use super::failure::{self, Failure};
-use super::out::{Out, Tint, note, safe};
 use super::remote::{AskArgs, Remote};
 use super::servers::{path_of, text};
+use super::terminal::{Terminal, Tint, note, safe};
 use super::when;
 use store::Timestamp;
 
@@ -41,7 +41,7 @@ pub struct LogsArgs {
 pub(super) fn main(args: &LogsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Out::new(environment);
+        let mut out = Terminal::new(environment);
         let lines = recent(args, &remote).await?;
         if !args.follow {
             match args.ask.json {
@@ -118,7 +118,7 @@ async fn follow(
     environment: &BTreeMap<String, String>,
     mut remote: Remote,
     mut last: Option<Last>,
-    out: &mut Out,
+    out: &mut Terminal,
 ) -> Result<(), Failure> {
     let mut lost = false;
     while out.is_read() {
@@ -194,7 +194,7 @@ async fn fresh(
     Ok(lines)
 }
 
-fn tell(line: &Value, json: bool, out: &mut Out) {
+fn tell(line: &Value, json: bool, out: &mut Terminal) {
     if json {
         return out.json_line(&line.to_string());
     }

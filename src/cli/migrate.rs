@@ -158,7 +158,7 @@ async fn run(args: &MigrateArgs, settings: &Settings) -> anyhow::Result<Outcome>
 }
 
 fn printed(report: &impl Serialize) -> anyhow::Result<String> {
-    Ok(super::out::safe(&serde_json::to_string_pretty(report)?) + "\n")
+    Ok(super::terminal::safe(&serde_json::to_string_pretty(report)?) + "\n")
 }
 
 fn in_use(error: anyhow::Error) -> anyhow::Error {

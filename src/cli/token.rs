@@ -8,10 +8,10 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::failure::{self, Failure};
-use super::out::{Out, confirm, is_attended, note};
 use super::remote::{AskArgs, Remote};
 use super::servers::text;
-use super::table::{Cell, Table};
+use super::terminal::{Cell, Table};
+use super::terminal::{Terminal, confirm, is_attended, note};
 
 const SESSIONS: &str = "/api/console/sessions";
 
@@ -72,7 +72,7 @@ async fn rotate(
     environment: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let question = "Make a new admin token? The old one and all console sessions end.";
     // A script that rotates tokens means it.
     if is_attended() && !confirm(question, args.yes)? {
@@ -97,7 +97,7 @@ pub(super) fn sessions(args: &SessionsArgs, environment: &BTreeMap<String, Strin
 
 async fn list(ask: &AskArgs, environment: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let sessions = remote.get(SESSIONS).await?;
     if ask.json {
         out.json(&sessions);
@@ -120,7 +120,7 @@ async fn list(ask: &AskArgs, environment: &BTreeMap<String, String>) -> Result<E
 
 async fn end(args: &EndArgs, environment: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let paths: Vec<String> = if args.all {
         vec![SESSIONS.to_owned()]
     } else {

@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::failure::{self, Failure};
-use super::out::{Out, note};
 use super::remote::{AskArgs, Remote};
 use super::servers::{path_of, text};
-use super::table::Table;
+use super::terminal::Table;
+use super::terminal::{Terminal, note};
 
 const SERVER: &str = "portway/server";
 const TOOL: &str = "portway/tool";
@@ -52,7 +52,7 @@ impl Format {
 pub(super) fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Out::new(environment);
+        let mut out = Terminal::new(environment);
         let mut answer = listed(&remote, Format::Mcp).await?;
         retain(&mut answer, |tool| args.wants(tool));
         let wanted: BTreeSet<String> = each(&answer).map(|tool| name(tool).to_owned()).collect();

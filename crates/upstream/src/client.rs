@@ -16,7 +16,7 @@ use url::Url;
 use super::lines::quote;
 use super::permit::{Passing, Permit};
 use super::reply::Failure;
-use super::{Options, UpstreamError};
+use super::{LogSink, UpstreamError};
 use config::Redactor;
 
 mod body;
@@ -53,10 +53,11 @@ impl Endpoint {
     pub fn new(
         url: &Url,
         headers: &IndexMap<String, String>,
-        options: &Options,
+        log: &LogSink,
+        redactor: Arc<Redactor>,
     ) -> Result<Endpoint, UpstreamError> {
-        let own = headers::fixed(url, headers, options);
-        Endpoint::with(url, &own, options.redactor.clone())
+        let own = headers::fixed(url, headers, log);
+        Endpoint::with(url, &own, redactor)
     }
 
     /// One whose every request carries these headers.

@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 
 use super::arguments::plain;
 use crate::cli::failure::Failure;
-use crate::cli::out::{note, safe};
 use crate::cli::servers::text;
+use crate::cli::terminal::{note, safe};
 
 /// Answers that do not fit, before we take it that there will be none.
 const TRIES: usize = 5;

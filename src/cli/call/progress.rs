@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cli::out::note;
-use crate::cli::table::{clip, in_one_line};
+use crate::cli::terminal::note;
+use crate::cli::terminal::{clip, in_one_line};
 
 /// Faster than anybody reads.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -9,9 +9,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
-use crate::cli::out::{Out, note, safe};
 use crate::cli::servers::text;
-use crate::cli::table::in_one_line;
+use crate::cli::terminal::in_one_line;
+use crate::cli::terminal::{Terminal, note, safe};
 use wire::object;
 
 /// Numbers tried for the name of one file.
@@ -21,7 +21,11 @@ pub(super) fn is_error(result: &RawValue) -> bool {
     object::member(result, "isError").is_some_and(|raw| raw.get() == "true")
 }
 
-pub(super) fn print(result: &RawValue, dir: Option<&Path>, out: &mut Out) -> Result<(), Failure> {
+pub(super) fn print(
+    result: &RawValue,
+    dir: Option<&Path>,
+    out: &mut Terminal,
+) -> Result<(), Failure> {
     let failed = is_error(result);
     let result: Value = serde_json::from_str(result.get())
         .map_err(|error| Failure::other(format!("the result cannot be read: {error}")))?;
@@ -50,7 +54,7 @@ pub(super) fn print(result: &RawValue, dir: Option<&Path>, out: &mut Out) -> Res
 }
 
 /// What a tool complains about is no output of it.
-fn say(text: &str, failed: bool, out: &mut Out) {
+fn say(text: &str, failed: bool, out: &mut Terminal) {
     match (failed, out.is_terminal()) {
         (true, _) => note(text),
         (false, true) => out.line(&safe(text)),

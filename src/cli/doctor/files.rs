@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::files::complaint;
-use crate::cli::finding::{Finding, Mark, counted};
 use config::ServerSpec;
 use config::settings::Settings;
 use fleet::registry::{Files, Loaded, SourceReport};
+use lab::{Finding, Severity, counted};
 
 pub(super) struct Examined {
     pub findings: Vec<Finding>,
@@ -66,8 +66,8 @@ fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
     let files: Vec<String> = paths.into_iter().cloned().collect();
     let found = format!("{}: {}", counted(servers, "definition"), files.join(", "));
     let mark = match broken {
-        true => Mark::Note,
-        false => Mark::Ok,
+        true => Severity::Note,
+        false => Severity::Ok,
     };
     findings.insert(0, Finding::new(mark, "files", found));
     findings

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::DoctorArgs;
 use crate::cli::failure::Failure;
-use crate::cli::finding::{Finding, counted, short};
 use crate::cli::remote::Remote;
 use config::settings::Settings;
+use lab::{Finding, counted, short};
 
 /// For each question; it stands on the same machine, mostly.
 const PATIENCE: Duration = Duration::from_secs(5);

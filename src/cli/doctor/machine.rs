@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::cli::finding::Finding;
 use config::Privileges;
 use config::settings::Settings;
+use lab::Finding;
 use upstream::containment::{self, Step};
 use upstream::process;
 
@@ -158,7 +158,7 @@ fn clock(settings: &Settings) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::finding::Mark;
+    use lab::Severity;
 
     const LIMITS: &str = "Limit                     Soft Limit           Hard Limit           Units\n\
                           Max processes             unlimited            unlimited            processes\n\
@@ -167,18 +167,18 @@ mod tests {
     #[test]
     fn k7_doctor_reads_limits_and_says_what_they_mean() {
         let files = open_files(LIMITS, 4).unwrap();
-        assert_eq!(files.mark, Mark::Warn);
+        assert_eq!(files.mark, Severity::Warn);
         assert!(
             files.found.starts_with("256: room for about 160"),
             "{files:?}"
         );
         assert!(files.todo.unwrap().contains("ulimit -n 4192"));
-        assert_eq!(processes(LIMITS, 4).unwrap().mark, Mark::Ok);
+        assert_eq!(processes(LIMITS, 4).unwrap().mark, Severity::Ok);
         let few = LIMITS.replace(
             "unlimited            unlimited ",
             "70                   70 ",
         );
-        assert_eq!(processes(&few, 4).unwrap().mark, Mark::Warn);
+        assert_eq!(processes(&few, 4).unwrap().mark, Severity::Warn);
         assert!(open_files("", 1).is_none());
     }
 }

@@ -9,17 +9,16 @@ mod programs;
 mod servers;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::failure::{self, Failure};
-use super::finding::{Finding, Mark, Style, counted};
-use super::out::safe;
 use super::remote::RemoteArgs;
+use super::terminal::Terminal;
 use config::settings::{Settings, VARIABLES};
+use lab::{Finding, Severity, counted};
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -30,32 +29,29 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// One part of the report.
-struct Section {
-    title: &'static str,
-    findings: Vec<Finding>,
-}
+/// A title, and the findings under it.
+type DoctorSection = (&'static str, Vec<Finding>);
 
 /// Exits with 1 if something is bad.
 pub(super) fn main(args: &DoctorArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let sections = examine(args, environment).await?;
-        let worst = sections.iter().flat_map(|section| &section.findings);
-        let bad = worst.filter(|one| one.mark == Mark::Bad).count();
-        let text = match args.json {
-            true => as_json(&sections, bad == 0),
-            false => as_text(&sections, Style::of_stdout(environment.get("NO_COLOR"))),
-        };
-        // A reader that is gone needs no more of it.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-        Ok(ExitCode::from(u8::from(bad > 0)))
+        let findings = || sections.iter().flat_map(|(_, findings)| findings);
+        let count = |severity| findings().filter(|one| one.mark == severity).count();
+        let (bad, warnings) = (count(Severity::Bad), count(Severity::Warn));
+        let mut out = Terminal::new(environment);
+        match args.json {
+            true => out.json(&to_json(&sections, bad == 0)),
+            false => print(&sections, bad, warnings, &mut out),
+        }
+        out.done(ExitCode::from(u8::from(bad > 0)))
     })
 }
 
 async fn examine(
     args: &DoctorArgs,
     environment: &BTreeMap<String, String>,
-) -> Result<Vec<Section>, Failure> {
+) -> Result<Vec<DoctorSection>, Failure> {
     let (settings, wrong) = settings(args, environment)?;
     let files = files::examine(&settings, environment);
     let running = gateway::find(args, &settings, environment).await;
@@ -72,17 +68,13 @@ async fn examine(
     }
     let mut place = place::examine(&settings, running.answers);
     place.extend(storage);
-    let sections = [
+    Ok(vec![
         ("Portway", portway),
         ("Data", place),
         ("Configuration files", files.findings),
         ("Servers", [servers, running.servers].concat()),
         ("This machine", machine),
-    ];
-    let sections = sections.into_iter();
-    Ok(sections
-        .map(|(title, findings)| Section { title, findings })
-        .collect())
+    ])
 }
 
 /// The settings a start would have. Bad ones are a finding, and the rest is
@@ -123,45 +115,30 @@ fn resolved(mut settings: Settings) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-fn as_json(sections: &[Section], ok: bool) -> String {
-    let findings: Vec<_> = sections
-        .iter()
-        .flat_map(|section| {
-            section.findings.iter().map(|finding| {
-                let mut value = serde_json::to_value(finding).unwrap_or_default();
-                value["section"] = json!(section.title);
-                value
-            })
-        })
-        .collect();
-    let report = json!({
+fn to_json(sections: &[DoctorSection], ok: bool) -> Value {
+    let findings = sections.iter().flat_map(|(title, findings)| {
+        let to_json = |finding: &Finding| finding.to_json(title);
+        findings.iter().map(to_json)
+    });
+    json!({
         "ok": ok,
         "version": env!("CARGO_PKG_VERSION"),
-        "findings": findings,
-    });
-    safe(&format!("{report:#}\n"))
+        "findings": findings.collect::<Vec<_>>(),
+    })
 }
 
-fn as_text(sections: &[Section], style: Style) -> String {
-    let mut text = String::new();
-    let count = |mark: Mark| {
-        let all = sections.iter().flat_map(|section| &section.findings);
-        all.filter(|finding| finding.mark == mark).count()
-    };
-    for section in sections.iter().filter(|one| !one.findings.is_empty()) {
-        text += &style.heading(section.title);
-        for finding in &section.findings {
-            text += &style.line(finding);
-        }
+fn print(sections: &[DoctorSection], bad: usize, warnings: usize, out: &mut Terminal) {
+    for (title, findings) in sections {
+        out.section(title, findings);
     }
-    let verdict = match (count(Mark::Bad), count(Mark::Warn)) {
-        (0, 0) => "nothing is wrong".to_owned(),
-        (0, warnings) => format!("nothing is broken; {}", counted(warnings, "warning")),
+    out.line("");
+    out.heading(&match (bad, warnings) {
+        (0, 0) => "no problems found".to_owned(),
+        (0, warnings) => format!("no errors; {}", counted(warnings, "warning")),
         (bad, warnings) => format!(
             "{}, {}",
             counted(bad, "problem"),
             counted(warnings, "warning")
         ),
-    };
-    text + &style.heading(&verdict)
+    });
 }

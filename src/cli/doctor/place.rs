@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use nix::unistd::{AccessFlags, access};
 
-use crate::cli::finding::{Finding, counted};
 use config::Secret;
 use config::settings::{Settings, StorageType};
+use lab::{Finding, counted};
 use store::Holder;
 
 /// How far the clock of a database may be away before tokens of users expire

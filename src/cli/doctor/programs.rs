@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
 
-use crate::cli::finding::{Finding, short};
+use lab::{Finding, short};
 use upstream::process::Command;
 
 /// `npx --version` starts a whole Node.
@@ -114,7 +114,7 @@ pub(super) fn judged(path: &str, version: &str, of: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::finding::Mark;
+    use lab::Severity;
 
     #[test]
     fn k7_doctor_knows_the_runtimes_and_what_is_too_old() {
@@ -122,10 +122,10 @@ mod tests {
         assert!(hint("/opt/bin/uvx").contains("uv"));
         assert!(hint("my-server").contains("PATH"));
         for (path, version, mark) in [
-            ("/usr/bin/node", "v16.20.0", Mark::Warn),
-            ("/usr/bin/node", "v22.1.0", Mark::Ok),
-            ("/usr/bin/python", "Python 2.7.18", Mark::Warn),
-            ("/usr/bin/uv", "uv 0.4.0", Mark::Ok),
+            ("/usr/bin/node", "v16.20.0", Severity::Warn),
+            ("/usr/bin/node", "v22.1.0", Severity::Ok),
+            ("/usr/bin/python", "Python 2.7.18", Severity::Warn),
+            ("/usr/bin/uv", "uv 0.4.0", Severity::Ok),
         ] {
             assert_eq!(judged(path, version, "for a").mark, mark, "{version}");
         }

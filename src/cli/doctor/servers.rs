@@ -11,11 +11,11 @@ use indexmap::IndexMap;
 use url::Url;
 
 use super::programs;
-use crate::cli::finding::{Finding, counted};
 use config::settings::Settings;
 use config::{
     self, Containment, Launch, LaunchTarget, Problem, Redactor, ServerSpec, TransportKind, view,
 };
+use lab::{Finding, counted};
 use portway_http::Outward;
 use upstream::containment::{self, Step};
 use upstream::process;

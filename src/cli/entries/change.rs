@@ -8,10 +8,10 @@ use super::find;
 use super::show::given;
 use super::{BindArgs, ChangeArgs, CreateArgs, RmArgs, RotateArgs, SwitchArgs, UnbindArgs};
 use crate::cli::failure::Failure;
-use crate::cli::out::{Out, confirm, is_attended, note};
 use crate::cli::remote::Remote;
 use crate::cli::servers::text;
-use crate::cli::table::in_one_line;
+use crate::cli::terminal::in_one_line;
+use crate::cli::terminal::{Terminal, confirm, is_attended, note};
 
 type Environment = BTreeMap<String, String>;
 
@@ -47,7 +47,7 @@ pub(super) async fn create(
     environment: &Environment,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let bindings = find::bindings(&remote, ADMIN, &args.tools, &args.names, args.allow_missing)
         .await
         .map_err(advised)?;
@@ -87,7 +87,7 @@ pub(super) async fn change(
     environment: &Environment,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
     let mut change = json!({});
     if let Some(name) = &args.name {
@@ -125,7 +125,7 @@ pub(super) async fn rotate(
     environment: &Environment,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
     let question = format!(
         "Give {} a new key? The old one opens nothing then.",
@@ -155,7 +155,7 @@ pub(super) async fn rotate(
 
 pub(super) async fn bind(args: &BindArgs, environment: &Environment) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
     let owner = text(&entry, "user_id");
     let bindings = find::bindings(&remote, owner, &args.tools, &args.names, args.allow_missing)
@@ -178,7 +178,7 @@ pub(super) async fn unbind(
     environment: &Environment,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
     let bound = find::bound(&remote, &entry, &args.tools).await?;
     for tool in &bound {
@@ -204,7 +204,7 @@ pub(super) async fn switch(
     on: bool,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
     let body = json!({"status": on});
     let word = if on { "enabled" } else { "disabled" };
@@ -234,7 +234,7 @@ pub(super) async fn switch(
 
 pub(super) async fn rm(args: &RmArgs, environment: &Environment) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;
     let question = format!("Remove {}? Its key opens nothing then.", called(&entry));
     if !confirm(&question, args.yes)? {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::OneArgs;
 use super::find::{self, ENTRIES};
 use crate::cli::failure::Failure;
-use crate::cli::out::{Out, Tint, note};
 use crate::cli::remote::{AskArgs, ENTRY_KEY, Remote};
 use crate::cli::servers::text;
-use crate::cli::table::{Cell, Table, in_one_line};
+use crate::cli::terminal::{Cell, Table, in_one_line};
+use crate::cli::terminal::{Terminal, Tint, note};
 
 /// Entries that are asked for at once.
 const TOGETHER: usize = 8;
@@ -20,7 +20,7 @@ pub(super) async fn ls(
     environment: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let entries = find::all(&remote, ENTRIES).await?;
     if args.json {
         let total = entries.len();
@@ -85,7 +85,7 @@ pub(super) async fn one(
     environment: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let mut entry = find::entry(&remote, &args.entry).await?;
     let path = format!("{}/tools?include_disabled=true", find::path(&entry));
     let bound = remote.get(&path).await?["items"].take();
@@ -141,7 +141,7 @@ pub(super) async fn one(
 }
 
 /// A key that was just given out: this is the only time it is seen.
-pub(super) fn given(answer: &Value, remote: &Remote, out: &mut Out) {
+pub(super) fn given(answer: &Value, remote: &Remote, out: &mut Terminal) {
     let (key, base) = (text(answer, "api_key"), remote.url());
     if key.is_empty() {
         return;

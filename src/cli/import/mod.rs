@@ -10,8 +10,8 @@ use clap::{ArgGroup, Args};
 
 use super::clients::{self, Places};
 use super::failure::{self, Failure};
-use super::out::safe;
 use super::remote::{Remote, RemoteArgs};
+use super::terminal::safe;
 use config::import::{self, ClientApp, ImportDirs, ImportFile, ImportedServer};
 use preview::{Preview, Wishes};
 use target::Target;

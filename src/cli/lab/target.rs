@@ -8,27 +8,21 @@ use indexmap::IndexMap;
 use super::LabArgs;
 use crate::cli::failure::Failure;
 use crate::cli::servers::header as split;
-use config::ServerSpec;
+use config::{ServerSpec, Target};
 use fleet::registry::{Files, Loaded};
 
-pub(super) struct Target {
-    /// Of a server of the files.
-    pub name: Option<String>,
-    pub spec: ServerSpec,
-    pub project: PathBuf,
-}
-
+/// The name of a server of the files, the definition, and the project.
 pub(super) fn find(
     args: &LabArgs,
     environment: &BTreeMap<String, String>,
-) -> Result<Target, Failure> {
+) -> Result<(Option<String>, ServerSpec, PathBuf), Failure> {
     let project = args.project.clone().unwrap_or_else(|| ".".into());
     let project = project
         .canonicalize()
         .map_err(|error| Failure::usage(format!("--project: {}: {error}", project.display())))?;
     let (name, mut spec) = match (&args.target, args.command.split_first()) {
         (None, Some((command, rest))) => {
-            let target = config::Target::Stdio {
+            let target = Target::Stdio {
                 command: command.clone(),
                 args: rest.to_vec(),
                 env: IndexMap::new(),
@@ -37,7 +31,7 @@ pub(super) fn find(
             (None, ServerSpec::new(target))
         }
         (Some(url), _) if url.contains("://") => {
-            let target = config::Target::Http {
+            let target = Target::Http {
                 url: url.clone(),
                 headers: IndexMap::new(),
             };
@@ -55,11 +49,7 @@ pub(super) fn find(
         }
     };
     add(args, &mut spec)?;
-    Ok(Target {
-        name,
-        spec,
-        project,
-    })
+    Ok((name, spec, project))
 }
 
 fn defined(files: &Files, name: &str) -> Result<ServerSpec, Failure> {
@@ -90,7 +80,7 @@ fn defined(files: &Files, name: &str) -> Result<ServerSpec, Failure> {
 /// What `--env` and `--header` say.
 fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
     match &mut spec.target {
-        config::Target::Stdio { env, .. } => {
+        Target::Stdio { env, .. } => {
             if !args.header.is_empty() {
                 return Err(Failure::usage("--header: a command takes none; use --env"));
             }
@@ -101,7 +91,7 @@ fn add(args: &LabArgs, spec: &mut ServerSpec) -> Result<(), Failure> {
                 env.insert(name.to_owned(), value.to_owned());
             }
         }
-        config::Target::Http { headers, .. } | config::Target::Sse { headers, .. } => {
+        Target::Http { headers, .. } | Target::Sse { headers, .. } => {
             if !args.env.is_empty() {
                 return Err(Failure::usage("--env: a URL takes none; use --header"));
             }
@@ -128,7 +118,7 @@ fn telling(package: &str) -> &str {
 /// A name for a definition that has none yet.
 pub(super) fn suggested(spec: &ServerSpec) -> String {
     let word = match &spec.target {
-        config::Target::Stdio { command, args, .. } => {
+        Target::Stdio { command, args, .. } => {
             const RUNNERS: &[&str] = &["npx", "uvx", "bunx", "deno", "node", "python", "docker"];
             let base = command.rsplit('/').next().unwrap_or(command);
             // `python3.12`, `node-22`.
@@ -139,7 +129,7 @@ pub(super) fn suggested(spec: &ServerSpec) -> String {
                 _ => base.to_owned(),
             }
         }
-        config::Target::Http { url, .. } | config::Target::Sse { url, .. } => {
+        Target::Http { url, .. } | Target::Sse { url, .. } => {
             let host = url::Url::parse(url).ok();
             host.and_then(|url| url.host_str().map(str::to_owned))
                 .unwrap_or_default()

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::{path_of, text, told};
 use crate::cli::failure::{self, Failure};
-use crate::cli::out::{Out, Tint, confirm, note};
 use crate::cli::remote::{AskArgs, Remote};
-use crate::cli::table::in_one_line;
+use crate::cli::terminal::in_one_line;
+use crate::cli::terminal::{Terminal, Tint, confirm, note};
 
 /// Portway answers a start or an end within half a minute, whatever came of
 /// it; this is a bound for the way.
@@ -64,7 +64,7 @@ async fn act(
     wanted: &str,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
-    let mut out = Out::new(environment);
+    let mut out = Terminal::new(environment);
     let mut answers = futures_util::stream::iter(&args.names)
         .map(async |name| {
             let path = format!("{}/{verb}", path_of(name));
@@ -112,7 +112,7 @@ async fn act(
     out.done(ExitCode::from(u8::from(failed)))
 }
 
-fn tell(record: &Value, fits: bool, out: &mut Out) {
+fn tell(record: &Value, fits: bool, out: &mut Terminal) {
     let name = in_one_line(text(record, "name"));
     match fits {
         true => {
@@ -131,7 +131,7 @@ fn refused(name: &str, code: &str, message: &str) -> Value {
 pub(crate) fn rm(args: &RmArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Out::new(environment);
+        let mut out = Terminal::new(environment);
         let (mut gone, mut failed) = (Vec::new(), false);
         for name in &args.names {
             match remove(&remote, name, args.yes).await {

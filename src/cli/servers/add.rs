@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::{path_of, text, told};
 use crate::cli::failure::{self, Failure};
-use crate::cli::out::{Out, Tint, note};
 use crate::cli::remote::{AskArgs, Remote};
-use crate::cli::table::in_one_line;
+use crate::cli::terminal::in_one_line;
+use crate::cli::terminal::{Terminal, Tint, note};
 use config::Secret;
 use config::settings::duration;
 
@@ -91,7 +91,7 @@ pub(crate) fn add(args: &AddArgs, environment: &BTreeMap<String, String>) -> Exi
     failure::run(async {
         let definition = definition(args)?;
         let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Out::new(environment);
+        let mut out = Terminal::new(environment);
         let mut record = remote.post("/api/mcp/servers", &definition).await?;
         let waits = !args.no_start && !args.no_wait;
         if waits {

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{list, path_of, text};
 use crate::cli::failure;
-use crate::cli::out::{Out, Tint, note, safe};
 use crate::cli::remote::{AskArgs, Remote};
-use crate::cli::table::{Cell, Table};
+use crate::cli::terminal::{Cell, Table};
+use crate::cli::terminal::{Terminal, Tint, note, safe};
 use crate::cli::when;
 
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub struct LsArgs {
 pub(crate) fn ls(args: &LsArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
-        let mut out = Out::new(environment);
+        let mut out = Terminal::new(environment);
         if let Some(name) = &args.name {
             let record = remote.get(&path_of(name)).await?;
             match args.ask.json {
@@ -96,7 +96,7 @@ fn why(server: &Value) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-fn details(record: &Value, out: &mut Out) {
+fn details(record: &Value, out: &mut Terminal) {
     let status = text(record, "status");
     let since = format!(
         "{} ({} ago)",
@@ -140,7 +140,7 @@ fn details(record: &Value, out: &mut Out) {
 }
 
 /// Further lines stand below the first.
-fn told(label: &str, value: &str, out: &mut Out) {
+fn told(label: &str, value: &str, out: &mut Terminal) {
     const WIDTH: usize = 13;
     let indent = " ".repeat(WIDTH);
     let label = format!("{label:WIDTH$}");

@@ -6,7 +6,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexMap;
 use url::Url;
 
-use crate::{LogStream, Options};
+use crate::{LogSink, LogStream};
 
 /// Headers the protocol sets; a definition cannot.
 const OURS: &[HeaderName] = &[
@@ -26,8 +26,8 @@ const OURS: &[HeaderName] = &[
 const ALSO_OURS: &[&str] = &["keep-alive", "last-event-id", "proxy-connection"];
 
 /// What the definition gives, and what never changes.
-pub(super) fn fixed(url: &Url, headers: &IndexMap<String, String>, options: &Options) -> HeaderMap {
-    let mut fixed = configured(headers, options);
+pub(super) fn fixed(url: &Url, headers: &IndexMap<String, String>, log: &LogSink) -> HeaderMap {
+    let mut fixed = configured(headers, log);
     if let Some(login) = basic_login(url)
         && !fixed.contains_key(header::AUTHORIZATION)
     {
@@ -77,11 +77,11 @@ fn percent_decode(text: &str) -> Vec<u8> {
     out
 }
 
-fn configured(headers: &IndexMap<String, String>, options: &Options) -> HeaderMap {
+fn configured(headers: &IndexMap<String, String>, log: &LogSink) -> HeaderMap {
     let mut map = HeaderMap::with_capacity(headers.len() + 2);
     for (name, value) in headers {
         let skip = |why: &str| {
-            (options.log)(
+            log(
                 LogStream::Portway,
                 &format!("header {name:?} is left out: {why}"),
             );

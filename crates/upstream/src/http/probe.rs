@@ -35,7 +35,7 @@ pub(crate) async fn connect(
     options: &Options,
     stop: &CancellationToken,
 ) -> Result<(Link, Connection), UpstreamError> {
-    let endpoint = Endpoint::new(url, headers, options)?;
+    let endpoint = Endpoint::new(url, headers, &options.log, options.redactor.clone())?;
     let limit = options.limits.connect;
     let attempt = async {
         match kind {

@@ -14,7 +14,7 @@ use config::{
 const SPARE: u32 = 3;
 
 #[derive(Default)]
-pub(super) struct Advice {
+pub(crate) struct Advice {
     name: String,
     spec: Option<ServerSpec>,
     reasons: Vec<(String, String)>,
@@ -25,16 +25,14 @@ pub(super) struct Advice {
 impl Advice {
     /// From the definition as it is. What is secret in it goes out as a
     /// reference to a variable.
-    pub(super) fn new(name: &str, spec: &ServerSpec, launch: Option<&Launch>) -> Advice {
+    pub(crate) fn new(name: &str, spec: &ServerSpec, launch: &Launch) -> Advice {
         let mut advice = Advice {
             name: name.to_owned(),
             spec: Some(spec.clone()),
             reasons: Vec::new(),
             remedy: false,
         };
-        if let Some(launch) = launch {
-            advice.cover(launch);
-        }
+        advice.cover(launch);
         advice
     }
 
@@ -90,7 +88,7 @@ impl Advice {
         self.reasons.push((field.to_owned(), reason.into()));
     }
 
-    pub(super) fn era(&mut self, era: EraChoice, reason: &str) {
+    pub(crate) fn era(&mut self, era: EraChoice, reason: &str) {
         if let Some(spec) = &mut self.spec {
             spec.era = era;
         }
@@ -98,7 +96,7 @@ impl Advice {
     }
 
     /// It speaks the old HTTP+SSE.
-    pub(super) fn sse(&mut self) {
+    pub(crate) fn sse(&mut self) {
         if let Some(spec) = &mut self.spec
             && let Target::Http { url, headers } = &spec.target
         {
@@ -113,14 +111,14 @@ impl Advice {
         }
     }
 
-    pub(super) fn isolation(&mut self, isolation: Isolation, reason: &str) {
+    pub(crate) fn isolation(&mut self, isolation: Isolation, reason: &str) {
         if let Some(spec) = &mut self.spec {
             spec.isolation = isolation;
         }
         self.because("isolation", reason);
     }
 
-    pub(super) fn containment(&mut self, containment: Containment, reason: String) {
+    pub(crate) fn containment(&mut self, containment: Containment, reason: String) {
         if let Some(spec) = &mut self.spec {
             spec.containment = containment;
         }
@@ -128,7 +126,7 @@ impl Advice {
     }
 
     /// After a call that took so long.
-    pub(super) fn took(&mut self, took: Duration) {
+    pub(crate) fn took(&mut self, took: Duration) {
         let Some(spec) = &mut self.spec else { return };
         let wanted = took * SPARE;
         if wanted > spec.timeout.max(DEFAULT_TIMEOUT) {
@@ -139,7 +137,7 @@ impl Advice {
     }
 
     /// A variable that the server says it misses.
-    pub(super) fn needs(&mut self, variable: &str) {
+    pub(crate) fn needs(&mut self, variable: &str) {
         if let Some(ServerSpec {
             target: Target::Stdio { env, .. },
             ..
@@ -154,7 +152,7 @@ impl Advice {
     }
 
     /// A header that the server asks for. What was tried instead is kept.
-    pub(super) fn login(&mut self) {
+    pub(crate) fn login(&mut self) {
         const NAME: &str = "Authorization";
         if let Some(ServerSpec {
             target: Target::Http { headers, .. } | Target::Sse { headers, .. },
@@ -169,11 +167,11 @@ impl Advice {
         }
     }
 
-    pub(super) fn reasons(&self) -> IndexMap<String, String> {
+    pub(crate) fn reasons(&self) -> IndexMap<String, String> {
         self.reasons.iter().cloned().collect()
     }
 
-    pub(super) fn fragment(&self) -> Value {
+    pub(crate) fn fragment(&self) -> Value {
         let mut definition = self
             .spec
             .as_ref()
@@ -186,7 +184,7 @@ impl Advice {
 }
 
 /// Names of variables in what a server complains about.
-pub(super) fn missing_variables<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<String> {
+pub(crate) fn missing_variables<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<String> {
     const COMPLAINTS: &[&str] = &[
         "required",
         "missing",
@@ -239,7 +237,7 @@ mod tests {
             cwd: None,
         });
         let launch = config::expand(&spec, &|_| None).unwrap();
-        let mut advice = Advice::new("x", &spec, Some(&launch));
+        let mut advice = Advice::new("x", &spec, &launch);
         advice.era(EraChoice::Legacy, "it is old");
         advice.took(Duration::from_secs(20));
         advice.needs("OTHER_KEY");

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::report::{Part, Report};
-use crate::cli::finding::{Finding, counted, short};
-use gateway::naming;
+use crate::Experiment;
+use crate::finding::{Finding, counted, short};
+use crate::report::{LabReport, Section};
+use config::TransportKind;
 use wire::header::param_headers;
 
 /// Bytes of one tool; a model reads them with every request.
@@ -43,19 +44,20 @@ const MAP: &[&str] = &[
 ];
 
 /// One kind of trouble and the tools that have it.
-type Troubles = BTreeMap<&'static str, Vec<String>>;
+type ToolFaults = BTreeMap<&'static str, Vec<String>>;
 
-pub(super) fn examine(server: &str, tools: &[Value], over_http: bool, report: &mut Report) {
+pub(crate) fn examine(experiment: &Experiment, tools: &[Value], report: &mut LabReport) {
     if tools.is_empty() {
         return;
     }
-    let mut troubles = Troubles::new();
+    let over_http = experiment.spec.transport() != TransportKind::Stdio;
+    let mut troubles = ToolFaults::new();
     let mut names = HashSet::new();
     for tool in tools {
         look(tool, over_http, &mut names, &mut troubles);
     }
     for (kind, of) in &troubles {
-        report.add(Part::Tools, finding(kind, of));
+        report.add(Section::Tools, finding(kind, of));
     }
     let bytes: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
     report.fact("toolBytes", bytes);
@@ -64,7 +66,7 @@ pub(super) fn examine(server: &str, tools: &[Value], over_http: bool, report: &m
         counted(tools.len(), "tool")
     );
     report.add(
-        Part::Tools,
+        Section::Tools,
         match bytes > HUGE_LIST {
             true => Finding::warn(
                 "list",
@@ -74,22 +76,20 @@ pub(super) fn examine(server: &str, tools: &[Value], over_http: bool, report: &m
             false => Finding::ok("list", found),
         },
     );
-    renamed(server, tools, report);
+    renamed(experiment, tools, report);
 }
 
 /// What models will see instead of the tool's own name (SPEC D2).
-fn renamed(server: &str, tools: &[Value], report: &mut Report) {
+fn renamed(experiment: &Experiment, tools: &[Value], report: &mut LabReport) {
     let own: BTreeSet<&str> = tools
         .iter()
         .filter_map(|tool| tool["name"].as_str())
         .collect();
-    let plain = |own: &str| format!("{}{own}", naming::start(server));
-    let names = naming::names(own.iter().map(|own| (server, *own)));
-    let odd: Vec<String> = own
+    let own: Vec<&str> = own.into_iter().collect();
+    let odd = (experiment.respelled_names)(&experiment.shown_name, &own);
+    let odd: Vec<String> = odd
         .iter()
-        .zip(names)
-        .filter(|(own, shown)| shown.name != plain(own))
-        .map(|(own, shown)| format!("{own} as {}", shown.name))
+        .map(|(own, shown)| format!("{own} as {shown}"))
         .collect();
     if !odd.is_empty() {
         let found = format!(
@@ -97,7 +97,7 @@ fn renamed(server: &str, tools: &[Value], report: &mut Report) {
             counted(odd.len(), "name"),
             several(&odd)
         );
-        report.add(Part::Tools, Finding::note("names", found));
+        report.note(Section::Tools, "names", found);
     }
 }
 
@@ -155,7 +155,7 @@ fn look<'t>(
     tool: &'t Value,
     over_http: bool,
     names: &mut HashSet<&'t str>,
-    troubles: &mut Troubles,
+    troubles: &mut ToolFaults,
 ) {
     let name = tool["name"].as_str().unwrap_or_default();
     let shown = short(name, 64).into_owned();

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::net::unix::pipe::Sender;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::line::{Cancelled, Log, Question, Reply, Said, answer, cancellation};
-use super::web::Poster;
-use upstream::{Lines, OutputLine};
+use crate::dialog::{
+    CancelOutcome, LabRequest, MessageLog, Reaction, TimedReaction, answer, cancellation,
+};
+use crate::http;
+use upstream::{Endpoint, Lines, OutputLine};
 
 const LINE_LIMIT: usize = 8 << 20;
 const STDERR_LINE: usize = 4 << 10;
@@ -27,7 +29,7 @@ const FIRST_NOISE: usize = 200;
 
 /// What a process wrote besides its messages.
 #[derive(Default)]
-pub(super) struct Output {
+pub(crate) struct ProcessOutput {
     pub messages: usize,
     pub noise: usize,
     pub first_noise: Option<String>,
@@ -38,96 +40,96 @@ pub(super) struct Output {
     pub tail: VecDeque<String>,
 }
 
-pub(super) type Outputs = Arc<Mutex<Output>>;
+pub(crate) type SharedOutput = Arc<Mutex<ProcessOutput>>;
 
-enum Writer {
+enum PipeWriter {
     Stdin(Sender),
-    Post(Box<Poster>),
+    Post(Box<Endpoint>),
     Closed,
 }
 
-pub(super) struct Pipe {
-    writer: Writer,
+pub(crate) struct PipeChannel {
+    writer: PipeWriter,
     inbox: mpsc::Receiver<Value>,
-    pub log: Log,
+    pub log: MessageLog,
     answered: HashSet<String>,
     /// What the server asked when no answer could reach it any more.
     pub unanswered: Vec<String>,
 }
 
-impl Pipe {
-    pub(super) fn of_process(
+impl PipeChannel {
+    pub(crate) fn of_process(
         stdin: Sender,
         stdout: impl AsyncRead + Unpin + Send + 'static,
         stderr: impl AsyncRead + Unpin + Send + 'static,
-        outputs: &Outputs,
-    ) -> Pipe {
+        outputs: &SharedOutput,
+    ) -> PipeChannel {
         let (sender, inbox) = mpsc::channel(INBOX);
         tokio::spawn(read(stdout, sender, outputs.clone()));
         tokio::spawn(drain(stderr, outputs.clone()));
-        Pipe::new(Writer::Stdin(stdin), inbox)
+        PipeChannel::new(PipeWriter::Stdin(stdin), inbox)
     }
 
-    pub(super) fn of_stream(poster: Poster, inbox: mpsc::Receiver<Value>) -> Pipe {
-        Pipe::new(Writer::Post(Box::new(poster)), inbox)
+    pub(crate) fn of_stream(endpoint: Endpoint, inbox: mpsc::Receiver<Value>) -> PipeChannel {
+        PipeChannel::new(PipeWriter::Post(Box::new(endpoint)), inbox)
     }
 
-    fn new(writer: Writer, inbox: mpsc::Receiver<Value>) -> Pipe {
-        Pipe {
+    fn new(writer: PipeWriter, inbox: mpsc::Receiver<Value>) -> PipeChannel {
+        PipeChannel {
             writer,
             inbox,
-            log: Log::default(),
+            log: MessageLog::default(),
             answered: HashSet::new(),
             unanswered: Vec::new(),
         }
     }
 
-    pub(super) async fn send(&mut self, message: &Value) {
+    pub(crate) async fn send(&mut self, message: &Value) {
         let mut line = message.to_string();
-        if let Writer::Post(poster) = &self.writer {
-            poster.post(line).await;
-            return;
+        if let PipeWriter::Post(endpoint) = &self.writer {
+            let headers = [("content-type", "application/json".to_owned())];
+            return http::post(endpoint, &headers, line).await;
         }
         line.push('\n');
         self.send_raw(line.as_bytes()).await;
     }
 
     /// Bytes as they are; only a process takes them.
-    pub(super) async fn send_raw(&mut self, bytes: &[u8]) {
-        if let Writer::Stdin(stdin) = &mut self.writer {
+    pub(crate) async fn send_raw(&mut self, bytes: &[u8]) {
+        if let PipeWriter::Stdin(stdin) = &mut self.writer {
             // One that does not read, or is gone, does not answer either.
             let _ = timeout(WRITE, stdin.write_all(bytes)).await;
         }
     }
 
     /// The end of the input, for the server to see.
-    pub(super) fn close(&mut self) {
-        self.writer = Writer::Closed;
+    pub(crate) fn close(&mut self) {
+        self.writer = PipeWriter::Closed;
     }
 
-    pub(super) async fn ask_all(&mut self, questions: &[Question], limit: Duration) -> Vec<Reply> {
+    pub(crate) async fn ask_all(
+        &mut self,
+        requests: &[LabRequest],
+        limit: Duration,
+    ) -> Vec<TimedReaction> {
         let began = Instant::now();
-        for question in questions {
-            self.send(&request(question)).await;
+        for request in requests {
+            self.send(&request.to_message()).await;
         }
-        let mut open: HashMap<String, usize> = questions
+        let mut open: HashMap<String, usize> = requests
             .iter()
             .enumerate()
-            .map(|(at, question)| (question.id.to_string(), at))
+            .map(|(at, request)| (request.id.to_string(), at))
             .collect();
-        let silent = Reply {
-            said: Said::Silent(limit),
-            took: limit,
-        };
-        let mut replies = vec![silent; questions.len()];
+        let mut replies = vec![TimedReaction::silent(limit); requests.len()];
         let deadline = began + limit;
         while !open.is_empty() {
             let message = match timeout_at(deadline, self.inbox.recv()).await {
                 Ok(Some(message)) => message,
                 Ok(None) => {
                     for at in open.into_values() {
-                        replies[at] = Reply {
-                            said: Said::Gone("it ended the connection".into()),
+                        replies[at] = TimedReaction {
+                            reaction: Reaction::Gone("it ended the connection".into()),
                             took: began.elapsed(),
                         };
                     }
@@ -135,10 +137,10 @@ impl Pipe {
                 }
                 Err(_) => break,
             };
-            if let Some(at) = echoed(&message, questions) {
+            if let Some(at) = echoed(&message, requests) {
                 open.remove(&message["id"].to_string());
-                replies[at] = Reply {
-                    said: Said::Echo,
+                replies[at] = TimedReaction {
+                    reaction: Reaction::Echo,
                     took: began.elapsed(),
                 };
                 continue;
@@ -150,33 +152,33 @@ impl Pipe {
             match open.remove(&id) {
                 Some(at) => {
                     self.answered.insert(id);
-                    replies[at] = Reply {
-                        said: Said::of(&response),
+                    replies[at] = TimedReaction {
+                        reaction: Reaction::of(&response),
                         took: began.elapsed(),
                     };
                 }
-                None => self.stray(&response["id"], &id),
+                None => self.stray(&response),
             }
         }
         replies
     }
 
-    fn stray(&mut self, id: &Value, text: &str) {
-        match self.answered.contains(text) {
+    fn stray(&mut self, response: &Value) {
+        let id = &response["id"];
+        match self.answered.contains(&id.to_string()) {
             true => self.log.again(id),
             false => self.log.stray(id),
         }
     }
 
     /// Answers what it asks until it has asked nothing for so long.
-    pub(super) async fn settle(&mut self, quiet: Duration, limit: Duration) {
+    pub(crate) async fn settle(&mut self, quiet: Duration, limit: Duration) {
         let deadline = Instant::now() + limit;
         while let Ok(Some(message)) =
             timeout_at(deadline.min(Instant::now() + quiet), self.inbox.recv()).await
         {
             if let Some(response) = self.sort(message).await {
-                let id = response["id"].to_string();
-                self.stray(&response["id"], &id);
+                self.stray(&response);
             }
             if Instant::now() >= deadline {
                 return;
@@ -190,13 +192,13 @@ impl Pipe {
             return Some(message);
         }
         if message.get("id").is_none() {
-            self.log.note(&message);
+            self.log.notification(&message);
             return None;
         }
         if message["method"] != "ping" {
-            self.log.ask(&message);
+            self.log.request(&message);
         }
-        if let Writer::Closed = self.writer
+        if let PipeWriter::Closed = self.writer
             && self.unanswered.len() < TAIL
         {
             let method = message["method"].as_str().unwrap_or_default();
@@ -206,71 +208,61 @@ impl Pipe {
         None
     }
 
-    pub(super) async fn listen(&mut self, time: Duration) {
+    pub(crate) async fn listen(&mut self, time: Duration) {
         let deadline = Instant::now() + time;
         while let Ok(Some(message)) = timeout_at(deadline, self.inbox.recv()).await {
             if let Some(response) = self.sort(message).await {
-                let id = response["id"].to_string();
-                self.stray(&response["id"], &id);
+                self.stray(&response);
             }
         }
     }
 
-    pub(super) async fn ask_and_cancel(
+    pub(crate) async fn ask_and_cancel(
         &mut self,
-        question: &Question,
+        request: &LabRequest,
         after: Duration,
         rest: Duration,
-    ) -> Cancelled {
-        self.send(&request(question)).await;
-        if self.response_to(&question.id, after).await.is_some() {
-            return Cancelled::TooLate;
+    ) -> CancelOutcome {
+        self.send(&request.to_message()).await;
+        if self.response_to(&request.id, after).await.is_some() {
+            return CancelOutcome::TooLate;
         }
-        self.send(&cancellation(&question.id)).await;
+        self.send(&cancellation(&request.id)).await;
         let began = Instant::now();
-        match self.response_to(&question.id, rest).await {
-            Some(said) => Cancelled::Answered(said, began.elapsed()),
-            None => Cancelled::Silent,
+        match self.response_to(&request.id, rest).await {
+            Some(reaction) => CancelOutcome::Answered(reaction, began.elapsed()),
+            None => CancelOutcome::Silent,
         }
     }
 
-    async fn response_to(&mut self, id: &Value, limit: Duration) -> Option<Said> {
+    async fn response_to(&mut self, id: &Value, limit: Duration) -> Option<Reaction> {
         let deadline = Instant::now() + limit;
         loop {
             let message = timeout_at(deadline, self.inbox.recv()).await.ok()??;
             if let Some(response) = self.sort(message).await {
                 if response["id"] == *id {
                     self.answered.insert(id.to_string());
-                    return Some(Said::of(&response));
+                    return Some(Reaction::of(&response));
                 }
-                let text = response["id"].to_string();
-                self.stray(&response["id"], &text);
+                self.stray(&response);
             }
         }
     }
 }
 
-pub(super) fn request(question: &Question) -> Value {
-    let Question { id, method, params } = question;
-    match params.is_null() {
-        true => json!({"jsonrpc": "2.0", "id": id, "method": method}),
-        false => json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
-    }
-}
-
-/// Which question came back as it went, as from `cat`.
-fn echoed(message: &Value, questions: &[Question]) -> Option<usize> {
+/// Which request came back as it went, as from `cat`.
+fn echoed(message: &Value, requests: &[LabRequest]) -> Option<usize> {
     message.get("method")?;
-    questions.iter().position(|one| request(one) == *message)
+    requests.iter().position(|one| one.to_message() == *message)
 }
 
 /// Whether this is a message of JSON-RPC at all.
-pub(super) fn is_message(value: &Value) -> bool {
+pub(crate) fn is_message(value: &Value) -> bool {
     let body = ["method", "result", "error"];
     value["jsonrpc"] == "2.0" && body.iter().any(|name| value.get(name).is_some())
 }
 
-async fn read(stdout: impl AsyncRead + Unpin, inbox: mpsc::Sender<Value>, outputs: Outputs) {
+async fn read(stdout: impl AsyncRead + Unpin, inbox: mpsc::Sender<Value>, outputs: SharedOutput) {
     let mut lines = Lines::new(stdout, LINE_LIMIT);
     loop {
         let line = match lines.next().await {
@@ -304,7 +296,7 @@ async fn read(stdout: impl AsyncRead + Unpin, inbox: mpsc::Sender<Value>, output
 }
 
 /// Keeps stderr flowing, or a full pipe would block the server.
-async fn drain(stderr: impl AsyncRead + Unpin, outputs: Outputs) {
+async fn drain(stderr: impl AsyncRead + Unpin, outputs: SharedOutput) {
     let mut lines = Lines::new(stderr, STDERR_LINE);
     while let Ok(Some(OutputLine::Whole(line) | OutputLine::TooLong(line))) = lines.next().await {
         let mut output = outputs.lock();

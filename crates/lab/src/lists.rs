@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::bench::STEP;
-use super::eras::Hello;
-use super::line::{Line, Said};
-use super::report::{Part, Report};
-use crate::cli::finding::{Finding, counted};
+use crate::dialog::{Dialog, Reaction};
+use crate::eras::HandshakeAnswer;
+use crate::finding::{Finding, counted};
+use crate::launcher::STEP;
+use crate::report::{LabReport, Section};
 use wire::{Era, code};
 
 /// Pages of one list: more than Portway itself would read.
@@ -19,11 +19,11 @@ const LIST: Duration = Duration::from_secs(15);
 
 /// One list, all pages.
 #[derive(Default)]
-pub(super) struct Listed {
+pub(crate) struct ListPages {
     pub items: Vec<Value>,
     pages: usize,
     /// What came instead of a page.
-    failed: Option<Said>,
+    failed: Option<Reaction>,
     endless: bool,
     /// A modern page that does not say how long it holds.
     no_ttl: bool,
@@ -31,33 +31,33 @@ pub(super) struct Listed {
     no_type: bool,
 }
 
-pub(super) struct Lists {
-    pub tools: Listed,
-    pub resources: Listed,
-    pub prompts: Listed,
+pub(crate) struct ServerLists {
+    pub tools: ListPages,
+    pub resources: ListPages,
+    pub prompts: ListPages,
 }
 
-pub(super) async fn lists(line: &mut Line) -> Lists {
-    Lists {
-        tools: list(line, "tools/list", "tools").await,
-        resources: list(line, "resources/list", "resources").await,
-        prompts: list(line, "prompts/list", "prompts").await,
+pub(crate) async fn lists(dialog: &mut Dialog) -> ServerLists {
+    ServerLists {
+        tools: list(dialog, "tools/list", "tools").await,
+        resources: list(dialog, "resources/list", "resources").await,
+        prompts: list(dialog, "prompts/list", "prompts").await,
     }
 }
 
-pub(super) async fn list(line: &mut Line, method: &'static str, member: &str) -> Listed {
-    let mut listed = Listed::default();
+pub(crate) async fn list(dialog: &mut Dialog, method: &'static str, member: &str) -> ListPages {
+    let mut listed = ListPages::default();
     let mut cursors = HashSet::new();
     let mut params = json!({});
     let began = tokio::time::Instant::now();
     while listed.pages < PAGES && began.elapsed() < LIST {
-        let reply = line.ask(method, params, STEP).await;
-        let Said::Result(page) = reply.said else {
-            listed.failed = Some(reply.said);
+        let reply = dialog.ask(method, params, STEP).await;
+        let Reaction::Result(page) = reply.reaction else {
+            listed.failed = Some(reply.reaction);
             return listed;
         };
         listed.pages += 1;
-        if line.era == Era::Modern {
+        if dialog.era == Era::Modern {
             listed.no_ttl |= !page["ttlMs"].is_u64() || !page["cacheScope"].is_string();
             listed.no_type |= !page["resultType"].is_string();
         }
@@ -65,7 +65,7 @@ pub(super) async fn list(line: &mut Line, method: &'static str, member: &str) ->
             Some(items) => listed.items.extend(items.iter().cloned()),
             None => {
                 let message = format!("the result has no {member:?}");
-                listed.failed = Some(Said::Error { code: 0, message });
+                listed.failed = Some(Reaction::Error { code: 0, message });
                 return listed;
             }
         }
@@ -82,31 +82,34 @@ pub(super) async fn list(line: &mut Line, method: &'static str, member: &str) ->
     listed
 }
 
-pub(super) async fn examine(line: &mut Line, hello: &Hello, lists: &Lists, report: &mut Report) {
+pub(crate) async fn examine(
+    dialog: &mut Dialog,
+    hello: &HandshakeAnswer,
+    lists: &ServerLists,
+    report: &mut LabReport,
+) {
     for (name, listed) in [
         ("tools", &lists.tools),
         ("resources", &lists.resources),
         ("prompts", &lists.prompts),
     ] {
         report.fact(name, listed.items.len());
-        report.add(Part::Capabilities, capability(name, hello, listed));
+        report.add(Section::Capabilities, capability(name, hello, listed));
         if listed.endless {
-            report.add(
-                Part::Capabilities,
-                Finding::bad(
-                    format!("{name}.pages"),
-                    format!("the list does not end: {} pages so far", listed.pages),
-                    "nextCursor must be left out on the last page",
-                ),
+            report.bad(
+                Section::Capabilities,
+                &format!("{name}.pages"),
+                format!("the list does not end: {} pages so far", listed.pages),
+                "nextCursor must be left out on the last page",
             );
         }
     }
     modern_lists(lists, report);
-    completions(line, hello, &lists.prompts.items, report).await;
-    logging(line, hello, report).await;
+    completions(dialog, hello, &lists.prompts.items, report).await;
+    logging(dialog, hello, report).await;
 }
 
-fn capability(name: &str, hello: &Hello, listed: &Listed) -> Finding {
+fn capability(name: &str, hello: &HandshakeAnswer, listed: &ListPages) -> Finding {
     let announced = hello.offers(name);
     let count = counted(listed.items.len(), name.trim_end_matches('s'));
     match (&listed.failed, announced) {
@@ -119,8 +122,8 @@ fn capability(name: &str, hello: &Hello, listed: &Listed) -> Finding {
             format!("lists {count} without announcing {name}"),
             format!("clients will not ask: the server should announce {name}"),
         ),
-        (Some(said), true) => {
-            let found = format!("announced, and {name}/list gives {}", said.in_words());
+        (Some(reaction), true) => {
+            let found = format!("announced, and {name}/list gives {}", reaction.in_words());
             let todo = format!("Portway shows such a server as an error: mend {name}/list");
             match name {
                 "tools" => Finding::bad(name, found, todo),
@@ -131,7 +134,7 @@ fn capability(name: &str, hello: &Hello, listed: &Listed) -> Finding {
                 ),
             }
         }
-        (Some(Said::Silent(_)), false) => Finding::warn(
+        (Some(Reaction::Silent(_)), false) => Finding::warn(
             name,
             format!("not announced; {name}/list is never answered"),
             "an unknown method should be refused with -32601",
@@ -140,31 +143,32 @@ fn capability(name: &str, hello: &Hello, listed: &Listed) -> Finding {
     }
 }
 
-fn modern_lists(lists: &Lists, report: &mut Report) {
+fn modern_lists(lists: &ServerLists, report: &mut LabReport) {
     let all = [&lists.tools, &lists.resources, &lists.prompts];
     if all.iter().any(|listed| listed.no_ttl) {
-        report.add(
-            Part::Capabilities,
-            Finding::warn(
-                "lists.ttl",
-                "lists do not say how long they hold",
-                "2026-07-28 wants ttlMs and cacheScope on every list",
-            ),
+        report.warn(
+            Section::Capabilities,
+            "lists.ttl",
+            "lists do not say how long they hold",
+            "2026-07-28 wants ttlMs and cacheScope on every list",
         );
     }
     if all.iter().any(|listed| listed.no_type) {
-        report.add(
-            Part::Capabilities,
-            Finding::warn(
-                "lists.resultType",
-                "results have no resultType",
-                "2026-07-28 wants \"resultType\": \"complete\"",
-            ),
+        report.warn(
+            Section::Capabilities,
+            "lists.resultType",
+            "results have no resultType",
+            "2026-07-28 wants \"resultType\": \"complete\"",
         );
     }
 }
 
-async fn completions(line: &mut Line, hello: &Hello, prompts: &[Value], report: &mut Report) {
+async fn completions(
+    dialog: &mut Dialog,
+    hello: &HandshakeAnswer,
+    prompts: &[Value],
+    report: &mut LabReport,
+) {
     let prompt = prompts
         .iter()
         .find(|one| one["arguments"][0]["name"].is_string());
@@ -174,30 +178,33 @@ async fn completions(line: &mut Line, hello: &Hello, prompts: &[Value], report: 
         "ref": {"type": "ref/prompt", "name": name},
         "argument": {"name": argument, "value": ""},
     });
-    let said = line.ask("completion/complete", params, STEP).await.said;
-    let finding = match (hello.offers("completions"), &said) {
-        (true, said) if refused(said) => Finding::warn(
+    let reaction = dialog
+        .ask("completion/complete", params, STEP)
+        .await
+        .reaction;
+    let finding = match (hello.offers("completions"), &reaction) {
+        (true, reaction) if refused(reaction) => Finding::warn(
             "completions",
-            format!("announced, and answered with {}", said.in_words()),
+            format!("announced, and answered with {}", reaction.in_words()),
             "do not announce completions, or answer them",
         ),
-        (true, Said::Silent(_) | Said::Gone(_)) => Finding::warn(
+        (true, Reaction::Silent(_) | Reaction::Gone(_)) => Finding::warn(
             "completions",
             "announced, and never answered",
             "do not announce completions, or answer them",
         ),
         (true, _) => Finding::ok("completions", "announced, and answers"),
-        (false, Said::Result(_)) => Finding::note("completions", "not announced, but answers"),
+        (false, Reaction::Result(_)) => Finding::note("completions", "not announced, but answers"),
         (false, _) => Finding::note("completions", "not announced"),
     };
-    report.add(Part::Capabilities, finding);
+    report.add(Section::Capabilities, finding);
 }
 
-fn refused(said: &Said) -> bool {
-    said.code() == Some(code::METHOD_NOT_FOUND) || matches!(said, Said::Refused { .. })
+fn refused(reaction: &Reaction) -> bool {
+    reaction.code() == Some(code::METHOD_NOT_FOUND) || matches!(reaction, Reaction::Refused { .. })
 }
 
-async fn logging(line: &mut Line, hello: &Hello, report: &mut Report) {
+async fn logging(dialog: &mut Dialog, hello: &HandshakeAnswer, report: &mut LabReport) {
     let announced = hello.offers("logging");
     if hello.era == Era::Modern {
         let found = if announced {
@@ -205,24 +212,21 @@ async fn logging(line: &mut Line, hello: &Hello, report: &mut Report) {
         } else {
             "not announced"
         };
-        report.add(Part::Capabilities, Finding::note("logging", found));
+        report.note(Section::Capabilities, "logging", found);
         return;
     }
     if !announced {
-        report.add(
-            Part::Capabilities,
-            Finding::note("logging", "not announced"),
-        );
+        report.note(Section::Capabilities, "logging", "not announced");
         return;
     }
-    let said = line
+    let reaction = dialog
         .ask("logging/setLevel", json!({"level": "warning"}), STEP)
         .await
-        .said;
+        .reaction;
     report.add(
-        Part::Capabilities,
-        match said {
-            Said::Result(_) => Finding::ok("logging", "announced, and takes a level"),
+        Section::Capabilities,
+        match reaction {
+            Reaction::Result(_) => Finding::ok("logging", "announced, and takes a level"),
             other => Finding::warn(
                 "logging",
                 format!("announced, and logging/setLevel gives {}", other.in_words()),

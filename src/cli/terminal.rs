@@ -1,6 +1,9 @@
-//! What a command prints, for a person or for a program: stdout that may be
-//! closed early, colours only where somebody sees them, questions only where
-//! somebody can answer.
+//! What a command prints: the one place that knows whether stdout is a
+//! terminal, how wide it is and whether it may be coloured (`NO_COLOR`).
+//! Tables and reports are laid out here, and text from servers is made safe.
+
+mod findings;
+mod table;
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -9,9 +12,10 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use super::failure::Failure;
+pub(super) use table::{Cell, Table, clip, in_one_line};
 use upstream::printable;
 
-/// What a colour is to say.
+/// What a colour means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Tint {
     #[default]
@@ -21,6 +25,7 @@ pub(super) enum Tint {
     Good,
     Busy,
     Bad,
+    Advice,
 }
 
 impl Tint {
@@ -32,6 +37,7 @@ impl Tint {
             Tint::Good => "32",
             Tint::Busy => "33",
             Tint::Bad => "31",
+            Tint::Advice => "36",
         }
     }
 
@@ -46,9 +52,9 @@ impl Tint {
     }
 }
 
-/// Stdout. A reader who has left (`| head`) is no failure: from then on
-/// nothing is written, and what the command does goes on.
-pub(super) struct Out {
+/// Stdout. When its reader has left (`| head`), nothing more is written and
+/// the command goes on.
+pub(super) struct Terminal {
     terminal: bool,
     coloured: bool,
     columns: usize,
@@ -56,13 +62,25 @@ pub(super) struct Out {
     fault: Option<std::io::Error>,
 }
 
-impl Out {
-    pub(super) fn new(environment: &BTreeMap<String, String>) -> Out {
+impl Terminal {
+    pub(super) fn new(environment: &BTreeMap<String, String>) -> Terminal {
         let terminal = std::io::stdout().is_terminal();
-        Out {
+        Terminal {
             terminal,
             columns: columns(environment),
             coloured: terminal && wants_colour(environment),
+            closed: false,
+            fault: None,
+        }
+    }
+
+    /// Neither a terminal nor coloured.
+    #[cfg(test)]
+    pub(super) fn plain() -> Terminal {
+        Terminal {
+            terminal: false,
+            coloured: false,
+            columns: 80,
             closed: false,
             fault: None,
         }
@@ -72,12 +90,10 @@ impl Out {
         self.terminal
     }
 
-    /// The columns a line may have; none where nobody looks at it.
+    /// The columns that a line may have; no limit for a file or a pipe.
     pub(super) fn width(&self) -> Option<usize> {
-        let size = terminal_size::terminal_size_of(std::io::stdout());
-        let size = size.map(|(width, _)| usize::from(width.0));
-        let known = size.filter(|width| *width > 0);
-        self.terminal.then(|| known.unwrap_or(self.columns))
+        self.terminal
+            .then(|| columns_of(std::io::stdout()).unwrap_or(self.columns))
     }
 
     pub(super) fn paint(&self, tint: Tint, text: &str) -> String {
@@ -144,7 +160,14 @@ fn hung_up() -> bool {
     false
 }
 
-/// Of a terminal that does not say how wide it is.
+/// The width that a terminal reports.
+pub(super) fn columns_of(output: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = terminal_size::terminal_size_of(output);
+    let columns = size.map(|(width, _)| usize::from(width.0));
+    columns.filter(|columns| *columns > 0)
+}
+
+/// For a terminal that does not report its width.
 fn columns(environment: &BTreeMap<String, String>) -> usize {
     let said = environment
         .get("COLUMNS")

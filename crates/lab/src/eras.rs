@@ -4,16 +4,15 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
-use super::line::{Channel, Line, Reply, Said, abilities, client_info};
-use super::report::{Part, Report};
-use crate::cli::finding::{Finding, short};
+use crate::dialog::{Channel, Dialog, Reaction, TimedReaction, client_info};
+use crate::finding::{Finding, short};
+use crate::report::{LabReport, Section};
 use wire::Era;
 
 /// What a server says of itself in one era.
 #[derive(Clone, Debug)]
-pub(super) struct Hello {
+pub(crate) struct HandshakeAnswer {
     pub era: Era,
     pub version: String,
     pub capabilities: Value,
@@ -22,28 +21,31 @@ pub(super) struct Hello {
     pub took: Duration,
 }
 
-impl Hello {
-    pub(super) fn offers(&self, capability: &str) -> bool {
+impl HandshakeAnswer {
+    pub(crate) fn offers(&self, capability: &str) -> bool {
         self.capabilities
             .get(capability)
             .is_some_and(|it| !it.is_null())
     }
 
-    pub(super) fn offers_flag(&self, capability: &str, flag: &str) -> bool {
+    pub(crate) fn offers_flag(&self, capability: &str, flag: &str) -> bool {
         self.capabilities[capability][flag] == true
     }
 }
 
 /// `server/discover`, and nothing else.
-pub(super) async fn modern(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
-    line.era = Era::Modern;
-    let Reply { said, took } = line.ask("server/discover", json!({}), limit).await;
+pub(crate) async fn modern(
+    dialog: &mut Dialog,
+    limit: Duration,
+) -> Result<HandshakeAnswer, Reaction> {
+    dialog.era = Era::Modern;
+    let TimedReaction { reaction, took } = dialog.ask("server/discover", json!({}), limit).await;
     let speaks = |result: &Value| {
         let versions = result["supportedVersions"].as_array();
         versions.is_some_and(|all| all.iter().any(|version| version == wire::MODERN))
     };
-    match said {
-        Said::Result(result) if speaks(&result) => Ok(Hello {
+    match reaction {
+        Reaction::Result(result) if speaks(&result) => Ok(HandshakeAnswer {
             era: Era::Modern,
             version: wire::MODERN.to_owned(),
             capabilities: result["capabilities"].clone(),
@@ -56,39 +58,27 @@ pub(super) async fn modern(line: &mut Line, limit: Duration) -> Result<Hello, Sa
 }
 
 /// `initialize` and `notifications/initialized`.
-pub(super) async fn legacy(line: &mut Line, limit: Duration) -> Result<Hello, Said> {
-    line.era = Era::Legacy;
+pub(crate) async fn legacy(
+    dialog: &mut Dialog,
+    limit: Duration,
+) -> Result<HandshakeAnswer, Reaction> {
+    dialog.era = Era::Legacy;
     let params = json!({
         "protocolVersion": wire::LEGACY[0],
-        "capabilities": abilities(),
+        "capabilities": &dialog.capabilities,
         "clientInfo": client_info(),
     });
-    let question = line.question("initialize", params);
-    let began = tokio::time::Instant::now();
-    let said = match &mut line.channel {
-        Channel::Web(web) => {
-            let opened = timeout(limit, web.open(&question)).await;
-            opened.unwrap_or(Said::Silent(limit))
-        }
-        Channel::Pipe(pipe) => {
-            let replies = pipe.ask_all(std::slice::from_ref(&question), limit).await;
-            replies
-                .into_iter()
-                .next()
-                .map_or(Said::Silent(limit), |reply| reply.said)
-        }
-    };
-    let took = began.elapsed();
-    let result = match said {
-        Said::Result(result) if result["protocolVersion"].is_string() => result,
+    let TimedReaction { reaction, took } = dialog.ask("initialize", params, limit).await;
+    let result = match reaction {
+        Reaction::Result(result) if result["protocolVersion"].is_string() => result,
         other => return Err(other),
     };
     let version = result["protocolVersion"].as_str().unwrap_or_default();
-    if let Channel::Web(web) = &mut line.channel {
-        web.version = Some(version.to_owned());
+    if let Channel::Http(http) = &mut dialog.channel {
+        http.version = Some(version.to_owned());
     }
-    line.notify("notifications/initialized", Value::Null).await;
-    Ok(Hello {
+    dialog.notify("notifications/initialized").await;
+    Ok(HandshakeAnswer {
         era: Era::Legacy,
         version: version.to_owned(),
         capabilities: result["capabilities"].clone(),
@@ -99,10 +89,10 @@ pub(super) async fn legacy(line: &mut Line, limit: Duration) -> Result<Hello, Sa
 }
 
 /// What both attempts came to.
-pub(super) fn tell(
-    modern: &Result<Hello, Said>,
-    legacy: &Result<Hello, Said>,
-    report: &mut Report,
+pub(crate) fn tell(
+    modern: &Result<HandshakeAnswer, Reaction>,
+    legacy: &Result<HandshakeAnswer, Reaction>,
+    report: &mut LabReport,
 ) {
     for (era, outcome) in [(Era::Modern, modern), (Era::Legacy, legacy)] {
         let id = format!("era.{}", era.as_str());
@@ -127,13 +117,16 @@ pub(super) fn tell(
                 };
                 (json!(hello.version), finding)
             }
-            Err(said) => {
-                let found = format!("does not speak {words}: {}", short(&said.in_words(), 200));
+            Err(reaction) => {
+                let found = format!(
+                    "does not speak {words}: {}",
+                    short(&reaction.in_words(), 200)
+                );
                 (Value::Null, Finding::note(id, found))
             }
         };
         report.fact(era.as_str(), fact);
-        report.add(Part::Eras, finding);
+        report.add(Section::Eras, finding);
     }
     let Some(hello) = modern.as_ref().ok().or(legacy.as_ref().ok()) else {
         return;
@@ -142,7 +135,7 @@ pub(super) fn tell(
     let text = |name: &str| hello.info[name].as_str().unwrap_or("?").to_owned();
     let id = "server";
     report.add(
-        Part::Eras,
+        Section::Eras,
         match hello.info["name"].is_string() {
             true => Finding::ok(id, format!("{} {}", text("name"), text("version"))),
             false => Finding::warn(
@@ -154,14 +147,14 @@ pub(super) fn tell(
     );
     if let Some(words) = &hello.instructions {
         let found = format!("{} characters for the model", words.chars().count());
-        report.add(Part::Eras, Finding::note("instructions", found));
+        report.note(Section::Eras, "instructions", found);
     }
     if let (Ok(modern), Ok(legacy)) = (modern, legacy) {
         differing(modern, legacy, report);
     }
 }
 
-fn differing(modern: &Hello, legacy: &Hello, report: &mut Report) {
+fn differing(modern: &HandshakeAnswer, legacy: &HandshakeAnswer, report: &mut LabReport) {
     let all = ["tools", "resources", "prompts", "completions", "logging"];
     let differ: Vec<&str> = all
         .into_iter()
@@ -169,6 +162,6 @@ fn differing(modern: &Hello, legacy: &Hello, report: &mut Report) {
         .collect();
     if !differ.is_empty() {
         let found = format!("the eras differ in {}", differ.join(", "));
-        report.add(Part::Eras, Finding::note("era.differ", found));
+        report.note(Section::Eras, "era.differ", found);
     }
 }

@@ -1,18 +1,22 @@
-//! The server on the bench: started or reached as the fleet would, but spoken
+//! The server on the launcher: started or reached as the fleet would, but spoken
 //! to by hand.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use tokio::time::Instant;
+use url::Url;
 
-use super::line::{Channel, Line};
-use super::pipe::{Outputs, Pipe};
-use super::web::{Address, Web, old_sse};
+use crate::dialog::{Channel, Dialog};
+use crate::http::{HttpChannel, old_sse};
+use crate::pipe::{PipeChannel, SharedOutput};
 use config::{Launch, LaunchTarget, Redactor, RemoteKind};
 use upstream::process::{self, Command, Exit, Grace, Process};
+use upstream::{Endpoint, LogSink, UpstreamError};
 
 /// For one ordinary question.
-pub(super) const STEP: Duration = Duration::from_secs(5);
+pub(crate) const STEP: Duration = Duration::from_secs(5);
 
 /// How a server that is not itself under test is ended.
 const BRIEF: Grace = Grace {
@@ -20,36 +24,37 @@ const BRIEF: Grace = Grace {
     term: Duration::from_secs(1),
 };
 
-pub(super) struct Bench {
+pub(crate) struct Launcher {
     pub launch: Launch,
     /// What to run; `None` for a server that is reached.
     pub command: Option<Command>,
-    /// What it is called, or would be.
-    pub name: String,
-    /// For a handshake, from the start of a process.
-    pub patience: Duration,
+    /// The capabilities that the lab announces as a client.
+    pub capabilities: Arc<RawValue>,
+    pub redactor: Arc<Redactor>,
+    /// From the start of a process to the end of its handshake.
+    pub handshake_limit: Duration,
 }
 
 /// One copy of it, spoken to.
-pub(super) struct Subject {
-    pub line: Line,
+pub(crate) struct ServerCopy {
+    pub dialog: Dialog,
     pub process: Option<Process>,
-    pub outputs: Outputs,
+    pub outputs: SharedOutput,
     pub began: Instant,
 }
 
-impl Bench {
-    pub(super) fn remote(&self) -> Option<(RemoteKind, Result<Address, String>)> {
-        match &self.launch.target {
-            LaunchTarget::Remote { kind, url, headers } => {
-                Some((*kind, Address::new(url, headers)))
-            }
-            LaunchTarget::Stdio { .. } => None,
-        }
+impl Launcher {
+    pub(crate) fn remote(&self) -> Option<(RemoteKind, &Url, Result<Endpoint, UpstreamError>)> {
+        let LaunchTarget::Remote { kind, url, headers } = &self.launch.target else {
+            return None;
+        };
+        let log: LogSink = Arc::new(|_, _| {});
+        let endpoint = Endpoint::new(url, headers, &log, self.redactor.clone());
+        Some((*kind, url, endpoint))
     }
 
     /// Starts the process.
-    pub(super) async fn start(&self) -> Result<Subject, String> {
+    pub(crate) async fn start(&self) -> Result<ServerCopy, String> {
         let began = Instant::now();
         let command = self.command.as_ref().ok_or("there is nothing to start")?;
         let spawned = process::spawn(command).await;
@@ -65,40 +70,40 @@ impl Bench {
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err("a stream of the process is missing".into());
         };
-        let outputs = Outputs::default();
-        let pipe = Pipe::of_process(stdin, stdout, stderr, &outputs);
-        Ok(Subject {
-            line: Line::new(Channel::Pipe(Box::new(pipe))),
+        let outputs = SharedOutput::default();
+        let pipe = PipeChannel::of_process(stdin, stdout, stderr, &outputs);
+        Ok(ServerCopy {
             process: Some(process),
             outputs,
             began,
+            ..self.connected(Channel::Pipe(Box::new(pipe)))
         })
     }
 
-    pub(super) fn reach(address: Address) -> Subject {
-        Subject::remote(Channel::Web(Box::new(Web::new(address))))
+    pub(crate) fn reach(&self, endpoint: &Endpoint) -> ServerCopy {
+        let channel = HttpChannel::new(endpoint.clone());
+        self.connected(Channel::Http(Box::new(channel)))
     }
 
-    pub(super) async fn reach_old(address: &Address) -> Result<Subject, String> {
-        let opened = tokio::time::timeout(STEP, old_sse(address)).await;
-        let late = || format!("no event stream within {} s", STEP.as_secs());
-        let pipe = opened.map_err(|_| late())??;
-        Ok(Subject::remote(Channel::Pipe(Box::new(pipe))))
+    pub(crate) async fn reach_old_sse(&self, endpoint: &Endpoint) -> Option<ServerCopy> {
+        let opened = tokio::time::timeout(STEP, old_sse(endpoint)).await;
+        let pipe = opened.ok()?.ok()?;
+        Some(self.connected(Channel::Pipe(Box::new(pipe))))
     }
-}
 
-impl Subject {
-    fn remote(channel: Channel) -> Subject {
-        Subject {
-            line: Line::new(channel),
+    fn connected(&self, channel: Channel) -> ServerCopy {
+        ServerCopy {
+            dialog: Dialog::new(channel, self.capabilities.clone()),
             process: None,
-            outputs: Outputs::default(),
+            outputs: SharedOutput::default(),
             began: Instant::now(),
         }
     }
+}
 
+impl ServerCopy {
     /// How the process ended, if it has.
-    pub(super) async fn exit(&mut self) -> Option<Exit> {
+    pub(crate) async fn exit(&mut self) -> Option<Exit> {
         let process = self.process.as_mut()?;
         // What it still had to say arrives meanwhile.
         let soon = Duration::from_millis(500);
@@ -106,7 +111,7 @@ impl Subject {
     }
 
     /// The last lines of stderr, for a sentence.
-    pub(super) fn last_words(&self) -> String {
+    pub(crate) fn last_words(&self) -> String {
         let output = self.outputs.lock();
         match output.tail.is_empty() {
             true => "; it wrote nothing to stderr".into(),
@@ -119,8 +124,8 @@ impl Subject {
 
     /// Ends it with all it started, before the next copy may run: some hold
     /// a lock.
-    pub(super) async fn put_away(mut self) {
-        if let Channel::Pipe(pipe) = &mut self.line.channel {
+    pub(crate) async fn end(mut self) {
+        if let Channel::Pipe(pipe) = &mut self.dialog.channel {
             pipe.close();
         }
         if let Some(process) = self.process.take() {

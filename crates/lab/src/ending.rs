@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::bench::Subject;
-use super::line::Channel;
-use super::report::{Part, Report};
-use crate::cli::finding::{Finding, counted};
+use crate::dialog::Channel;
+use crate::finding::{Finding, counted};
+use crate::launcher::ServerCopy;
+use crate::report::{LabReport, Section};
 use upstream::process::{Exit, Grace, Process, ProcessInfo};
 use wire::Era;
 
@@ -29,7 +29,7 @@ const NOW: Grace = Grace {
 };
 
 /// How a wait for the end came out.
-struct Watched {
+struct ExitObservation {
     exit: Option<Exit>,
     took: Duration,
     /// The rest of its tree, when the server itself was last seen.
@@ -38,18 +38,18 @@ struct Watched {
 }
 
 /// Closes its stdin, and goes on to harder means.
-pub(super) async fn at_eof(mut subject: Subject, report: &mut Report) {
-    let Some(mut process) = subject.process.take() else {
+pub(crate) async fn at_eof(mut copy: ServerCopy, report: &mut LabReport) {
+    let Some(mut process) = copy.process.take() else {
         return;
     };
-    let legacy = subject.line.era == Era::Legacy;
-    if let Channel::Pipe(pipe) = &mut subject.line.channel
+    let legacy = copy.dialog.era == Era::Legacy;
+    if let Channel::Pipe(pipe) = &mut copy.dialog.channel
         && legacy
     {
         pipe.settle(QUIET, SETTLED).await;
     }
     let before = look(&process);
-    if let Channel::Pipe(pipe) = &mut subject.line.channel {
+    if let Channel::Pipe(pipe) = &mut copy.dialog.channel {
         pipe.close();
     }
     let mut watched = watch(&mut process, before).await;
@@ -59,7 +59,7 @@ pub(super) async fn at_eof(mut subject: Subject, report: &mut Report) {
             report.fact("eofMs", watched.took.as_secs_f64() * 1000.0);
             let found = format!("ends {ms} ms after its stdin is closed, with {exit}");
             report.add(
-                Part::End,
+                Section::End,
                 match exit {
                     Exit::Code(_) => Finding::ok("end.eof", found),
                     Exit::Signal(_) | Exit::HelperKilled => {
@@ -70,8 +70,8 @@ pub(super) async fn at_eof(mut subject: Subject, report: &mut Report) {
         }
         None => {
             report.add(
-                Part::End,
-                stays(open_question(&mut subject.line.channel).await),
+                Section::End,
+                stays(open_question(&mut copy.dialog.channel).await),
             );
             process.terminate();
             watched = watch(&mut process, Some(watched)).await;
@@ -112,8 +112,8 @@ fn stays(question: Option<String>) -> Finding {
 }
 
 /// Asks by SIGTERM alone, as its client were still there.
-pub(super) async fn at_term(mut subject: Subject, report: &mut Report) {
-    let Some(mut process) = subject.process.take() else {
+pub(crate) async fn at_term(mut copy: ServerCopy, report: &mut LabReport) {
+    let Some(mut process) = copy.process.take() else {
         return;
     };
     process.terminate();
@@ -125,28 +125,28 @@ pub(super) async fn at_term(mut subject: Subject, report: &mut Report) {
                 "ends {} ms after SIGTERM, with {exit}",
                 watched.took.as_millis()
             );
-            report.add(Part::End, Finding::ok("end.term", found));
+            report.ok(Section::End, "end.term", found);
         }
         None => {
             let found = format!("lives on {} s after SIGTERM", PATIENCE.as_secs());
             let todo = "whatever it has not saved is lost: it can only be killed";
-            report.add(Part::End, Finding::warn("end.term", found, todo));
+            report.warn(Section::End, "end.term", found, todo);
         }
     }
     process.end(NOW).await;
 }
 
-fn kill(report: &mut Report) {
+fn kill(report: &mut LabReport) {
     let found = "takes neither the end of its input nor SIGTERM for a reason to end";
     let todo = "Portway kills it, after twice PORTWAY_STOP_GRACE";
-    report.add(Part::End, Finding::warn("end.kill", found, todo));
+    report.warn(Section::End, "end.kill", found, todo);
 }
 
 /// Waits for its end, and looks at its tree meanwhile. `before` is for a
 /// server that is gone before the first look.
-async fn watch(process: &mut Process, before: Option<Watched>) -> Watched {
+async fn watch(process: &mut Process, before: Option<ExitObservation>) -> ExitObservation {
     let began = Instant::now();
-    let mut watched = before.unwrap_or_else(Watched::nothing);
+    let mut watched = before.unwrap_or_else(ExitObservation::nothing);
     while began.elapsed() < PATIENCE {
         watched = look(process).unwrap_or(watched);
         if let Ok(exit) = tokio::time::timeout(LOOK, process.exited()).await {
@@ -159,22 +159,22 @@ async fn watch(process: &mut Process, before: Option<Watched>) -> Watched {
 }
 
 /// The tree as it is, if the server itself still lives.
-fn look(process: &Process) -> Option<Watched> {
+fn look(process: &Process) -> Option<ExitObservation> {
     let server = process.pid();
     let mut list = process.tree()?.list();
     // A process that has ended takes no memory.
     list.retain(|one| one.rss > 0);
     list.iter().find(|one| one.pid == server)?;
-    Some(Watched {
+    Some(ExitObservation {
         detached: detached(&list, server),
         others: list.into_iter().filter(|one| one.pid != server).collect(),
-        ..Watched::nothing()
+        ..ExitObservation::nothing()
     })
 }
 
-impl Watched {
-    fn nothing() -> Watched {
-        Watched {
+impl ExitObservation {
+    fn nothing() -> ExitObservation {
+        ExitObservation {
             exit: None,
             took: PATIENCE,
             others: Vec::new(),
@@ -201,14 +201,11 @@ fn detached(list: &[ProcessInfo], server: u32) -> usize {
     others.filter(|one| !below(one)).count()
 }
 
-async fn left(process: Process, watched: &Watched, report: &mut Report) {
+async fn left(process: Process, watched: &ExitObservation, report: &mut LabReport) {
     let step = process.containment();
     process.end(NOW).await;
     if watched.others.is_empty() {
-        report.add(
-            Part::End,
-            Finding::ok("end.orphans", "leaves nothing behind"),
-        );
+        report.ok(Section::End, "end.orphans", "leaves nothing behind");
         return;
     }
     let mut names: Vec<&str> = watched
@@ -229,7 +226,7 @@ async fn left(process: Process, watched: &Watched, report: &mut Report) {
     let found = format!("leaves {count} behind ({}){detached}", names.join(", "));
     let alive = watched.others.iter().filter(|one| lives(one)).count();
     report.fact("orphans", watched.others.len());
-    report.add(Part::End, match alive {
+    report.add(Section::End, match alive {
         0 => Finding::warn(
             "end.orphans",
             found,

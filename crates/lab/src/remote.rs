@@ -4,17 +4,17 @@
 use http::{Method, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use url::Host;
+use url::{Host, Url};
 
-use super::bench::{Bench, STEP, Subject};
-use super::eras::{self, Hello};
-use super::line::{Channel, Question, Said, envelope};
-use super::pipe::request;
-use super::report::{Part, Report};
-use super::web::{Address, Web, whole};
-use super::{Wishes, cost, exam};
-use crate::cli::finding::Finding;
+use crate::dialog::{Channel, Dialog, Reaction};
+use crate::eras::{self, HandshakeAnswer};
+use crate::finding::Finding;
+use crate::http::{HeaderList, HttpChannel, LARGEST, content_type, send};
+use crate::launcher::{Launcher, STEP, ServerCopy};
+use crate::report::{LabReport, Section};
+use crate::{Experiment, cost, examine_dialog};
 use config::RemoteKind;
+use upstream::Endpoint;
 use wire::{Era, code};
 
 /// No session is called that.
@@ -22,74 +22,73 @@ const NO_SESSION: &str = "portway-lab-no-such-session";
 /// No page of a person's is served from there.
 const FOREIGN: &str = "http://portway-lab.invalid";
 
-pub(super) async fn examine(bench: &Bench, wishes: &Wishes, report: &mut Report) {
-    let Some((kind, address)) = bench.remote() else {
+pub(crate) async fn examine(launcher: &Launcher, experiment: &Experiment, report: &mut LabReport) {
+    let Some((kind, url, endpoint)) = launcher.remote() else {
         return;
     };
-    let address = match address {
-        Ok(address) => address,
-        Err(reason) => {
-            report.add(Part::Http, Finding::bad("url", reason, "mend the address"));
+    let endpoint = match endpoint {
+        Ok(endpoint) => endpoint,
+        Err(error) => {
+            report.bad(Section::Http, "url", error.to_string(), "fix the URL");
             return;
         }
     };
-    if kind == RemoteKind::Sse && old(bench, &address, wishes, report).await {
+    if kind == RemoteKind::Sse && old(launcher, &endpoint, experiment, report).await {
         return;
     }
-    let limit = bench.patience;
-    let mut subject = Bench::reach(address.clone());
-    let modern = eras::modern(&mut subject.line, limit).await;
-    if let Err(said) = &modern
-        && unreachable(said, &address, report).await
+    let limit = launcher.handshake_limit;
+    let mut copy = launcher.reach(&endpoint);
+    let modern = eras::modern(&mut copy.dialog, limit).await;
+    if let Err(reaction) = &modern
+        && unreachable(reaction, &endpoint, report).await
     {
         return;
     }
-    let mut other = Bench::reach(address.clone());
-    let legacy = eras::legacy(&mut other.line, limit).await;
+    let mut other = launcher.reach(&endpoint);
+    let legacy = eras::legacy(&mut other.dialog, limit).await;
     if modern.is_err() && legacy.is_err() {
-        if kind == RemoteKind::Http && old(bench, &address, wishes, report).await {
+        if kind == RemoteKind::Http && old(launcher, &endpoint, experiment, report).await {
             return;
         }
         eras::tell(&modern, &legacy, report);
-        let said = legacy
+        let reaction = legacy
             .as_ref()
             .err()
-            .map(Said::in_words)
+            .map(Reaction::in_words)
             .unwrap_or_default();
-        let found = format!("no conversation: initialize gives {said}");
+        let found = format!("no conversation: initialize gives {reaction}");
         let todo = "is this the address of an MCP server? Often it ends in /mcp or /sse";
-        report.add(Part::Eras, Finding::bad("start", found, todo));
+        report.bad(Section::Eras, "start", found, todo);
         return;
     }
     eras::tell(&modern, &legacy, report);
     let main = match (modern, &legacy) {
-        (Ok(hello), _) => Some((&mut subject, hello)),
+        (Ok(hello), _) => Some((&mut copy, hello)),
         (Err(_), Ok(hello)) => Some((&mut other, hello.clone())),
         (Err(_), Err(_)) => None,
     };
-    if let Some((subject, hello)) = main {
-        converse(subject, &hello, bench, wishes, report).await;
-        forms(subject, report);
+    if let Some((copy, hello)) = main {
+        converse(copy, &hello, experiment, report).await;
+        forms(copy, report);
     }
     if legacy.is_ok()
-        && let Channel::Web(web) = &other.line.channel
+        && let Channel::Http(http) = &other.dialog.channel
     {
-        sessions(web, report).await;
+        sessions(http, report).await;
     }
-    guarded(&address, report).await;
+    guarded(url, &endpoint, report).await;
 }
 
 async fn converse(
-    subject: &mut Subject,
-    hello: &Hello,
-    bench: &Bench,
-    wishes: &Wishes,
-    report: &mut Report,
+    copy: &mut ServerCopy,
+    hello: &HandshakeAnswer,
+    experiment: &Experiment,
+    report: &mut LabReport,
 ) {
     let greeted = hello.took;
-    exam(subject, hello, bench, wishes, report, |subject, report| {
-        let lists = subject.began.elapsed();
-        let start = cost::Start {
+    examine_dialog(copy, hello, experiment, report, |copy, report| {
+        let lists = copy.began.elapsed();
+        let start = cost::StartTimes {
             hello: greeted,
             lists,
         };
@@ -97,41 +96,37 @@ async fn converse(
     })
     .await;
     if hello.era == Era::Modern
-        && let Channel::Web(web) = &subject.line.channel
+        && let Channel::Http(http) = &copy.dialog.channel
     {
-        modern_rules(web, report).await;
+        modern_rules(&copy.dialog, http, report).await;
     }
 }
 
 /// An address where nobody can be asked for anything.
-async fn unreachable(said: &Said, address: &Address, report: &mut Report) -> bool {
-    match said {
-        Said::Gone(reason) => {
-            let found = format!("not reached: {reason}");
-            let todo = "start the server, or mend the address";
-            report.add(Part::Http, Finding::bad("url", found, todo));
+async fn unreachable(reaction: &Reaction, endpoint: &Endpoint, report: &mut LabReport) -> bool {
+    match reaction {
+        Reaction::Gone(_) => {
+            let todo = "start the server, or fix the URL";
+            report.bad(Section::Http, "url", reaction.in_words(), todo);
             true
         }
-        Said::Refused {
+        Reaction::Refused {
             status: 401 | 403, ..
         } => {
-            let scheme = challenge(address).await;
+            let scheme = challenge(endpoint).await;
             let found = format!("wants a login{scheme}");
             let todo = "give it a header: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"} \
                         (here: --header \"Authorization: Bearer …\")";
             report.fact("login", true);
             report.advice.login();
-            report.add(Part::Http, Finding::bad("login", found, todo));
+            report.bad(Section::Http, "login", found, todo);
             true
         }
-        Said::Refused {
+        Reaction::Refused {
             status: 300..=399, ..
         } => {
             let found = "redirects, and Portway follows no redirect with its credentials";
-            report.add(
-                Part::Http,
-                Finding::bad("url", found, "write the address it leads to"),
-            );
+            report.bad(Section::Http, "url", found, "write the address it leads to");
             true
         }
         _ => false,
@@ -139,10 +134,10 @@ async fn unreachable(said: &Said, address: &Address, report: &mut Report) -> boo
 }
 
 /// Which kind of login; its parameters are for a client.
-async fn challenge(address: &Address) -> String {
+async fn challenge(endpoint: &Endpoint) -> String {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let headers = [("content-type", "application/json".to_owned())];
-    let sent = timeout(STEP, address.send(Method::POST, &headers, body)).await;
+    let sent = timeout(STEP, send(endpoint, Method::POST, &headers, body)).await;
     let Ok(Ok(response)) = sent else {
         return String::new();
     };
@@ -158,31 +153,36 @@ async fn challenge(address: &Address) -> String {
 }
 
 /// The old HTTP+SSE. Whether it is spoken here.
-async fn old(bench: &Bench, address: &Address, wishes: &Wishes, report: &mut Report) -> bool {
-    let Ok(mut subject) = Bench::reach_old(address).await else {
+async fn old(
+    launcher: &Launcher,
+    endpoint: &Endpoint,
+    experiment: &Experiment,
+    report: &mut LabReport,
+) -> bool {
+    let Some(mut copy) = launcher.reach_old_sse(endpoint).await else {
         return false;
     };
-    let legacy = eras::legacy(&mut subject.line, bench.patience).await;
+    let legacy = eras::legacy(&mut copy.dialog, launcher.handshake_limit).await;
     let Ok(hello) = &legacy else { return false };
     report.transport = "sse";
     report.advice.sse();
-    let modern = Err(Said::Refused {
+    let modern = Err(Reaction::Refused {
         status: 405,
         text: "HTTP+SSE is of 2024-11-05".into(),
     });
     eras::tell(&modern, &legacy, report);
     let found = "HTTP+SSE, which newer clients no longer speak";
     let todo = "Portway does; the server should offer Streamable HTTP as well";
-    report.add(Part::Http, Finding::note("transport", found).with(todo));
-    converse(&mut subject, hello, bench, wishes, report).await;
+    report.add(Section::Http, Finding::note("transport", found).with(todo));
+    converse(&mut copy, hello, experiment, report).await;
     true
 }
 
-fn forms(subject: &Subject, report: &mut Report) {
-    let Channel::Web(web) = &subject.line.channel else {
+fn forms(copy: &ServerCopy, report: &mut LabReport) {
+    let Channel::Http(http) = &copy.dialog.channel else {
         return;
     };
-    let forms = web.forms.lock();
+    let forms = http.content_types.lock();
     report.fact("jsonAnswers", forms.json);
     report.fact("streamAnswers", forms.stream);
     let found = match (forms.json, forms.stream) {
@@ -191,7 +191,7 @@ fn forms(subject: &Subject, report: &mut Report) {
         (json, stream) => format!("{json} answers as JSON, {stream} as event streams"),
     };
     report.add(
-        Part::Http,
+        Section::Http,
         match forms.odd.first() {
             None => Finding::ok("content types", found),
             Some(kind) => Finding::bad(
@@ -204,31 +204,28 @@ fn forms(subject: &Subject, report: &mut Report) {
 }
 
 async fn status(
-    web: &Web,
+    http: &HttpChannel,
     method: Method,
-    headers: Vec<(&'static str, String)>,
+    headers: HeaderList,
     body: String,
 ) -> Option<(StatusCode, String)> {
-    let sent = timeout(STEP, web.address.send(method, &headers, body)).await;
+    let sent = timeout(STEP, send(&http.endpoint, method, &headers, body)).await;
     let response = sent.ok()?.ok()?;
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let kind = kind
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default()
-        .to_owned();
+    let kind = content_type(response.headers());
     Some((response.status(), kind))
 }
 
 /// What a legacy server does with sessions.
-async fn sessions(web: &Web, report: &mut Report) {
+async fn sessions(http: &HttpChannel, report: &mut LabReport) {
     let ping = json!({"jsonrpc": "2.0", "id": 77, "method": "ping"});
     let body = ping.to_string();
-    let Some(session) = web.session.clone() else {
-        report.add(
-            Part::Http,
-            Finding::note("session", "gives none: keeps nothing between requests"),
+    let Some(session) = http.session.lock().clone() else {
+        report.note(
+            Section::Http,
+            "session",
+            "gives none: keeps nothing between requests",
         );
-        get_stream(web, report).await;
+        get_stream(http, report).await;
         return;
     };
     let fits = session.bytes().all(|byte| byte.is_ascii_graphic());
@@ -245,16 +242,16 @@ async fn sessions(web: &Web, report: &mut Report) {
         ),
         (true, true) => Finding::ok("session", "gives a session id"),
     };
-    report.add(Part::Http, finding);
-    let mut headers = web.headers(&ping, Era::Legacy);
+    report.add(Section::Http, finding);
+    let mut headers = http.headers(&ping, Era::Legacy);
     for (name, value) in &mut headers {
         if *name == "mcp-session-id" {
             *value = NO_SESSION.to_owned();
         }
     }
-    let unknown = status(web, Method::POST, headers, body).await;
+    let unknown = status(http, Method::POST, headers, body).await;
     report.add(
-        Part::Http,
+        Section::Http,
         match unknown {
             Some((StatusCode::NOT_FOUND, _)) => Finding::ok("unknown session", "refused with 404"),
             Some((status, _)) => Finding::warn(
@@ -265,24 +262,24 @@ async fn sessions(web: &Web, report: &mut Report) {
             None => Finding::warn("unknown session", "never answered", "refuse it with 404"),
         },
     );
-    get_stream(web, report).await;
-    let headers = web.headers(&Value::Null, Era::Legacy);
-    let ended = status(web, Method::DELETE, headers, String::new()).await;
+    get_stream(http, report).await;
+    let headers = http.headers(&Value::Null, Era::Legacy);
+    let ended = status(http, Method::DELETE, headers, String::new()).await;
     let found = match ended {
         Some((status, _)) if status.is_success() => "a client can end its session".to_owned(),
         Some((status, _)) => format!("DELETE gives {status}"),
         None => "DELETE is never answered".to_owned(),
     };
-    report.add(Part::Http, Finding::note("end of session", found));
+    report.note(Section::Http, "end of session", found);
 }
 
-async fn get_stream(web: &Web, report: &mut Report) {
-    let mut headers = web.headers(&Value::Null, Era::Legacy);
+async fn get_stream(http: &HttpChannel, report: &mut LabReport) {
+    let mut headers = http.headers(&Value::Null, Era::Legacy);
     headers.retain(|(name, _)| *name != "content-type" && *name != "accept");
     headers.push(("accept", "text/event-stream".to_owned()));
-    let got = status(web, Method::GET, headers, String::new()).await;
+    let got = status(http, Method::GET, headers, String::new()).await;
     report.add(
-        Part::Http,
+        Section::Http,
         match got {
             Some((StatusCode::METHOD_NOT_ALLOWED, _)) => {
                 Finding::note("GET", "refused with 405: it says nothing by itself")
@@ -303,37 +300,32 @@ async fn get_stream(web: &Web, report: &mut Report) {
 }
 
 /// What 2026-07-28 asks of a server: headers are held against the body.
-async fn modern_rules(web: &Web, report: &mut Report) {
-    let mut params = json!({});
-    envelope(&mut params);
-    let message = request(&Question {
-        id: json!(79),
-        method: "server/discover",
-        params,
-    });
-    let mut headers = web.headers(&message, Era::Modern);
+async fn modern_rules(dialog: &Dialog, http: &HttpChannel, report: &mut LabReport) {
+    let request = dialog.request_as(json!(79), "server/discover", json!({}));
+    let message = request.to_message();
+    let mut headers = http.headers(&message, Era::Modern);
     for (name, value) in &mut headers {
         if *name == "mcp-method" {
             *value = "tools/list".to_owned();
         }
     }
-    let sent = timeout(
-        STEP,
-        web.address
-            .send(Method::POST, &headers, message.to_string()),
-    )
-    .await;
+    let sent = send(&http.endpoint, Method::POST, &headers, message.to_string());
+    let sent = timeout(STEP, sent).await;
     let answered = match sent {
         Ok(Ok(response)) => {
             let status = response.status();
-            let bytes = whole(&mut response.into_body()).await;
+            let bytes = response
+                .into_body()
+                .whole(LARGEST)
+                .await
+                .unwrap_or_default();
             let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             Some((status, body["error"]["code"].as_i64()))
         }
         _ => None,
     };
     report.add(
-        Part::Http,
+        Section::Http,
         match answered {
             Some((StatusCode::BAD_REQUEST, Some(code::HEADER_MISMATCH))) => {
                 Finding::ok("headers", "held against the body")
@@ -353,8 +345,8 @@ async fn modern_rules(web: &Web, report: &mut Report) {
 }
 
 /// Whether a page in a browser could talk to a server of this machine.
-async fn guarded(address: &Address, report: &mut Report) {
-    let local = match address.url.host() {
+async fn guarded(url: &Url, endpoint: &Endpoint, report: &mut LabReport) {
+    let local = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
@@ -363,12 +355,12 @@ async fn guarded(address: &Address, report: &mut Report) {
     if !local {
         return;
     }
-    let web = Web::new(address.clone());
+    let http = HttpChannel::new(endpoint.clone());
     let ping = json!({"jsonrpc": "2.0", "id": 78, "method": "ping"});
-    let mut headers = web.headers(&ping, Era::Legacy);
+    let mut headers = http.headers(&ping, Era::Legacy);
     headers.push(("origin", FOREIGN.to_owned()));
-    let answered = status(&web, Method::POST, headers, ping.to_string()).await;
-    report.add(Part::Http, match answered {
+    let answered = status(&http, Method::POST, headers, ping.to_string()).await;
+    report.add(Section::Http, match answered {
         Some((StatusCode::FORBIDDEN, _)) => Finding::ok("origin", "a foreign web page is refused"),
         _ => Finding::warn(
             "origin",

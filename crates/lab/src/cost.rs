@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::bench::Subject;
-use super::report::{Part, Report};
-use crate::cli::finding::{Finding, counted};
+use crate::finding::{Finding, counted};
+use crate::launcher::ServerCopy;
+use crate::report::{LabReport, Section};
 use upstream::process::ProcessInfo;
 
 /// A person notices that.
@@ -12,18 +12,18 @@ const SLOW: Duration = Duration::from_secs(10);
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// From the start of the process to the handshake and to the last list.
-pub(super) struct Start {
+pub(crate) struct StartTimes {
     pub hello: Duration,
     pub lists: Duration,
 }
 
-pub(super) fn started(start: &Start, report: &mut Report) {
+pub(crate) fn started(start: &StartTimes, report: &mut LabReport) {
     let (hello, lists) = (start.hello.as_millis(), start.lists.as_millis());
     report.fact("helloMs", start.hello.as_secs_f64() * 1000.0);
     report.fact("listsMs", start.lists.as_secs_f64() * 1000.0);
     let found = format!("{hello} ms to the handshake, {lists} ms to all lists");
     report.add(
-        Part::Cost,
+        Section::Cost,
         match start.lists > SLOW {
             true => Finding::warn(
                 "start",
@@ -36,14 +36,14 @@ pub(super) fn started(start: &Start, report: &mut Report) {
 }
 
 /// A second start, with everything it reads in memory.
-pub(super) fn started_again(hello: Duration, report: &mut Report) {
+pub(crate) fn started_again(hello: Duration, report: &mut LabReport) {
     report.fact("againMs", hello.as_secs_f64() * 1000.0);
     let found = format!("{} ms to the handshake", hello.as_millis());
-    report.add(Part::Cost, Finding::note("start again", found));
+    report.note(Section::Cost, "start again", found);
 }
 
-pub(super) fn memory(subject: &Subject, report: &mut Report) {
-    let Some(process) = &subject.process else {
+pub(crate) fn memory(copy: &ServerCopy, report: &mut LabReport) {
+    let Some(process) = &copy.process else {
         return;
     };
     let Some(tree) = process.tree() else { return };
@@ -64,15 +64,15 @@ pub(super) fn memory(subject: &Subject, report: &mut Report) {
         format!(", {:.1} MiB by fair share", pss as f64 / MIB)
     });
     let found = format!("{:.1} MiB resident{fair}", rss as f64 / MIB);
-    report.add(Part::Cost, Finding::note("memory", found));
+    report.note(Section::Cost, "memory", found);
     let names: Vec<&str> = list.iter().map(|one| one.command.as_str()).collect();
     let count = match list.len() {
         1 => "1".to_owned(),
         more => format!("{more}: {}", names.join(", ")),
     };
-    report.add(Part::Cost, Finding::note("processes", count));
+    report.note(Section::Cost, "processes", count);
     let step = process.containment();
-    report.add(Part::Cost, Finding::note("containment", step.as_str()));
+    report.note(Section::Cost, "containment", step.as_str());
 }
 
 fn pss(process: &ProcessInfo) -> Option<u64> {
@@ -86,22 +86,20 @@ fn pss(process: &ProcessInfo) -> Option<u64> {
 const LOUD: usize = 1 << 20;
 
 /// What it wrote where only messages belong, and to stderr.
-pub(super) fn output(subject: &Subject, report: &mut Report) {
-    let output = subject.outputs.lock();
+pub(crate) fn output(copy: &ServerCopy, report: &mut LabReport) {
+    let output = copy.outputs.lock();
     report.fact("noise", output.noise);
     report.fact("stderrBytes", output.stderr_bytes);
     if output.giant {
-        report.add(
-            Part::Output,
-            Finding::bad(
-                "stdout.line",
-                "a line longer than 8 MiB",
-                "Portway ends such a server; PORTWAY_MAX_LINE allows more",
-            ),
+        report.bad(
+            Section::Output,
+            "stdout.line",
+            "a line longer than 8 MiB",
+            "Portway ends such a server; PORTWAY_MAX_LINE allows more",
         );
     }
     report.add(
-        Part::Output,
+        Section::Output,
         match (output.noise, &output.first_noise) {
             (0, _) => Finding::ok(
                 "stdout",
@@ -124,7 +122,7 @@ pub(super) fn output(subject: &Subject, report: &mut Report) {
         output.stderr_bytes
     );
     report.add(
-        Part::Output,
+        Section::Output,
         match output.stderr_bytes > LOUD {
             true => Finding::warn("stderr", found, "so much is of no use to anyone: log less"),
             false => Finding::note("stderr", found),
