@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use store::{
-    ApiKey, Created, Exposes, JsonStore, NewBinding, NewEntry, NewTool, Page, Store, Whose,
+    ApiKey, Creation, ExposedServers, JsonStore, NewBinding, NewEntry, NewTool, OwnerScope, Page,
+    Store,
 };
 use tokio::task::JoinSet;
 
@@ -44,7 +45,7 @@ pub fn fill(project: &Path) -> anyhow::Result<String> {
             store.create_entry(entry(&made, &bindings), None).await?;
         }
         let total = store
-            .entries(&Whose::Everybodys, Page { skip: 0, limit: 1 })
+            .entries(&OwnerScope::Everyone, Page { skip: 0, limit: 1 })
             .await?
             .total;
         eprintln!(
@@ -70,7 +71,7 @@ async fn tools(store: &JsonStore) -> anyhow::Result<Vec<NewBinding>> {
             server: "modern".into(),
             tool: "echo".into(),
         };
-        if let Created::New(tool) = store.create_tool(new, None).await? {
+        if let Creation::New(tool) = store.create_tool(new, None).await? {
             bindings.push(NewBinding {
                 tool: tool.id,
                 enabled: true,
@@ -86,7 +87,7 @@ fn entry(key: &ApiKey, bindings: &[NewBinding]) -> NewEntry {
         name: "bench".into(),
         enabled: true,
         key: key.record(None),
-        exposes: Exposes::default(),
+        exposes: ExposedServers::default(),
         filter: None,
         bindings: bindings.to_vec(),
     }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::BAD_USE;
 use crate::app;
 use config::settings::{ServeOptions, Settings, StorageType};
-use store::{Contents, Instance, Migrated, StoreError, StoreErrorKind, ToolRecord};
+use store::{Instance, MigratedInstance, StoreError, StoreErrorKind, StoredRecords, ToolRecord};
 use upstream::printable;
 
 #[derive(Debug, Args)]
@@ -121,8 +121,8 @@ struct Row {
     tools: usize,
 }
 
-impl From<Migrated> for Row {
-    fn from(migrated: Migrated) -> Row {
+impl From<MigratedInstance> for Row {
+    fn from(migrated: MigratedInstance) -> Row {
         Row {
             mcp_instance_id: migrated.instance.to_string(),
             name: migrated.name,
@@ -138,7 +138,7 @@ async fn run(args: &MigrateArgs, settings: &Settings) -> anyhow::Result<Outcome>
     }
     let rows: Vec<Row> = match args.dry_run {
         true => {
-            let contents = store::contents(settings).await;
+            let contents = store::stored_records(settings).await;
             foreseen(&contents.map_err(|error| in_use(error.into()))?)
         }
         false => {
@@ -199,7 +199,7 @@ fn rows(rows: &[Row]) -> String {
 }
 
 /// The result that a migration of our own old records would have.
-fn foreseen(contents: &Contents) -> Vec<Row> {
+fn foreseen(contents: &StoredRecords) -> Vec<Row> {
     let row = |instance: &Instance| Row {
         mcp_instance_id: instance.id.to_string(),
         name: instance.name.clone(),

@@ -10,7 +10,7 @@ use config::body::merge_patch;
 use fleet::registry::Basis;
 use gateway::servers::ServerManager;
 use serde_json::{Value, json};
-use store::{ApiKey, Created, EntryId, NewBinding, NewEntry, NewTool};
+use store::{ApiKey, Creation, EntryId, NewBinding, NewEntry, NewTool};
 use tokio::time::Instant;
 
 use crate::app::PATIENCE;
@@ -25,7 +25,7 @@ async fn bound(rooms: &Rooms) -> EntryId {
         server: "a".to_owned(),
         tool: "echo".to_owned(),
     };
-    let Created::New(tool) = rooms.store.create_tool(tool, None).await.unwrap() else {
+    let Creation::New(tool) = rooms.store.create_tool(tool, None).await.unwrap() else {
         panic!("made before");
     };
     let entry = NewEntry {
@@ -40,7 +40,7 @@ async fn bound(rooms: &Rooms) -> EntryId {
             enabled: true,
         }],
     };
-    let Created::New(entry) = rooms.store.create_entry(entry, None).await.unwrap() else {
+    let Creation::New(entry) = rooms.store.create_entry(entry, None).await.unwrap() else {
         panic!("made before");
     };
     entry.id

@@ -197,7 +197,7 @@ impl Subscriber {
 }
 
 fn granted(grant: &Grant, server: &str) -> ListSet {
-    if grant.gate.is_closed() {
+    if grant.calls.is_closed() {
         return ListSet::default();
     }
     let named = |servers: &[String]| servers.iter().any(|one| one == server);

@@ -55,11 +55,11 @@ impl GrantPermission {
 impl Permit for GrantPermission {
     fn enter(&self) -> bool {
         // The call may have waited long for its turn.
-        !self.grant.expired(Timestamp::now()) && self.grant.gate.enter()
+        !self.grant.expired(Timestamp::now()) && self.grant.calls.enter()
     }
 
     fn leave(&self) {
-        self.grant.gate.leave();
+        self.grant.calls.leave();
     }
 }
 
@@ -85,7 +85,7 @@ impl GrantPermission {
     /// can follow at once, and takes nothing away by that.
     fn current(&self) -> Option<Arc<Grant>> {
         let mut grant = self.store.grant_of(self.grant.entry)?;
-        while grant.gate.is_closed() {
+        while grant.calls.is_closed() {
             let next = self.store.grant_of(self.grant.entry)?;
             if Arc::ptr_eq(&next, &grant) {
                 return None;

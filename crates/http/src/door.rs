@@ -11,7 +11,7 @@ use super::guard::Knock;
 use super::guesses::{Guesses, too_many};
 use super::principal::Principal;
 use super::users::{self, Users};
-use store::{Grant, Granted, KEY_PREFIX, KeyDigest, Store, Timestamp};
+use store::{Grant, GrantLookup, KEY_PREFIX, KeyDigest, Store, Timestamp};
 
 /// What a store may take to look up a key that memory is not sure of.
 const ASKING: Duration = Duration::from_secs(5);
@@ -82,9 +82,9 @@ impl Door {
         };
         let digest = KeyDigest::of(key);
         let grant = match store.grant(&digest) {
-            Granted::Yes(grant) => Some(grant),
-            Granted::No => None,
-            Granted::Ask => match tokio::time::timeout(ASKING, store.ask(&digest)).await {
+            GrantLookup::Yes(grant) => Some(grant),
+            GrantLookup::No => None,
+            GrantLookup::Ask => match tokio::time::timeout(ASKING, store.ask(&digest)).await {
                 Ok(asked) => asked?,
                 Err(_) => return Err(ApiError::unavailable("the database does not answer")),
             },

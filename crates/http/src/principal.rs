@@ -8,7 +8,7 @@ use http::request::Parts;
 use super::auth;
 use super::error::ApiError;
 use super::{catalog, mcp, tools};
-use store::{Grant, Whose};
+use store::{Grant, OwnerScope};
 
 /// There is no default: it exists only where a credential was checked, or
 /// where `--no-auth` says that none is asked.
@@ -26,24 +26,24 @@ static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| store::ADMIN.into());
 
 impl Principal {
     /// The records they may see and touch.
-    pub fn whose(&self) -> Result<Whose, ApiError> {
+    pub fn whose(&self) -> Result<OwnerScope, ApiError> {
         match self {
-            Principal::Admin => Ok(Whose::Everybodys),
-            Principal::User(user) => Ok(Whose::Only(user.clone())),
+            Principal::Admin => Ok(OwnerScope::Everyone),
+            Principal::User(user) => Ok(OwnerScope::Only(user.clone())),
             Principal::Entry(_) => Err(not_here()),
         }
     }
 
     /// The records they may see, of one user where a list asks for that.
-    pub(crate) fn whose_of(&self, user: Option<&str>) -> Result<Whose, ApiError> {
+    pub(crate) fn whose_of(&self, user: Option<&str>) -> Result<OwnerScope, ApiError> {
         let Some(user) = user else {
             return self.whose();
         };
         match self.whose()? {
-            Whose::Only(own) if *own != *user => Err(ApiError::forbidden(
+            OwnerScope::Only(own) if *own != *user => Err(ApiError::forbidden(
                 "user_id: only the admin can list the records of other users",
             )),
-            _ => Ok(Whose::Only(user.into())),
+            _ => Ok(OwnerScope::Only(user.into())),
         }
     }
 
@@ -121,13 +121,13 @@ mod tests {
     #[test]
     fn e2_a_user_has_only_their_own() {
         let user = Principal::User("u".into());
-        assert_eq!(user.whose().unwrap(), Whose::Only("u".into()));
+        assert_eq!(user.whose().unwrap(), OwnerScope::Only("u".into()));
         assert_eq!(&*user.owner(), "u");
-        assert_eq!(Principal::Admin.whose().unwrap(), Whose::Everybodys);
+        assert_eq!(Principal::Admin.whose().unwrap(), OwnerScope::Everyone);
         assert_eq!(&*Principal::Admin.owner(), "admin");
         for who in [&user, &Principal::Admin] {
             let only = who.whose_of(Some("u")).unwrap();
-            assert_eq!(only, Whose::Only("u".into()));
+            assert_eq!(only, OwnerScope::Only("u".into()));
         }
         assert!(user.whose_of(Some("v")).is_err());
     }

@@ -7,15 +7,16 @@ use async_trait::async_trait;
 use tokio::sync::broadcast;
 
 use super::{
-    Adopted, Bound, Created, Entry, EntryChange, EntryId, Grant, Instance, InstanceChange,
-    InstanceName, KeyDigest, Listed, Migrated, NewBinding, NewEntry, NewInstance, NewKey, NewTool,
-    Once, Page, ServerRecord, StoreError, ToolChange, ToolId, ToolRecord, Whose,
+    Adoption, BoundTool, Creation, Entry, EntryChange, EntryId, Grant, Idempotency, Instance,
+    InstanceChange, InstanceName, KeyDigest, Listing, MigratedInstance, NewBinding, NewEntry,
+    NewInstance, NewKey, NewTool, OwnerScope, Page, ServerRecord, StoreError, ToolChange, ToolId,
+    ToolRecord,
 };
 use config::ServerName;
 
 /// What a key opens, as far as memory knows.
 #[derive(Clone, Debug)]
-pub enum Granted {
+pub enum GrantLookup {
     Yes(Arc<Grant>),
     No,
     /// Memory may be behind: [`Store::ask`].
@@ -85,104 +86,116 @@ pub trait Store: Send + Sync {
     }
 
     /// Whether a create with this key is remembered: it makes nothing new.
-    async fn is_repeated(&self, once: Once) -> Result<bool, StoreError>;
+    async fn is_repeated(&self, once: Idempotency) -> Result<bool, StoreError>;
 
     async fn create_tool(
         &self,
         new: NewTool,
-        once: Option<Once>,
-    ) -> Result<Created<ToolRecord>, StoreError>;
-    async fn tool(&self, whose: &Whose, id: ToolId) -> Result<Option<ToolRecord>, StoreError>;
-    async fn tools(&self, whose: &Whose, page: Page) -> Result<Listed<ToolRecord>, StoreError>;
+        once: Option<Idempotency>,
+    ) -> Result<Creation<ToolRecord>, StoreError>;
+    async fn tool(&self, whose: &OwnerScope, id: ToolId) -> Result<Option<ToolRecord>, StoreError>;
+    async fn tools(
+        &self,
+        whose: &OwnerScope,
+        page: Page,
+    ) -> Result<Listing<ToolRecord>, StoreError>;
     /// A name that another tool of one of its entries has is refused.
     async fn update_tool(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: ToolId,
         change: ToolChange,
     ) -> Result<Option<ToolRecord>, StoreError>;
     /// Its bindings go with it.
-    async fn delete_tool(&self, whose: &Whose, id: ToolId) -> Result<bool, StoreError>;
+    async fn delete_tool(&self, whose: &OwnerScope, id: ToolId) -> Result<bool, StoreError>;
 
     /// The entry and its bindings, or neither. Bound tools must be of the
     /// entry's owner, and no two of one name.
     async fn create_entry(
         &self,
         new: NewEntry,
-        once: Option<Once>,
-    ) -> Result<Created<Entry>, StoreError>;
-    async fn entry(&self, whose: &Whose, id: EntryId) -> Result<Option<Entry>, StoreError>;
-    async fn entries(&self, whose: &Whose, page: Page) -> Result<Listed<Entry>, StoreError>;
+        once: Option<Idempotency>,
+    ) -> Result<Creation<Entry>, StoreError>;
+    async fn entry(&self, whose: &OwnerScope, id: EntryId) -> Result<Option<Entry>, StoreError>;
+    async fn entries(&self, whose: &OwnerScope, page: Page) -> Result<Listing<Entry>, StoreError>;
     async fn update_entry(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: EntryId,
         change: EntryChange,
     ) -> Result<Option<Entry>, StoreError>;
     /// From the answer on, the old key opens nothing.
     async fn replace_key(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: EntryId,
         key: NewKey,
     ) -> Result<Option<Entry>, StoreError>;
-    async fn delete_entry(&self, whose: &Whose, id: EntryId) -> Result<bool, StoreError>;
+    async fn delete_entry(&self, whose: &OwnerScope, id: EntryId) -> Result<bool, StoreError>;
 
     /// In the order they were made; `None` without such an entry.
     async fn bindings(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
-    ) -> Result<Option<Vec<Bound>>, StoreError>;
+    ) -> Result<Option<Vec<BoundTool>>, StoreError>;
     /// Makes each binding, or sets its status; all or none. Answers with
     /// those that were named.
     async fn bind(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
         bindings: &[NewBinding],
-    ) -> Result<Option<Vec<Bound>>, StoreError>;
+    ) -> Result<Option<Vec<BoundTool>>, StoreError>;
     /// Sets the status of one that is there.
     async fn update_binding(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
         binding: NewBinding,
-    ) -> Result<Option<Bound>, StoreError>;
-    async fn unbind(&self, whose: &Whose, entry: EntryId, tool: ToolId)
-    -> Result<bool, StoreError>;
+    ) -> Result<Option<BoundTool>, StoreError>;
+    async fn unbind(
+        &self,
+        whose: &OwnerScope,
+        entry: EntryId,
+        tool: ToolId,
+    ) -> Result<bool, StoreError>;
 
     async fn create_instance(
         &self,
         new: NewInstance,
-        once: Option<Once>,
-    ) -> Result<Created<Instance>, StoreError>;
+        once: Option<Idempotency>,
+    ) -> Result<Creation<Instance>, StoreError>;
     async fn instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
     ) -> Result<Option<Instance>, StoreError>;
-    async fn instances(&self, whose: &Whose, page: Page) -> Result<Listed<Instance>, StoreError>;
+    async fn instances(
+        &self,
+        whose: &OwnerScope,
+        page: Page,
+    ) -> Result<Listing<Instance>, StoreError>;
     async fn update_instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError>;
     async fn delete_instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
     ) -> Result<bool, StoreError>;
     /// Turns every old record into an entry with the same key and with the
     /// tools that [`Instance::registered`] says; all or none.
-    async fn migrate_instances(&self) -> Result<Vec<Migrated>, StoreError>;
+    async fn migrate_instances(&self) -> Result<Vec<MigratedInstance>, StoreError>;
     /// Makes an entry of each record of another application, in the same way
     /// and with the same key. What became of each, in order.
-    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adopted>, StoreError>;
+    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adoption>, StoreError>;
 
     /// What a key opens, from memory.
-    fn grant(&self, key: &KeyDigest) -> Granted;
+    fn grant(&self, key: &KeyDigest) -> GrantLookup;
     /// The same, from where the truth is.
     async fn ask(&self, key: &KeyDigest) -> Result<Option<Arc<Grant>>, StoreError>;
     /// The grant of an entry that is open, from memory.

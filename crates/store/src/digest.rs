@@ -12,7 +12,7 @@ use super::{NewKey, StoreError, StoreErrorKind, Timestamp};
 use config::Secret;
 
 /// How every key begins that we give out.
-pub const PREFIX: &str = "pwk_";
+pub const KEY_PREFIX: &str = "pwk_";
 /// The last characters of a key, by which its owner knows it again.
 const HINT: usize = 4;
 /// Of a shorter key, which another application made, they would be too much.
@@ -35,7 +35,7 @@ impl ApiKey {
     /// For bits that are as good as random.
     pub fn from_bits(bits: &[u8; 32]) -> ApiKey {
         ApiKey(Secret::new(format!(
-            "{PREFIX}{}",
+            "{KEY_PREFIX}{}",
             URL_SAFE_NO_PAD.encode(bits)
         )))
     }

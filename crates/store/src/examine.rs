@@ -14,7 +14,7 @@ use config::settings::{Settings, StorageType};
 use config::{DatabaseSchema, Secret};
 
 /// The records in a data directory.
-pub struct Files {
+pub struct FilesReport {
     /// What cannot be used, a sentence each.
     pub faults: Vec<String>,
     /// What was put aside by an earlier start.
@@ -25,7 +25,7 @@ pub struct Files {
 }
 
 /// The records in a database.
-pub struct Database {
+pub struct DatabaseReport {
     /// Its clock, in milliseconds since 1970.
     pub millis: i64,
     /// What is wrong with the tables.
@@ -36,11 +36,11 @@ pub struct Database {
 
 /// Blocks on the disk. `in_use`: somebody may be writing, so that an
 /// unfinished end of the journal means nothing.
-pub fn files(directory: &Path, in_use: bool) -> Files {
+pub fn examine_files(directory: &Path, in_use: bool) -> FilesReport {
     let location = match locate(directory) {
         Ok(location) => location,
         Err(kind) => {
-            return Files {
+            return FilesReport {
                 faults: vec![kind.to_string()],
                 aside: Vec::new(),
                 foreign: None,
@@ -65,7 +65,7 @@ pub fn files(directory: &Path, in_use: bool) -> Files {
     aside.sort();
     let instead = location.snapshot.path().to_owned();
     let foreign = location.foreign.map(|path| (path, instead));
-    Files {
+    FilesReport {
         faults,
         aside,
         foreign,
@@ -74,13 +74,13 @@ pub fn files(directory: &Path, in_use: bool) -> Files {
 
 /// What a migration looks at.
 #[derive(Default)]
-pub struct Contents {
+pub struct StoredRecords {
     pub instances: Vec<Instance>,
     pub tools: Vec<ToolRecord>,
     pub keys: HashMap<KeyDigest, KeyHolder>,
 }
 
-impl Contents {
+impl StoredRecords {
     /// Puts the keys of the old records beside those of the entries.
     pub(super) fn add_instances(&mut self) {
         for old in &self.instances {
@@ -92,7 +92,7 @@ impl Contents {
 
 /// Reads what is kept and changes nothing, not even what a start would
 /// repair or bring up to date. Empty where nothing was ever kept.
-pub async fn contents(settings: &Settings) -> Result<Contents, StoreError> {
+pub async fn stored_records(settings: &Settings) -> Result<StoredRecords, StoreError> {
     match (settings.storage, &settings.supabase_db_url) {
         (StorageType::Supabase, Some(url)) => {
             PostgresStore::contents(url, &settings.supabase_db_schema).await
@@ -113,14 +113,14 @@ pub(super) fn keys_in(directory: &Path) -> Option<usize> {
     in_files(directory).ok().map(|contents| contents.keys.len())
 }
 
-fn in_files(directory: &Path) -> Result<Contents, StoreErrorKind> {
+fn in_files(directory: &Path) -> Result<StoredRecords, StoreErrorKind> {
     let held = holder(directory).map_err(|error| StoreErrorKind::io(directory, error))?;
     if let Holder::Process(pid) = held {
         let directory = directory.to_owned();
         return Err(StoreErrorKind::Locked { directory, pid });
     }
     let state = Disk::look(directory)?;
-    let mut contents = Contents {
+    let mut contents = StoredRecords {
         instances: state
             .instances
             .values()
@@ -131,7 +131,7 @@ fn in_files(directory: &Path) -> Result<Contents, StoreErrorKind> {
             .values()
             .map(|it| ToolRecord::clone(it))
             .collect(),
-        ..Contents::default()
+        ..StoredRecords::default()
     };
     for held in state.entries.values() {
         let holder = KeyHolder::Entry {
@@ -145,7 +145,10 @@ fn in_files(directory: &Path) -> Result<Contents, StoreErrorKind> {
 }
 
 /// Connects as a start would, sends a notice to itself, and looks.
-pub async fn database(url: &Secret, schema: &DatabaseSchema) -> Result<Database, StoreError> {
+pub async fn examine_database(
+    url: &Secret,
+    schema: &DatabaseSchema,
+) -> Result<DatabaseReport, StoreError> {
     PostgresStore::examine(url, schema).await
 }
 
@@ -156,14 +159,14 @@ mod tests {
     #[test]
     fn k7_a_look_at_damaged_records_leaves_them_as_they_are() {
         let dir = tempfile::tempdir().unwrap();
-        let none = files(dir.path(), false);
+        let none = examine_files(dir.path(), false);
         assert!(none.faults.is_empty() && none.aside.is_empty());
         let path = dir.path().join("mcp_instances.json");
         std::fs::write(&path, "{\"version\":1").unwrap();
         // Tells that it is ours.
         std::fs::write(dir.path().join("mcp_instances.journal"), "").unwrap();
         std::fs::write(dir.path().join("mcp_instances.json.corrupt-1"), "x").unwrap();
-        let found = files(dir.path(), false);
+        let found = examine_files(dir.path(), false);
         assert!(found.faults[0].contains("is damaged"), "{:?}", found.faults);
         assert_eq!(found.aside.len(), 1);
         assert_eq!(std::fs::read(&path).unwrap(), b"{\"version\":1");

@@ -10,7 +10,9 @@ use parking_lot::RwLock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{ADMIN, Entry, EntryId, Exposes, KeyDigest, StoreErrorKind, Timestamp, ToolRecord};
+use super::{
+    ADMIN, Entry, EntryId, ExposedServers, KeyDigest, StoreErrorKind, Timestamp, ToolRecord,
+};
 use crate::memory::{Account, Budget};
 use config::filters::Filter;
 
@@ -27,11 +29,11 @@ pub struct Grant {
     /// The enabled bindings, by name. The records are those of the store:
     /// their text is in memory once, however many entries they are bound to.
     pub tools: Vec<Arc<ToolRecord>>,
-    pub exposes: Exposes,
+    pub exposes: ExposedServers,
     /// What it gives beside its bindings, without the tools of those that are
     /// switched off.
     pub filter: Option<Filter>,
-    pub gate: Gate,
+    pub calls: CallsInFlight,
     /// Milliseconds since 1970; zero for never.
     used: AtomicU64,
     account: OnceLock<Arc<Account>>,
@@ -70,7 +72,7 @@ impl Grant {
             tools,
             exposes: entry.exposes.clone(),
             filter,
-            gate: Gate::default(),
+            calls: CallsInFlight::default(),
             used: AtomicU64::new(used),
             account: OnceLock::new(),
         })
@@ -134,22 +136,22 @@ impl Grant {
     }
 }
 
-/// Lets calls through until it is closed. Closing waits for those that are
-/// just passing, so that nothing gets through afterwards.
+/// The calls that a grant lets through, until it is closed. A change that closes
+/// it waits for the calls in flight, so that none gets through afterwards.
 #[derive(Debug, Default)]
-pub struct Gate {
-    /// Those passing, times two; the lowest bit says closed.
-    passing: AtomicUsize,
+pub struct CallsInFlight {
+    /// The number of calls, times two; the lowest bit says closed.
+    state: AtomicUsize,
     empty: Notify,
 }
 
 const CLOSED: usize = 1;
 const ONE: usize = 2;
 
-impl Gate {
-    /// Whether it is open; who got in must leave.
+impl CallsInFlight {
+    /// Whether it is open; a call that entered must leave.
     pub fn enter(&self) -> bool {
-        let before = self.passing.fetch_add(ONE, Ordering::AcqRel);
+        let before = self.state.fetch_add(ONE, Ordering::AcqRel);
         if before & CLOSED == 0 {
             return true;
         }
@@ -158,34 +160,34 @@ impl Gate {
     }
 
     pub fn leave(&self) {
-        let before = self.passing.fetch_sub(ONE, Ordering::AcqRel);
+        let before = self.state.fetch_sub(ONE, Ordering::AcqRel);
         if before == ONE | CLOSED {
             self.empty.notify_waiters();
         }
     }
 
     pub fn is_closed(&self) -> bool {
-        self.passing.load(Ordering::Acquire) & CLOSED != 0
+        self.state.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Whether nobody is passing.
+    /// Whether no call is in flight.
     pub fn is_empty(&self) -> bool {
-        self.passing.load(Ordering::Acquire) < ONE
+        self.state.load(Ordering::Acquire) < ONE
     }
 
-    /// Nobody enters from now on.
+    /// No call enters from now on.
     pub fn close(&self) {
-        self.passing.fetch_or(CLOSED, Ordering::AcqRel);
+        self.state.fetch_or(CLOSED, Ordering::AcqRel);
     }
 
-    /// Waits until those who were passing when it closed have left; whether
-    /// they have, within the limit.
+    /// Waits until the calls in flight have left; false if they have not within
+    /// the limit.
     pub async fn emptied(&self, limit: Duration) -> bool {
         let waiting = async {
             loop {
                 let mut empty = std::pin::pin!(self.empty.notified());
                 empty.as_mut().enable();
-                if self.passing.load(Ordering::Acquire) < ONE {
+                if self.state.load(Ordering::Acquire) < ONE {
                     return;
                 }
                 empty.await;
@@ -197,7 +199,7 @@ impl Gate {
 
 /// All grants by key. The lock is held for a lookup or a swap.
 #[derive(Debug, Default)]
-pub struct Directory {
+pub struct GrantDirectory {
     inner: RwLock<Inner>,
 }
 
@@ -210,7 +212,7 @@ struct Inner {
 /// How long a change waits for calls that are just on their way out.
 const PASSING: Duration = Duration::from_secs(2);
 
-impl Directory {
+impl GrantDirectory {
     /// What a key opens now. Unknown, switched off and expired are the same.
     pub fn find(&self, key: &KeyDigest) -> Option<Arc<Grant>> {
         let inner = self.inner.read();
@@ -241,14 +243,14 @@ impl Directory {
 
     /// Puts new grants in the place of old ones; `None` takes one away. What
     /// was handed out before does not let anything through any more: the old
-    /// grants come back, for [`Directory::settle`].
+    /// grants come back, for [`GrantDirectory::settle`].
     pub fn replace(&self, changed: Vec<(EntryId, Option<Grant>)>) -> Vec<Arc<Grant>> {
         let mut inner = self.inner.write();
         let mut old = Vec::new();
         for (entry, grant) in changed {
             if let Some(before) = inner.by_entry.remove(&entry) {
                 inner.by_key.remove(&before.digest);
-                before.gate.close();
+                before.calls.close();
                 if let Some(grant) = &grant {
                     grant.inherit(&before);
                 }
@@ -268,7 +270,7 @@ impl Directory {
         let until = Instant::now() + PASSING;
         for grant in old {
             let left = until.saturating_duration_since(Instant::now());
-            if !grant.gate.emptied(left).await {
+            if !grant.calls.emptied(left).await {
                 let entry = grant.entry;
                 return Err(StoreErrorKind::Unavailable(format!(
                     "it is saved, but a server does not take what entry {entry} was sending it"

@@ -21,7 +21,9 @@ use super::quota;
 use super::records::{ADMIN, Entry, EntryId};
 use super::rules::Ruling;
 use super::state::{State, Step};
-use super::{Directory, Grant, StoreChange, StoreError, StoreErrorKind, UserLimits};
+use super::{
+    Grant, GrantDirectory, OpenedStore, StoreChange, StoreError, StoreErrorKind, UserLimits,
+};
 
 pub(super) use disk::{Disk, Sizes};
 pub(super) use location::locate;
@@ -54,7 +56,7 @@ type Replaced = Arc<Vec<Arc<Grant>>>;
 
 pub struct JsonStore {
     state: Arc<Mutex<State>>,
-    grants: Arc<Directory>,
+    grants: Arc<GrantDirectory>,
     changes: broadcast::Sender<StoreChange>,
     trouble: Trouble,
     jobs: Option<SyncSender<Job>>,
@@ -68,27 +70,24 @@ pub struct JsonStore {
 /// Why the last write failed, until one works again.
 type Trouble = Arc<Mutex<Option<String>>>;
 
-/// An open store, and what a person should hear about what was found.
-pub struct Opened {
-    pub store: JsonStore,
-    pub warnings: Vec<String>,
-}
-
 impl JsonStore {
     /// Takes the directory for this process and loads it. Blocks on the disk.
-    pub fn open(directory: &Path) -> Result<Opened, StoreError> {
+    pub fn open(directory: &Path) -> Result<OpenedStore<JsonStore>, StoreError> {
         Self::open_with(directory, Sizes::default())
     }
 
-    pub(super) fn open_with(directory: &Path, sizes: Sizes) -> Result<Opened, StoreError> {
+    pub(super) fn open_with(
+        directory: &Path,
+        sizes: Sizes,
+    ) -> Result<OpenedStore<JsonStore>, StoreError> {
         Self::try_open(directory, sizes).map_err(|kind| kind.during("open the data directory"))
     }
 
-    fn try_open(directory: &Path, sizes: Sizes) -> Result<Opened, StoreErrorKind> {
+    fn try_open(directory: &Path, sizes: Sizes) -> Result<OpenedStore<JsonStore>, StoreErrorKind> {
         make_directory(directory)?;
         let lock = DirectoryLock::take(directory)?;
         let (disk, state, warnings) = Disk::open(directory, sizes)?;
-        let grants = Arc::new(Directory::default());
+        let grants = Arc::new(GrantDirectory::default());
         let entries = state.entries.keys();
         grants.replace(entries.map(|id| (*id, state.grant(*id))).collect());
         let state = Arc::new(Mutex::new(state));
@@ -109,7 +108,7 @@ impl JsonStore {
             .name("store".into())
             .spawn(move || writer.run(&queue))
             .map_err(|error| StoreErrorKind::io(directory, error))?;
-        Ok(Opened {
+        Ok(OpenedStore {
             store: JsonStore {
                 state,
                 grants,
@@ -205,7 +204,7 @@ impl JsonStore {
             Err(_) => Err(fail("the disk does not answer")),
         };
         let (value, replaced) = outcome?;
-        let settled = Directory::settle(&replaced).await;
+        let settled = GrantDirectory::settle(&replaced).await;
         settled.map_err(|kind| kind.during(operation))?;
         Ok(value)
     }
@@ -223,7 +222,7 @@ impl Drop for JsonStore {
 struct Writer {
     disk: Disk,
     state: Arc<Mutex<State>>,
-    grants: Arc<Directory>,
+    grants: Arc<GrantDirectory>,
     changes: broadcast::Sender<StoreChange>,
     /// When a small snapshot is made new.
     quiet: Option<Instant>,

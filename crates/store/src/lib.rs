@@ -13,7 +13,7 @@ use uuid::Uuid;
 use config::ServerName;
 pub use config::settings::UserLimits;
 
-mod behind;
+mod address_owner;
 mod contract;
 mod digest;
 mod examine;
@@ -44,26 +44,26 @@ mod unfinished;
 mod whereabouts;
 mod writers;
 
-pub use behind::{Behind, behind};
-pub use contract::{DefinitionChange, Granted, Store, StoreChange};
-pub use digest::{ApiKey, KeyDigest, PREFIX as KEY_PREFIX};
+pub use address_owner::{AddressOwner, address_owner};
+pub use contract::{DefinitionChange, GrantLookup, Store, StoreChange};
+pub use digest::{ApiKey, KEY_PREFIX, KeyDigest};
 pub use examine::{
-    Contents, Database, Files as ExaminedFiles, contents, database as examine_database,
-    files as examine_files,
+    DatabaseReport, FilesReport, StoredRecords, examine_database, examine_files, stored_records,
 };
 pub use foreign::{ForeignRecord, foreign_file, foreign_table};
-pub use grant::{Directory, Gate, Grant};
-pub use json::{JsonStore, Opened};
+pub use grant::{CallsInFlight, Grant, GrantDirectory};
+pub use json::JsonStore;
 pub use key::{admin_token, instance_id, known_admin_token, replace_admin_token, session_secret};
 pub use lock::{Holder, holder, make_directory};
-pub use open::{OpenStore, open};
+pub use open::{OpenedStore, open};
 pub use passing::is_passing;
 pub use postgres::PostgresStore;
 pub use presence::{Attendance, Presence, append_private, is_in_use, serves_clients};
 pub use records::{
-    ADMIN, Adopted, Binding, Bound, Created, Entry, EntryChange, EntryId, Exposes, Instance,
-    InstanceChange, InstanceName, Key, KeyHolder, Listed, Migrated, NewBinding, NewEntry,
-    NewInstance, NewKey, NewTool, Once, Page, ToolChange, ToolId, ToolRecord, Whose,
+    ADMIN, Adoption, Binding, BoundTool, Creation, Entry, EntryChange, EntryId, ExposedServers,
+    Idempotency, Instance, InstanceChange, InstanceName, KeyHolder, KeyRecord, Listing,
+    MigratedInstance, NewBinding, NewEntry, NewInstance, NewKey, NewTool, OwnerScope, Page,
+    ToolChange, ToolId, ToolRecord,
 };
 pub use replace::{ReadError, ReplaceError, read_trusted, replace};
 pub use sessions::{console_sessions, keep_console_sessions};

@@ -7,17 +7,17 @@ use super::{JsonStore, PostgresStore, Store, StoreError, StoreErrorKind};
 use config::settings::{Settings, StorageType};
 
 /// An open store, and what a person should hear about what was found.
-pub struct OpenStore {
-    pub store: Arc<dyn Store>,
+pub struct OpenedStore<S> {
+    pub store: S,
     pub warnings: Vec<String>,
 }
 
 /// Opens it. The data directory is this process's own while the store lives,
 /// also where the records are elsewhere: the admin token is there.
-pub async fn open(settings: &Settings) -> Result<OpenStore, StoreError> {
+pub async fn open(settings: &Settings) -> Result<OpenedStore<Arc<dyn Store>>, StoreError> {
     if settings.storage == StorageType::Json {
         let opened = JsonStore::open(&settings.data_dir)?;
-        return Ok(OpenStore {
+        return Ok(OpenedStore {
             store: Arc::new(opened.store.limiting(settings.limits.users)),
             warnings: opened.warnings,
         });
@@ -31,7 +31,7 @@ pub async fn open(settings: &Settings) -> Result<OpenStore, StoreError> {
     })?;
     let store = PostgresStore::open(url, &settings.supabase_db_schema).await?;
     let store = store.limiting(settings.limits.users).holding(lock);
-    Ok(OpenStore {
+    Ok(OpenedStore {
         store: Arc::new(store),
         warnings: Vec::new(),
     })

@@ -32,7 +32,7 @@ use sqlx::postgres::PgConnection;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::examine::{Contents, Database};
+use super::examine::{DatabaseReport, StoredRecords};
 use super::lock::DirectoryLock;
 use super::records::{Entry, EntryId};
 use super::{StoreError, StoreErrorKind, UserLimits};
@@ -93,12 +93,12 @@ impl PostgresStore {
     pub(super) async fn examine(
         url: &Secret,
         schema: &DatabaseSchema,
-    ) -> Result<Database, StoreError> {
+    ) -> Result<DatabaseReport, StoreError> {
         let examined = Self::try_examine(url, schema).await;
         examined.map_err(|fault| fault.kind().during("use the database"))
     }
 
-    async fn try_examine(url: &Secret, schema: &DatabaseSchema) -> Result<Database, Fault> {
+    async fn try_examine(url: &Secret, schema: &DatabaseSchema) -> Result<DatabaseReport, Fault> {
         let link = Link::new(url, schema)?;
         let mut connection = link.connect().await?;
         let mut listener = listen::listen(&link).await?;
@@ -112,7 +112,7 @@ impl PostgresStore {
     pub(super) async fn contents(
         url: &Secret,
         schema: &DatabaseSchema,
-    ) -> Result<Contents, StoreError> {
+    ) -> Result<StoredRecords, StoreError> {
         let read = async {
             let link = Link::new(url, schema)?;
             adopt::contents(&mut link.connect().await?, &link.namespace).await
@@ -197,7 +197,7 @@ impl PostgresStore {
     fn told_trouble(&self) -> Option<String> {
         match self.link.standing.memory() {
             Memory::InStep => None,
-            Memory::Behind => {
+            Memory::AddressOwner => {
                 Some("database notifications lost; every key is looked up in the database".into())
             }
             Memory::Away(unheard) => Some(format!(

@@ -38,23 +38,23 @@ pub const ADMIN: &str = "admin";
 
 /// Whose records are meant: those of somebody else are not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whose {
-    Everybodys,
+pub enum OwnerScope {
+    Everyone,
     Only(Arc<str>),
 }
 
-impl Whose {
+impl OwnerScope {
     pub fn includes(&self, owner: &str) -> bool {
         match self {
-            Whose::Everybodys => true,
-            Whose::Only(only) => **only == *owner,
+            OwnerScope::Everyone => true,
+            OwnerScope::Only(only) => **only == *owner,
         }
     }
 
     pub fn owner(&self) -> Option<&str> {
         match self {
-            Whose::Everybodys => None,
-            Whose::Only(only) => Some(only),
+            OwnerScope::Everyone => None,
+            OwnerScope::Only(only) => Some(only),
         }
     }
 }
@@ -67,9 +67,9 @@ pub struct Entry {
     pub owner: Arc<str>,
     pub name: String,
     pub enabled: bool,
-    pub key: Key,
+    pub key: KeyRecord,
     #[serde(default)]
-    pub exposes: Exposes,
+    pub exposes: ExposedServers,
     /// Further tools, by patterns; what they deny is denied to bindings too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
@@ -79,7 +79,7 @@ pub struct Entry {
 
 /// What is remembered of a key; not the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Key {
+pub struct KeyRecord {
     pub digest: KeyDigest,
     /// Its last characters, so that a person can tell keys apart.
     pub hint: String,
@@ -94,7 +94,7 @@ pub struct Key {
 /// The servers whose resources and prompts an entry hands out whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Exposes {
+pub struct ExposedServers {
     #[serde(default)]
     pub resources: Vec<String>,
     #[serde(default)]
@@ -126,7 +126,7 @@ pub struct Binding {
 
 /// A binding together with what it binds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct BoundTool {
     pub binding: Binding,
     /// Shared by every entry it is bound to.
     pub tool: Arc<ToolRecord>,
@@ -140,7 +140,7 @@ pub struct Instance {
     pub owner: Arc<str>,
     pub name: String,
     pub enabled: bool,
-    pub key: Key,
+    pub key: KeyRecord,
     #[serde(default)]
     pub extra: serde_json::Map<String, serde_json::Value>,
     pub created_at: Timestamp,
@@ -156,8 +156,8 @@ pub struct NewKey {
 }
 
 impl NewKey {
-    pub(super) fn made(self, at: Timestamp) -> Key {
-        Key {
+    pub(super) fn made(self, at: Timestamp) -> KeyRecord {
+        KeyRecord {
             digest: self.digest,
             hint: self.hint,
             created_at: at,
@@ -173,7 +173,7 @@ pub struct NewEntry {
     pub name: String,
     pub enabled: bool,
     pub key: NewKey,
-    pub exposes: Exposes,
+    pub exposes: ExposedServers,
     pub filter: Option<Filter>,
     /// Made together with the entry, or neither is.
     pub bindings: Vec<NewBinding>,
@@ -208,7 +208,7 @@ pub struct NewInstance {
 pub struct EntryChange {
     pub name: Option<String>,
     pub enabled: Option<bool>,
-    pub exposes: Option<Exposes>,
+    pub exposes: Option<ExposedServers>,
     pub filter: Option<Option<Filter>>,
     pub expires_at: Option<Option<Timestamp>>,
 }
@@ -275,7 +275,7 @@ impl InstanceChange {
 /// A create that may be asked for twice (`Idempotency-Key`). Who asks again
 /// with the same words gets what was made the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Once {
+pub struct Idempotency {
     /// Of the key the client sent, its owner and the route.
     pub key: [u8; 32],
     /// Of what it asked for.
@@ -286,7 +286,7 @@ pub struct Once {
 pub(crate) const ONCE_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Created<T> {
+pub enum Creation<T> {
     New(T),
     /// It was made by an earlier request. `None`: and is gone since.
     Earlier(Option<T>),
@@ -300,7 +300,7 @@ pub struct Page {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed<T> {
+pub struct Listing<T> {
     pub items: Vec<T>,
     /// How many there are without the page.
     pub total: u64,
@@ -308,7 +308,7 @@ pub struct Listed<T> {
 
 /// An old record that became an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Migrated {
+pub struct MigratedInstance {
     pub instance: EntryId,
     pub entry: EntryId,
     pub name: String,
@@ -318,8 +318,8 @@ pub struct Migrated {
 
 /// What became of a record of another application.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Adopted {
-    Made(Migrated),
+pub enum Adoption {
+    Made(MigratedInstance),
     /// This entry has the key already: it was made of it before.
     Known(EntryId),
     /// It cannot be one, and why.
@@ -335,13 +335,13 @@ pub enum KeyHolder {
 
 impl KeyHolder {
     /// What this means for a record of another application with the key.
-    pub fn outcome(&self, record: &Instance) -> Adopted {
+    pub fn outcome(&self, record: &Instance) -> Adoption {
         match self {
-            KeyHolder::Entry { id, owner } if *owner == record.owner => Adopted::Known(*id),
+            KeyHolder::Entry { id, owner } if *owner == record.owner => Adoption::Known(*id),
             KeyHolder::Entry { id, owner } => {
-                Adopted::Refused(format!("its key is that of entry {id}, of user {owner}"))
+                Adoption::Refused(format!("its key is that of entry {id}, of user {owner}"))
             }
-            KeyHolder::Instance(id) => Adopted::Refused(format!(
+            KeyHolder::Instance(id) => Adoption::Refused(format!(
                 "its key is that of the old record {id} in Portway: run portway migrate first"
             )),
         }

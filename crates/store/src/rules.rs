@@ -27,14 +27,14 @@ fn unchanged<T>(answer: T) -> Ruling<T> {
 /// A create, which may have been asked for before.
 fn create<T>(
     state: &State,
-    once: Option<Once>,
+    once: Option<Idempotency>,
     earlier: impl FnOnce(i64) -> Option<T>,
     make: impl FnOnce() -> Result<(i64, T, Vec<Step>), StoreErrorKind>,
-) -> Ruling<Created<T>> {
+) -> Ruling<Creation<T>> {
     let now = Timestamp::now();
     let Some(once) = once else {
         let (_, made, steps) = make()?;
-        return Ok((Created::New(made), steps));
+        return Ok((Creation::New(made), steps));
     };
     let key = KeyDigest::from_bytes(once.key);
     let body = KeyDigest::from_bytes(once.body);
@@ -42,13 +42,13 @@ fn create<T>(
         if made.body != body {
             return Err(StoreErrorKind::OnceReused);
         }
-        return unchanged(Created::Earlier(earlier(made.id)));
+        return unchanged(Creation::Earlier(earlier(made.id)));
     }
     let (id, made, mut steps) = make()?;
     let old = state.once.iter().filter(|(_, made)| !made.is_fresh(now));
     steps.extend(old.map(|(key, _)| Step::NoOnce(*key)));
     steps.push(Step::Once(key, Made { body, id, at: now }));
-    Ok((Created::New(made), steps))
+    Ok((Creation::New(made), steps))
 }
 
 pub(super) fn put_servers(state: &State, records: Vec<ServerRecord>) -> Ruling<()> {
@@ -76,8 +76,8 @@ pub(super) fn delete_server(state: &State, name: &ServerName) -> Ruling<bool> {
 pub(super) fn create_tool(
     state: &State,
     new: NewTool,
-    once: Option<Once>,
-) -> Ruling<Created<ToolRecord>> {
+    once: Option<Idempotency>,
+) -> Ruling<Creation<ToolRecord>> {
     let earlier = |id| Some(ToolRecord::clone(state.tools.get(&ToolId(id))?));
     create(state, once, earlier, || {
         let now = Timestamp::now();
@@ -97,7 +97,7 @@ pub(super) fn create_tool(
 
 pub(super) fn update_tool(
     state: &State,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: ToolId,
     change: ToolChange,
 ) -> Ruling<Option<ToolRecord>> {
@@ -124,7 +124,7 @@ pub(super) fn update_tool(
     Ok((Some(tool.clone()), vec![Step::Tool(Arc::new(tool))]))
 }
 
-pub(super) fn delete_tool(state: &State, whose: &Whose, id: ToolId) -> Ruling<bool> {
+pub(super) fn delete_tool(state: &State, whose: &OwnerScope, id: ToolId) -> Ruling<bool> {
     if state.tool(whose, id).is_none() {
         return unchanged(false);
     }
@@ -193,8 +193,8 @@ fn free(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKind> {
 pub(super) fn create_entry(
     state: &State,
     new: NewEntry,
-    once: Option<Once>,
-) -> Ruling<Created<Entry>> {
+    once: Option<Idempotency>,
+) -> Ruling<Creation<Entry>> {
     let earlier = |id| Some(state.entries.get(&EntryId(id))?.entry.clone());
     create(state, once, earlier, || {
         let id = EntryId(state.last.entry + 1);
@@ -226,7 +226,7 @@ fn make_entry(state: &State, id: EntryId, new: NewEntry) -> Result<Held, StoreEr
 /// An entry as a change leaves it.
 fn edit_entry(
     state: &State,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     edit: impl FnOnce(&mut Entry) -> Result<(), StoreErrorKind>,
 ) -> Ruling<Option<Entry>> {
@@ -246,7 +246,7 @@ fn edit_entry(
 
 pub(super) fn update_entry(
     state: &State,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     change: EntryChange,
     used: Option<Timestamp>,
@@ -272,7 +272,7 @@ pub(super) fn update_entry(
 
 pub(super) fn replace_key(
     state: &State,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     key: NewKey,
 ) -> Ruling<Option<Entry>> {
@@ -283,7 +283,7 @@ pub(super) fn replace_key(
     })
 }
 
-pub(super) fn delete_entry(state: &State, whose: &Whose, id: EntryId) -> Ruling<bool> {
+pub(super) fn delete_entry(state: &State, whose: &OwnerScope, id: EntryId) -> Ruling<bool> {
     match state.held(whose, id) {
         Some(_) => Ok((true, vec![Step::NoEntry(id)])),
         None => unchanged(false),
@@ -292,10 +292,10 @@ pub(super) fn delete_entry(state: &State, whose: &Whose, id: EntryId) -> Ruling<
 
 pub(super) fn bind(
     state: &State,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     new: &[NewBinding],
-) -> Ruling<Option<Vec<Bound>>> {
+) -> Ruling<Option<Vec<BoundTool>>> {
     let Some(before) = state.held(whose, id) else {
         return unchanged(None);
     };
@@ -315,10 +315,10 @@ pub(super) fn bind(
 
 pub(super) fn update_binding(
     state: &State,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     binding: NewBinding,
-) -> Ruling<Option<Bound>> {
+) -> Ruling<Option<BoundTool>> {
     let held = state.held(whose, id);
     let there = held.is_some_and(|held| held.bindings.iter().any(|one| one.tool == binding.tool));
     if !there {
@@ -328,7 +328,7 @@ pub(super) fn update_binding(
     Ok((bound.and_then(|mut bound| bound.pop()), steps))
 }
 
-pub(super) fn unbind(state: &State, whose: &Whose, id: EntryId, tool: ToolId) -> Ruling<bool> {
+pub(super) fn unbind(state: &State, whose: &OwnerScope, id: EntryId, tool: ToolId) -> Ruling<bool> {
     let Some(before) = state.held(whose, id) else {
         return unchanged(false);
     };
@@ -343,8 +343,8 @@ pub(super) fn unbind(state: &State, whose: &Whose, id: EntryId, tool: ToolId) ->
 pub(super) fn create_instance(
     state: &State,
     new: NewInstance,
-    once: Option<Once>,
-) -> Ruling<Created<Instance>> {
+    once: Option<Idempotency>,
+) -> Ruling<Creation<Instance>> {
     let earlier = |id| Some(Instance::clone(state.instances.get(&EntryId(id))?));
     create(state, once, earlier, || {
         free_for_instance(state, &new.key.digest)?;
@@ -370,7 +370,7 @@ pub(super) fn create_instance(
 /// An entry's key is taken, too: the record may become one.
 fn free_for_instance(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKind> {
     let named = InstanceName::from(*key);
-    if state.instance(&Whose::Everybodys, &named).is_some() {
+    if state.instance(&OwnerScope::Everyone, &named).is_some() {
         let constraint = "the key";
         return Err(StoreErrorKind::Conflict { constraint });
     }
@@ -379,7 +379,7 @@ fn free_for_instance(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKin
 
 pub(super) fn update_instance(
     state: &State,
-    whose: &Whose,
+    whose: &OwnerScope,
     named: &InstanceName,
     change: InstanceChange,
 ) -> Ruling<Option<Instance>> {
@@ -399,7 +399,11 @@ pub(super) fn update_instance(
     Ok((Some(instance), steps))
 }
 
-pub(super) fn delete_instance(state: &State, whose: &Whose, named: &InstanceName) -> Ruling<bool> {
+pub(super) fn delete_instance(
+    state: &State,
+    whose: &OwnerScope,
+    named: &InstanceName,
+) -> Ruling<bool> {
     match state.instance(whose, named) {
         Some(instance) => Ok((true, vec![Step::NoInstance(instance.id)])),
         None => unchanged(false),

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::records::{
-    Binding, Bound, Entry, EntryId, Instance, InstanceName, KeyHolder, ONCE_MILLIS, ToolId,
-    ToolRecord, Whose,
+    Binding, BoundTool, Entry, EntryId, Instance, InstanceName, KeyHolder, ONCE_MILLIS, OwnerScope,
+    ToolId, ToolRecord,
 };
 use super::{Grant, KeyDigest, ServerRecord, Timestamp};
 
@@ -145,18 +145,22 @@ impl State {
         self.entries.values().filter(binds)
     }
 
-    pub(crate) fn held(&self, whose: &Whose, id: EntryId) -> Option<&Arc<Held>> {
+    pub(crate) fn held(&self, whose: &OwnerScope, id: EntryId) -> Option<&Arc<Held>> {
         let held = self.entries.get(&id)?;
         whose.includes(&held.entry.owner).then_some(held)
     }
 
-    pub(crate) fn tool(&self, whose: &Whose, id: ToolId) -> Option<&Arc<ToolRecord>> {
+    pub(crate) fn tool(&self, whose: &OwnerScope, id: ToolId) -> Option<&Arc<ToolRecord>> {
         let tool = self.tools.get(&id)?;
         whose.includes(&tool.owner).then_some(tool)
     }
 
     /// A key goes before an id.
-    pub(crate) fn instance(&self, whose: &Whose, named: &InstanceName) -> Option<&Arc<Instance>> {
+    pub(crate) fn instance(
+        &self,
+        whose: &OwnerScope,
+        named: &InstanceName,
+    ) -> Option<&Arc<Instance>> {
         let mut all = self.instances.values();
         let by_key = all.find(|instance| instance.key.digest.matches(&named.key));
         let by_id = || self.instances.get(&named.id?);
@@ -178,10 +182,10 @@ impl State {
     }
 
     /// A binding without its tool cannot be: both go in one step.
-    pub(crate) fn bound(&self, held: &Held) -> Vec<Bound> {
+    pub(crate) fn bound(&self, held: &Held) -> Vec<BoundTool> {
         let bound = |binding: &Binding| {
             let tool = self.tools.get(&binding.tool)?;
-            Some(Bound {
+            Some(BoundTool {
                 binding: binding.clone(),
                 tool: tool.clone(),
             })

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::behind::{Behind, behind};
+use super::address_owner::{AddressOwner, address_owner};
 use super::lock::{make_directory, private};
 use super::replace::is_private_group;
 use super::whereabouts::{known_address, socket_address};
@@ -302,7 +302,7 @@ fn is_held_by_us(directory: &Path) -> bool {
     let us = nix::unistd::geteuid().as_raw();
     let ours = fs::metadata(format!("/proc/{pid}")).is_ok_and(|process| process.uid() == us);
     let address = known_address(directory).and_then(|url| socket_address(&url));
-    ours && address.is_some_and(|address| behind(directory, address) == Behind::Holder)
+    ours && address.is_some_and(|address| address_owner(directory, address) == AddressOwner::Holder)
 }
 
 #[cfg(not(target_os = "linux"))]

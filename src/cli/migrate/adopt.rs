@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Outcome, Row, bindable, in_use};
 use crate::app;
 use config::settings::Settings;
-use store::{Adopted, Contents, EntryId, ForeignRecord, Instance, Migrated, Store};
+use store::{Adoption, EntryId, ForeignRecord, Instance, MigratedInstance, Store, StoredRecords};
 use upstream::printable;
 
 /// Records that are made together, or none of them.
@@ -98,7 +98,7 @@ pub(super) async fn run(
     let records = Source::parse(from)?.read(settings).await?;
     let adopted = match dry_run {
         true => {
-            let contents = store::contents(settings).await;
+            let contents = store::stored_records(settings).await;
             foreseen(&contents.map_err(|error| in_use(error.into()))?, &records)
         }
         false => {
@@ -134,12 +134,12 @@ fn usable(records: &[ForeignRecord]) -> Vec<(usize, Result<&Instance, String>)> 
     each
 }
 
-fn foreseen(contents: &Contents, records: &[ForeignRecord]) -> Vec<Adopted> {
+fn foreseen(contents: &StoredRecords, records: &[ForeignRecord]) -> Vec<Adoption> {
     let outcome = |read: Result<&Instance, String>| match read {
-        Err(reason) => Adopted::Refused(reason),
+        Err(reason) => Adoption::Refused(reason),
         Ok(instance) => match contents.keys.get(&instance.key.digest) {
             Some(holder) => holder.outcome(instance),
-            None => Adopted::Made(Migrated {
+            None => Adoption::Made(MigratedInstance {
                 instance: instance.id,
                 // There is none before it is made.
                 entry: EntryId(0),
@@ -152,17 +152,17 @@ fn foreseen(contents: &Contents, records: &[ForeignRecord]) -> Vec<Adopted> {
     each.map(|(_, read)| outcome(read)).collect()
 }
 
-async fn adopt(store: &dyn Store, records: &[ForeignRecord]) -> anyhow::Result<Vec<Adopted>> {
-    let mut outcomes: Vec<Adopted> = Vec::with_capacity(records.len());
+async fn adopt(store: &dyn Store, records: &[ForeignRecord]) -> anyhow::Result<Vec<Adoption>> {
+    let mut outcomes: Vec<Adoption> = Vec::with_capacity(records.len());
     let (mut instances, mut places) = (Vec::new(), Vec::new());
     for (at, read) in usable(records) {
         match read {
             Ok(instance) => {
                 instances.push(instance.clone());
                 places.push(at);
-                outcomes.push(Adopted::Refused(String::new()));
+                outcomes.push(Adoption::Refused(String::new()));
             }
-            Err(reason) => outcomes.push(Adopted::Refused(reason)),
+            Err(reason) => outcomes.push(Adoption::Refused(reason)),
         }
     }
     let mut made = Vec::with_capacity(instances.len());
@@ -180,7 +180,7 @@ impl<'a> Report<'a> {
         from: &'a str,
         dry_run: bool,
         records: &[ForeignRecord],
-        adopted: Vec<Adopted>,
+        adopted: Vec<Adoption>,
     ) -> Report<'a> {
         let mut report = Report {
             dry_run,
@@ -198,15 +198,15 @@ impl<'a> Report<'a> {
                 tools,
             };
             match adopted {
-                Adopted::Made(made) => {
+                Adoption::Made(made) => {
                     let entry = (!dry_run).then_some(made.entry.0);
                     report.migrated.push(row(entry, made.tools));
                 }
-                Adopted::Known(id) => {
+                Adoption::Known(id) => {
                     report.known.push(row(Some(id.0), 0));
                     continue;
                 }
-                Adopted::Refused(reason) => {
+                Adoption::Refused(reason) => {
                     report.refused.push(Refusal::new(record, reason));
                     continue;
                 }

@@ -6,16 +6,16 @@ use std::path::Path;
 use url::{Host, Url};
 
 use crate::cli::failure::Failure;
-use store::Behind;
+use store::AddressOwner;
 
 /// The process that holds the data directory must listen at the address that
 /// the directory names: a credential goes there.
 pub(super) fn check_holder(directory: &Path, url: &str) -> Result<(), Failure> {
     let address = store::socket_address(url);
-    let good = address.is_some_and(|address| match store::behind(directory, address) {
-        Behind::Holder => true,
-        Behind::Unknown => address.ip().to_canonical().is_loopback(),
-        Behind::Other => false,
+    let good = address.is_some_and(|address| match store::address_owner(directory, address) {
+        AddressOwner::Holder => true,
+        AddressOwner::Unknown => address.ip().to_canonical().is_loopback(),
+        AddressOwner::Other => false,
     });
     match good {
         true => Ok(()),

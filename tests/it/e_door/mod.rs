@@ -11,8 +11,8 @@ use std::path::Path;
 use config::Secret;
 use serde_json::Value;
 use store::{
-    ADMIN, ApiKey, Created, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool,
-    PostgresStore, Store, Timestamp, Whose,
+    ADMIN, ApiKey, Creation, EntryChange, EntryId, JsonStore, NewBinding, NewEntry, NewTool,
+    OwnerScope, PostgresStore, Store, Timestamp,
 };
 
 use crate::app::{App, Setup, fixtures};
@@ -76,7 +76,7 @@ impl Before {
                 server: "x".to_owned(),
                 tool: (*tool).to_owned(),
             };
-            let Created::New(tool) = self.0.create_tool(new, None).await.unwrap() else {
+            let Creation::New(tool) = self.0.create_tool(new, None).await.unwrap() else {
                 panic!("made before");
             };
             bindings.push(NewBinding {
@@ -94,7 +94,7 @@ impl Before {
             filter: None,
             bindings,
         };
-        let Created::New(entry) = self.0.create_entry(new, None).await.unwrap() else {
+        let Creation::New(entry) = self.0.create_entry(new, None).await.unwrap() else {
             panic!("made before");
         };
         Made {
@@ -108,7 +108,7 @@ impl Before {
             enabled: Some(false),
             ..EntryChange::default()
         };
-        let changed = self.0.update_entry(&Whose::Everybodys, made.id, change);
+        let changed = self.0.update_entry(&OwnerScope::Everyone, made.id, change);
         assert!(changed.await.unwrap().is_some());
     }
 }

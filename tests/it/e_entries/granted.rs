@@ -1,5 +1,5 @@
 use futures_util::future::join_all;
-use store::{Exposes, NewBinding};
+use store::{ExposedServers, NewBinding};
 
 use super::*;
 use crate::app::fixture;
@@ -25,7 +25,7 @@ async fn e3_visible_is_granted_is_callable_for_20_entries_and_50_tools() {
             .filter(|tool| has(entry, *tool))
             .map(|tool| (all[tool].0.as_str(), all[tool].1, all[tool].2.as_str()))
             .collect();
-        let made = house.entry(&granted, Exposes::default()).await;
+        let made = house.entry(&granted, ExposedServers::default()).await;
         let caller = house.caller(&made);
         let names: Vec<&str> = granted.iter().map(|tool| tool.0).collect();
         assert_eq!(house.names(&caller).await, names, "entry {entry}");
@@ -51,7 +51,7 @@ async fn e3_visible_is_granted_is_callable_for_20_entries_and_50_tools() {
 async fn e3_a_binding_that_is_off_is_neither_listed_nor_callable() {
     let house = House::of(json!({"x": {"command": fixture()}})).await;
     let tools = [("say", "x", "echo"), ("sum", "x", "add")];
-    let made = house.entry(&tools, Exposes::default()).await;
+    let made = house.entry(&tools, ExposedServers::default()).await;
     let set = async |enabled| {
         let binding = NewBinding {
             tool: made.tools[0],
@@ -81,8 +81,8 @@ async fn c7_isolation_principal_is_one_process_for_each_entry() {
     let server = json!({"command": fixture(), "isolation": "principal", "containment": "group"});
     let house = House::of(json!({ "x": server })).await;
     let tools = [("who", "x", "pid")];
-    let one = house.entry(&tools, Exposes::default()).await;
-    let two = house.entry(&tools, Exposes::default()).await;
+    let one = house.entry(&tools, ExposedServers::default()).await;
+    let two = house.entry(&tools, ExposedServers::default()).await;
     let (one, two) = (house.caller(&one), house.caller(&two));
     let pid = async |caller: &Caller| {
         let answer = house.call(caller, "who", json!({})).await;
@@ -100,7 +100,7 @@ async fn e12_a_link_in_a_result_can_be_read_by_whom_it_was_given() {
     for era in ["legacy", "modern"] {
         let house = House::of(json!({"x": {"command": fixture(), "args": ["--era", era]}})).await;
         let tools = [("links", "x", "content")];
-        let made = house.entry(&tools, Exposes::default()).await;
+        let made = house.entry(&tools, ExposedServers::default()).await;
         let caller = house.caller(&made);
         let answer = house.call(&caller, "links", json!({})).await;
         let blocks = answer["result"]["content"].as_array().unwrap();
@@ -117,7 +117,7 @@ async fn e12_a_link_in_a_result_can_be_read_by_whom_it_was_given() {
         // Nothing is listed, and nothing else can be read.
         let listed = house.ask(&caller, "resources/list", json!({})).await;
         assert_eq!(listed["result"]["resources"], json!([]));
-        let other = house.entry(&tools, Exposes::default()).await;
+        let other = house.entry(&tools, ExposedServers::default()).await;
         let other = house.caller(&other);
         assert!(read(&other, &uri).await["error"].is_object());
         for guess in [

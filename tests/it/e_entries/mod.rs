@@ -13,7 +13,8 @@ use gateway::{
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use store::{
-    ApiKey, Created, EntryId, Exposes, Granted, NewBinding, NewEntry, NewTool, ToolId, Whose,
+    ApiKey, Creation, EntryId, ExposedServers, GrantLookup, NewBinding, NewEntry, NewTool,
+    OwnerScope, ToolId,
 };
 use tokio_util::sync::CancellationToken;
 use wire::Era;
@@ -21,7 +22,7 @@ use wire::Era;
 use crate::app::PATIENCE;
 use crate::rooms::Rooms;
 
-const ALL: Whose = Whose::Everybodys;
+const ALL: OwnerScope = OwnerScope::Everyone;
 
 /// Rooms with a gateway and entries.
 pub(crate) struct House {
@@ -54,7 +55,7 @@ impl House {
         House { rooms, gateway }
     }
 
-    pub(crate) async fn entry(&self, tools: &[Tool<'_>], exposes: Exposes) -> Made {
+    pub(crate) async fn entry(&self, tools: &[Tool<'_>], exposes: ExposedServers) -> Made {
         let store = &self.rooms.store;
         let mut ids = Vec::new();
         for (name, server, tool) in tools {
@@ -66,8 +67,8 @@ impl House {
                 tool: (*tool).into(),
             };
             match store.create_tool(new, None).await.unwrap() {
-                Created::New(tool) => ids.push(tool.id),
-                Created::Earlier(_) => panic!("made before"),
+                Creation::New(tool) => ids.push(tool.id),
+                Creation::Earlier(_) => panic!("made before"),
             }
         }
         let key = ApiKey::random().unwrap();
@@ -85,19 +86,19 @@ impl House {
             bindings: bound.collect(),
         };
         match store.create_entry(new, None).await.unwrap() {
-            Created::New(entry) => Made {
+            Creation::New(entry) => Made {
                 id: entry.id,
                 tools: ids,
                 key,
             },
-            Created::Earlier(_) => panic!("made before"),
+            Creation::Earlier(_) => panic!("made before"),
         }
     }
 
     /// Whoever has the key now.
     pub(crate) fn caller(&self, made: &Made) -> Caller {
         match self.rooms.store.grant(&made.key.digest()) {
-            Granted::Yes(grant) => Caller::entry(grant),
+            GrantLookup::Yes(grant) => Caller::entry(grant),
             other => panic!("{other:?}"),
         }
     }
@@ -129,9 +130,9 @@ impl House {
     }
 }
 
-pub(crate) fn exposes(resources: &[&str], prompts: &[&str]) -> Exposes {
+pub(crate) fn exposes(resources: &[&str], prompts: &[&str]) -> ExposedServers {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Exposes {
+    ExposedServers {
         resources: owned(resources),
         prompts: owned(prompts),
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use gateway::Scope;
-use store::{EntryChange, Exposes, NewBinding};
+use store::{EntryChange, ExposedServers, NewBinding};
 
 use super::*;
 use crate::app::fixture;
@@ -78,7 +78,7 @@ fn seen(record: &Path) -> Vec<String> {
 async fn taken_under_load(house: &House, record: &Path, in_order: bool) {
     for how in ALL_WAYS {
         let made = house
-            .entry(&[("say", "x", "echo")], Exposes::default())
+            .entry(&[("say", "x", "echo")], ExposedServers::default())
             .await;
         let caller = house.caller(&made);
         let (word, marker) = (format!("load {how:?}"), format!("marker {how:?}"));
@@ -163,7 +163,7 @@ async fn e7_a_call_that_waits_is_not_sent_once_it_may_not() {
     let house = House::of(json!({ "x": server })).await;
     for how in ALL_WAYS {
         let made = house
-            .entry(&[("say", "x", "echo")], Exposes::default())
+            .entry(&[("say", "x", "echo")], ExposedServers::default())
             .await;
         let caller = house.caller(&made);
         let word = format!("waits {how:?}");
@@ -181,7 +181,7 @@ async fn e7_a_call_that_waits_is_not_sent_once_it_may_not() {
 async fn e7_a_change_that_leaves_a_tool_disturbs_no_call_of_it() {
     let house = House::of(json!({"x": {"command": fixture()}})).await;
     let tools = [("say", "x", "echo"), ("sum", "x", "add")];
-    let made = house.entry(&tools, Exposes::default()).await;
+    let made = house.entry(&tools, ExposedServers::default()).await;
     let caller = house.caller(&made);
     let done = AtomicBool::new(false);
     let worker = async || {
@@ -215,7 +215,7 @@ async fn e7_open_streams_end_with_the_key_and_hear_of_other_changes() {
     let house = House::of(json!({"x": {"command": fixture()}})).await;
     for how in ALL_WAYS {
         let tools = [("say", "x", "echo"), ("sum", "x", "add")];
-        let made = house.entry(&tools, Exposes::default()).await;
+        let made = house.entry(&tools, ExposedServers::default()).await;
         let caller = house.caller(&made);
         let until = house.gateway.until(&caller);
         let params = json!({"notifications": {"toolsListChanged": true}});

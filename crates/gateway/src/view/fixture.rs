@@ -11,7 +11,9 @@ use config::layers::{Source, SourceKind};
 use fleet::catalog::{Catalog, Facts, Item, Kind};
 use fleet::registry::Wanted;
 use fleet::{Offer, ServerView, Snapshot, State};
-use store::{ApiKey, Entry, EntryId, Exposes, Grant, Key, Timestamp, ToolId, ToolRecord};
+use store::{
+    ApiKey, Entry, EntryId, ExposedServers, Grant, KeyRecord, Timestamp, ToolId, ToolRecord,
+};
 use upstream::Peer;
 use wire::Era;
 use wire::result::Freshness;
@@ -139,7 +141,11 @@ fn peer(era: Era, capabilities: &str) -> Peer {
 }
 
 /// A grant of an entry with these tools: name, server, tool.
-pub(crate) fn grant(entry: i64, tools: &[(&str, &str, &str)], exposes: Exposes) -> Arc<Grant> {
+pub(crate) fn grant(
+    entry: i64,
+    tools: &[(&str, &str, &str)],
+    exposes: ExposedServers,
+) -> Arc<Grant> {
     grant_of(entry, records(tools), exposes)
 }
 
@@ -159,7 +165,11 @@ pub(crate) fn records(tools: &[(&str, &str, &str)]) -> Vec<Arc<ToolRecord>> {
     records.map(Arc::new).collect()
 }
 
-pub(crate) fn grant_of(entry: i64, tools: Vec<Arc<ToolRecord>>, exposes: Exposes) -> Arc<Grant> {
+pub(crate) fn grant_of(
+    entry: i64,
+    tools: Vec<Arc<ToolRecord>>,
+    exposes: ExposedServers,
+) -> Arc<Grant> {
     grant_with(entry, enabled(tools), exposes, None)
 }
 
@@ -170,7 +180,7 @@ pub(crate) fn enabled(tools: Vec<Arc<ToolRecord>>) -> Vec<(Arc<ToolRecord>, bool
 pub(crate) fn grant_with(
     entry: i64,
     bound: Vec<(Arc<ToolRecord>, bool)>,
-    exposes: Exposes,
+    exposes: ExposedServers,
     filter: Option<Filter>,
 ) -> Arc<Grant> {
     let now = Timestamp::now();
@@ -179,7 +189,7 @@ pub(crate) fn grant_with(
         owner: "ann".into(),
         name: format!("entry {entry}"),
         enabled: true,
-        key: Key {
+        key: KeyRecord {
             digest: ApiKey::random().unwrap().digest(),
             hint: "abcd".into(),
             created_at: now,

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::View;
 use fleet::Offer;
-use store::Exposes;
+use store::ExposedServers;
 use wire::Era;
 use wire::meta::SERVER_INFO;
 use wire::method::TASKS;
@@ -41,7 +41,7 @@ impl EndpointInfo {
 
     /// For an entry. Without any resource that is listed there is still
     /// something to read: what a tool's result links to.
-    pub(super) fn of_entry(exposes: &Exposes) -> EndpointInfo {
+    pub(super) fn of_entry(exposes: &ExposedServers) -> EndpointInfo {
         let mut all = json!({"tools": {"listChanged": true}, "resources": {}, "logging": {}});
         if !exposes.resources.is_empty() {
             all["resources"] = json!({"listChanged": true, "subscribe": true});
@@ -49,7 +49,7 @@ impl EndpointInfo {
         if !exposes.prompts.is_empty() {
             all["prompts"] = json!({"listChanged": true});
         }
-        if *exposes != Exposes::default() {
+        if *exposes != ExposedServers::default() {
             all["completions"] = json!({});
         }
         EndpointInfo::portways(&made(&all))

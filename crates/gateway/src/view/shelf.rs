@@ -119,7 +119,7 @@ impl EntryViews {
         // What came to an end while it waited is nobody's to keep; and one
         // entry must not push out all others.
         let weight = view.weight();
-        if !grant.gate.is_closed() && weight <= room / 4 {
+        if !grant.calls.is_closed() && weight <= room / 4 {
             let kept = CachedEntryView {
                 entry: entry.clone(),
                 filters,

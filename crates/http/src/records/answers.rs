@@ -14,7 +14,10 @@ use super::targets::{Missing, Targets};
 use crate::error::ApiError;
 use config::filters::Filter;
 use gateway::RouteTarget;
-use store::{ApiKey, Bound, Created, Entry, Exposes, Instance, Key, Listed, Timestamp, ToolRecord};
+use store::{
+    ApiKey, BoundTool, Creation, Entry, ExposedServers, Instance, KeyRecord, Listing, Timestamp,
+    ToolRecord,
+};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -26,7 +29,7 @@ pub(super) struct Items<T> {
 }
 
 impl<T> Items<T> {
-    pub(super) fn of<R>(listed: Listed<R>, shown: impl FnMut(R) -> T) -> Items<T> {
+    pub(super) fn of<R>(listed: Listing<R>, shown: impl FnMut(R) -> T) -> Items<T> {
         Items {
             items: listed.items.into_iter().map(shown).collect(),
             total: listed.total,
@@ -72,12 +75,12 @@ impl ToolAnswer {
 
 /// One tool of an entry. Its text is not copied: an entry may have a thousand.
 pub(super) struct BoundAnswer {
-    bound: Bound,
+    bound: BoundTool,
     missing: Option<Missing>,
 }
 
 impl BoundAnswer {
-    pub(super) fn new(bound: Bound, targets: &mut Targets) -> BoundAnswer {
+    pub(super) fn new(bound: BoundTool, targets: &mut Targets) -> BoundAnswer {
         let tool = &bound.tool;
         BoundAnswer {
             missing: targets.missing(&tool.owner, &tool.server, &tool.tool),
@@ -99,7 +102,7 @@ impl Serialize for BoundAnswer {
             missing: Option<&'a Missing>,
             created_at: Timestamp,
         }
-        let Bound { binding, tool } = &self.bound;
+        let BoundTool { binding, tool } = &self.bound;
         Fields {
             missing: self.missing.as_ref(),
             tool_id: tool.id.0,
@@ -159,8 +162,8 @@ struct KeyAnswer {
     last_used_at: Option<Timestamp>,
 }
 
-impl From<Key> for KeyAnswer {
-    fn from(key: Key) -> KeyAnswer {
+impl From<KeyRecord> for KeyAnswer {
+    fn from(key: KeyRecord) -> KeyAnswer {
         KeyAnswer {
             hint: key.hint,
             created_at: key.created_at,
@@ -177,7 +180,7 @@ pub(super) struct EntryAnswer {
     name: String,
     user_id: String,
     status: bool,
-    exposes: Exposes,
+    exposes: ExposedServers,
     filter: Option<Filter>,
     key: KeyAnswer,
     created_at: Timestamp,
@@ -266,11 +269,11 @@ impl InstanceAnswer {
 }
 
 /// What a create came to: the record, and whether an earlier request made it.
-pub(super) fn made<T>(created: Created<T>) -> Result<(T, bool), ApiError> {
+pub(super) fn made<T>(created: Creation<T>) -> Result<(T, bool), ApiError> {
     match created {
-        Created::New(record) => Ok((record, false)),
-        Created::Earlier(Some(record)) => Ok((record, true)),
-        Created::Earlier(None) => Err(ApiError::not_found(
+        Creation::New(record) => Ok((record, false)),
+        Creation::Earlier(Some(record)) => Ok((record, true)),
+        Creation::Earlier(None) => Err(ApiError::not_found(
             "what this Idempotency-Key made has been deleted since",
         )),
     }

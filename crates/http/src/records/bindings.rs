@@ -16,7 +16,9 @@ use crate::Principal;
 use crate::error::{ApiError, FieldProblem};
 use crate::extract::{Path, Query};
 use gateway::Caller;
-use store::{ApiKey, Bound, EntryId, Grant, Granted, NewBinding, Timestamp, ToolId, Whose};
+use store::{
+    ApiKey, BoundTool, EntryId, Grant, GrantLookup, NewBinding, OwnerScope, Timestamp, ToolId,
+};
 
 pub(super) async fn list(
     State(records): State<Records>,
@@ -116,15 +118,15 @@ pub(super) async fn tools_by_key(
     let Path(key) = key.map_err(|_| refused())?;
     let key = ApiKey::given(&key).digest();
     let grant = match records.store.grant(&key) {
-        Granted::Yes(grant) => Some(grant),
-        Granted::No => None,
-        Granted::Ask => records.store.ask(&key).await?,
+        GrantLookup::Yes(grant) => Some(grant),
+        GrantLookup::No => None,
+        GrantLookup::Ask => records.store.ask(&key).await?,
     };
     let grant = grant.ok_or_else(refused)?;
     grant.touch(Timestamp::now());
     let bound = records
         .store
-        .bindings(&Whose::Everybodys, grant.entry)
+        .bindings(&OwnerScope::Everyone, grant.entry)
         .await?;
     let bound = bound.ok_or_else(refused)?;
     Ok(Json(records.tools_of(which, bound, Some(grant))))
@@ -135,7 +137,7 @@ impl Records {
     fn tools_of(
         &self,
         which: Which,
-        bound: Vec<Bound>,
+        bound: Vec<BoundTool>,
         grant: Option<Arc<Grant>>,
     ) -> Items<EntryToolAnswer> {
         let all = which.include_disabled.unwrap_or(false);
@@ -176,7 +178,7 @@ impl Records {
         Ok(problems)
     }
 
-    async fn bound(&self, whose: &Whose, id: EntryId) -> Result<Vec<Bound>, ApiError> {
+    async fn bound(&self, whose: &OwnerScope, id: EntryId) -> Result<Vec<BoundTool>, ApiError> {
         let bound = self.store.bindings(whose, id).await?;
         bound.ok_or_else(|| no_entry(id))
     }

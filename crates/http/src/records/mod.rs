@@ -28,7 +28,7 @@ use super::Principal;
 use super::error::{ApiError, FieldProblem};
 use fleet::registry::Desired;
 use gateway::{Gateway, to_the_end};
-use store::{EntryId, Page, Store, ToolId, Whose};
+use store::{EntryId, OwnerScope, Page, Store, ToolId};
 
 pub(super) use answers::OURS;
 pub use keys::Keys;
@@ -102,7 +102,7 @@ struct Paging {
 
 impl Paging {
     /// Whose records, and which part of them.
-    fn read(self, principal: &Principal) -> Result<(Whose, Page), ApiError> {
+    fn read(self, principal: &Principal) -> Result<(OwnerScope, Page), ApiError> {
         let whose = principal.whose_of(self.user_id.as_deref())?;
         Ok((whose, self.page()?))
     }

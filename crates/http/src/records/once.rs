@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Records, refuse};
 use crate::error::{ApiError, FieldProblem};
-use store::Once;
+use store::Idempotency;
 
 const HEADER: &str = "Idempotency-Key";
 const LONGEST: usize = 255;
@@ -81,14 +81,14 @@ impl<'a> Asked<'a> {
     }
 
     /// For the store, which keeps no more than digests of it.
-    pub(super) fn once(&self) -> Option<Once> {
+    pub(super) fn once(&self) -> Option<Idempotency> {
         let key = self.key?;
         let mut digest = Sha256::new();
         for part in [self.owner, self.route, key] {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
         }
-        Some(Once {
+        Some(Idempotency {
             key: digest.finalize().into(),
             body: self.body,
         })

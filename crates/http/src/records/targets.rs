@@ -13,7 +13,7 @@ use config::{ServerName, distance, typo_distance};
 use fleet::registry::Desired;
 use gateway::Gateway;
 use gateway::control;
-use store::{ADMIN, Exposes};
+use store::{ADMIN, ExposedServers};
 
 /// Names that an error proposes.
 const NEAREST: usize = 3;
@@ -141,7 +141,7 @@ impl Targets {
     pub(super) fn check_exposes(
         &self,
         owner: &str,
-        exposes: &Exposes,
+        exposes: &ExposedServers,
         allow_missing: bool,
     ) -> Vec<FieldProblem> {
         let lists = [

@@ -186,7 +186,7 @@ async fn e5_anothers_tool_cannot_be_bound_at_any_place() {
         assert_eq!(answer["error"]["code"], "NOT_FOUND");
         assert_eq!(answer["error"]["details"]["tool_id"], foreign["id"]);
         let page = Page { skip: 0, limit: 1 };
-        let whose = store::Whose::Everybodys;
+        let whose = store::OwnerScope::Everyone;
         assert_eq!(desk.store.entries(&whose, page).await.unwrap().total, 0);
     }
 }

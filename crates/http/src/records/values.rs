@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::bodies::{Fields, kind};
 use config::ServerName;
 use config::filters::{self, Filter};
-use store::{ApiKey, Exposes, NewBinding, Timestamp, ToolId};
+use store::{ApiKey, ExposedServers, NewBinding, Timestamp, ToolId};
 
 const TOOL_NAME: usize = 128;
 const ENTRY_NAME: usize = 200;
@@ -193,11 +193,11 @@ pub(super) fn bindings(fields: &mut Fields, name: &str, value: Value) -> Vec<New
 }
 
 /// `None` where it is not mentioned; `null` takes all away.
-pub(super) fn exposes(fields: &mut Fields) -> Option<Exposes> {
+pub(super) fn exposes(fields: &mut Fields) -> Option<ExposedServers> {
     const NAME: &str = "exposes";
     match fields.take(NAME)? {
-        Value::Null => Some(Exposes::default()),
-        value => fields.inside(NAME, value, |inner| Exposes {
+        Value::Null => Some(ExposedServers::default()),
+        value => fields.inside(NAME, value, |inner| ExposedServers {
             resources: servers(inner, "resources"),
             prompts: servers(inner, "prompts"),
         }),

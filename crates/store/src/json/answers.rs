@@ -7,19 +7,19 @@ use tokio::sync::broadcast;
 
 use super::super::records::*;
 use super::super::{
-    Grant, Granted, KeyDigest, ServerRecord, Store, StoreChange, StoreError, Timestamp, rules,
+    Grant, GrantLookup, KeyDigest, ServerRecord, Store, StoreChange, StoreError, Timestamp, rules,
 };
 use super::JsonStore;
 use config::ServerName;
 
-fn copied<A, B>(listed: Listed<A>, copy: impl FnMut(A) -> B) -> Listed<B> {
-    Listed {
+fn copied<A, B>(listed: Listing<A>, copy: impl FnMut(A) -> B) -> Listing<B> {
+    Listing {
         items: listed.items.into_iter().map(copy).collect(),
         total: listed.total,
     }
 }
 
-fn page<T>(all: impl Iterator<Item = T>, page: Page) -> Listed<T> {
+fn page<T>(all: impl Iterator<Item = T>, page: Page) -> Listing<T> {
     let (mut items, mut total) = (Vec::new(), 0);
     for item in all {
         if total >= page.skip && (items.len() as u64) < page.limit {
@@ -27,7 +27,7 @@ fn page<T>(all: impl Iterator<Item = T>, page: Page) -> Listed<T> {
         }
         total += 1;
     }
-    Listed { items, total }
+    Listing { items, total }
 }
 
 #[async_trait]
@@ -52,7 +52,7 @@ impl Store for JsonStore {
         .await
     }
 
-    async fn is_repeated(&self, once: Once) -> Result<bool, StoreError> {
+    async fn is_repeated(&self, once: Idempotency) -> Result<bool, StoreError> {
         let state = self.state();
         let made = state.once.get(&KeyDigest::from_bytes(once.key));
         Ok(made.is_some_and(|made| made.is_fresh(Timestamp::now())))
@@ -61,8 +61,8 @@ impl Store for JsonStore {
     async fn create_tool(
         &self,
         new: NewTool,
-        once: Option<Once>,
-    ) -> Result<Created<ToolRecord>, StoreError> {
+        once: Option<Idempotency>,
+    ) -> Result<Creation<ToolRecord>, StoreError> {
         let limits = self.limits_of(Some(&new.owner));
         self.write_limited(limits, "create the tool", move |state| {
             rules::create_tool(state, new, once)
@@ -70,14 +70,18 @@ impl Store for JsonStore {
         .await
     }
 
-    async fn tool(&self, whose: &Whose, id: ToolId) -> Result<Option<ToolRecord>, StoreError> {
+    async fn tool(&self, whose: &OwnerScope, id: ToolId) -> Result<Option<ToolRecord>, StoreError> {
         Ok(self
             .state()
             .tool(whose, id)
             .map(|tool| ToolRecord::clone(tool)))
     }
 
-    async fn tools(&self, whose: &Whose, asked: Page) -> Result<Listed<ToolRecord>, StoreError> {
+    async fn tools(
+        &self,
+        whose: &OwnerScope,
+        asked: Page,
+    ) -> Result<Listing<ToolRecord>, StoreError> {
         let state = self.state();
         let all = state
             .tools
@@ -100,7 +104,7 @@ impl Store for JsonStore {
 
     async fn update_tool(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: ToolId,
         change: ToolChange,
     ) -> Result<Option<ToolRecord>, StoreError> {
@@ -112,7 +116,7 @@ impl Store for JsonStore {
         .await
     }
 
-    async fn delete_tool(&self, whose: &Whose, id: ToolId) -> Result<bool, StoreError> {
+    async fn delete_tool(&self, whose: &OwnerScope, id: ToolId) -> Result<bool, StoreError> {
         let whose = whose.clone();
         self.write("delete the tool", move |state| {
             rules::delete_tool(state, &whose, id)
@@ -123,8 +127,8 @@ impl Store for JsonStore {
     async fn create_entry(
         &self,
         new: NewEntry,
-        once: Option<Once>,
-    ) -> Result<Created<Entry>, StoreError> {
+        once: Option<Idempotency>,
+    ) -> Result<Creation<Entry>, StoreError> {
         let limits = self.limits_of(Some(&new.owner));
         self.write_limited(limits, "create MCP instance", move |state| {
             rules::create_entry(state, new, once)
@@ -132,12 +136,12 @@ impl Store for JsonStore {
         .await
     }
 
-    async fn entry(&self, whose: &Whose, id: EntryId) -> Result<Option<Entry>, StoreError> {
+    async fn entry(&self, whose: &OwnerScope, id: EntryId) -> Result<Option<Entry>, StoreError> {
         let state = self.state();
         Ok(state.held(whose, id).map(|held| self.used(&held.entry)))
     }
 
-    async fn entries(&self, whose: &Whose, asked: Page) -> Result<Listed<Entry>, StoreError> {
+    async fn entries(&self, whose: &OwnerScope, asked: Page) -> Result<Listing<Entry>, StoreError> {
         let state = self.state();
         let all = state
             .entries
@@ -148,7 +152,7 @@ impl Store for JsonStore {
 
     async fn update_entry(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: EntryId,
         change: EntryChange,
     ) -> Result<Option<Entry>, StoreError> {
@@ -163,7 +167,7 @@ impl Store for JsonStore {
 
     async fn replace_key(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: EntryId,
         key: NewKey,
     ) -> Result<Option<Entry>, StoreError> {
@@ -174,7 +178,7 @@ impl Store for JsonStore {
         .await
     }
 
-    async fn delete_entry(&self, whose: &Whose, id: EntryId) -> Result<bool, StoreError> {
+    async fn delete_entry(&self, whose: &OwnerScope, id: EntryId) -> Result<bool, StoreError> {
         let whose = whose.clone();
         self.write("delete MCP instance", move |state| {
             rules::delete_entry(state, &whose, id)
@@ -184,19 +188,19 @@ impl Store for JsonStore {
 
     async fn bindings(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
-    ) -> Result<Option<Vec<Bound>>, StoreError> {
+    ) -> Result<Option<Vec<BoundTool>>, StoreError> {
         let state = self.state();
         Ok(state.held(whose, entry).map(|held| state.bound(held)))
     }
 
     async fn bind(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
         bindings: &[NewBinding],
-    ) -> Result<Option<Vec<Bound>>, StoreError> {
+    ) -> Result<Option<Vec<BoundTool>>, StoreError> {
         let (whose, bindings) = (whose.clone(), bindings.to_vec());
         let limits = self.limits_of(whose.owner());
         self.write_limited(limits, "bind the tools", move |state| {
@@ -207,10 +211,10 @@ impl Store for JsonStore {
 
     async fn update_binding(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
         binding: NewBinding,
-    ) -> Result<Option<Bound>, StoreError> {
+    ) -> Result<Option<BoundTool>, StoreError> {
         let whose = whose.clone();
         self.write("change the binding", move |state| {
             rules::update_binding(state, &whose, entry, binding)
@@ -220,7 +224,7 @@ impl Store for JsonStore {
 
     async fn unbind(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
         tool: ToolId,
     ) -> Result<bool, StoreError> {
@@ -234,8 +238,8 @@ impl Store for JsonStore {
     async fn create_instance(
         &self,
         new: NewInstance,
-        once: Option<Once>,
-    ) -> Result<Created<Instance>, StoreError> {
+        once: Option<Idempotency>,
+    ) -> Result<Creation<Instance>, StoreError> {
         let limits = self.limits_of(Some(&new.owner));
         self.write_limited(limits, "create MCP instance", move |state| {
             rules::create_instance(state, new, once)
@@ -245,7 +249,7 @@ impl Store for JsonStore {
 
     async fn instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
     ) -> Result<Option<Instance>, StoreError> {
         Ok(self
@@ -254,7 +258,11 @@ impl Store for JsonStore {
             .map(|instance| Instance::clone(instance)))
     }
 
-    async fn instances(&self, whose: &Whose, asked: Page) -> Result<Listed<Instance>, StoreError> {
+    async fn instances(
+        &self,
+        whose: &OwnerScope,
+        asked: Page,
+    ) -> Result<Listing<Instance>, StoreError> {
         let state = self.state();
         let all = state
             .instances
@@ -267,7 +275,7 @@ impl Store for JsonStore {
 
     async fn update_instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError> {
@@ -281,7 +289,7 @@ impl Store for JsonStore {
 
     async fn delete_instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
     ) -> Result<bool, StoreError> {
         let (whose, named) = (whose.clone(), *named);
@@ -291,11 +299,11 @@ impl Store for JsonStore {
         .await
     }
 
-    async fn migrate_instances(&self) -> Result<Vec<Migrated>, StoreError> {
+    async fn migrate_instances(&self) -> Result<Vec<MigratedInstance>, StoreError> {
         self.write("migrate MCP instances", rules::migrate).await
     }
 
-    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adopted>, StoreError> {
+    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adoption>, StoreError> {
         let records = records.to_vec();
         self.write("migrate records", move |state| {
             rules::adopt(state, &records)
@@ -303,10 +311,10 @@ impl Store for JsonStore {
         .await
     }
 
-    fn grant(&self, key: &KeyDigest) -> Granted {
+    fn grant(&self, key: &KeyDigest) -> GrantLookup {
         match self.grants.find(key) {
-            Some(grant) => Granted::Yes(grant),
-            None => Granted::No,
+            Some(grant) => GrantLookup::Yes(grant),
+            None => GrantLookup::No,
         }
     }
 

@@ -129,16 +129,16 @@ impl Charge {
     /// Bytes that are counted for as long as anybody has them: the HTTP
     /// server keeps them until the client has taken the last one.
     pub fn bind(self: Arc<Charge>, bytes: Bytes) -> Bytes {
-        struct Counted(
+        struct CountedBytes(
             Bytes,
             #[expect(dead_code, reason = "dropped with the bytes")] Arc<Charge>,
         );
-        impl AsRef<[u8]> for Counted {
+        impl AsRef<[u8]> for CountedBytes {
             fn as_ref(&self) -> &[u8] {
                 &self.0
             }
         }
-        Bytes::from_owner(Counted(bytes, self))
+        Bytes::from_owner(CountedBytes(bytes, self))
     }
 }
 

@@ -4,7 +4,7 @@
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor, Row};
 
-use super::super::examine::Contents;
+use super::super::examine::StoredRecords;
 use super::super::foreign::MOST;
 use super::super::records::*;
 use super::super::{KeyDigest, StoreErrorKind};
@@ -16,7 +16,7 @@ use super::{foreign, instances};
 pub(super) async fn all(
     tx: &mut PgConnection,
     records: &[Instance],
-) -> Result<Vec<Adopted>, Fault> {
+) -> Result<Vec<Adoption>, Fault> {
     tx.execute("set local statement_timeout = '60s'").await?;
     let mut all = Vec::with_capacity(records.len());
     for record in records {
@@ -27,7 +27,7 @@ pub(super) async fn all(
 
 /// In a transaction of its own within the other, so that a rule which
 /// forbids one record does not cost the others.
-async fn one(tx: &mut PgConnection, record: &Instance) -> Result<Adopted, Fault> {
+async fn one(tx: &mut PgConnection, record: &Instance) -> Result<Adoption, Fault> {
     if let Some(holder) = holder(tx, &record.key.digest).await? {
         return Ok(holder.outcome(record));
     }
@@ -40,13 +40,13 @@ async fn one(tx: &mut PgConnection, record: &Instance) -> Result<Adopted, Fault>
             return match fault.kind() {
                 kind @ (StoreErrorKind::Refused { .. }
                 | StoreErrorKind::Conflict { .. }
-                | StoreErrorKind::Unfit(_)) => Ok(Adopted::Refused(kind.to_string())),
+                | StoreErrorKind::Unfit(_)) => Ok(Adoption::Refused(kind.to_string())),
                 kind => Err(kind.into()),
             };
         }
     };
     own.commit().await?;
-    Ok(Adopted::Made(made))
+    Ok(Adoption::Made(made))
 }
 
 async fn holder(tx: &mut PgConnection, key: &KeyDigest) -> Result<Option<KeyHolder>, Fault> {
@@ -69,14 +69,14 @@ async fn holder(tx: &mut PgConnection, key: &KeyDigest) -> Result<Option<KeyHold
 pub(super) async fn contents(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<Contents, Fault> {
+) -> Result<StoredRecords, Fault> {
     let mut tx = connection.begin().await?;
     tx.execute("set transaction isolation level repeatable read, read only")
         .await?;
     let found = foreign::look(&mut tx, namespace).await?;
     found.refusal()?;
     if !found.complete {
-        return Ok(Contents::default());
+        return Ok(StoredRecords::default());
     }
     let old = concat!("select ", instance_columns!(), " from mcp order by id");
     let old = sqlx::query(old).fetch_all(&mut *tx).await?;
@@ -84,10 +84,10 @@ pub(super) async fn contents(
     let tools = sqlx::query(tools).fetch_all(&mut *tx).await?;
     let entries = "select id, user_id, key_digest from mcp_v2";
     let entries = sqlx::query(entries).fetch_all(&mut *tx).await?;
-    let mut contents = Contents {
+    let mut contents = StoredRecords {
         instances: rows::all(&old, rows::instance)?,
         tools: rows::all(&tools, rows::tool)?,
-        ..Contents::default()
+        ..StoredRecords::default()
     };
     for row in &entries {
         let holder = KeyHolder::Entry {

@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 
 use super::super::records::*;
 use super::super::{
-    DefinitionChange, Grant, Granted, KeyDigest, ServerRecord, Store, StoreChange, StoreError,
+    DefinitionChange, Grant, GrantLookup, KeyDigest, ServerRecord, Store, StoreChange, StoreError,
     StoreErrorKind,
 };
 use super::link::{Doing, LIMIT, LONG};
@@ -80,7 +80,7 @@ impl Store for PostgresStore {
         self.write("change the definitions", LIMIT, define).await
     }
 
-    async fn is_repeated(&self, once: Once) -> Result<bool, StoreError> {
+    async fn is_repeated(&self, once: Idempotency) -> Result<bool, StoreError> {
         let look = work!(|c| [] once::is_known(c, &once).await);
         self.read("read the Idempotency-Key", look).await
     }
@@ -88,8 +88,8 @@ impl Store for PostgresStore {
     async fn create_tool(
         &self,
         new: NewTool,
-        once: Option<Once>,
-    ) -> Result<Created<ToolRecord>, StoreError> {
+        once: Option<Idempotency>,
+    ) -> Result<Creation<ToolRecord>, StoreError> {
         let quota = self.quota(Some(&new.owner));
         let create = counted!(quota, |c| [new] {
             (tools::create(c, &new, once.as_ref()).await?, Vec::new())
@@ -97,13 +97,17 @@ impl Store for PostgresStore {
         self.write("create the tool", LIMIT, create).await
     }
 
-    async fn tool(&self, whose: &Whose, id: ToolId) -> Result<Option<ToolRecord>, StoreError> {
+    async fn tool(&self, whose: &OwnerScope, id: ToolId) -> Result<Option<ToolRecord>, StoreError> {
         let whose = whose.clone();
         let find = work!(|c| [whose] tools::find(c, &whose, id).await);
         self.read("read the tool", find).await
     }
 
-    async fn tools(&self, whose: &Whose, page: Page) -> Result<Listed<ToolRecord>, StoreError> {
+    async fn tools(
+        &self,
+        whose: &OwnerScope,
+        page: Page,
+    ) -> Result<Listing<ToolRecord>, StoreError> {
         let whose = whose.clone();
         let list = work!(|c| [whose] tools::list(c, &whose, page).await);
         self.read("list the tools", list).await
@@ -121,7 +125,7 @@ impl Store for PostgresStore {
 
     async fn update_tool(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: ToolId,
         change: ToolChange,
     ) -> Result<Option<ToolRecord>, StoreError> {
@@ -133,7 +137,7 @@ impl Store for PostgresStore {
         self.write("change the tool", LIMIT, update).await
     }
 
-    async fn delete_tool(&self, whose: &Whose, id: ToolId) -> Result<bool, StoreError> {
+    async fn delete_tool(&self, whose: &OwnerScope, id: ToolId) -> Result<bool, StoreError> {
         let whose = whose.clone();
         let delete = work!(|c| [whose] tools::delete(c, &whose, id).await);
         self.write("delete the tool", LIMIT, delete).await
@@ -142,37 +146,37 @@ impl Store for PostgresStore {
     async fn create_entry(
         &self,
         new: NewEntry,
-        once: Option<Once>,
-    ) -> Result<Created<Entry>, StoreError> {
+        once: Option<Idempotency>,
+    ) -> Result<Creation<Entry>, StoreError> {
         let quota = self.quota(Some(&new.owner));
         let create = counted!(quota, |c| [new] {
             let created = entries::create(c, &new, once.as_ref()).await?;
             let touched = match &created {
-                Created::New(entry) => vec![entry.id],
-                Created::Earlier(_) => Vec::new(),
+                Creation::New(entry) => vec![entry.id],
+                Creation::Earlier(_) => Vec::new(),
             };
             (created, touched)
         });
         let created = self.write("create MCP instance", LIMIT, create).await?;
         Ok(match created {
-            Created::Earlier(Some(entry)) => Created::Earlier(Some(self.used(entry))),
+            Creation::Earlier(Some(entry)) => Creation::Earlier(Some(self.used(entry))),
             other => other,
         })
     }
 
-    async fn entry(&self, whose: &Whose, id: EntryId) -> Result<Option<Entry>, StoreError> {
+    async fn entry(&self, whose: &OwnerScope, id: EntryId) -> Result<Option<Entry>, StoreError> {
         let whose = whose.clone();
         let find = work!(|c| [whose] entries::find(c, &whose, id).await);
         let found = self.read("read MCP instance", find).await?;
         Ok(found.map(|entry| self.used(entry)))
     }
 
-    async fn entries(&self, whose: &Whose, page: Page) -> Result<Listed<Entry>, StoreError> {
+    async fn entries(&self, whose: &OwnerScope, page: Page) -> Result<Listing<Entry>, StoreError> {
         let whose = whose.clone();
         let list = work!(|c| [whose] entries::list(c, &whose, page).await);
         let listed = self.read("list MCP instances", list).await?;
         let items = listed.items.into_iter().map(|entry| self.used(entry));
-        Ok(Listed {
+        Ok(Listing {
             items: items.collect(),
             total: listed.total,
         })
@@ -180,7 +184,7 @@ impl Store for PostgresStore {
 
     async fn update_entry(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: EntryId,
         change: EntryChange,
     ) -> Result<Option<Entry>, StoreError> {
@@ -198,7 +202,7 @@ impl Store for PostgresStore {
 
     async fn replace_key(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         id: EntryId,
         key: NewKey,
     ) -> Result<Option<Entry>, StoreError> {
@@ -211,7 +215,7 @@ impl Store for PostgresStore {
         self.write("rotate the key", LIMIT, replace).await
     }
 
-    async fn delete_entry(&self, whose: &Whose, id: EntryId) -> Result<bool, StoreError> {
+    async fn delete_entry(&self, whose: &OwnerScope, id: EntryId) -> Result<bool, StoreError> {
         let whose = whose.clone();
         let delete = work!(|c| [whose] {
             let found = entries::delete(c, &whose, id).await?;
@@ -223,9 +227,9 @@ impl Store for PostgresStore {
 
     async fn bindings(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
-    ) -> Result<Option<Vec<Bound>>, StoreError> {
+    ) -> Result<Option<Vec<BoundTool>>, StoreError> {
         let whose = whose.clone();
         let list = work!(|c| [whose] bindings::of(c, &whose, entry).await);
         self.read("list the bindings", list).await
@@ -233,10 +237,10 @@ impl Store for PostgresStore {
 
     async fn bind(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
         new: &[NewBinding],
-    ) -> Result<Option<Vec<Bound>>, StoreError> {
+    ) -> Result<Option<Vec<BoundTool>>, StoreError> {
         let (whose, new): (_, Arc<[NewBinding]>) = (whose.clone(), new.into());
         let quota = self.quota(whose.owner());
         let bind = counted!(quota, |c| [whose, new] {
@@ -249,10 +253,10 @@ impl Store for PostgresStore {
 
     async fn update_binding(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
         binding: NewBinding,
-    ) -> Result<Option<Bound>, StoreError> {
+    ) -> Result<Option<BoundTool>, StoreError> {
         let whose = whose.clone();
         let update = work!(|c| [whose] {
             let found = bindings::update(c, &whose, entry, binding).await?;
@@ -264,7 +268,7 @@ impl Store for PostgresStore {
 
     async fn unbind(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         entry: EntryId,
         tool: ToolId,
     ) -> Result<bool, StoreError> {
@@ -280,8 +284,8 @@ impl Store for PostgresStore {
     async fn create_instance(
         &self,
         new: NewInstance,
-        once: Option<Once>,
-    ) -> Result<Created<Instance>, StoreError> {
+        once: Option<Idempotency>,
+    ) -> Result<Creation<Instance>, StoreError> {
         let quota = self.quota(Some(&new.owner));
         let create = counted!(quota, |c| [new] {
             (instances::create(c, &new, once.as_ref()).await?, Vec::new())
@@ -291,7 +295,7 @@ impl Store for PostgresStore {
 
     async fn instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
     ) -> Result<Option<Instance>, StoreError> {
         let (whose, named) = (whose.clone(), *named);
@@ -299,7 +303,11 @@ impl Store for PostgresStore {
         self.read("read MCP instance", find).await
     }
 
-    async fn instances(&self, whose: &Whose, page: Page) -> Result<Listed<Instance>, StoreError> {
+    async fn instances(
+        &self,
+        whose: &OwnerScope,
+        page: Page,
+    ) -> Result<Listing<Instance>, StoreError> {
         let whose = whose.clone();
         let list = work!(|c| [whose] instances::list(c, &whose, page).await);
         self.read("list MCP instances", list).await
@@ -307,7 +315,7 @@ impl Store for PostgresStore {
 
     async fn update_instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError> {
@@ -321,7 +329,7 @@ impl Store for PostgresStore {
 
     async fn delete_instance(
         &self,
-        whose: &Whose,
+        whose: &OwnerScope,
         named: &InstanceName,
     ) -> Result<bool, StoreError> {
         let (whose, named) = (whose.clone(), *named);
@@ -332,7 +340,7 @@ impl Store for PostgresStore {
         self.write("delete MCP instance", LIMIT, delete).await
     }
 
-    async fn migrate_instances(&self) -> Result<Vec<Migrated>, StoreError> {
+    async fn migrate_instances(&self) -> Result<Vec<MigratedInstance>, StoreError> {
         let migrate = work!(|c| [] {
             let migrated = instances::migrate(c).await?;
             let touched = migrated.iter().map(|one| one.entry).collect();
@@ -341,12 +349,12 @@ impl Store for PostgresStore {
         self.write("migrate MCP instances", LONG, migrate).await
     }
 
-    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adopted>, StoreError> {
+    async fn adopt(&self, records: &[Instance]) -> Result<Vec<Adoption>, StoreError> {
         let records: Arc<[Instance]> = records.into();
         let adopt = work!(|c| [records] {
             let adopted = adopt::all(c, &records).await?;
             let touched = adopted.iter().filter_map(|one| match one {
-                Adopted::Made(made) => Some(made.entry),
+                Adoption::Made(made) => Some(made.entry),
                 _ => None,
             });
             let touched = touched.collect();
@@ -355,13 +363,15 @@ impl Store for PostgresStore {
         self.write("migrate records", LONG, adopt).await
     }
 
-    fn grant(&self, key: &KeyDigest) -> Granted {
+    fn grant(&self, key: &KeyDigest) -> GrantLookup {
         let found = self.mirror.grants.find(key);
         match (self.link.standing.memory(), found) {
-            (Memory::InStep, None) => Granted::No,
-            (Memory::InStep, Some(grant)) => Granted::Yes(grant),
-            (Memory::Away(unheard), Some(grant)) if unheard < FROM_MEMORY => Granted::Yes(grant),
-            _ => Granted::Ask,
+            (Memory::InStep, None) => GrantLookup::No,
+            (Memory::InStep, Some(grant)) => GrantLookup::Yes(grant),
+            (Memory::Away(unheard), Some(grant)) if unheard < FROM_MEMORY => {
+                GrantLookup::Yes(grant)
+            }
+            _ => GrantLookup::Ask,
         }
     }
 

@@ -15,7 +15,7 @@ use super::rows::{self, moment};
 pub(super) async fn list(
     connection: &mut PgConnection,
     entry: EntryId,
-) -> Result<Vec<Bound>, Fault> {
+) -> Result<Vec<BoundTool>, Fault> {
     let rows = sqlx::query(concat!(
         "select t.*, b.status as bound_status, b.bound_at from (select ",
         tool_columns!(),
@@ -31,9 +31,9 @@ pub(super) async fn list(
 
 pub(super) async fn of(
     connection: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     entry: EntryId,
-) -> Result<Option<Vec<Bound>>, Fault> {
+) -> Result<Option<Vec<BoundTool>>, Fault> {
     match entries::find(connection, whose, entry).await? {
         Some(_) => Ok(Some(list(connection, entry).await?)),
         None => Ok(None),
@@ -152,10 +152,10 @@ async fn differ(
 
 pub(super) async fn bind(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     new: &[NewBinding],
-) -> Result<Option<Vec<Bound>>, Fault> {
+) -> Result<Option<Vec<BoundTool>>, Fault> {
     let Some(entry) = entries::take(tx, whose, id).await? else {
         return Ok(None);
     };
@@ -167,10 +167,10 @@ pub(super) async fn bind(
 
 pub(super) async fn update(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     binding: NewBinding,
-) -> Result<Option<Bound>, Fault> {
+) -> Result<Option<BoundTool>, Fault> {
     if entries::take(tx, whose, id).await?.is_none() {
         return Ok(None);
     }
@@ -196,7 +196,7 @@ pub(super) async fn update(
 
 pub(super) async fn unbind(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     tool: ToolId,
 ) -> Result<bool, Fault> {

@@ -12,11 +12,11 @@ use super::rows::{self, moment};
 pub(super) async fn create(
     tx: &mut PgConnection,
     new: &NewEntry,
-    again: Option<&Once>,
-) -> Result<Created<Entry>, Fault> {
+    again: Option<&Idempotency>,
+) -> Result<Creation<Entry>, Fault> {
     if let Claim::Made(id) = once::claim(tx, again).await? {
-        let earlier = find(tx, &Whose::Everybodys, EntryId(id)).await?;
-        return Ok(Created::Earlier(earlier));
+        let earlier = find(tx, &OwnerScope::Everyone, EntryId(id)).await?;
+        return Ok(Creation::Earlier(earlier));
     }
     let now = Timestamp::now();
     let made = Entry {
@@ -24,7 +24,7 @@ pub(super) async fn create(
         owner: new.owner.clone(),
         name: new.name.clone(),
         enabled: new.enabled,
-        key: Key {
+        key: KeyRecord {
             digest: new.key.digest,
             hint: new.key.hint.clone(),
             created_at: now,
@@ -39,7 +39,7 @@ pub(super) async fn create(
     let made = insert(tx, &made).await?;
     bindings::put(tx, made.id, &made.owner, &new.bindings).await?;
     once::keep(tx, again, made.id.0).await?;
-    Ok(Created::New(made))
+    Ok(Creation::New(made))
 }
 
 /// As it is, but for the id, which the database gives.
@@ -74,7 +74,7 @@ pub(super) async fn insert(tx: &mut PgConnection, entry: &Entry) -> Result<Entry
 
 pub(super) async fn find(
     connection: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
 ) -> Result<Option<Entry>, Fault> {
     let row = sqlx::query(concat!(
@@ -92,7 +92,7 @@ pub(super) async fn find(
 /// Nobody else changes it or its bindings until the end.
 pub(super) async fn take(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
 ) -> Result<Option<Entry>, Fault> {
     let row = sqlx::query(concat!(
@@ -109,9 +109,9 @@ pub(super) async fn take(
 
 pub(super) async fn list(
     connection: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     page: Page,
-) -> Result<Listed<Entry>, Fault> {
+) -> Result<Listing<Entry>, Fault> {
     let rows = sqlx::query(concat!(
         "select counted.total, page.* from ",
         "(select count(*) as total from mcp_v2 where $1::text is null or user_id = $1) counted ",
@@ -131,7 +131,7 @@ pub(super) async fn list(
 /// The entry as an edit leaves it.
 async fn edit(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     edit: impl FnOnce(&mut Entry),
 ) -> Result<Option<Entry>, Fault> {
@@ -174,7 +174,7 @@ async fn edit(
 
 pub(super) async fn update(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     change: &EntryChange,
     used: Option<Timestamp>,
@@ -201,7 +201,7 @@ pub(super) async fn update(
 
 pub(super) async fn replace_key(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
     key: &NewKey,
 ) -> Result<Option<Entry>, Fault> {
@@ -221,7 +221,7 @@ pub(super) async fn replace_key(
         return Err(StoreErrorKind::Conflict { constraint }.into());
     }
     edit(tx, whose, id, |entry| {
-        entry.key = Key {
+        entry.key = KeyRecord {
             digest: key.digest,
             hint: key.hint.clone(),
             created_at: Timestamp::now(),
@@ -234,7 +234,7 @@ pub(super) async fn replace_key(
 
 pub(super) async fn delete(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: EntryId,
 ) -> Result<bool, Fault> {
     if take(tx, whose, id).await?.is_none() {

@@ -15,10 +15,10 @@ use super::{bindings, entries, tools};
 pub(super) async fn create(
     tx: &mut PgConnection,
     new: &NewInstance,
-    again: Option<&Once>,
-) -> Result<Created<Instance>, Fault> {
+    again: Option<&Idempotency>,
+) -> Result<Creation<Instance>, Fault> {
     if let Claim::Made(id) = once::claim(tx, again).await? {
-        return Ok(Created::Earlier(by_id(tx, id).await?));
+        return Ok(Creation::Earlier(by_id(tx, id).await?));
     }
     no_entry_has(tx, &new.key.digest).await?;
     let row = sqlx::query(concat!(
@@ -40,7 +40,7 @@ pub(super) async fn create(
     .await?;
     let made = rows::instance(&row)?;
     once::keep(tx, again, made.id.0).await?;
-    Ok(Created::New(made))
+    Ok(Creation::New(made))
 }
 
 fn extra(map: &serde_json::Map<String, serde_json::Value>) -> Result<String, Fault> {
@@ -78,7 +78,7 @@ async fn no_entry_has(tx: &mut PgConnection, key: &KeyDigest) -> Result<(), Faul
 /// A key goes before an id.
 pub(super) async fn find(
     connection: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     named: &InstanceName,
 ) -> Result<Option<Instance>, Fault> {
     let row = sqlx::query(concat!(
@@ -97,9 +97,9 @@ pub(super) async fn find(
 
 pub(super) async fn list(
     connection: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     page: Page,
-) -> Result<Listed<Instance>, Fault> {
+) -> Result<Listing<Instance>, Fault> {
     let rows = sqlx::query(concat!(
         "select counted.total, page.* from ",
         "(select count(*) as total from mcp where $1::text is null or user_id = $1) counted ",
@@ -118,7 +118,7 @@ pub(super) async fn list(
 
 pub(super) async fn update(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     named: &InstanceName,
     change: &InstanceChange,
 ) -> Result<Option<Instance>, Fault> {
@@ -165,7 +165,7 @@ pub(super) async fn update(
 
 pub(super) async fn delete(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     named: &InstanceName,
 ) -> Result<bool, Fault> {
     let Some(found) = find(tx, whose, named).await? else {
@@ -181,7 +181,7 @@ pub(super) async fn delete(
     Ok(done.rows_affected() > 0)
 }
 
-pub(super) async fn migrate(tx: &mut PgConnection) -> Result<Vec<Migrated>, Fault> {
+pub(super) async fn migrate(tx: &mut PgConnection) -> Result<Vec<MigratedInstance>, Fault> {
     tx.execute("set local statement_timeout = '60s'").await?;
     let rows = sqlx::query(concat!(
         "select ",
@@ -204,7 +204,7 @@ pub(super) async fn migrate(tx: &mut PgConnection) -> Result<Vec<Migrated>, Faul
 pub(super) async fn into_entry(
     tx: &mut PgConnection,
     instance: &Instance,
-) -> Result<Migrated, Fault> {
+) -> Result<MigratedInstance, Fault> {
     let mut bound = Vec::new();
     let mut names = HashSet::new();
     for (server, tool) in instance.registered() {
@@ -238,14 +238,14 @@ pub(super) async fn into_entry(
         name: instance.name.clone(),
         enabled: instance.enabled,
         key: instance.key.clone(),
-        exposes: Exposes::default(),
+        exposes: ExposedServers::default(),
         filter: None,
         created_at: instance.created_at,
         updated_at: Timestamp::now(),
     };
     let entry = entries::insert(tx, &entry).await?;
     bindings::put(tx, entry.id, &entry.owner, &bound).await?;
-    Ok(Migrated {
+    Ok(MigratedInstance {
         instance: instance.id,
         entry: entry.id,
         name: entry.name,

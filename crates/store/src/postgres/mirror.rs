@@ -11,7 +11,7 @@ use sqlx::{Connection, Executor, Row};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use super::super::records::{Entry, EntryId, ToolId, ToolRecord};
-use super::super::{Directory, Grant, KeyDigest, StoreChange, StoreErrorKind};
+use super::super::{Grant, GrantDirectory, KeyDigest, StoreChange, StoreErrorKind};
 use super::fault::Fault;
 use super::link::{LONG, Link};
 use super::rows;
@@ -26,7 +26,7 @@ const READ: Duration = Duration::from_millis(1500);
 const CHANGES: usize = 4096;
 
 pub(super) struct Mirror {
-    pub(super) grants: Directory,
+    pub(super) grants: GrantDirectory,
     pub(super) changes: broadcast::Sender<StoreChange>,
     /// Something could not be read that should have been.
     pub(super) doubt: Notify,
@@ -71,7 +71,7 @@ impl Mirror {
         let (requests, queue) = mpsc::channel(WAITING);
         let (changes, _) = broadcast::channel(CHANGES);
         let mirror = Arc::new(Mirror {
-            grants: Directory::default(),
+            grants: GrantDirectory::default(),
             changes,
             doubt: Notify::new(),
             requests,
@@ -94,7 +94,7 @@ impl Mirror {
         };
         let leaving = self.request(wanted)?.await;
         let leaving = leaving.unwrap_or_else(|_| Err(closed()))?;
-        Directory::settle(&leaving).await
+        GrantDirectory::settle(&leaving).await
     }
 
     /// Without waiting for it.
@@ -174,7 +174,7 @@ impl Reader {
         while queue.recv_many(&mut batch, WAITING).await > 0 {
             let wanted = Wanted::all(batch.iter().map(|request| &request.wanted));
             let outcome = self.read(&wanted).await;
-            self.leaving.retain(|grant| !grant.gate.is_empty());
+            self.leaving.retain(|grant| !grant.calls.is_empty());
             for request in batch.drain(..) {
                 let answer = match &outcome {
                     Ok(()) => Ok(self.leaving_of(&request.wanted)),

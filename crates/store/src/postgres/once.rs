@@ -4,7 +4,7 @@
 use sqlx::Row;
 use sqlx::postgres::PgConnection;
 
-use super::super::records::{ONCE_MILLIS, Once};
+use super::super::records::{Idempotency, ONCE_MILLIS};
 use super::super::{StoreErrorKind, Timestamp};
 use super::fault::Fault;
 use super::rows::moment;
@@ -18,7 +18,7 @@ pub(super) enum Claim {
 
 pub(super) async fn claim(
     connection: &mut PgConnection,
-    once: Option<&Once>,
+    once: Option<&Idempotency>,
 ) -> Result<Claim, Fault> {
     let Some(once) = once else {
         return Ok(Claim::Mine);
@@ -53,7 +53,10 @@ pub(super) async fn claim(
 }
 
 /// Whether a create with this key is remembered.
-pub(super) async fn is_known(connection: &mut PgConnection, once: &Once) -> Result<bool, Fault> {
+pub(super) async fn is_known(
+    connection: &mut PgConnection,
+    once: &Idempotency,
+) -> Result<bool, Fault> {
     let row = sqlx::query(
         "select 1 from mcp_idempotency \
          where key = $1 and created_at > to_timestamp($2 / 1000.0)",
@@ -73,7 +76,7 @@ fn forgotten(now: i64) -> i64 {
 /// What came of it.
 pub(super) async fn keep(
     connection: &mut PgConnection,
-    once: Option<&Once>,
+    once: Option<&Idempotency>,
     made: i64,
 ) -> Result<(), Fault> {
     let Some(once) = once else {

@@ -105,8 +105,8 @@ fn decode(error: Box<dyn std::error::Error + Send + Sync>) -> Fault {
     Fault::Sql(sqlx::Error::Decode(error))
 }
 
-fn key(row: &PgRow) -> Read<Key> {
-    Ok(Key {
+fn key(row: &PgRow) -> Read<KeyRecord> {
+    Ok(KeyRecord {
         digest: digest(row)?,
         hint: row.try_get("key_hint")?,
         created_at: at(row, "key_created_at")?,
@@ -132,7 +132,7 @@ pub(super) fn entry(row: &PgRow) -> Read<Entry> {
         name: row.try_get("name")?,
         enabled: row.try_get("status")?,
         key: key(row)?,
-        exposes: Exposes {
+        exposes: ExposedServers {
             resources: row.try_get("exposed_resources")?,
             prompts: row.try_get("exposed_prompts")?,
         },
@@ -170,9 +170,9 @@ pub(super) fn tool(row: &PgRow) -> Read<ToolRecord> {
 }
 
 /// A tool's columns, and beside them those of its binding.
-pub(super) fn bound(row: &PgRow) -> Read<Bound> {
+pub(super) fn bound(row: &PgRow) -> Read<BoundTool> {
     let tool = tool(row)?;
-    Ok(Bound {
+    Ok(BoundTool {
         binding: Binding {
             tool: tool.id,
             enabled: row.try_get("bound_status")?,
@@ -187,7 +187,7 @@ pub(super) fn all<T>(rows: &[PgRow], read: impl Fn(&PgRow) -> Read<T>) -> Read<V
 }
 
 /// A page, where every row says beside it how many there are in all.
-pub(super) fn listed<T>(rows: &[PgRow], read: impl Fn(&PgRow) -> Read<T>) -> Read<Listed<T>> {
+pub(super) fn listed<T>(rows: &[PgRow], read: impl Fn(&PgRow) -> Read<T>) -> Read<Listing<T>> {
     let total: i64 = match rows.first() {
         Some(row) => row.try_get("total")?,
         None => 0,
@@ -197,7 +197,7 @@ pub(super) fn listed<T>(rows: &[PgRow], read: impl Fn(&PgRow) -> Read<T>) -> Rea
         let id: Result<Option<i64>, _> = row.try_get("id");
         !matches!(id, Ok(None))
     });
-    Ok(Listed {
+    Ok(Listing {
         items: records.map(read).collect::<Result<_, _>>()?,
         total: u64::try_from(total).unwrap_or(0),
     })

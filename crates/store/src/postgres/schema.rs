@@ -9,7 +9,7 @@ use sqlx::{Connection, Executor, SqlSafeStr};
 use tokio::time::timeout;
 
 use super::super::StoreErrorKind;
-use super::super::examine::Database;
+use super::super::examine::DatabaseReport;
 use super::fault::Fault;
 use super::foreign;
 use super::namespace::Namespace;
@@ -153,7 +153,7 @@ async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result
 pub(super) async fn examine(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<Database, Fault> {
+) -> Result<DatabaseReport, Fault> {
     let looking = async {
         let clock = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
         let millis: i64 = sqlx::query_scalar(clock)
@@ -181,7 +181,7 @@ pub(super) async fn examine(
                 .map(|(version, name)| format!("{version} {name}"))
                 .collect()
         });
-        Ok(Database {
+        Ok(DatabaseReport {
             millis,
             tables,
             missing,

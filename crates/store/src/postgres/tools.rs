@@ -11,15 +11,15 @@ use super::rows::{self, moment};
 pub(super) async fn create(
     tx: &mut PgConnection,
     new: &NewTool,
-    again: Option<&Once>,
-) -> Result<Created<ToolRecord>, Fault> {
+    again: Option<&Idempotency>,
+) -> Result<Creation<ToolRecord>, Fault> {
     if let Claim::Made(id) = once::claim(tx, again).await? {
-        let earlier = find(tx, &Whose::Everybodys, ToolId(id)).await?;
-        return Ok(Created::Earlier(earlier));
+        let earlier = find(tx, &OwnerScope::Everyone, ToolId(id)).await?;
+        return Ok(Creation::Earlier(earlier));
     }
     let made = insert(tx, new).await?;
     once::keep(tx, again, made.id.0).await?;
-    Ok(Created::New(made))
+    Ok(Creation::New(made))
 }
 
 pub(super) async fn insert(tx: &mut PgConnection, new: &NewTool) -> Result<ToolRecord, Fault> {
@@ -41,7 +41,7 @@ pub(super) async fn insert(tx: &mut PgConnection, new: &NewTool) -> Result<ToolR
 
 pub(super) async fn find(
     connection: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: ToolId,
 ) -> Result<Option<ToolRecord>, Fault> {
     let row = sqlx::query(concat!(
@@ -59,7 +59,7 @@ pub(super) async fn find(
 /// Nobody else changes, deletes or binds it until the end.
 async fn take(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: ToolId,
 ) -> Result<Option<ToolRecord>, Fault> {
     let row = sqlx::query(concat!(
@@ -76,9 +76,9 @@ async fn take(
 
 pub(super) async fn list(
     connection: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     page: Page,
-) -> Result<Listed<ToolRecord>, Fault> {
+) -> Result<Listing<ToolRecord>, Fault> {
     let rows = sqlx::query(concat!(
         "select counted.total, page.* from ",
         "(select count(*) as total from tool where $1::text is null or user_id = $1) counted ",
@@ -98,7 +98,7 @@ pub(super) async fn list(
 /// With the entries that have it.
 pub(super) async fn update(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: ToolId,
     change: &ToolChange,
 ) -> Result<(Option<ToolRecord>, Vec<EntryId>), Fault> {
@@ -161,7 +161,7 @@ async fn bound_to(tx: &mut PgConnection, id: ToolId) -> Result<Vec<EntryId>, Fau
 
 pub(super) async fn delete(
     tx: &mut PgConnection,
-    whose: &Whose,
+    whose: &OwnerScope,
     id: ToolId,
 ) -> Result<(bool, Vec<EntryId>), Fault> {
     if take(tx, whose, id).await?.is_none() {

@@ -35,7 +35,7 @@ fn pair(tool: &Value) -> Option<(&str, &str)> {
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
-pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<Migrated>> {
+pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<MigratedInstance>> {
     let mut state = state.clone();
     let mut steps = Vec::new();
     let mut all = Vec::new();
@@ -54,7 +54,7 @@ pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<Migrated>> {
 }
 
 /// Records of another application.
-pub(in super::super) fn adopt(state: &State, records: &[Instance]) -> Ruling<Vec<Adopted>> {
+pub(in super::super) fn adopt(state: &State, records: &[Instance]) -> Ruling<Vec<Adoption>> {
     let mut state = state.clone();
     let mut steps = Vec::new();
     let mut all = Vec::with_capacity(records.len());
@@ -64,7 +64,7 @@ pub(in super::super) fn adopt(state: &State, records: &[Instance]) -> Ruling<Vec
             continue;
         }
         let mut made = Vec::new();
-        all.push(Adopted::Made(one(&state, record, &mut made)));
+        all.push(Adoption::Made(one(&state, record, &mut made)));
         for step in &made {
             state.apply(step);
         }
@@ -73,7 +73,7 @@ pub(in super::super) fn adopt(state: &State, records: &[Instance]) -> Ruling<Vec
     Ok((all, steps))
 }
 
-fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> Migrated {
+fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> MigratedInstance {
     let now = Timestamp::now();
     let id = EntryId(state.last.entry + 1);
     let (mut bindings, mut names) = (Vec::new(), Vec::new());
@@ -116,13 +116,13 @@ fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> Migrated {
         name: instance.name.clone(),
         enabled: instance.enabled,
         key: instance.key.clone(),
-        exposes: Exposes::default(),
+        exposes: ExposedServers::default(),
         filter: None,
         created_at: instance.created_at,
         updated_at: now,
     };
     steps.push(Step::Entry(Arc::new(Held { entry, bindings })));
-    Migrated {
+    MigratedInstance {
         instance: instance.id,
         entry: id,
         name: instance.name.clone(),

@@ -9,9 +9,9 @@ use super::super::{ServerRecord, Timestamp};
 use super::Ruling;
 use config::ServerName;
 
-impl Exposes {
+impl ExposedServers {
     /// With the server under its new name, or without it.
-    fn moved(&self, from: &str, to: Option<&str>) -> Exposes {
+    fn moved(&self, from: &str, to: Option<&str>) -> ExposedServers {
         let one = |servers: &Vec<String>| {
             let mut after: Vec<String> = Vec::with_capacity(servers.len());
             for server in servers {
@@ -23,7 +23,7 @@ impl Exposes {
             }
             after
         };
-        Exposes {
+        ExposedServers {
             resources: one(&self.resources),
             prompts: one(&self.prompts),
         }

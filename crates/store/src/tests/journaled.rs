@@ -180,7 +180,7 @@ async fn e10_the_last_use_is_saved_but_not_by_who_uses_it() {
     new.key = key.record(None);
     store.create_entry(new, None).await.unwrap();
     let before = fs::read(directory.path().join(JOURNAL)).unwrap();
-    let Granted::Yes(grant) = store.grant(&key.digest()) else {
+    let GrantLookup::Yes(grant) = store.grant(&key.digest()) else {
         panic!("it is open");
     };
     let now = Timestamp::now();
@@ -188,7 +188,7 @@ async fn e10_the_last_use_is_saved_but_not_by_who_uses_it() {
     assert_eq!(fs::read(directory.path().join(JOURNAL)).unwrap(), before);
     drop(store);
     let store = open(directory.path());
-    let entries = store.entries(&Whose::Everybodys, Page { skip: 0, limit: 9 });
+    let entries = store.entries(&OwnerScope::Everyone, Page { skip: 0, limit: 9 });
     let used = entries.await.unwrap().items[0].key.last_used_at;
     assert_eq!(used, Some(now));
 }

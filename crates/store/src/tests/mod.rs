@@ -8,11 +8,11 @@ use std::process::{Child, Command, Stdio};
 use super::*;
 
 mod beside;
+mod calls_in_flight;
 mod cluster;
 mod contract;
 mod crash;
 mod files;
-mod gates;
 mod journaled;
 #[path = "../../../../tests/it/needs.rs"]
 mod needs;

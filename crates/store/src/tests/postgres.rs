@@ -14,7 +14,7 @@ mod rules;
 mod scale;
 mod tables;
 
-const ALL: Whose = Whose::Everybodys;
+const ALL: OwnerScope = OwnerScope::Everyone;
 
 async fn open(cluster: &Cluster, database: &str) -> PostgresStore {
     open_in(cluster, database, "public").await
@@ -42,7 +42,7 @@ async fn tool(store: &dyn Store, name: &str) -> ToolId {
         tool: name.into(),
     };
     match store.create_tool(new, None).await.unwrap() {
-        Created::New(tool) => tool.id,
+        Creation::New(tool) => tool.id,
         earlier => panic!("{earlier:?}"),
     }
 }
@@ -58,7 +58,7 @@ fn new_entry(tools: &[ToolId]) -> (KeyDigest, NewEntry) {
         name: "desk".into(),
         enabled: true,
         key: key.record(None),
-        exposes: Exposes::default(),
+        exposes: ExposedServers::default(),
         filter: None,
         bindings: bindings.collect(),
     };
@@ -68,7 +68,7 @@ fn new_entry(tools: &[ToolId]) -> (KeyDigest, NewEntry) {
 async fn entry(store: &dyn Store, tools: &[ToolId]) -> (KeyDigest, EntryId) {
     let (key, new) = new_entry(tools);
     match store.create_entry(new, None).await.unwrap() {
-        Created::New(entry) => (key, entry.id),
+        Creation::New(entry) => (key, entry.id),
         earlier => panic!("{earlier:?}"),
     }
 }
@@ -89,9 +89,9 @@ async fn granted(
     key: &KeyDigest,
 ) -> Result<Option<std::sync::Arc<Grant>>, StoreError> {
     match store.grant(key) {
-        Granted::Yes(grant) => Ok(Some(grant)),
-        Granted::No => Ok(None),
-        Granted::Ask => store.ask(key).await,
+        GrantLookup::Yes(grant) => Ok(Some(grant)),
+        GrantLookup::No => Ok(None),
+        GrantLookup::Ask => store.ask(key).await,
     }
 }
 

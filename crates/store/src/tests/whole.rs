@@ -28,7 +28,7 @@ pub(super) async fn tools(store: &JsonStore, count: usize) -> Vec<ToolId> {
     for i in 0..count {
         let new = new_tool(format!("tool_{i}"));
         match store.create_tool(new, None).await.unwrap() {
-            Created::New(tool) => ids.push(tool.id),
+            Creation::New(tool) => ids.push(tool.id),
             earlier => panic!("{earlier:?}"),
         }
     }
@@ -45,7 +45,7 @@ pub(super) fn new_entry(tools: &[ToolId]) -> NewEntry {
         name: "an entry of some name".to_owned(),
         enabled: true,
         key: ApiKey::random().unwrap().record(None),
-        exposes: Exposes::default(),
+        exposes: ExposedServers::default(),
         filter: None,
         bindings: tools.iter().map(bind).collect(),
     }
@@ -64,7 +64,7 @@ async fn maker() {
     };
     let opened = JsonStore::open_with(Path::new(&directory), sizes).unwrap();
     let store = Arc::new(opened.store);
-    let listed = store.tools(&Whose::Everybodys, EVERY).await.unwrap();
+    let listed = store.tools(&OwnerScope::Everyone, EVERY).await.unwrap();
     let ids: Vec<ToolId> = listed.items.iter().map(|tool| tool.id).collect();
     eprintln!("ready");
     let mut makers = tokio::task::JoinSet::new();
@@ -73,7 +73,7 @@ async fn maker() {
         makers.spawn(async move {
             loop {
                 let made = store.create_entry(new_entry(&ids), None).await.unwrap();
-                let Created::New(entry) = made else {
+                let Creation::New(entry) = made else {
                     panic!("{made:?}");
                 };
                 let line = format!("made {}\n", entry.id);
@@ -112,7 +112,7 @@ async fn e5_a_killed_create_is_there_as_a_whole_or_not_at_all() {
         for warning in &opened.warnings {
             assert!(warning.contains("was cut off"), "{warning}");
         }
-        let all = opened.store.entries(&Whose::Everybodys, EVERY).await;
+        let all = opened.store.entries(&OwnerScope::Everyone, EVERY).await;
         let all = all.unwrap();
         for id in ids {
             answered += 1;
@@ -120,7 +120,7 @@ async fn e5_a_killed_create_is_there_as_a_whole_or_not_at_all() {
             assert!(there.is_ok(), "round {round}: {id} is lost");
         }
         for entry in &all.items {
-            let bound = opened.store.bindings(&Whose::Everybodys, entry.id).await;
+            let bound = opened.store.bindings(&OwnerScope::Everyone, entry.id).await;
             let bound = bound.unwrap().unwrap();
             assert_eq!(bound.len(), TOOLS, "round {round}: {}", entry.id);
         }

@@ -108,7 +108,7 @@ async fn t_secrets_without_a_mark_are_put_aside_and_records_stay() {
             name: "desk".into(),
             enabled: true,
             key: key.record(None),
-            exposes: crate::Exposes::default(),
+            exposes: crate::ExposedServers::default(),
             filter: None,
             bindings: Vec::new(),
         };
@@ -137,7 +137,7 @@ async fn t_secrets_without_a_mark_are_put_aside_and_records_stay() {
     }
     assert!(is_trusted(&settings).is_ok());
     let store = JsonStore::open(&data).unwrap().store;
-    assert!(matches!(store.grant(&key), crate::Granted::Yes(_)));
+    assert!(matches!(store.grant(&key), crate::GrantLookup::Yes(_)));
     drop(store);
     // From now on it is ours, and the new ones are kept.
     let made = key::admin_token(&data, None).unwrap();

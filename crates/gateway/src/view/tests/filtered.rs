@@ -4,7 +4,7 @@ use super::super::fixture::{enabled, grant_with, records};
 use super::*;
 use crate::EntryScope;
 use config::filters::{Filter, Filters};
-use store::{Exposes, Grant};
+use store::{ExposedServers, Grant};
 
 fn filter(allow: &[&str], deny: &[&str]) -> Filter {
     let owned = |patterns: &[&str]| patterns.iter().map(|one| (*one).to_owned()).collect();
@@ -16,7 +16,12 @@ fn filter(allow: &[&str], deny: &[&str]) -> Filter {
 
 fn given(tools: &[(&str, &str, &str)], allow: &[&str], deny: &[&str]) -> Arc<Grant> {
     let filter = Some(filter(allow, deny));
-    grant_with(1, enabled(records(tools)), Exposes::default(), filter)
+    grant_with(
+        1,
+        enabled(records(tools)),
+        ExposedServers::default(),
+        filter,
+    )
 }
 
 fn seen(views: &Views, grant: &Arc<Grant>, snapshot: &Arc<fleet::Snapshot>) -> Vec<String> {
@@ -80,7 +85,7 @@ fn d7_a_binding_keeps_its_name_and_is_denied_like_the_rest() {
     let mut off = enabled(records(&[("mine", "fs", "read")]));
     off[0].1 = false;
     let all = Some(filter(&["fs:*"], &[]));
-    let grant = grant_with(1, off, Exposes::default(), all);
+    let grant = grant_with(1, off, ExposedServers::default(), all);
     assert_eq!(seen(&views, &grant, &snapshot), ["mcp_fs_delete"]);
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::format::Format;
 use crate::view::fixture::grant;
 use crate::{EntryScope, Seal};
-use store::Exposes;
+use store::ExposedServers;
 
 fn told(list: &ToolList) -> Value {
     serde_json::from_slice(&list.body).unwrap()
@@ -65,7 +65,7 @@ fn d10_a_tool_is_found_by_each_of_its_names() {
         assert!(view.tool_called(none).is_none(), "{none}");
     }
     assert_eq!(view.absent_server("off:x"), Some("off"));
-    let given = grant(1, &[("a.b", "a", "z")], Exposes::default());
+    let given = grant(1, &[("a.b", "a", "z")], ExposedServers::default());
     let entry = views.get(&Scope::Entry(EntryScope::new(given)), &snapshot);
     let list = told(&entry.tools_as(Format::OpenAi));
     let fitted = list["tools"][0]["function"]["name"].as_str().unwrap();
@@ -87,7 +87,7 @@ fn d10_lists_in_other_formats_weigh_what_they_take() {
         .snapshot();
     let seal = Arc::new(Seal::new(&config::Secret::new("s")));
     let shelf = super::super::shelf::EntryViews::new(1 << 20, None, open_servers());
-    let given = grant(1, &[("x", "a", "x")], Exposes::default());
+    let given = grant(1, &[("x", "a", "x")], ExposedServers::default());
     let view = shelf.get(&EntryScope::new(given.clone()), &seal, &snapshot);
     let before = shelf.load().1;
     let made: usize = Format::ALL

@@ -1,15 +1,15 @@
 use super::super::fixture::{grant, grant_of, records};
 use super::*;
 use crate::EntryScope;
-use store::{Exposes, Grant, ToolRecord};
+use store::{ExposedServers, Grant, ToolRecord};
 
 fn of(grant: &Arc<Grant>) -> Scope {
     Scope::Entry(EntryScope::new(grant.clone()))
 }
 
-fn exposes(resources: &[&str], prompts: &[&str]) -> Exposes {
+fn exposes(resources: &[&str], prompts: &[&str]) -> ExposedServers {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Exposes {
+    ExposedServers {
         resources: owned(resources),
         prompts: owned(prompts),
     }
@@ -29,7 +29,7 @@ fn e1_an_entry_shows_its_granted_tools_by_their_names() {
         ("never", "a", "three"),
         ("nobody", "none", "one"),
     ];
-    let grant = grant(1, &given, Exposes::default());
+    let grant = grant(1, &given, ExposedServers::default());
     let view = Views::default().get(&of(&grant), &snapshot);
     let tools = list(&view, Kind::Tools, MODERN);
     assert_eq!(names(&tools, "tools", "name"), ["alpha", "zeta"]);
@@ -57,7 +57,7 @@ fn e2_a_record_replaces_name_and_description_and_nothing_else() {
     let mut described = plain.clone();
     Arc::make_mut(&mut described[0]).description = Some("\"ours\"\u{e0041}".into());
     let view = |tools| {
-        let grant = grant_of(1, tools, Exposes::default());
+        let grant = grant_of(1, tools, ExposedServers::default());
         Views::default().get(&of(&grant), &snapshot)
     };
     let mut expected = odd;
@@ -114,7 +114,7 @@ fn e12_pages_of_granted_tools_can_be_read_and_no_others() {
     let tools = [page("a", "ui://app/a"), page("b", "ui://app/b")];
     let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
-    let grant = grant(1, &[("mine", "s", "a")], Exposes::default());
+    let grant = grant(1, &[("mine", "s", "a")], ExposedServers::default());
     let view = Views::default().get(&of(&grant), &snapshot);
     let handed = |uri| view.handed(uri).map(|handed| (handed.tool, handed.uri));
     assert_eq!(handed("ui://app/a"), Some(("a", "ui://app/a")));
@@ -131,7 +131,7 @@ fn a_view_of_an_entry_is_made_anew_only_when_its_part_changed() {
     let kept = tools(&["a"]);
     let first = SnapshotBuilder::default().add("s", kept.clone()).snapshot();
     let granted = [("mine", "s", "a")];
-    let one = grant(1, &granted, Exposes::default());
+    let one = grant(1, &granted, ExposedServers::default());
     let view = views.get(&of(&one), &first);
     assert!(Arc::ptr_eq(&view, &views.get(&of(&one), &first)));
     // Another server comes: nothing of it is in this view.
@@ -147,7 +147,7 @@ fn a_view_of_an_entry_is_made_anew_only_when_its_part_changed() {
     let third = third.add("u", None).snapshot();
     assert!(!Arc::ptr_eq(&view, &views.get(&of(&one), &third)));
     // The same entry, changed.
-    let again = grant(1, &granted, Exposes::default());
+    let again = grant(1, &granted, ExposedServers::default());
     let now = views.get(&of(&again), &third);
     assert!(Arc::ptr_eq(&now, &views.get(&of(&again), &third)));
     assert!(!Arc::ptr_eq(&now, &views.get(&of(&one), &third)));
@@ -167,7 +167,7 @@ fn ten_thousand_entries_are_no_burden() {
     let seal = Arc::new(crate::Seal::new(&config::Secret::new("s")));
     let shelf = super::super::shelf::EntryViews::new(4 << 20, None, open_servers());
     let grants: Vec<_> = (0..1000)
-        .map(|id| grant(id, &given, Exposes::default()))
+        .map(|id| grant(id, &given, ExposedServers::default()))
         .collect();
     let start = processor_time();
     for grant in &grants {
@@ -194,7 +194,7 @@ fn t_views_share_the_text_of_their_tools_and_a_change_makes_one_anew() {
     let tools = records(&[("a", "s", "one"), ("b", "s", "two")]);
     let views = Views::default();
     let view = |entry, tools: &[Arc<ToolRecord>]| {
-        let grant = grant_of(entry, tools.to_vec(), Exposes::default());
+        let grant = grant_of(entry, tools.to_vec(), ExposedServers::default());
         (views.get(&of(&grant), &snapshot), grant)
     };
     let text = |view: &View, at: usize| view.lists[Kind::Tools as usize].entries[at].modern.clone();
@@ -218,8 +218,8 @@ fn t_a_view_that_would_push_out_the_others_is_not_kept() {
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let seal = Arc::new(crate::Seal::new(&config::Secret::new("s")));
     let shelf = super::super::shelf::EntryViews::new(32 << 10, None, open_servers());
-    let small = grant(1, &[], Exposes::default());
-    let large = grant(2, &[("large", "s", "large")], Exposes::default());
+    let small = grant(1, &[], ExposedServers::default());
+    let large = grant(2, &[("large", "s", "large")], ExposedServers::default());
     let get = |grant: &Arc<Grant>| shelf.get(&EntryScope::new(grant.clone()), &seal, &snapshot);
     let kept = get(&small);
     get(&large);

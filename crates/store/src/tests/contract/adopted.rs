@@ -14,7 +14,7 @@ fn theirs(key: &str, name: &str) -> Instance {
         owner: ME.into(),
         name: new.name,
         enabled: true,
-        key: Key {
+        key: KeyRecord {
             digest: key.digest,
             hint: key.hint,
             created_at: now,
@@ -28,9 +28,9 @@ fn theirs(key: &str, name: &str) -> Instance {
 }
 
 #[track_caller]
-fn entry_of(adopted: &Adopted) -> EntryId {
+fn entry_of(adopted: &Adoption) -> EntryId {
     match adopted {
-        Adopted::Made(made) => made.entry,
+        Adoption::Made(made) => made.entry,
         other => panic!("{other:?}"),
     }
 }
@@ -76,7 +76,7 @@ pub(super) async fn e9_adopting_again_makes_nothing_more(place: &dyn Place) {
     };
     store.update_entry(&ALL, first, change).await.unwrap();
     let adopted = store.adopt(&records).await.unwrap();
-    assert_eq!(adopted[0], Adopted::Known(first));
+    assert_eq!(adopted[0], Adoption::Known(first));
     entry_of(&adopted[1]);
     assert_eq!(counts(&*store).await, (2, 2, 0));
     let kept = store.entry(&ALL, first).await.unwrap().unwrap();
@@ -97,8 +97,8 @@ pub(super) async fn e9_a_key_of_somebody_elses_is_refused(place: &dyn Place) {
         theirs("the key of three", "three"),
     ];
     let adopted = store.adopt(&records).await.unwrap();
-    let refused = |adopted: &Adopted| match adopted {
-        Adopted::Refused(reason) => reason.clone(),
+    let refused = |adopted: &Adoption| match adopted {
+        Adoption::Refused(reason) => reason.clone(),
         other => panic!("{other:?}"),
     };
     let words = format!("its key is that of entry {first}, of user {OTHER}");

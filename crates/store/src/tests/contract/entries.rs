@@ -14,7 +14,7 @@ pub(super) async fn e1_an_entry_is_made_read_changed_and_deleted(place: &dyn Pla
     assert!(key.expose().ends_with(&desk.key.hint) && desk.key.hint.len() == 4);
     assert_eq!(desk.key.expires_at, expires_at);
     assert_eq!(desk.key.last_used_at, None);
-    assert_eq!(desk.exposes, Exposes::default());
+    assert_eq!(desk.exposes, ExposedServers::default());
     assert_eq!(
         store.entry(&ALL, desk.id).await.unwrap().as_ref(),
         Some(&desk)
@@ -41,7 +41,7 @@ pub(super) async fn e1_a_change_leaves_the_rest(place: &dyn Place) {
     let store = place.open().await;
     let ids = tools(&*store, &["a"]).await;
     let (_, mut expected) = entry(&*store, &ids).await;
-    let exposes = Exposes {
+    let exposes = ExposedServers {
         resources: vec!["files".to_owned(), "git".to_owned()],
         prompts: vec!["git".to_owned()],
     };

@@ -47,7 +47,7 @@ pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn 
     assert_eq!((&*found.server, &*found.tool), ("git", "log"));
     store.delete_tool(&ALL, ids[2]).await.unwrap();
     assert_eq!(visible(&*store, &key).await.unwrap(), ["z"]);
-    let exposes = Exposes {
+    let exposes = ExposedServers {
         resources: vec!["git".to_owned()],
         prompts: vec![],
     };
@@ -197,15 +197,15 @@ pub(super) async fn e7_after_the_answer_nothing_enters(place: &dyn Place) {
         let read = tool(&*store, "read").await.id;
         let (key, desk) = entry(&*store, &[read]).await;
         let grant = granted(&*store, &key).await.unwrap();
-        assert!(grant.gate.enter(), "{change:?}");
-        grant.gate.leave();
+        assert!(grant.calls.enter(), "{change:?}");
+        grant.calls.leave();
         change.make(&*store, desk.id, read).await;
-        assert!(grant.gate.is_closed(), "{change:?}");
-        assert!(!grant.gate.enter(), "{change:?}");
+        assert!(grant.calls.is_closed(), "{change:?}");
+        assert!(!grant.calls.enter(), "{change:?}");
         let now = granted(&*store, &key).await;
         assert!(now.is_none_or(|now| now.tool("read").is_none()));
     }
-    assert!(!unmoved.gate.is_closed(), "nothing of its own has changed");
+    assert!(!unmoved.calls.is_closed(), "nothing of its own has changed");
 }
 
 pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn Place) {
@@ -213,13 +213,13 @@ pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn Pl
     let read = tool(&*store, "read").await.id;
     let (key, desk) = entry(&*store, &[read]).await;
     let grant = granted(&*store, &key).await.unwrap();
-    assert!(grant.gate.enter());
+    assert!(grant.calls.enter());
     let change = {
         let store = store.clone();
         tokio::spawn(async move { Change::Unbind.make(&*store, desk.id, read).await })
     };
     let closed = async {
-        while !grant.gate.is_closed() {
+        while !grant.calls.is_closed() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
@@ -227,7 +227,7 @@ pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn Pl
     // Time enough to answer, if it did not wait.
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!change.is_finished());
-    grant.gate.leave();
+    grant.calls.leave();
     tokio::time::timeout(LIMIT, change).await.unwrap().unwrap();
 }
 

@@ -195,7 +195,7 @@ pub(super) async fn e9_migrating_keeps_the_key_and_binds_the_tools(place: &dyn P
     let bindings = store.bindings(&ALL, entry.id).await.unwrap().unwrap();
     let tools: Vec<_> = bindings
         .iter()
-        .map(|Bound { binding, tool }| {
+        .map(|BoundTool { binding, tool }| {
             assert!(binding.enabled && &*tool.owner == ME);
             (&*tool.name, &*tool.server, &*tool.tool)
         })

@@ -48,11 +48,11 @@ pub(super) async fn f6_numbers_go_on_after_opening_again(place: &dyn Place) {
 }
 
 pub(super) async fn f6_a_create_is_remembered_after_opening_again(place: &dyn Place) {
-    let once = Once {
+    let once = Idempotency {
         key: [1; 32],
         body: [1; 32],
     };
-    let other = Once {
+    let other = Idempotency {
         body: [2; 32],
         ..once
     };
@@ -62,7 +62,7 @@ pub(super) async fn f6_a_create_is_remembered_after_opening_again(place: &dyn Pl
     drop(store);
     let store = place.open().await;
     let again = store.create_entry(new.clone(), Some(once)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(Some(desk)));
+    assert_eq!(again.unwrap(), Creation::Earlier(Some(desk)));
     let refused = kind(store.create_entry(new, Some(other)).await);
     assert!(matches!(refused, StoreErrorKind::OnceReused));
 }

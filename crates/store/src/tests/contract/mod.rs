@@ -194,19 +194,19 @@ mod postgres {
 /// Whose records most cases are about.
 const ME: &str = "me";
 const OTHER: &str = "somebody else";
-const ALL: Whose = Whose::Everybodys;
+const ALL: OwnerScope = OwnerScope::Everyone;
 const EVERY: Page = Page {
     skip: 0,
     limit: 10_000,
 };
 
-fn only(owner: &str) -> Whose {
-    Whose::Only(owner.into())
+fn only(owner: &str) -> OwnerScope {
+    OwnerScope::Only(owner.into())
 }
 
-fn made<T: std::fmt::Debug>(created: Result<Created<T>, StoreError>) -> T {
+fn made<T: std::fmt::Debug>(created: Result<Creation<T>, StoreError>) -> T {
     match created.unwrap() {
-        Created::New(made) => made,
+        Creation::New(made) => made,
         earlier => panic!("{earlier:?}"),
     }
 }
@@ -266,7 +266,7 @@ fn new_entry(name: &str, tools: &[ToolId]) -> (ApiKey, NewEntry) {
         name: name.to_owned(),
         enabled: true,
         key: key.record(None),
-        exposes: Exposes::default(),
+        exposes: ExposedServers::default(),
         filter: None,
         bindings: tools.iter().copied().map(on).collect(),
     };
@@ -305,9 +305,9 @@ async fn bound(store: &dyn Store, entry: EntryId) -> Vec<(ToolId, bool)> {
 
 async fn granted(store: &dyn Store, key: &ApiKey) -> Option<Arc<Grant>> {
     match store.grant(&key.digest()) {
-        Granted::Yes(grant) => Some(grant),
-        Granted::No => None,
-        Granted::Ask => store.ask(&key.digest()).await.unwrap(),
+        GrantLookup::Yes(grant) => Some(grant),
+        GrantLookup::No => None,
+        GrantLookup::Ask => store.ask(&key.digest()).await.unwrap(),
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 
-fn once(key: u8, body: u8) -> Option<Once> {
-    Some(Once {
+fn once(key: u8, body: u8) -> Option<Idempotency> {
+    Some(Idempotency {
         key: [key; 32],
         body: [body; 32],
     })
@@ -11,23 +11,23 @@ pub(super) async fn e4_who_asks_again_gets_what_was_made(place: &dyn Place) {
     let store = place.open().await;
     let read = made(store.create_tool(new_tool(ME, "read"), once(1, 1)).await);
     let again = store.create_tool(new_tool(ME, "read"), once(1, 1)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(Some(read.clone())));
+    assert_eq!(again.unwrap(), Creation::Earlier(Some(read.clone())));
 
     let (key, new) = new_entry("desk", &[read.id]);
     let desk = made(store.create_entry(new.clone(), once(2, 1)).await);
     let again = store.create_entry(new, once(2, 1)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(Some(desk.clone())));
+    assert_eq!(again.unwrap(), Creation::Earlier(Some(desk.clone())));
     // With a key that was drawn anew: the first one stays.
     let (drawn, new) = new_entry("desk", &[read.id]);
     let again = store.create_entry(new, once(2, 1)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(Some(desk.clone())));
+    assert_eq!(again.unwrap(), Creation::Earlier(Some(desk.clone())));
     assert!(granted(&*store, &drawn).await.is_none());
     assert!(granted(&*store, &key).await.is_some());
 
     let (_, new) = new_instance("old", serde_json::json!({}));
     let old = made(store.create_instance(new.clone(), once(3, 1)).await);
     let again = store.create_instance(new, once(3, 1)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(Some(old)));
+    assert_eq!(again.unwrap(), Creation::Earlier(Some(old)));
     assert_eq!(counts(&*store).await, (1, 1, 1));
 
     // As it is now, not as it was.
@@ -38,7 +38,7 @@ pub(super) async fn e4_who_asks_again_gets_what_was_made(place: &dyn Place) {
     let table = store.update_entry(&ALL, desk.id, change).await.unwrap();
     let (_, new) = new_entry("desk", &[read.id]);
     let again = store.create_entry(new, once(2, 1)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(table));
+    assert_eq!(again.unwrap(), Creation::Earlier(table));
 }
 
 pub(super) async fn e4_another_request_with_the_same_key_is_refused(place: &dyn Place) {
@@ -62,12 +62,12 @@ pub(super) async fn e4_what_is_gone_since_is_not_made_again(place: &dyn Place) {
     let read = made(store.create_tool(new_tool(ME, "read"), once(1, 1)).await);
     store.delete_tool(&ALL, read.id).await.unwrap();
     let again = store.create_tool(new_tool(ME, "read"), once(1, 1)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(None));
+    assert_eq!(again.unwrap(), Creation::Earlier(None));
     let (_, new) = new_entry("desk", &[]);
     let desk = made(store.create_entry(new.clone(), once(2, 1)).await);
     store.delete_entry(&ALL, desk.id).await.unwrap();
     let again = store.create_entry(new, once(2, 1)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(None));
+    assert_eq!(again.unwrap(), Creation::Earlier(None));
     let (key, new) = new_instance("old", serde_json::json!({}));
     made(store.create_instance(new.clone(), once(3, 1)).await);
     store
@@ -75,7 +75,7 @@ pub(super) async fn e4_what_is_gone_since_is_not_made_again(place: &dyn Place) {
         .await
         .unwrap();
     let again = store.create_instance(new, once(3, 1)).await;
-    assert_eq!(again.unwrap(), Created::Earlier(None));
+    assert_eq!(again.unwrap(), Creation::Earlier(None));
     assert_eq!(counts(&*store).await, (0, 0, 0));
 }
 
@@ -105,8 +105,8 @@ pub(super) async fn e4_the_same_create_at_once_is_made_once(place: &dyn Place) {
     let (mut new, mut earlier) = (Vec::new(), Vec::new());
     for outcome in asked.join_all().await {
         match outcome.unwrap() {
-            Created::New(entry) => new.push(entry.id),
-            Created::Earlier(entry) => earlier.push(entry.unwrap().id),
+            Creation::New(entry) => new.push(entry.id),
+            Creation::Earlier(entry) => earlier.push(entry.unwrap().id),
         }
     }
     assert_eq!(new.len(), 1);

@@ -132,7 +132,7 @@ async fn e4_killed_at_any_binding_nothing_is_kept() {
         let at = format!("truncate stop_at; insert into stop_at values ({stop})");
         cluster.sql(&database, &at);
         let (_, new) = new_entry(&tools);
-        let once = Once {
+        let once = Idempotency {
             key: [7; 32],
             body: [8; 32],
         };

@@ -45,13 +45,13 @@ async fn f7_replicas_follow_each_other_by_notices() {
         .await;
         announced(&mut changes, desk).await;
         assert!(
-            grant.gate.is_closed(),
+            grant.calls.is_closed(),
             "what was handed out is out of force"
         );
 
         one.update_entry(&ALL, desk, switch(false)).await.unwrap();
         eventually("it is closed", async || {
-            matches!(two.grant(&key), Granted::No)
+            matches!(two.grant(&key), GrantLookup::No)
         })
         .await;
         announced(&mut changes, desk).await;
@@ -115,6 +115,6 @@ async fn f7_a_lost_listener_is_found_and_remade() {
             store.update_entry(&ALL, desk, switch(true)).await.is_ok()
         })
         .await;
-        assert!(matches!(store.grant(&key), Granted::Yes(_)));
+        assert!(matches!(store.grant(&key), GrantLookup::Yes(_)));
     }
 }

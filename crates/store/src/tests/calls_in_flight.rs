@@ -15,14 +15,14 @@ fn grant(id: i64, key: &ApiKey) -> (EntryId, Option<Grant>) {
         owner: "me".into(),
         name: "desk".to_owned(),
         enabled: true,
-        key: Key {
+        key: KeyRecord {
             digest: record.digest,
             hint: record.hint,
             created_at: now,
             expires_at: None,
             last_used_at: None,
         },
-        exposes: Exposes::default(),
+        exposes: ExposedServers::default(),
         filter: None,
         created_at: now,
         updated_at: now,
@@ -32,7 +32,7 @@ fn grant(id: i64, key: &ApiKey) -> (EntryId, Option<Grant>) {
 
 #[tokio::test]
 async fn e7_a_gate_lets_through_until_it_is_closed() {
-    let gate = Gate::default();
+    let gate = CallsInFlight::default();
     assert!(gate.enter() && gate.enter());
     gate.close();
     assert!(!gate.enter());
@@ -49,7 +49,7 @@ async fn e7_a_gate_lets_through_until_it_is_closed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e7_an_emptied_gate_stays_empty() {
     for _ in 0..rounds(50, 2_000) {
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(CallsInFlight::default());
         let inside = Arc::new(AtomicUsize::new(0));
         let stop = Arc::new(AtomicBool::new(false));
         let callers: Vec<_> = (0..3)
@@ -84,7 +84,7 @@ async fn e7_an_emptied_gate_stays_empty() {
 
 #[tokio::test]
 async fn e7_a_replaced_grant_is_closed_and_found_no_more() {
-    let directory = Directory::default();
+    let directory = GrantDirectory::default();
     let (first, second) = (ApiKey::random().unwrap(), ApiKey::random().unwrap());
     assert!(directory.replace(vec![grant(1, &first)]).is_empty());
     let held = directory.find(&first.digest()).unwrap();
@@ -94,11 +94,11 @@ async fn e7_a_replaced_grant_is_closed_and_found_no_more() {
 
     // Anew with the same key: its use is remembered.
     let old = directory.replace(vec![grant(1, &first)]);
-    assert!(old.len() == 1 && held.gate.is_closed());
+    assert!(old.len() == 1 && held.calls.is_closed());
     let anew = directory.find(&first.digest()).unwrap();
     assert_eq!(anew.last_used(), Some(used));
-    assert!(anew.gate.enter());
-    anew.gate.leave();
+    assert!(anew.calls.enter());
+    anew.calls.leave();
 
     // With another key: it was never used, and the first opens nothing.
     directory.replace(vec![grant(1, &second)]);
@@ -108,7 +108,7 @@ async fn e7_a_replaced_grant_is_closed_and_found_no_more() {
     assert!(directory.of_entry(EntryId(1)).is_some());
 
     let old = directory.replace(vec![(EntryId(1), None), (EntryId(2), None)]);
-    let settled = tokio::time::timeout(LONG, Directory::settle(&old)).await;
+    let settled = tokio::time::timeout(LONG, GrantDirectory::settle(&old)).await;
     settled.unwrap().unwrap();
     assert!(directory.find(&second.digest()).is_none());
     assert!(directory.of_entry(EntryId(1)).is_none());

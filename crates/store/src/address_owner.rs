@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Behind {
+pub enum AddressOwner {
     /// The holder of the lock.
     Holder,
     /// Somebody else, or nobody.
@@ -19,21 +19,21 @@ pub enum Behind {
 /// Looks at the process whose number the lock has: whether it has the lock
 /// file open, and listens at `address`.
 #[cfg(target_os = "linux")]
-pub fn behind(directory: &Path, address: SocketAddr) -> Behind {
+pub fn address_owner(directory: &Path, address: SocketAddr) -> AddressOwner {
     use std::os::unix::fs::MetadataExt;
 
     use super::lock::{Holder, holder, open_lock};
 
     let Ok(Holder::Process(Some(pid))) = holder(directory) else {
-        return Behind::Other;
+        return AddressOwner::Other;
     };
     let Ok(lock) = open_lock(directory).and_then(|file| file.metadata()) else {
-        return Behind::Other;
+        return AddressOwner::Other;
     };
     let entries = match std::fs::read_dir(format!("/proc/{pid}/fd")) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Behind::Other,
-        Err(_) => return Behind::Unknown,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return AddressOwner::Other,
+        Err(_) => return AddressOwner::Unknown,
     };
     let sockets = listening(address);
     let (mut holds, mut listens) = (false, false);
@@ -54,14 +54,14 @@ pub fn behind(directory: &Path, address: SocketAddr) -> Behind {
         }
     }
     match holds && listens {
-        true => Behind::Holder,
-        false => Behind::Other,
+        true => AddressOwner::Holder,
+        false => AddressOwner::Other,
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn behind(_: &Path, _: SocketAddr) -> Behind {
-    Behind::Unknown
+pub fn address_owner(_: &Path, _: SocketAddr) -> AddressOwner {
+    AddressOwner::Unknown
 }
 
 /// The inodes of the sockets that take connections to this address.
@@ -110,22 +110,30 @@ mod tests {
         let path = directory.path();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        assert_eq!(behind(path, address), Behind::Other, "nobody holds it");
+        assert_eq!(
+            address_owner(path, address),
+            AddressOwner::Other,
+            "nobody holds it"
+        );
         let _lock = DirectoryLock::take(path).unwrap();
-        assert_eq!(behind(path, address), Behind::Holder);
+        assert_eq!(address_owner(path, address), AddressOwner::Holder);
         let any = std::net::TcpListener::bind("[::]:0").unwrap();
         let port = any.local_addr().unwrap().port();
         for ip in ["127.0.0.1", "[::1]"] {
             let address = format!("{ip}:{port}").parse().unwrap();
-            assert_eq!(behind(path, address), Behind::Holder, "{ip}");
+            assert_eq!(address_owner(path, address), AddressOwner::Holder, "{ip}");
         }
         drop(listener);
-        assert_eq!(behind(path, address), Behind::Other, "nobody listens");
+        assert_eq!(
+            address_owner(path, address),
+            AddressOwner::Other,
+            "nobody listens"
+        );
         // A lock that names a process which does not have it. Not the next
         // number after ours: that may be one of our own threads.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::fs::write(path.join("lock"), "1\n").unwrap();
-        assert_ne!(behind(path, address), Behind::Holder);
+        assert_ne!(address_owner(path, address), AddressOwner::Holder);
     }
 }
