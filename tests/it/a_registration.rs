@@ -44,6 +44,7 @@ async fn a1_a_name_that_is_taken_is_409_naming_it() {
     assert_eq!(clash["error"]["code"], "CONFLICT");
     let message = clash["error"]["message"].as_str().unwrap();
     assert!(message.contains("\"one\""), "{message}");
+    assert_eq!(clash["error"]["details"][0]["field"], "name");
     assert_eq!(Trace::of(&app).await, before);
 }
 

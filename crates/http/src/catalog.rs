@@ -17,7 +17,7 @@ use super::extract::{Path, Query};
 use super::json::Json;
 use super::mcp::Place;
 use super::principal::Principal;
-use super::tools::{Asked, Tools, wrong};
+use super::tools::{Asked, Tools};
 use fleet::catalog::Kind;
 use gateway::{AskError, Caller};
 
@@ -127,7 +127,7 @@ struct InQuery {
 impl InQuery {
     fn uri(self) -> Result<String, ApiError> {
         self.uri
-            .ok_or_else(|| wrong("uri", "is missing: the URI of the resource"))
+            .ok_or_else(|| ApiError::invalid_field("uri", "is missing: the URI of the resource"))
     }
 }
 

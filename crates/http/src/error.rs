@@ -65,7 +65,7 @@ impl Code {
     }
 }
 
-/// One field that is wrong, in the `details` of a `VALIDATION_ERROR`.
+/// One invalid field: an item of `details`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldProblem {
     pub field: String,
@@ -150,6 +150,11 @@ impl ApiError {
         ApiError::new(Code::ValidationError, message).with_details(details)
     }
 
+    /// 422 for one field.
+    pub(crate) fn invalid_field(field: &str, message: impl Into<String>) -> ApiError {
+        ApiError::validation(vec![FieldProblem::new(field, message)])
+    }
+
     pub fn unavailable(message: impl Into<Text>) -> ApiError {
         ApiError::new(Code::Unavailable, message)
     }
@@ -161,6 +166,13 @@ impl ApiError {
             "something went wrong inside Portway; its log says what",
         )
         .with_cause(cause)
+    }
+
+    /// Names the field that the error belongs to, in `details`, as
+    /// [`ApiError::validation`] does: clients need not search the message.
+    pub(crate) fn with_field(self, field: &str) -> ApiError {
+        let problem = FieldProblem::new(field, &*self.message);
+        self.with_details(serde_json::json!([problem]))
     }
 
     pub(crate) fn with_details(mut self, details: Value) -> ApiError {

@@ -5,7 +5,7 @@ use axum::extract::{FromRequestParts, Path as AxumPath, Query as AxumQuery};
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use super::error::{ApiError, FieldProblem};
+use super::error::ApiError;
 
 /// The one parameter of a path, or all of them.
 pub(crate) struct Path<T = String>(pub T);
@@ -33,9 +33,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
             Err(rejection) => {
                 let text = rejection.body_text();
                 let (field, message) = described(&text);
-                Err(ApiError::validation(vec![FieldProblem::new(
-                    field, message,
-                )]))
+                Err(ApiError::invalid_field(field, message))
             }
         }
     }

@@ -9,7 +9,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value};
 
-use super::error::{ApiError, FieldProblem};
+use super::error::ApiError;
 use super::servers::invalid;
 use config::ServerSpec;
 use config::body::{parse_body, parse_replacement};
@@ -42,7 +42,12 @@ async fn plan(State(registry): State<Arc<Registry>>, body: Bytes) -> Result<Json
     let loaded = registry.loaded().await;
     let candidate = match fields.get("file") {
         Some(Value::String(file)) => whole(&registry, &loaded, file)?,
-        Some(_) => return Err(wrong("file", "must be the text of the file")),
+        Some(_) => {
+            return Err(ApiError::invalid_field(
+                "file",
+                "must be the text of the file",
+            ));
+        }
         None if fields.contains_key("mcpServers") => whole(&registry, &loaded, text)?,
         None => {
             let (name, spec) = server(&registry, &fields, &body)?;
@@ -57,7 +62,7 @@ fn whole(registry: &Registry, loaded: &Loaded, text: &str) -> Result<Loaded, Api
     let source = registry.files().mcp();
     let candidate = registry.files().with_file(loaded, &source, text.as_bytes());
     match candidate.problem(&source) {
-        Some(problem) => Err(wrong("file", &problem.to_string())),
+        Some(problem) => Err(ApiError::invalid_field("file", problem.to_string())),
         None => Ok(candidate),
     }
 }
@@ -83,8 +88,4 @@ fn server(
         }
     };
     Ok((name, spec))
-}
-
-fn wrong(field: &str, message: &str) -> ApiError {
-    ApiError::validation(vec![FieldProblem::new(field, message)])
 }

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, Request};
 use http_body_util::{BodyExt, LengthLimitError};
 use serde::de::DeserializeOwned;
 
-use super::error::{ApiError, Code, FieldProblem};
+use super::error::{ApiError, Code};
 
 /// How deep arrays and objects may be nested.
 pub const MAX_DEPTH: usize = 64;
@@ -53,7 +53,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     match bytes.trim_ascii_start().first() {
         None => return Err(ApiError::bad_request("the request needs a JSON body")),
         // serde would take an array for a struct, field by field.
-        Some(b'[') => return Err(invalid("body", "must be an object")),
+        Some(b'[') => return Err(ApiError::invalid_field("body", "must be an object")),
         Some(_) => {}
     }
     if !depth_within(bytes, MAX_DEPTH) {
@@ -117,11 +117,7 @@ fn describe(field: String, error: &serde_json::Error) -> ApiError {
         (None, ".") => "body".to_owned(),
         (None, path) => path.to_owned(),
     };
-    invalid(&field, &message)
-}
-
-fn invalid(field: &str, message: &str) -> ApiError {
-    ApiError::validation(vec![FieldProblem::new(field, message)])
+    ApiError::invalid_field(&field, message)
 }
 
 /// serde quotes the value it did not like, which may be somebody's password,

@@ -42,7 +42,8 @@ impl Principal {
         match self.whose()? {
             OwnerScope::Only(own) if *own != *user => Err(ApiError::forbidden(
                 "user_id: only the admin can list the records of other users",
-            )),
+            )
+            .with_field("user_id")),
             _ => Ok(OwnerScope::Only(user.into())),
         }
     }

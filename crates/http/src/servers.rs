@@ -69,8 +69,7 @@ async fn list(
         None => false,
         Some("tools") => true,
         Some(_) => {
-            let problem = FieldProblem::new("include", "must be \"tools\"");
-            return Err(ApiError::validation(vec![problem]));
+            return Err(ApiError::invalid_field("include", "must be \"tools\""));
         }
     };
     let listed = |record: ServerDetails| {
@@ -287,9 +286,8 @@ impl From<RegistryError> for ApiError {
     fn from(error: RegistryError) -> ApiError {
         let text = error.to_string();
         match error {
-            RegistryError::NameTaken(_) | RegistryError::Broken(_) | RegistryError::Stale(_) => {
-                ApiError::conflict(text)
-            }
+            RegistryError::NameTaken(_) => ApiError::conflict(text).with_field("name"),
+            RegistryError::Broken(_) | RegistryError::Stale(_) => ApiError::conflict(text),
             RegistryError::NotFound(_) => ApiError::not_found(text),
             RegistryError::Closed => ApiError::unavailable(text),
             RegistryError::Source(error) => error.into(),
@@ -313,9 +311,6 @@ impl From<SourceError> for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
-        let named = |field: &str, message: String| {
-            ApiError::validation(vec![FieldProblem::new(field, message)])
-        };
         match &error.kind {
             StoreErrorKind::Full => ApiError::new(Code::StorageFull, error.to_string()),
             StoreErrorKind::Unavailable(_) => ApiError::unavailable(error.to_string()),
@@ -323,9 +318,15 @@ impl From<StoreError> for ApiError {
                 let (operation, reason) = (&error.operation, error.kind.in_public());
                 ApiError::unavailable(format!("cannot {operation}: {reason}")).with_cause(&error)
             }
-            StoreErrorKind::Conflict { .. } | StoreErrorKind::Refused { clash: true, .. } => {
-                ApiError::conflict(error.to_string())
+            StoreErrorKind::Conflict { constraint } => {
+                let conflict = ApiError::conflict(error.to_string());
+                match *constraint {
+                    "the server's name" => conflict.with_field("name"),
+                    "the key" => conflict.with_field("api_key"),
+                    _ => conflict,
+                }
             }
+            StoreErrorKind::Refused { clash: true, .. } => ApiError::conflict(error.to_string()),
             StoreErrorKind::Quota { what, limit } => {
                 let details = serde_json::json!({"quota": what, "limit": limit});
                 ApiError::new(Code::QuotaExceeded, error.to_string()).with_details(details)
@@ -333,11 +334,13 @@ impl From<StoreError> for ApiError {
             StoreErrorKind::NoSuchTool(id) => {
                 ApiError::not_found(error.to_string()).with_details(json!({"tool_id": id}))
             }
-            StoreErrorKind::SameName(_) => named("name", error.kind.to_string()),
+            StoreErrorKind::SameName(_) => ApiError::invalid_field("name", error.kind.to_string()),
             StoreErrorKind::Unfit(_) | StoreErrorKind::Refused { .. } => {
                 ApiError::new(Code::ValidationError, error.to_string())
             }
-            StoreErrorKind::OnceReused => named("Idempotency-Key", error.kind.to_string()),
+            StoreErrorKind::OnceReused => {
+                ApiError::invalid_field("Idempotency-Key", error.kind.to_string())
+            }
             _ => ApiError::internal(error),
         }
     }

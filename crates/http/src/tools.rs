@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 
-use super::error::{ApiError, FieldProblem};
+use super::error::ApiError;
 use super::extract::{Path, Query};
 use super::json::Given;
 use super::mcp::{Front, Place};
@@ -64,13 +64,9 @@ impl Asked {
         };
         Format::find(name).ok_or_else(|| {
             let names = Format::ALL.map(Format::name).join(", ");
-            wrong("format", format!("must be one of {names}"))
+            ApiError::invalid_field("format", format!("must be one of {names}"))
         })
     }
-}
-
-pub(super) fn wrong(field: &str, message: impl Into<String>) -> ApiError {
-    ApiError::validation(vec![FieldProblem::new(field, message.into())])
 }
 
 impl Tools {
@@ -85,7 +81,8 @@ impl Tools {
             (Principal::User(_), _) => Err(not_here()),
             (Principal::Entry(_), Some(_)) => Err(ApiError::forbidden(
                 "entry: only the admin may name one; a key shows its own",
-            )),
+            )
+            .with_field("entry")),
             (Principal::Entry(grant), None) => self.front.narrowed(grant.clone(), filter),
             (Principal::Admin, Some(entry)) => self.front.narrowed(self.entry(&entry)?, filter),
             (Principal::Admin, None) => {
@@ -98,7 +95,10 @@ impl Tools {
     /// By its number, or by its name where only one that is open has it.
     fn entry(&self, given: &str) -> Result<Arc<Grant>, ApiError> {
         if given.trim().is_empty() {
-            return Err(wrong("entry", "must be the number or the name of an entry"));
+            return Err(ApiError::invalid_field(
+                "entry",
+                "must be the number or the name of an entry",
+            ));
         }
         // A number is never a name: an entry that is gone is not another one.
         let named = match given.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -116,9 +116,9 @@ impl Tools {
             several => {
                 let numbers = several.iter().take(TOLD).map(|one| one.entry.0.to_string());
                 let numbers = numbers.collect::<Vec<_>>().join(", ");
-                Err(ApiError::conflict(format!(
-                    "entry: several are called {given:?}; give a number, as {numbers}"
-                )))
+                let text =
+                    format!("entry: several are called {given:?}; give a number, as {numbers}");
+                Err(ApiError::conflict(text).with_field("entry"))
             }
         }
     }
@@ -170,7 +170,10 @@ async fn call(
         let tool = |name: &str| view.tool_called(name).map(|(name, _)| name);
         let meant = tool(&name);
         if *said != name && meant.is_some() && tool(said) != meant {
-            return Err(wrong(field, "is another tool than the one in the address"));
+            return Err(ApiError::invalid_field(
+                field,
+                "is another tool than the one in the address",
+            ));
         }
     }
     let called = match ask.arguments {

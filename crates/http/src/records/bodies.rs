@@ -41,9 +41,7 @@ impl Fields {
         };
         let Value::Object(members) = value else {
             let message = format!("must be an object, not {}", kind(&value));
-            return Err(ApiError::validation(vec![FieldProblem::new(
-                "body", message,
-            )]));
+            return Err(ApiError::invalid_field("body", message));
         };
         Ok(Fields {
             members,

@@ -26,10 +26,10 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
         };
         match key {
             Some(key) => Ok(IdempotencyKey(Some(key.to_owned()))),
-            None => Err(ApiError::validation(vec![FieldProblem::new(
+            None => Err(ApiError::invalid_field(
                 HEADER,
                 format!("must be one header of 1 to {LONGEST} visible ASCII characters"),
-            )])),
+            )),
         }
     }
 }

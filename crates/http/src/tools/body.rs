@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::wrong;
 use crate::error::ApiError;
 use crate::json::{MAX_DEPTH, depth_within};
 use wire::object::{each_member, empty, is_null, is_object, pick, text};
@@ -36,7 +35,10 @@ impl<'a> Ask<'a> {
         };
         let kind = string("type", kind)?;
         let is = |wanted: &str| match kind.as_deref() {
-            Some(kind) if kind != wanted => Err(wrong("type", format!("must be {wanted:?}"))),
+            Some(kind) if kind != wanted => Err(ApiError::invalid_field(
+                "type",
+                format!("must be {wanted:?}"),
+            )),
             _ => Ok(()),
         };
         match (function, input) {
@@ -75,7 +77,12 @@ impl<'a> Ask<'a> {
             Some(given) if is_object(given) => Ok(Cow::Borrowed(given)),
             Some(given) => match text(given) {
                 Some(text) => written(&text),
-                None => return Err(wrong("function.arguments", "must be a text of JSON")),
+                None => {
+                    return Err(ApiError::invalid_field(
+                        "function.arguments",
+                        "must be a text of JSON",
+                    ));
+                }
             },
         };
         Ok(Ask {
@@ -119,7 +126,7 @@ fn object(body: &[u8]) -> Result<&RawValue, ApiError> {
 fn argument<'a>(field: &str, value: &'a RawValue) -> Result<&'a RawValue, ApiError> {
     match is_object(value) {
         true => Ok(value),
-        false => Err(wrong(field, "must be an object")),
+        false => Err(ApiError::invalid_field(field, "must be an object")),
     }
 }
 
@@ -129,7 +136,7 @@ fn string(field: &str, value: Option<&RawValue>) -> Result<Option<String>, ApiEr
     };
     match text(value) {
         Some(text) => Ok(Some(text.into_owned())),
-        None => Err(wrong(field, "must be a string")),
+        None => Err(ApiError::invalid_field(field, "must be a string")),
     }
 }
 
@@ -146,7 +153,9 @@ fn once(body: &RawValue, names: &[&str]) -> Result<(), ApiError> {
             }
         }
     });
-    twice.map_or(Ok(()), |field| Err(wrong(&field, "is given twice")))
+    twice.map_or(Ok(()), |field| {
+        Err(ApiError::invalid_field(&field, "is given twice"))
+    })
 }
 
 /// A misspelled field must not become a call without arguments.
@@ -159,5 +168,8 @@ fn only(body: &RawValue, names: &[&str]) -> Result<(), ApiError> {
         }
     });
     let Some(field) = other else { return Ok(()) };
-    Err(wrong(&field, "is not known here; `arguments` is"))
+    Err(ApiError::invalid_field(
+        &field,
+        "is not known here; `arguments` is",
+    ))
 }
