@@ -20,8 +20,10 @@ use fleet::{AskingServer, Fleet, Publisher, Surroundings};
 use gateway::control::Control;
 use gateway::servers::ServerManager;
 use gateway::{Gateway, Seal, Sessions, UserServers};
-use portway_http::records::{Keys, Records};
-use portway_http::{Access, AdminToken, EdgeLimits, Guard, HostPolicy, SessionLimits, Users};
+use portway_http::{
+    Access, AdminApi, AdminToken, Api, EdgeLimits, Guard, HostPolicy, Keys, LiveApi, McpApi,
+    RecordsApi, ServersApi, SessionLimits, ToolsApi, Users,
+};
 use store::Store;
 use store::memory::{Budget, default_budget, release_freed};
 use upstream::{containment, process};
@@ -228,49 +230,43 @@ impl App {
         let guard =
             Guard::new(access, hosts, settings.limits.max_body).with_budget(self.budget.clone());
         let guard = Arc::new(guard.with_keys(self.store.clone()).with_users(users));
-        let servers = portway_http::servers::router(portway_http::servers::Servers {
-            managing: self.servers(),
-            tags: portway_http::Tags::new(&self.session_secret),
-        });
-        let records = portway_http::records::router(Records {
-            store: self.store.clone(),
-            keys: self.keys.clone(),
-            desired: self.registry.watch(),
-            gateway: gateway.clone(),
-        });
         let relay = settings.mcp_service_url.as_ref().map(|service| {
             portway_http::Relay::new(service, settings.limits.max_response, closing.clone())
         });
         let relay = relay.transpose().context("MCP_SERVICE_URL")?;
-        let front =
-            portway_http::mcp::Front::new(gateway.clone(), self.registry.clone(), closing.clone())
-                .with_relay(relay);
-        let tools = portway_http::tools::Tools {
-            front: front.clone(),
-            store: self.store.clone(),
-        };
-        let live = portway_http::live::router(portway_http::live::Live::start(
-            self.registry.clone(),
-            self.fleet.clone(),
-            gateway.activity.clone(),
-            self.store.changes(),
-            gateway.renames(),
-            closing.clone(),
-        ));
-        let api = servers
-            .merge(live)
-            .merge(portway_http::openapi::router())
-            .merge(portway_http::admin::router(portway_http::Admin {
+        let mcp =
+            McpApi::new(gateway.clone(), self.registry.clone(), closing.clone()).with_relay(relay);
+        let api = Api {
+            servers: ServersApi {
+                managing: self.servers(),
+                tags: portway_http::Tags::new(&self.session_secret),
+            },
+            records: RecordsApi {
+                store: self.store.clone(),
+                keys: self.keys.clone(),
+                desired: self.registry.watch(),
+                gateway: gateway.clone(),
+            },
+            tools: ToolsApi {
+                mcp: mcp.clone(),
+                store: self.store.clone(),
+            },
+            live: LiveApi::start(
+                self.registry.clone(),
+                self.fleet.clone(),
+                gateway.activity.clone(),
+                self.store.changes(),
+                gateway.renames(),
+                closing.clone(),
+            ),
+            admin: AdminApi {
                 guard: guard.clone(),
                 data_dir: settings.data_dir.clone(),
                 token_is_set: settings.admin_token.is_some(),
                 rotating: Arc::default(),
-            }))
-            .merge(portway_http::files::router(self.registry.clone()))
-            .merge(records)
-            .merge(portway_http::catalog::router(tools.clone()))
-            .merge(portway_http::tools::router(tools))
-            .merge(portway_http::mcp::router(front.clone()));
+            },
+            registry: self.registry.clone(),
+        };
         let (registry, fleet) = (self.registry.clone(), self.fleet.clone());
         // Ready once, ready for good: a server that is added later is no
         // reason to take all the others out of service.
@@ -286,15 +282,15 @@ impl App {
         let store = self.store.clone();
         let vitals = portway_http::Vitals {
             unsettled,
-            trouble: Arc::new(move || store.trouble()),
+            store_fault: Arc::new(move || store.trouble()),
         };
         let router = portway_http::router(
             guard.clone(),
             vitals,
             portway_http::Console::built_in(),
-            api,
+            api.router(),
         );
-        Ok(portway_http::Site::new(router, guard, front))
+        Ok(portway_http::Site::new(router, guard, mcp))
     }
 }
 

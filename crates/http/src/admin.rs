@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
-use axum::{Extension, Json, Router};
+use axum::{Extension, Json};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
@@ -26,7 +25,7 @@ use config::Secret;
 const GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Clone)]
-pub struct Admin {
+pub struct AdminApi {
     pub guard: Arc<Guard>,
     pub data_dir: PathBuf,
     /// The token is set by `PORTWAY_ADMIN_TOKEN`.
@@ -35,15 +34,7 @@ pub struct Admin {
     pub rotating: Arc<tokio::sync::Mutex<()>>,
 }
 
-pub fn router(admin: Admin) -> Router {
-    Router::new()
-        .route("/api/console/sessions", get(list).delete(end_others))
-        .route("/api/console/sessions/{session}", delete(end))
-        .route("/api/token/rotate", post(rotate))
-        .with_state(admin)
-}
-
-impl Admin {
+impl AdminApi {
     fn token(&self) -> Option<&AdminToken> {
         match self.guard.access() {
             Access::Token(token) => Some(token),
@@ -62,7 +53,10 @@ impl Admin {
     }
 }
 
-async fn list(State(admin): State<Admin>, headers: HeaderMap) -> Json<Vec<ShownSession>> {
+pub(super) async fn list_sessions(
+    State(admin): State<AdminApi>,
+    headers: HeaderMap,
+) -> Json<Vec<ShownSession>> {
     let Some(token) = admin.token() else {
         return Json(Vec::new());
     };
@@ -70,7 +64,10 @@ async fn list(State(admin): State<Admin>, headers: HeaderMap) -> Json<Vec<ShownS
     Json(token.sessions().list(current.as_deref()))
 }
 
-async fn end(State(admin): State<Admin>, Path(id): Path) -> Result<StatusCode, ApiError> {
+pub(super) async fn end_session(
+    State(admin): State<AdminApi>,
+    Path(id): Path,
+) -> Result<StatusCode, ApiError> {
     let ended = admin.token().is_some_and(|token| token.sessions().end(&id));
     if !ended {
         return Err(ApiError::not_found("there is no such session"));
@@ -80,8 +77,8 @@ async fn end(State(admin): State<Admin>, Path(id): Path) -> Result<StatusCode, A
 }
 
 /// All but the one that asks.
-async fn end_others(
-    State(admin): State<Admin>,
+pub(super) async fn end_other_sessions(
+    State(admin): State<AdminApi>,
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
     if let Some(token) = admin.token() {
@@ -95,14 +92,14 @@ async fn end_others(
 }
 
 #[derive(Serialize)]
-struct NewToken {
+pub(super) struct NewToken {
     token: String,
 }
 
 /// In a task of its own: a client that hangs up leaves no token that is in
 /// the file and not in force.
-async fn rotate(
-    State(admin): State<Admin>,
+pub(super) async fn rotate_token(
+    State(admin): State<AdminApi>,
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -111,7 +108,7 @@ async fn rotate(
     work.await.map_err(ApiError::internal)?
 }
 
-impl Admin {
+impl AdminApi {
     async fn rotate(
         &self,
         headers: &HeaderMap,

@@ -8,19 +8,11 @@ use ring::hmac;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::api::{AccessRule, access_rule};
+use super::console::PAGES;
 use super::error::ApiError;
 use super::sessions::{ConsoleSessions, Ticket};
 use config::Secret;
-
-/// The paths, as the router spells them, that anybody may `GET`.
-const PUBLIC: [&str; 6] = [
-    "/",
-    "/healthz",
-    "/readyz",
-    "/favicon.ico",
-    "/assets/{*path}",
-    super::records::BY_KEY,
-];
 
 /// A page that acts with the console's cookie must send this header with
 /// whatever changes something: other pages cannot, without asking us first.
@@ -149,7 +141,8 @@ fn agent(headers: &HeaderMap) -> &str {
 
 pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
     (method == Method::GET || method == Method::HEAD)
-        && matched.is_some_and(|p| PUBLIC.contains(&p))
+        && matched
+            .is_some_and(|path| access_rule(path) == AccessRule::Public || PAGES.contains(&path))
 }
 
 /// What a request's credentials come to, as far as this room alone can tell.

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use axum::Router;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use http::header;
+use http::request::Parts;
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -15,207 +14,113 @@ use serde_json::{Value, json};
 use super::error::{ApiError, Code};
 use super::extract::{Path, Query};
 use super::json::Json;
-use super::mcp::Place;
+use super::mcp::{McpEndpoint, ServerInPath};
 use super::principal::Principal;
-use super::tools::{Asked, Tools};
+use super::tools::ToolsApi;
 use fleet::catalog::Kind;
 use gateway::{AskError, Caller};
 
-/// The paths of this room that the key of an entry opens.
-const RESOURCES: &str = "/api/mcp/resources";
-const TEMPLATES: &str = "/api/mcp/resources/templates";
-const READ: &str = "/api/mcp/resources/read";
-const PROMPTS: &str = "/api/mcp/prompts";
-const PROMPT: &str = "/api/mcp/prompts/get";
+/// A handler's argument: the client, and the server in the path or the filter
+/// and entry in the query that it is served by.
+pub(super) struct CatalogCaller(Caller);
 
-pub fn router(tools: Tools) -> Router {
-    let server_read = get(read_at_server).post(read_posted_at_server);
-    Router::new()
-        .route(RESOURCES, get(resources))
-        .route(TEMPLATES, get(templates))
-        .route(READ, get(read).post(read_posted))
-        .route(PROMPTS, get(prompts))
-        .route(PROMPT, post(prompt))
-        .route(
-            "/api/mcp/servers/{server}/resources/templates",
-            get(templates_at_server),
-        )
-        .route("/api/mcp/servers/{server}/resources/read", server_read)
-        .route(
-            "/api/mcp/servers/{server}/prompts/get",
-            post(prompt_at_server),
-        )
-        .with_state(tools)
-}
+impl FromRequestParts<ToolsApi> for CatalogCaller {
+    type Rejection = ApiError;
 
-/// Whether a path, as the router spells it, is one that the key of an entry
-/// opens.
-pub(super) fn is_catalog(matched: &str) -> bool {
-    matches!(matched, RESOURCES | TEMPLATES | READ | PROMPTS | PROMPT)
-}
-
-/// Whose resources or prompts are asked for.
-#[derive(Deserialize)]
-struct Whose {
-    filter: Option<String>,
-    entry: Option<String>,
-}
-
-impl Whose {
-    fn caller(self, tools: &Tools, principal: &Principal) -> Result<Caller, ApiError> {
-        let asked = Asked {
-            format: None,
-            filter: self.filter,
-            entry: self.entry,
+    async fn from_request_parts(
+        parts: &mut Parts,
+        tools: &ToolsApi,
+    ) -> Result<CatalogCaller, ApiError> {
+        let principal = Principal::from_request_parts(parts, tools).await?;
+        let Path(path) = Path::<ServerInPath>::from_request_parts(parts, tools).await?;
+        let caller = match path.server {
+            Some(server) => {
+                let place = McpEndpoint::Server(server);
+                tools.mcp.caller(Some(&principal), place, None)
+            }
+            None => {
+                let Query(query) = Query::from_request_parts(parts, tools).await?;
+                tools.caller(&principal, query)
+            }
         };
-        tools.caller(principal, asked)
+        caller.map(CatalogCaller)
     }
 }
 
-fn at_server(tools: &Tools, principal: &Principal, server: String) -> Result<Caller, ApiError> {
-    tools
-        .front
-        .caller(Some(principal), Place::Server(server), None)
+pub(super) async fn resources(
+    State(tools): State<ToolsApi>,
+    CatalogCaller(caller): CatalogCaller,
+) -> Response {
+    listed(&tools, &caller, Kind::Resources)
 }
 
-async fn resources(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Query(whose): Query<Whose>,
-) -> Result<Response, ApiError> {
-    let caller = whose.caller(&tools, &principal)?;
-    Ok(listed(&tools, &caller, Kind::Resources))
+pub(super) async fn templates(
+    State(tools): State<ToolsApi>,
+    CatalogCaller(caller): CatalogCaller,
+) -> Response {
+    listed(&tools, &caller, Kind::Templates)
 }
 
-async fn templates(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Query(whose): Query<Whose>,
-) -> Result<Response, ApiError> {
-    let caller = whose.caller(&tools, &principal)?;
-    Ok(listed(&tools, &caller, Kind::Templates))
+pub(super) async fn prompts(
+    State(tools): State<ToolsApi>,
+    CatalogCaller(caller): CatalogCaller,
+) -> Response {
+    listed(&tools, &caller, Kind::Prompts)
 }
 
-async fn prompts(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Query(whose): Query<Whose>,
-) -> Result<Response, ApiError> {
-    let caller = whose.caller(&tools, &principal)?;
-    Ok(listed(&tools, &caller, Kind::Prompts))
-}
-
-async fn templates_at_server(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Path(server): Path,
-) -> Result<Response, ApiError> {
-    let caller = at_server(&tools, &principal, server)?;
-    Ok(listed(&tools, &caller, Kind::Templates))
-}
-
-fn listed(tools: &Tools, caller: &Caller, kind: Kind) -> Response {
-    let view = tools.front.gateway.view(caller);
+fn listed(tools: &ToolsApi, caller: &Caller, kind: Kind) -> Response {
+    let view = tools.mcp.gateway.view(caller);
     axum::Json(view.listed(kind)).into_response()
 }
 
 #[derive(Deserialize)]
-struct InQuery {
+pub(super) struct ReadQuery {
     uri: Option<String>,
 }
 
-impl InQuery {
-    fn uri(self) -> Result<String, ApiError> {
-        self.uri
-            .ok_or_else(|| ApiError::invalid_field("uri", "is missing: the URI of the resource"))
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Resource {
+pub(super) struct ReadBody {
     uri: String,
 }
 
-async fn read(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Query(whose): Query<Whose>,
-    Query(asked): Query<InQuery>,
+pub(super) async fn read(
+    State(tools): State<ToolsApi>,
+    CatalogCaller(caller): CatalogCaller,
+    Query(query): Query<ReadQuery>,
 ) -> Result<Response, ApiError> {
-    let caller = whose.caller(&tools, &principal)?;
-    read_one(&tools, &caller, &asked.uri()?).await
+    let missing = || ApiError::invalid_field("uri", "is missing: the URI of the resource");
+    let uri = query.uri.ok_or_else(missing)?;
+    answer(&tools, &caller, "resources/read", json!({"uri": uri})).await
 }
 
-async fn read_posted(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Query(whose): Query<Whose>,
-    Json(asked): Json<Resource>,
+pub(super) async fn read_posted(
+    State(tools): State<ToolsApi>,
+    CatalogCaller(caller): CatalogCaller,
+    Json(body): Json<ReadBody>,
 ) -> Result<Response, ApiError> {
-    let caller = whose.caller(&tools, &principal)?;
-    read_one(&tools, &caller, &asked.uri).await
-}
-
-async fn read_at_server(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Path(server): Path,
-    Query(asked): Query<InQuery>,
-) -> Result<Response, ApiError> {
-    let caller = at_server(&tools, &principal, server)?;
-    read_one(&tools, &caller, &asked.uri()?).await
-}
-
-async fn read_posted_at_server(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Path(server): Path,
-    Json(asked): Json<Resource>,
-) -> Result<Response, ApiError> {
-    let caller = at_server(&tools, &principal, server)?;
-    read_one(&tools, &caller, &asked.uri).await
-}
-
-async fn read_one(tools: &Tools, caller: &Caller, uri: &str) -> Result<Response, ApiError> {
-    answer(tools, caller, "resources/read", json!({"uri": uri})).await
+    answer(&tools, &caller, "resources/read", json!({"uri": body.uri})).await
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Prompt {
+pub(super) struct PromptBody {
     name: String,
     #[serde(default)]
     arguments: BTreeMap<String, String>,
 }
 
-async fn prompt(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Query(whose): Query<Whose>,
-    Json(asked): Json<Prompt>,
+pub(super) async fn prompt(
+    State(tools): State<ToolsApi>,
+    CatalogCaller(caller): CatalogCaller,
+    Json(body): Json<PromptBody>,
 ) -> Result<Response, ApiError> {
-    let caller = whose.caller(&tools, &principal)?;
-    get_one(&tools, &caller, &asked).await
-}
-
-async fn prompt_at_server(
-    State(tools): State<Tools>,
-    principal: Principal,
-    Path(server): Path,
-    Json(asked): Json<Prompt>,
-) -> Result<Response, ApiError> {
-    let caller = at_server(&tools, &principal, server)?;
-    get_one(&tools, &caller, &asked).await
-}
-
-async fn get_one(tools: &Tools, caller: &Caller, prompt: &Prompt) -> Result<Response, ApiError> {
-    let params = json!({"name": prompt.name, "arguments": prompt.arguments});
-    answer(tools, caller, "prompts/get", params).await
+    let params = json!({"name": body.name, "arguments": body.arguments});
+    answer(&tools, &caller, "prompts/get", params).await
 }
 
 async fn answer(
-    tools: &Tools,
+    tools: &ToolsApi,
     caller: &Caller,
     method: &str,
     mut params: Value,
@@ -223,7 +128,7 @@ async fn answer(
     // Progress restarts the time limit.
     params["_meta"] = json!({"progressToken": 1});
     let params = to_raw_value(&params).map_err(ApiError::internal)?;
-    let result = tools.front.gateway.ask(caller, method, &params).await?;
+    let result = tools.mcp.gateway.ask(caller, method, &params).await?;
     let body = Box::<str>::from(result).into_string();
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }

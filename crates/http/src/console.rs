@@ -224,12 +224,18 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+const HOME: &str = "/";
+const ICON: &str = "/favicon.ico";
+const ASSETS: &str = "/assets/{*path}";
+/// The paths of the console's files, as the router spells them.
+pub(super) const PAGES: [&str; 3] = [HOME, ICON, ASSETS];
+
 pub(super) fn router(guard: Arc<Guard>, console: Console) -> Router {
     let state = Door { guard, console };
     Router::new()
-        .route("/", get(home))
-        .route("/favicon.ico", get(icon))
-        .route("/assets/{*path}", get(asset))
+        .route(HOME, get(home))
+        .route(ICON, get(icon))
+        .route(ASSETS, get(asset))
         .with_state(state)
 }
 

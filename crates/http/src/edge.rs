@@ -131,7 +131,7 @@ impl EdgeLimits {
 
 /// The connection a request came on, and its two ends.
 #[derive(Clone, Debug)]
-pub struct Peer {
+pub(crate) struct Peer {
     pub remote: SocketAddr,
     pub local: SocketAddr,
     pub(super) connection: Arc<Connection>,

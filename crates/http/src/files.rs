@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
@@ -15,25 +14,20 @@ use config::ServerSpec;
 use config::body::{parse_body, parse_replacement};
 use fleet::registry::{Loaded, Plan, Registry, SourceReport};
 
-pub fn router(registry: Arc<Registry>) -> Router {
-    Router::new()
-        .route("/api/mcp/sources", get(sources))
-        .route("/api/mcp/plan", post(plan))
-        .route("/api/mcp/schema", get(schema))
-        .with_state(registry)
-}
-
-async fn sources(State(registry): State<Arc<Registry>>) -> Json<Vec<SourceReport>> {
+pub(super) async fn sources(State(registry): State<Arc<Registry>>) -> Json<Vec<SourceReport>> {
     Json(registry.reports().await)
 }
 
-async fn schema() -> Json<Value> {
+pub(super) async fn schema() -> Json<Value> {
     Json(config::schema::schema())
 }
 
 /// Takes a candidate for the whole `.mcp.json` (an object with `mcpServers`,
 /// or `{"file": "its text"}`), or one server as in a registration.
-async fn plan(State(registry): State<Arc<Registry>>, body: Bytes) -> Result<Json<Plan>, ApiError> {
+pub(super) async fn plan(
+    State(registry): State<Arc<Registry>>,
+    body: Bytes,
+) -> Result<Json<Plan>, ApiError> {
     let text = std::str::from_utf8(&body)
         .map_err(|_| ApiError::bad_request("the body is not UTF-8 text"))?;
     let fields: Map<String, Value> = serde_json::from_str(text).map_err(|error| {

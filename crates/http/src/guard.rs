@@ -19,6 +19,7 @@ use http_body_util::Limited;
 use hyper::body::Body as _;
 use tracing::{debug, error};
 
+use super::api::{AccessRule, access_rule};
 use super::auth::{self, Access};
 use super::connections::Connection;
 use super::console::is_page;
@@ -30,7 +31,7 @@ use super::guesses::{Guesses, too_many};
 use super::hosts::HostPolicy;
 use super::json;
 use super::mcp;
-use super::principal::{Principal, takes_key};
+use super::principal::Principal;
 use super::records::BY_KEY;
 use super::users::Users;
 use store::Store;
@@ -127,7 +128,7 @@ impl Guard {
                 None => Err(self.door.wrong(knock.remote, nothing_there)),
             };
         }
-        let with_key = |path| mcp::is_endpoint(path) || takes_key(path);
+        let with_key = |path| mcp::is_endpoint(path) || access_rule(path) == AccessRule::EntryKeys;
         let endpoint = knock.matched.is_some_and(with_key);
         let principal = self.door.who(knock, endpoint).await?;
         principal.may_ask(knock.matched)?;

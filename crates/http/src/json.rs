@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::error::{ApiError, Code};
 
 /// How deep arrays and objects may be nested.
-pub const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 /// A handler's argument: the request's body as `T`, or an answer that names
 /// the field or the position that is wrong.
@@ -49,7 +49,7 @@ where
     }
 }
 
-pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     match bytes.trim_ascii_start().first() {
         None => return Err(ApiError::bad_request("the request needs a JSON body")),
         // serde would take an array for a struct, field by field.

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::get;
-use axum::{Json, Router};
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
@@ -27,14 +26,14 @@ const CALLS: usize = 100;
 const MOST_CALLS: usize = 500;
 
 #[derive(Clone)]
-pub struct Live {
+pub struct LiveApi {
     registry: Arc<Registry>,
     fleet: Fleet,
     activity: Activity,
     feed: Arc<Feed>,
 }
 
-impl Live {
+impl LiveApi {
     /// Follows everything until `closing`. Must be called inside the runtime.
     pub fn start(
         registry: Arc<Registry>,
@@ -43,7 +42,7 @@ impl Live {
         store: broadcast::Receiver<StoreChange>,
         renames: broadcast::Receiver<Arc<Renames>>,
         closing: CancellationToken,
-    ) -> Live {
+    ) -> LiveApi {
         let feed = Feed::start(
             registry.clone(),
             fleet.clone(),
@@ -52,7 +51,7 @@ impl Live {
             renames,
             closing,
         );
-        Live {
+        LiveApi {
             registry,
             fleet,
             activity,
@@ -67,27 +66,18 @@ impl Live {
     }
 }
 
-pub fn router(live: Live) -> Router {
-    Router::new()
-        .route("/api/mcp/events", get(events))
-        .route("/api/mcp/activity", get(activity))
-        .route("/api/mcp/servers/{server}/process", get(process))
-        .route("/api/mcp/servers/{server}/history", get(history))
-        .with_state(live)
-}
-
-async fn events(State(live): State<Live>, headers: HeaderMap) -> Response {
+pub(super) async fn events(State(live): State<LiveApi>, headers: HeaderMap) -> Response {
     let last = headers.get("last-event-id");
     live.feed.stream(last.and_then(|id| id.to_str().ok()))
 }
 
 #[derive(Deserialize)]
-struct ActivityQuery {
+pub(super) struct ActivityQuery {
     limit: Option<usize>,
 }
 
-async fn activity(
-    State(live): State<Live>,
+pub(super) async fn activity(
+    State(live): State<LiveApi>,
     Query(query): Query<ActivityQuery>,
 ) -> Result<Json<ActivityReport>, ApiError> {
     let limit = query.limit.unwrap_or(CALLS).min(MOST_CALLS);
@@ -95,25 +85,25 @@ async fn activity(
 }
 
 #[derive(Serialize)]
-pub struct Processes {
+pub(super) struct ProcessList {
     processes: Vec<Process>,
 }
 
-async fn process(
-    State(live): State<Live>,
+pub(super) async fn process(
+    State(live): State<LiveApi>,
     Path(server): Path,
-) -> Result<Json<Processes>, ApiError> {
+) -> Result<Json<ProcessList>, ApiError> {
     let processes = match live.view(&server)? {
         Some(view) => tokio::task::spawn_blocking(move || view.processes())
             .await
             .map_err(ApiError::internal)?,
         None => Vec::new(),
     };
-    Ok(Json(Processes { processes }))
+    Ok(Json(ProcessList { processes }))
 }
 
-async fn history(
-    State(live): State<Live>,
+pub(super) async fn history(
+    State(live): State<LiveApi>,
     Path(server): Path,
 ) -> Result<Json<Vec<Moment>>, ApiError> {
     let view = live.view(&server)?;

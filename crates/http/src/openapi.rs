@@ -1,36 +1,30 @@
 //! The API as an OpenAPI document (SPEC G5).
 
+pub(super) mod parameters;
 mod requests;
 mod schemas;
-mod table;
 mod tools;
 
 use std::sync::LazyLock;
 
-use axum::routing::get;
-use axum::{Json, Router};
+use axum::Json;
 use serde_json::{Map, Value, json};
 
-use super::records::BY_KEY;
+use super::api::{AccessRule, MCP, OPERATIONS, Operation};
 use schemas::{list, named};
-use table::{OPERATIONS, Operation};
 
-static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
+static DOCUMENT: LazyLock<Value> = LazyLock::new(made);
 
-pub fn router() -> Router {
-    Router::new().route("/api/openapi.json", get(show))
-}
-
-async fn show() -> Json<&'static Value> {
+pub(super) async fn document() -> Json<&'static Value> {
     Json(&DOCUMENT)
 }
 
-fn document() -> Value {
+fn made() -> Value {
     let mut paths = Map::new();
     for operation in OPERATIONS {
         let path = paths
             .entry(operation.path)
-            .or_insert_with(|| json!({"parameters": parameters(operation.path)}));
+            .or_insert_with(|| json!({"parameters": in_path(operation.path)}));
         path[operation.method] = described(operation);
     }
     json!({
@@ -52,104 +46,92 @@ fn document() -> Value {
     })
 }
 
-/// Those that stand in a path.
-fn parameters(path: &str) -> Vec<Value> {
+/// The parameters in a path.
+fn in_path(path: &str) -> Vec<Value> {
     let names = path
         .split('{')
         .skip(1)
         .filter_map(|rest| rest.split('}').next());
-    names.map(requests::in_path).collect()
+    names.map(parameters::in_path).collect()
 }
 
-/// Where the key in the path, or nothing at all, is the credential.
-fn is_open(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz" | BY_KEY) || path.contains("mcp_v2/server/")
+impl Operation {
+    fn has_parameter(&self, name: &str) -> bool {
+        self.parameters.iter().any(|it| it()["name"] == name)
+    }
+
+    fn needs_credential(&self) -> bool {
+        !matches!(self.access, AccessRule::Public | AccessRule::KeyInPath)
+    }
+
+    /// Whether it answers with what a server answers.
+    fn is_relayed(&self) -> bool {
+        matches!(self.response, "ResourceContents" | "PromptMessages")
+    }
 }
 
-/// Whether MCP says what is answered, not we.
-fn is_mcp(operation: &Operation) -> bool {
-    let ends = ["/mcp", "/sse", "/messages", "/server/{api_key}"];
-    let ours = operation.path.starts_with("/api/v1/mcp") && operation.path.len() < 13;
-    !ours && ends.iter().any(|end| operation.path.ends_with(end))
-}
-
-/// Whether it lists what a filter or an entry lets through.
-fn is_filtered(operation: &Operation) -> bool {
-    let ids = [
-        "formattedTools",
-        "listResources",
-        "listTemplates",
-        "listPrompts",
-    ];
-    ids.contains(&operation.id)
-}
-
-/// The statuses of an operation that does not come to anything.
-fn failures(operation: &Operation, asked: bool) -> Vec<&'static str> {
+/// The statuses of an operation that fails.
+fn failures(operation: &Operation) -> Vec<&'static str> {
     let mut statuses = vec![
         "400", "403", "408", "413", "414", "415", "429", "431", "500", "503",
     ];
     let changes = operation.method != "get";
-    // What a server answers, or does not.
-    let relayed = matches!(operation.gives, "ResourceContents" | "PromptMessages");
+    let relayed = operation.is_relayed();
+    let filtered = operation.has_parameter("filter");
+    let in_path = operation.path.contains('{');
+    // A create with an Idempotency-Key may have made what has been deleted since.
+    let creates = operation.id.starts_with("create");
     let conditions: [(bool, &'static str); 6] = [
-        (!is_open(operation.path), "401"),
+        (operation.needs_credential(), "401"),
+        (in_path || creates || filtered || relayed, "404"),
+        // The default filter may be invalid.
+        (changes || filtered || relayed, "409"),
         (
-            operation.path.contains('{')
-                || operation.takes.contains("Bound")
-                || is_filtered(operation)
-                || relayed,
-            "404",
+            !operation.parameters.is_empty() || !operation.request.is_empty(),
+            "422",
         ),
-        // The filter that applies by default may not be what it should be.
-        (changes || is_filtered(operation) || relayed, "409"),
-        (asked || !operation.takes.is_empty(), "422"),
         (relayed, "502"),
         (changes, "507"),
     ];
     let met = conditions.iter().filter(|(met, _)| *met);
     statuses.extend(met.map(|(_, status)| *status));
-    if operation.id.starts_with("create") && !statuses.contains(&"404") {
-        // What an Idempotency-Key made may be gone.
-        statuses.push("404");
-    }
     statuses.sort_unstable();
     statuses
 }
 
 fn described(operation: &Operation) -> Value {
-    let good = match operation.gives {
-        "" => json!({"description": operation.does}),
-        shape => answer(operation.does, &shaped(shape)),
+    let success = match operation.response {
+        "" | MCP => json!({"description": operation.summary}),
+        shape => answer(operation.summary, &shaped(shape)),
     };
-    let asked = requests::beside(operation.id);
-    let mut responses = json!({operation.status: good});
-    if is_mcp(operation) {
+    let mut responses = json!({operation.status: success});
+    if operation.response == MCP {
         responses["default"] = json!({"description": "What went wrong"});
     } else {
-        for status in failures(operation, !asked.is_empty()) {
+        for status in failures(operation) {
             let shape = if status == "422" { "Invalid" } else { "Error" };
             responses[status] = answer("What went wrong", &named(shape));
         }
     }
-    if operation.id == "formattedTools" {
+    if operation.has_parameter("If-None-Match") {
         responses["304"] = json!({"description": "The list is the one that If-None-Match names"});
     }
     let mut described = json!({
         "operationId": operation.id,
-        "summary": operation.does,
+        "summary": operation.summary,
         "responses": responses,
     });
-    if !operation.takes.is_empty() {
+    if !operation.request.is_empty() {
         described["requestBody"] = json!({
-            "required": operation.takes != "NewKey",
-            "content": {"application/json": {"schema": shaped(operation.takes)}},
+            "required": operation.request != "NewKey",
+            "content": {"application/json": {"schema": shaped(operation.request)}},
         });
     }
-    if !asked.is_empty() {
-        described["parameters"] = asked.into();
+    if !operation.parameters.is_empty() {
+        let parameters = operation.parameters.iter().map(|it| it());
+        described["parameters"] = parameters.collect();
     }
-    if is_open(operation.path) {
+    if !operation.needs_credential() {
         described["security"] = json!([]);
     }
     described

@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock};
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 
+use super::api::{AccessRule, access_rule};
 use super::auth;
 use super::error::ApiError;
-use super::{catalog, mcp, tools};
 use store::{Grant, OwnerScope};
 
 /// There is no default: it exists only where a credential was checked, or
@@ -60,22 +60,15 @@ impl Principal {
     /// Whether a path, as the router spells it, is theirs to ask. The guard
     /// asks this for every request; handlers need not.
     pub(super) fn may_ask(&self, matched: Option<&str>) -> Result<(), ApiError> {
-        let may = match self {
-            Principal::Admin => true,
-            Principal::User(_) => matched.is_some_and(|path| path.starts_with(RECORDS)),
-            Principal::Entry(_) => matched.is_some_and(takes_key),
+        let needed = match self {
+            Principal::Admin => return Ok(()),
+            Principal::User(_) => AccessRule::Users,
+            Principal::Entry(_) => AccessRule::EntryKeys,
         };
+        let may = matched.is_some_and(|path| access_rule(path) == needed);
         if may { Ok(()) } else { Err(not_here()) }
     }
 }
-
-/// Whether the key of an entry opens a path, as the router spells it.
-pub(super) fn takes_key(matched: &str) -> bool {
-    mcp::is_shared(matched) || tools::is_tools(matched) || catalog::is_catalog(matched)
-}
-
-/// What users may ask begins with it.
-const RECORDS: &str = "/api/v1/";
 
 pub(super) fn not_here() -> ApiError {
     ApiError::forbidden("this credential is not for this path")

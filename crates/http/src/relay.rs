@@ -9,11 +9,9 @@ mod body;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use hyper::body::{Body as _, Incoming};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +19,7 @@ use tracing::warn;
 use url::Url;
 
 use super::error::{ApiError, Code, nothing_there};
-use super::mcp::{self, ENTRY};
+use super::mcp;
 use super::outward::{NoCertificates, Outward};
 
 /// A client that takes events gets some long before this, if only a comment.
@@ -90,19 +88,9 @@ impl Relay {
             closing,
         })))
     }
-
-    /// The addresses of entries, all served elsewhere.
-    pub(super) fn router(self) -> Router {
-        let endpoint = post(messages).get(messages).delete(messages);
-        Router::new()
-            .route(ENTRY, endpoint)
-            .route(&format!("{ENTRY}/sse"), get(stream))
-            .route(&format!("{ENTRY}/messages"), post(told))
-            .with_state(self)
-    }
 }
 
-async fn messages(State(relay): State<Relay>, request: Request) -> Response {
+pub(super) async fn message(State(relay): State<Relay>, request: Request) -> Response {
     let place = with_filter("mcp", request.uri());
     answer(relay.pass(request, &place).await)
 }
@@ -122,14 +110,14 @@ fn with_filter(place: &str, asked: &Uri) -> String {
     }
 }
 
-async fn told(State(relay): State<Relay>, request: Request) -> Response {
+pub(super) async fn sse_message(State(relay): State<Relay>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let place = format!("messages?{query}");
     answer(relay.pass(request, &place).await)
 }
 
 /// The old transport: the address it announces is one of ours.
-async fn stream(State(relay): State<Relay>, request: Request) -> Response {
+pub(super) async fn open_sse(State(relay): State<Relay>, request: Request) -> Response {
     let here = mcp::beside(request.uri(), "messages");
     let place = with_filter("sse", request.uri());
     match relay.pass(request, &place).await {

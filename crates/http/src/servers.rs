@@ -3,11 +3,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -27,44 +26,29 @@ use store::{StoreError, StoreErrorKind};
 use wire::object;
 
 #[derive(Clone)]
-pub struct Servers {
+pub struct ServersApi {
     pub managing: ServerManager,
     pub tags: Tags,
 }
 
-pub fn router(servers: Servers) -> Router {
-    let one = get(show).put(replace).patch(change).delete(remove);
-    Router::new()
-        .route("/api/mcp/servers", get(list).post(create))
-        .route("/api/mcp/servers/{server}", one)
-        .route("/api/mcp/servers/{server}/start", post(start))
-        .route("/api/mcp/servers/{server}/stop", post(stop))
-        .route("/api/mcp/servers/{server}/restart", post(restart))
-        .route("/api/mcp/servers/{server}/tools", get(tools))
-        .route("/api/mcp/servers/{server}/resources", get(resources))
-        .route("/api/mcp/servers/{server}/prompts", get(prompts))
-        .route("/api/mcp/servers/{server}/logs", get(logs))
-        .with_state(servers)
-}
-
 #[derive(Deserialize)]
-struct ListQuery {
+pub(super) struct ListQuery {
     include: Option<String>,
 }
 
 /// A record and, where they were asked for, its tools.
 #[derive(Serialize)]
-struct Listed {
+pub(super) struct ServerListItem {
     #[serde(flatten)]
     record: ServerDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<Arc<RawValue>>>,
 }
 
-async fn list(
-    State(servers): State<Servers>,
+pub(super) async fn list(
+    State(servers): State<ServersApi>,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Vec<Listed>>, ApiError> {
+) -> Result<Json<Vec<ServerListItem>>, ApiError> {
     let with_tools = match query.include.as_deref() {
         None => false,
         Some("tools") => true,
@@ -75,7 +59,7 @@ async fn list(
     let listed = |record: ServerDetails| {
         let server = servers.managing.find(record.name()).ok();
         let tools = server.filter(|_| with_tools);
-        Listed {
+        ServerListItem {
             tools: tools.map(|wanted| shown_tools(&servers, &wanted)),
             record,
         }
@@ -85,19 +69,25 @@ async fn list(
     ))
 }
 
-async fn create(State(servers): State<Servers>, body: Bytes) -> Result<Response, ApiError> {
+pub(super) async fn create(
+    State(servers): State<ServersApi>,
+    body: Bytes,
+) -> Result<Response, ApiError> {
     let made = servers.managing.create(&body).await?;
     let place = format!("/api/mcp/servers/{}", made.wanted.id);
     let headers = [(header::LOCATION, place)];
     Ok((StatusCode::CREATED, headers, servers.tagged(made)).into_response())
 }
 
-async fn show(State(servers): State<Servers>, Path(server): Path) -> Result<Tagged, ApiError> {
+pub(super) async fn show(
+    State(servers): State<ServersApi>,
+    Path(server): Path,
+) -> Result<Tagged, ApiError> {
     Ok(servers.tagged(servers.managing.show(&server)?))
 }
 
-async fn replace(
-    state: State<Servers>,
+pub(super) async fn replace(
+    state: State<ServersApi>,
     path: Path,
     asked: Asked,
     body: Bytes,
@@ -106,8 +96,8 @@ async fn replace(
     update(state, path, asked, Basis::AsTold, read).await
 }
 
-async fn change(
-    state: State<Servers>,
+pub(super) async fn change(
+    state: State<ServersApi>,
     path: Path,
     asked: Asked,
     body: Bytes,
@@ -118,8 +108,8 @@ async fn change(
 
 /// An edit that says what it was made from is held against what is there when
 /// it is written, not when it is told.
-async fn update(
-    State(servers): State<Servers>,
+pub(super) async fn update(
+    State(servers): State<ServersApi>,
     Path(server): Path,
     asked: Asked,
     basis: Basis,
@@ -150,37 +140,37 @@ async fn update(
     Ok(servers.tagged(updated?))
 }
 
-async fn remove(
-    State(servers): State<Servers>,
+pub(super) async fn remove(
+    State(servers): State<ServersApi>,
     Path(server): Path,
 ) -> Result<StatusCode, ApiError> {
     servers.managing.remove(&server).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn start(
-    State(servers): State<Servers>,
+pub(super) async fn start(
+    State(servers): State<ServersApi>,
     Path(server): Path,
 ) -> Result<Json<ServerDetails>, ApiError> {
     Ok(Json(servers.managing.start(&server).await?))
 }
 
-async fn stop(
-    State(servers): State<Servers>,
+pub(super) async fn stop(
+    State(servers): State<ServersApi>,
     Path(server): Path,
 ) -> Result<Json<ServerDetails>, ApiError> {
     Ok(Json(servers.managing.stop(&server).await?))
 }
 
-async fn restart(
-    State(servers): State<Servers>,
+pub(super) async fn restart(
+    State(servers): State<ServersApi>,
     Path(server): Path,
 ) -> Result<Json<ServerDetails>, ApiError> {
     Ok(Json(servers.managing.restart(&server).await?))
 }
 
-async fn tools(
-    State(servers): State<Servers>,
+pub(super) async fn tools(
+    State(servers): State<ServersApi>,
     Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let wanted = servers.managing.find(&server)?;
@@ -188,7 +178,7 @@ async fn tools(
 }
 
 /// Its tools as it lists them, each with its key.
-fn shown_tools(servers: &Servers, wanted: &Wanted) -> Vec<Arc<RawValue>> {
+fn shown_tools(servers: &ServersApi, wanted: &Wanted) -> Vec<Arc<RawValue>> {
     let catalog = servers.managing.catalog(wanted);
     let with_key = |tool: &Item| -> Arc<RawValue> {
         let mut shown = tool.raw.clone();
@@ -206,8 +196,8 @@ fn shown_tools(servers: &Servers, wanted: &Wanted) -> Vec<Arc<RawValue>> {
 
 /// Resources, and templates behind them: these have `uriTemplate` where the
 /// others have `uri`.
-async fn resources(
-    State(servers): State<Servers>,
+pub(super) async fn resources(
+    State(servers): State<ServersApi>,
     Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let catalog = servers.catalog(&server)?;
@@ -215,8 +205,8 @@ async fn resources(
     Ok(Json(items.map(|item| item.raw.clone()).collect()))
 }
 
-async fn prompts(
-    State(servers): State<Servers>,
+pub(super) async fn prompts(
+    State(servers): State<ServersApi>,
     Path(server): Path,
 ) -> Result<Json<Vec<Arc<RawValue>>>, ApiError> {
     let catalog = servers.catalog(&server)?;
@@ -230,14 +220,14 @@ async fn prompts(
 }
 
 #[derive(Deserialize)]
-struct LogQuery {
+pub(super) struct LogQuery {
     /// The first line number wanted.
     from: Option<u64>,
     limit: Option<usize>,
 }
 
-async fn logs(
-    State(servers): State<Servers>,
+pub(super) async fn logs(
+    State(servers): State<ServersApi>,
     Path(server): Path,
     Query(query): Query<LogQuery>,
 ) -> Result<Json<Vec<LogLine>>, ApiError> {
@@ -245,7 +235,7 @@ async fn logs(
     Ok(Json(servers.managing.logs(&server, from, limit)?))
 }
 
-impl Servers {
+impl ServersApi {
     fn tagged(&self, managed: ManagedServer) -> Tagged {
         let spec = managed.wanted.spec.as_ref().ok();
         Tagged {

@@ -15,7 +15,7 @@ use tower::Service;
 use super::edge::Peer;
 use super::guard::{Guard, Knock, Length, Seen, SeenPath};
 use super::json::read_body;
-use super::mcp::{Front, Place, is_keyed};
+use super::mcp::{McpApi, McpEndpoint, is_keyed};
 
 /// Bytes of an answer that waits for no others.
 const BURST: u64 = 64 * 1024;
@@ -31,7 +31,7 @@ pub struct Site {
 
 struct ShortWay {
     guard: Arc<Guard>,
-    front: Front,
+    mcp: McpApi,
 }
 
 /// Without a short way.
@@ -42,11 +42,11 @@ impl From<Router> for Site {
 }
 
 impl Site {
-    /// `front` is what the router has at the MCP endpoints, behind `guard`.
-    pub fn new(router: Router, guard: Arc<Guard>, front: Front) -> Site {
+    /// `mcp` is what the router has at the MCP endpoints, behind `guard`.
+    pub fn new(router: Router, guard: Arc<Guard>, mcp: McpApi) -> Site {
         Site {
             router,
-            mcp: Some(Arc::new(ShortWay { guard, front })),
+            mcp: Some(Arc::new(ShortWay { guard, mcp })),
         }
     }
 
@@ -60,7 +60,7 @@ impl Site {
         }
         if let Some(way) = &self.mcp
             && request.method() == Method::POST
-            && let Some(place) = way.front.place(request.uri())
+            && let Some(place) = way.mcp.place(request.uri())
         {
             return Box::pin(way.clone().post(place, request, peer));
         }
@@ -90,7 +90,7 @@ fn without_slash(uri: &Uri) -> Option<Uri> {
 impl ShortWay {
     async fn post(
         self: Arc<ShortWay>,
-        place: Place,
+        place: McpEndpoint,
         request: Request<Incoming>,
         peer: Peer,
     ) -> Result<Response, Infallible> {
@@ -107,13 +107,13 @@ impl ShortWay {
             matched: Some(place.path()),
             connection: Some(&peer.connection),
         };
-        let ShortWay { guard, front } = &*self;
+        let ShortWay { guard, mcp } = &*self;
         let passed = match guard.pass(&knock).await {
             Ok(passed) => passed,
             Err(error) => return Ok(seen.refused(error)),
         };
         let work = pin!(async {
-            let caller = match front.caller(passed.principal.as_ref(), place, None) {
+            let caller = match mcp.caller(passed.principal.as_ref(), place, None) {
                 Ok(caller) => caller,
                 Err(error) => return error.into_response(),
             };
@@ -123,7 +123,7 @@ impl ShortWay {
                     Length::None | Length::Known(_) => read_body(body).await,
                 }
             };
-            front.post(&caller, &parts.headers, body).await
+            mcp.post(&caller, &parts.headers, body).await
         });
         let response = seen.handled(passed.public, work).await;
         // Answers that come together go out together: to wake a client for each

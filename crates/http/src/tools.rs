@@ -3,18 +3,16 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 
 use super::error::ApiError;
 use super::extract::{Path, Query};
 use super::json::Given;
-use super::mcp::{Front, Place};
+use super::mcp::{McpApi, McpEndpoint};
 use super::principal::{Principal, not_here};
 use gateway::format::{self, Format};
 use gateway::{Caller, Gateway};
@@ -24,40 +22,23 @@ mod body;
 
 use body::Ask;
 
-/// The paths of this room, as the router spells them.
-const LIST: &str = "/api/mcp/tools";
-const CALL: &str = "/api/mcp/tools/{name}/call";
-
 /// Entries of one name that are told apart in an answer.
 const TOLD: usize = 5;
 
 #[derive(Clone)]
-pub struct Tools {
-    pub front: Front,
+pub struct ToolsApi {
+    pub mcp: McpApi,
     pub store: Arc<dyn Store>,
 }
 
-pub fn router(tools: Tools) -> Router {
-    Router::new()
-        .route(LIST, get(list))
-        .route(CALL, post(call))
-        .with_state(tools)
-}
-
-/// Whether a path, as the router spells it, is of this room: the key of an
-/// entry opens it.
-pub(super) fn is_tools(matched: &str) -> bool {
-    matches!(matched, LIST | CALL)
-}
-
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ToolsQuery {
     pub format: Option<String>,
     pub filter: Option<String>,
     pub entry: Option<String>,
 }
 
-impl Asked {
+impl ToolsQuery {
     fn format(&self) -> Result<Format, ApiError> {
         let Some(name) = &self.format else {
             return Ok(Format::default());
@@ -69,25 +50,29 @@ impl Asked {
     }
 }
 
-impl Tools {
+impl ToolsApi {
     fn gateway(&self) -> &Gateway {
-        &self.front.gateway
+        &self.mcp.gateway
     }
 
     /// Whose tools are asked for.
-    pub(super) fn caller(&self, principal: &Principal, asked: Asked) -> Result<Caller, ApiError> {
-        let Asked { filter, entry, .. } = asked;
+    pub(super) fn caller(
+        &self,
+        principal: &Principal,
+        asked: ToolsQuery,
+    ) -> Result<Caller, ApiError> {
+        let ToolsQuery { filter, entry, .. } = asked;
         match (principal, entry) {
             (Principal::User(_), _) => Err(not_here()),
             (Principal::Entry(_), Some(_)) => Err(ApiError::forbidden(
                 "entry: only the admin may name one; a key shows its own",
             )
             .with_field("entry")),
-            (Principal::Entry(grant), None) => self.front.narrowed(grant.clone(), filter),
-            (Principal::Admin, Some(entry)) => self.front.narrowed(self.entry(&entry)?, filter),
+            (Principal::Entry(grant), None) => self.mcp.narrowed(grant.clone(), filter),
+            (Principal::Admin, Some(entry)) => self.mcp.narrowed(self.entry(&entry)?, filter),
             (Principal::Admin, None) => {
-                let front = &self.front;
-                front.caller(Some(principal), Place::Everything, filter)
+                let mcp = &self.mcp;
+                mcp.caller(Some(principal), McpEndpoint::Everything, filter)
             }
         }
     }
@@ -124,10 +109,10 @@ impl Tools {
     }
 }
 
-async fn list(
-    State(tools): State<Tools>,
+pub(super) async fn list(
+    State(tools): State<ToolsApi>,
     principal: Principal,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ToolsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let format = asked.format()?;
@@ -154,11 +139,11 @@ fn names(line: &HeaderValue, tag: &HeaderValue) -> bool {
     tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one).as_bytes() == tag.as_bytes())
 }
 
-async fn call(
-    State(tools): State<Tools>,
+pub(super) async fn call(
+    State(tools): State<ToolsApi>,
     Path(name): Path,
     principal: Principal,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<ToolsQuery>,
     Given(body): Given,
 ) -> Result<Response, ApiError> {
     let format = asked.format()?;

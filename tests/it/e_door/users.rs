@@ -45,7 +45,7 @@ impl Door {
         let hosts = HostPolicy::new(address, Vec::new(), Vec::new());
         let guard = Guard::new(access, hosts, 1 << 20).with_users(users);
         let api = Router::new()
-            .route("/api/v1/who", get(who))
+            .route("/api/v1/tools", get(who))
             .route("/api/mcp/servers", get(who))
             .route("/mcp", get(who));
         let router = portway_http::router(
@@ -80,7 +80,7 @@ impl Door {
 
     async fn bearer(&self, token: &str) -> (u16, String) {
         let line = format!("authorization: Bearer {token}\r\n");
-        self.ask("/api/v1/who", &line).await
+        self.ask("/api/v1/tools", &line).await
     }
 
     async fn status(&self, token: &str) -> u16 {
@@ -162,7 +162,7 @@ async fn e2_a_forged_token_is_refused() {
         assert_eq!(door.status(token).await, 401, "{what}");
     }
     let twice = format!("authorization: Bearer {good}\r\n").repeat(2);
-    assert_eq!(door.ask("/api/v1/who", &twice).await.0, 401);
+    assert_eq!(door.ask("/api/v1/tools", &twice).await.0, 401);
     assert_eq!(project.asked(), 1, "made-up key ids do not make us ask");
 
     let changes = [

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::Front;
+use super::McpApi;
 use super::accept::{Accept, single};
 use super::follow::{Follow, Kind, parse_event_id};
 use super::legacy::{SESSION, session};
@@ -14,13 +14,13 @@ use crate::error::{ApiError, Code};
 use gateway::{Caller, Session, StreamReader};
 use wire::code;
 
-pub(super) async fn get(
-    State(front): State<Front>,
+pub(crate) async fn stream(
+    State(mcp): State<McpApi>,
     caller: Caller,
     headers: HeaderMap,
 ) -> Response {
     let post = Post {
-        front: &front,
+        mcp: &mcp,
         caller: &caller,
         headers: &headers,
         accept: Accept::of(&headers),
@@ -34,8 +34,8 @@ pub(super) async fn get(
     follow(post).unwrap_or_else(IntoResponse::into_response)
 }
 
-pub(super) async fn delete(
-    State(front): State<Front>,
+pub(crate) async fn end_session(
+    State(mcp): State<McpApi>,
     caller: Caller,
     headers: HeaderMap,
 ) -> Response {
@@ -45,7 +45,7 @@ pub(super) async fn delete(
         // Two ids name no session that we know.
         Err(_) => "",
     };
-    match front.gateway.sessions.end(&caller, id) {
+    match mcp.gateway.sessions.end(&caller, id) {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(none) => Refusal::from(none).into_response(),
     }
@@ -83,9 +83,9 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
     };
     let at = reader.position();
     let mut follow = Follow::new(reader, kind).greet(session.version, at);
-    let until = post.front.gateway.until(post.caller);
+    let until = post.mcp.gateway.until(post.caller);
     if kind == Kind::Own {
-        let gateway = &post.front.gateway;
+        let gateway = &post.mcp.gateway;
         gateway.attach(post.caller, &session);
         if missed {
             gateway.missed(post.caller, &session);

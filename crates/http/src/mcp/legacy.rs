@@ -44,7 +44,7 @@ pub(super) async fn request(
         return Ok(bare(post, version, incoming).await);
     }
     let session = session(post)?;
-    let gateway = &post.front.gateway;
+    let gateway = &post.mcp.gateway;
     // A list is there at once and cannot be cancelled: it needs no place among
     // what runs, and no stream to come back to.
     if post.accept.json
@@ -74,7 +74,7 @@ async fn bare(
         log_level: None,
         session: None,
     };
-    let replies = post.front.gateway.request(post.caller, &client, incoming);
+    let replies = post.mcp.gateway.request(post.caller, &client, incoming);
     // Errors of MCP itself travel on 200 in this era.
     stateless::answer(post.accept.json_first(), replies, |_| StatusCode::OK).await
 }
@@ -82,7 +82,7 @@ async fn bare(
 /// Opens a session: its id goes out, and nothing of it stays here.
 async fn initialize(post: Post<'_>, incoming: ClientRequest<'_>) -> Response {
     let (version, capabilities) = agreed(incoming.params);
-    let (gateway, caller) = (&post.front.gateway, post.caller);
+    let (gateway, caller) = (&post.mcp.gateway, post.caller);
     let client = Client {
         era: Era::Legacy,
         version,
@@ -126,7 +126,7 @@ pub(super) fn session(post: Post<'_>) -> Result<Arc<Session>, Refusal> {
     let id = single(post.headers, &SESSION)
         .map_err(|_| missing())?
         .ok_or_else(missing)?;
-    let sessions = &post.front.gateway.sessions;
+    let sessions = &post.mcp.gateway.sessions;
     Ok(sessions.find(post.caller, id)?)
 }
 
@@ -148,7 +148,7 @@ impl From<NoSession> for Refusal {
 /// A notification, or an answer to something we asked.
 pub(super) fn told(post: Post<'_>, message: Message<'_>) -> Result<Response, Refusal> {
     let session = session(post)?;
-    take(&post.front.gateway, post.caller, &session, message);
+    take(&post.mcp.gateway, post.caller, &session, message);
     Ok(accepted())
 }
 
@@ -207,14 +207,14 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, Refus
     }
     let (requests, told) = sort(&elements)?;
     for message in told {
-        take(&post.front.gateway, post.caller, &session, message);
+        take(&post.mcp.gateway, post.caller, &session, message);
     }
     if requests.is_empty() {
         return Ok(accepted());
     }
     let mut answers = Answers::new(&session);
     for request in requests {
-        answers.run(&post.front.gateway, post.caller, request.incoming())?;
+        answers.run(&post.mcp.gateway, post.caller, request.incoming())?;
     }
     Ok(answers.response(post.accept, true).await)
 }

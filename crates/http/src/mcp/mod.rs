@@ -14,15 +14,16 @@ mod reply;
 mod running;
 mod stateless;
 
+pub(super) use get::{end_session, stream};
+pub(super) use old_sse::{open_sse, sse_message};
+pub(super) use post::message;
 pub(super) use reply::{KEEP_ALIVE, events, quiet};
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::response::Response;
-use axum::routing::{get, post};
 use http::request::Parts;
 use http::{HeaderMap, Uri};
 use serde::Deserialize;
@@ -40,24 +41,24 @@ use gateway::{Caller, Gateway, Scope};
 use store::Grant;
 
 #[derive(Clone)]
-pub struct Front {
+pub struct McpApi {
     pub gateway: Arc<Gateway>,
     pub registry: Arc<Registry>,
     /// Cancelled when Portway shuts down: streams that would go on for ever
     /// end.
     pub closing: CancellationToken,
     pipes: old_sse::Pipes,
-    /// Who serves the entries, if not we.
-    relay: Option<Relay>,
+    /// The other Portway that serves the entries, if one does.
+    pub(super) relay: Option<Relay>,
 }
 
-impl Front {
+impl McpApi {
     pub fn new(
         gateway: Arc<Gateway>,
         registry: Arc<Registry>,
         closing: CancellationToken,
-    ) -> Front {
-        Front {
+    ) -> McpApi {
+        McpApi {
             gateway,
             registry,
             closing,
@@ -67,7 +68,7 @@ impl Front {
     }
 
     /// Entries are served there; the shared endpoint still is here.
-    pub fn with_relay(mut self, relay: Option<Relay>) -> Front {
+    pub fn with_relay(mut self, relay: Option<Relay>) -> McpApi {
         self.relay = relay;
         self
     }
@@ -78,31 +79,8 @@ const EVERYTHING: &str = "/mcp";
 const SERVER: &str = "/servers/{server}/mcp";
 pub(super) const ENTRY: &str = "/api/v1/mcp_v2/server/{api_key}";
 
-pub fn router(front: Front) -> Router {
-    let endpoint = || post(post::post).get(get::get).delete(get::delete);
-    let entries = match &front.relay {
-        Some(relay) => relay.clone().router(),
-        None => Router::new()
-            .route(ENTRY, endpoint())
-            .route(&format!("{ENTRY}/sse"), get(old_sse::open))
-            .route(&format!("{ENTRY}/messages"), post(old_sse::take))
-            .with_state(front.clone()),
-    };
-    Router::new()
-        .route(EVERYTHING, endpoint())
-        .route(SERVER, endpoint())
-        // Where the console's cookie reaches it.
-        .route("/api/mcp/servers/{server}/mcp", endpoint())
-        .route("/sse", get(old_sse::open))
-        .route("/messages", post(old_sse::take))
-        .route("/servers/{server}/sse", get(old_sse::open))
-        .route("/servers/{server}/messages", post(old_sse::take))
-        .with_state(front)
-        .merge(entries)
-}
-
 /// Which endpoint a message is for.
-pub(super) enum Place {
+pub(super) enum McpEndpoint {
     Everything,
     /// By its name or id.
     Server(String),
@@ -110,42 +88,42 @@ pub(super) enum Place {
     Entry,
 }
 
-impl Place {
+impl McpEndpoint {
     /// That of an address which needs no decoding.
-    fn plain(uri: &Uri) -> Option<Place> {
+    fn plain(uri: &Uri) -> Option<McpEndpoint> {
         let path = uri.path();
         if uri.query().is_some() || path.contains('%') {
             return None;
         }
         if path == EVERYTHING {
-            return Some(Place::Everything);
+            return Some(McpEndpoint::Everything);
         }
         if let Some(key) = path.strip_prefix(keyed::PREFIX) {
             let single = !key.is_empty() && !key.contains('/');
-            return single.then_some(Place::Entry);
+            return single.then_some(McpEndpoint::Entry);
         }
         let server = path.strip_prefix("/servers/")?.strip_suffix("/mcp")?;
         let single = !server.is_empty() && !server.contains('/');
-        single.then(|| Place::Server(server.to_owned()))
+        single.then(|| McpEndpoint::Server(server.to_owned()))
     }
 
     /// As the router spells it.
     pub(super) fn path(&self) -> &'static str {
         match self {
-            Place::Everything => EVERYTHING,
-            Place::Server(_) => SERVER,
-            Place::Entry => ENTRY,
+            McpEndpoint::Everything => EVERYTHING,
+            McpEndpoint::Server(_) => SERVER,
+            McpEndpoint::Entry => ENTRY,
         }
     }
 }
 
-impl Front {
+impl McpApi {
     /// Who asks, and what they may see there. A server that does not exist is
     /// told in the shape of the REST API.
     pub(super) fn caller(
         &self,
         principal: Option<&Principal>,
-        place: Place,
+        place: McpEndpoint,
         filter: Option<String>,
     ) -> Result<Caller, ApiError> {
         let principal = principal.ok_or_else(auth::refused)?;
@@ -156,8 +134,8 @@ impl Front {
         }
         let scope = match place {
             // The guard lets nobody else there.
-            Place::Entry => return Err(nothing_there()),
-            Place::Server(server) => {
+            McpEndpoint::Entry => return Err(nothing_there()),
+            McpEndpoint::Server(server) => {
                 let name = match self.registry.find(&server) {
                     Some(wanted) => wanted.name.clone(),
                     None if self.gateway.is_own(&server) => server.into(),
@@ -172,7 +150,7 @@ impl Front {
                     filter: filter.map(Into::into),
                 }
             }
-            Place::Everything => {
+            McpEndpoint::Everything => {
                 self.check_filter(filter.as_deref())?;
                 Scope::Everything {
                     filter: filter.map(Into::into),
@@ -204,9 +182,10 @@ impl Front {
     }
 
     /// The endpoint at an address, where a message can go there directly.
-    pub(super) fn place(&self, uri: &Uri) -> Option<Place> {
-        let elsewhere = |place: &Place| matches!(place, Place::Entry) && self.relay.is_some();
-        Place::plain(uri).filter(|place| !elsewhere(place))
+    pub(super) fn place(&self, uri: &Uri) -> Option<McpEndpoint> {
+        let elsewhere =
+            |place: &McpEndpoint| matches!(place, McpEndpoint::Entry) && self.relay.is_some();
+        McpEndpoint::plain(uri).filter(|place| !elsewhere(place))
     }
 
     /// Answers a message; `body` brings it.
@@ -242,13 +221,13 @@ pub(super) fn is_shared(matched: &str) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct EndpointQuery {
     filter: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Named {
-    server: Option<String>,
+pub(super) struct ServerInPath {
+    pub server: Option<String>,
 }
 
 fn refused(error: FilterError, asked: Option<&str>) -> ApiError {
@@ -260,21 +239,21 @@ fn refused(error: FilterError, asked: Option<&str>) -> ApiError {
 }
 
 /// A handler's argument: who asks, and through which endpoint.
-impl FromRequestParts<Front> for Caller {
+impl FromRequestParts<McpApi> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, front: &Front) -> Result<Caller, ApiError> {
-        let principal = Principal::from_request_parts(parts, front).await?;
-        let Path(Named { server }) = Path::from_request_parts(parts, front)
+    async fn from_request_parts(parts: &mut Parts, mcp: &McpApi) -> Result<Caller, ApiError> {
+        let principal = Principal::from_request_parts(parts, mcp).await?;
+        let Path(ServerInPath { server }) = Path::from_request_parts(parts, mcp)
             .await
             .map_err(|_| ApiError::bad_request("the path cannot be read"))?;
-        let Query(Asked { filter }) = Query::try_from_uri(&parts.uri)
+        let Query(EndpointQuery { filter }) = Query::try_from_uri(&parts.uri)
             .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
         let place = match server {
-            Some(server) => Place::Server(server),
-            None if is_keyed(&parts.uri) => Place::Entry,
-            None => Place::Everything,
+            Some(server) => McpEndpoint::Server(server),
+            None if is_keyed(&parts.uri) => McpEndpoint::Entry,
+            None => McpEndpoint::Everything,
         };
-        front.caller(Some(&principal), place, filter)
+        mcp.caller(Some(&principal), place, filter)
     }
 }

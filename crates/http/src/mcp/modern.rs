@@ -61,7 +61,7 @@ pub(super) async fn request(
         method,
         params,
     };
-    let replies = post.front.gateway.request(post.caller, &client, incoming);
+    let replies = post.mcp.gateway.request(post.caller, &client, incoming);
     let answer = stateless::answer(post.accept, replies, status).await;
     Ok(match method {
         LISTEN => quiet(answer),
@@ -138,7 +138,7 @@ fn arguments(
     let Some(name) = named.and_then(text) else {
         return Ok(());
     };
-    let gateway = &post.front.gateway;
+    let gateway = &post.mcp.gateway;
     let view = gateway.view(post.caller);
     let tool = view.tool(&name);
     let Some(tool) = tool.filter(|tool| !tool.headers.is_empty()) else {

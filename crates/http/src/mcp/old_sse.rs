@@ -15,7 +15,7 @@ use http::{HeaderMap, Uri};
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-use super::Front;
+use super::McpApi;
 use super::accept::Accept;
 use super::follow::{Follow, Kind};
 use super::keyed::beside;
@@ -68,8 +68,8 @@ impl Drop for Opened {
     }
 }
 
-pub(super) async fn open(
-    State(front): State<Front>,
+pub(crate) async fn open_sse(
+    State(mcp): State<McpApi>,
     caller: Caller,
     uri: Uri,
     headers: HeaderMap,
@@ -77,7 +77,7 @@ pub(super) async fn open(
     if !Accept::of(&headers).events {
         return not_acceptable().into_response();
     }
-    let stream = front.gateway.sessions.pipe();
+    let stream = mcp.gateway.sessions.pipe();
     let Some(reader) = stream.read() else {
         return ApiError::internal("a new stream is read by somebody").into_response();
     };
@@ -86,16 +86,16 @@ pub(super) async fn open(
         Err(error) => return ApiError::internal(error).into_response(),
     };
     let first = endpoint(&caller, &uri, &id);
-    let until = front.gateway.until(&caller);
+    let until = mcp.gateway.until(&caller);
     let pipe = Arc::new(Pipe {
         caller,
         stream,
         session: OnceLock::new(),
         opening: AtomicBool::new(false),
     });
-    front.pipes.0.lock().insert(id.clone(), pipe);
+    mcp.pipes.0.lock().insert(id.clone(), pipe);
     let opened = Opened {
-        pipes: front.pipes.clone(),
+        pipes: mcp.pipes.clone(),
         id,
     };
     Follow::new(reader, Kind::Pipe)
@@ -151,15 +151,15 @@ struct Place {
     session: String,
 }
 
-pub(super) async fn take(
-    State(front): State<Front>,
+pub(crate) async fn sse_message(
+    State(mcp): State<McpApi>,
     caller: Caller,
     request: HttpRequest,
 ) -> Response {
     let place = Query::<Place>::try_from_uri(request.uri());
     let pipe = place
         .ok()
-        .and_then(|Query(place)| front.pipes.find(&caller, &place.session));
+        .and_then(|Query(place)| mcp.pipes.find(&caller, &place.session));
     let Some(pipe) = pipe else {
         return ApiError::not_found("there is no such connection").into_response();
     };
@@ -167,7 +167,7 @@ pub(super) async fn take(
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };
-    match pipe.take(&front, &caller, &body) {
+    match pipe.take(&mcp, &caller, &body) {
         Ok(()) => accepted(),
         Err(refusal) => refusal.into_response(),
     }
@@ -176,7 +176,7 @@ pub(super) async fn take(
 impl Pipe {
     /// `caller` is who posts now: what an entry gives may have changed since
     /// the stream was opened.
-    fn take(self: &Arc<Pipe>, front: &Front, caller: &Caller, body: &[u8]) -> Result<(), Refusal> {
+    fn take(self: &Arc<Pipe>, mcp: &McpApi, caller: &Caller, body: &[u8]) -> Result<(), Refusal> {
         if is_batch(body) {
             let session = self.session.get().ok_or(Fault::Batch)?;
             let elements = parse_batch(body)?;
@@ -185,10 +185,10 @@ impl Pipe {
             }
             let (requests, told) = legacy::sort(&elements)?;
             for message in told {
-                legacy::take(&front.gateway, caller, session, message);
+                legacy::take(&mcp.gateway, caller, session, message);
             }
             let mut requests = requests.into_iter();
-            return requests.try_for_each(|request| self.run(front, caller, session, request));
+            return requests.try_for_each(|request| self.run(mcp, caller, session, request));
         }
         match wire::parse(body)? {
             Message::Request { id, method, params } => {
@@ -202,13 +202,13 @@ impl Pipe {
                     params,
                 });
                 match self.session.get() {
-                    Some(session) => self.run(front, caller, session, request),
-                    None => self.first(front, caller, request),
+                    Some(session) => self.run(mcp, caller, session, request),
+                    None => self.first(mcp, caller, request),
                 }
             }
             message => {
                 if let Some(session) = self.session.get() {
-                    legacy::take(&front.gateway, caller, session, message);
+                    legacy::take(&mcp.gateway, caller, session, message);
                 }
                 Ok(())
             }
@@ -217,13 +217,13 @@ impl Pipe {
 
     fn run(
         &self,
-        front: &Front,
+        mcp: &McpApi,
         caller: &Caller,
         session: &Arc<Session>,
         request: OwnedRequest,
     ) -> Result<(), Refusal> {
         running::run(
-            &front.gateway,
+            &mcp.gateway,
             caller,
             session,
             request.incoming(),
@@ -235,7 +235,7 @@ impl Pipe {
     /// A request before there is a session: it had better open one.
     fn first(
         self: &Arc<Pipe>,
-        front: &Front,
+        mcp: &McpApi,
         caller: &Caller,
         request: OwnedRequest,
     ) -> Result<(), Refusal> {
@@ -252,7 +252,7 @@ impl Pipe {
             log_level: None,
             session: None,
         };
-        let gateway = front.gateway.clone();
+        let gateway = mcp.gateway.clone();
         let replies = gateway.request(caller, &client, request.incoming());
         let pipe = self.clone();
         tokio::spawn(async move {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::accept::{Accept, Unclear, single};
 use super::legacy::SESSION;
 use super::reply::{accepted, refuse};
-use super::{Front, legacy, modern};
+use super::{McpApi, legacy, modern};
 use crate::error::{ApiError, Code};
 use crate::json::read_body;
 use gateway::{Caller, ClientRequest};
@@ -20,13 +20,17 @@ use wire::{Era, Message, RpcError, code, era, meta, method};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-pub(super) async fn post(State(front): State<Front>, caller: Caller, request: Request) -> Response {
+pub(crate) async fn message(
+    State(mcp): State<McpApi>,
+    caller: Caller,
+    request: Request,
+) -> Response {
     let (Parts { headers, .. }, body) = request.into_parts();
-    answer(&front, &caller, &headers, read_body(body)).await
+    answer(&mcp, &caller, &headers, read_body(body)).await
 }
 
 pub(super) async fn answer(
-    front: &Front,
+    mcp: &McpApi,
     caller: &Caller,
     headers: &HeaderMap,
     body: impl Future<Output = Result<Bytes, ApiError>>,
@@ -40,7 +44,7 @@ pub(super) async fn answer(
         Err(error) => return error.into_response(),
     };
     let post = Post {
-        front,
+        mcp,
         caller,
         headers,
         accept,
@@ -64,7 +68,7 @@ pub(super) async fn answer(
 /// A request to one of the endpoints, its body aside.
 #[derive(Clone, Copy)]
 pub(super) struct Post<'a> {
-    pub front: &'a Front,
+    pub mcp: &'a McpApi,
     pub caller: &'a Caller,
     pub headers: &'a HeaderMap,
     pub accept: Accept,

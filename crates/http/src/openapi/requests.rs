@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 use super::schemas::{named, object};
 use crate::records::OURS;
 use config::schema::request;
-use gateway::format::Format;
 
-const ID: &str = "^[0-9]{1,18}$";
 /// UTC, to the second or finer; days that the calendar has.
 const MOMENT: &str = concat!(
     "^((19[7-9][0-9]|[2-8][0-9]{3})-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])",
@@ -137,78 +135,4 @@ fn old(mut properties: Value, required: &[&str], ours: &Value) -> Value {
         "propertyNames": {"pattern": NO_NUL},
         "additionalProperties": named("Json"),
     })
-}
-
-/// What stands in a path.
-pub(super) fn in_path(name: &str) -> Value {
-    let schema = match name {
-        "id" | "tool_id" => json!({"type": "string", "pattern": ID}),
-        _ => json!({"type": "string", "minLength": 1}),
-    };
-    json!({"name": name, "in": "path", "required": true, "schema": schema})
-}
-
-/// What stands behind it, or in a header.
-pub(super) fn beside(id: &str) -> Vec<Value> {
-    let query = |name: &str, schema: Value| json!({"name": name, "in": "query", "schema": schema});
-    let header =
-        |name: &str, schema: Value| json!({"name": name, "in": "header", "schema": schema});
-    let number = |most: u64| json!({"type": "integer", "minimum": 0, "maximum": most});
-    let entry = json!({"type": "string", "pattern": r"\S",
-        "description": "The entry's number, or its name where no other has it"});
-    let whose = vec![
-        query("filter", json!({"type": "string", "minLength": 1})),
-        query("entry", entry),
-    ];
-    let mut uri = query("uri", json!({"type": "string"}));
-    uri["required"] = json!(true);
-    match id {
-        "serverLogs" => vec![
-            query("from", number(u64::MAX)),
-            query("limit", number(u64::MAX)),
-        ],
-        "activity" => vec![query("limit", number(u64::MAX))],
-        "listTools" | "listEntries" | "listOld" | "listOldSlash" => {
-            let user = json!({"type": "string",
-                "description": "Whose records; for the admin, or one's own id"});
-            vec![
-                query("user_id", user),
-                query("skip", number(i64::MAX as u64)),
-                query("limit", number(1000)),
-            ]
-        }
-        "catalog" => vec![
-            query("skip", number(i64::MAX as u64)),
-            query("limit", number(1000)),
-            query("server", json!({"type": "string"})),
-            query("search", json!({"type": "string"})),
-        ],
-        "entryTools" | "toolsByKey" => vec![query("include_disabled", json!({"type": "boolean"}))],
-        "createTool" | "createEntry" | "createBoundEntry" | "createOld" | "createOldSlash" => {
-            let key = json!({"type": "string", "pattern": "^[!-~]{1,255}$"});
-            vec![header("Idempotency-Key", key)]
-        }
-        "listServers" => vec![query("include", json!({"enum": ["tools"]}))],
-        "readServerResource" => vec![uri],
-        "readResource" => [vec![uri], whose].concat(),
-        "listResources" | "listTemplates" | "listPrompts" | "readResourcePosted" | "getPrompt" => {
-            whose
-        }
-        "formattedTools" | "callTool" => {
-            let formats = Format::ALL.map(Format::name);
-            let mut asked = vec![query("format", json!({"enum": formats, "default": "mcp"}))];
-            asked.extend(whose);
-            if id == "formattedTools" {
-                asked.push(header("If-None-Match", json!({"type": "string"})));
-            }
-            asked
-        }
-        "replaceServer" | "changeServer" => {
-            vec![header(
-                "If-Match",
-                json!({"type": "string", "pattern": "^[!-~]+$"}),
-            )]
-        }
-        _ => Vec::new(),
-    }
 }

@@ -23,7 +23,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// A part of a list, and how long the whole is.
 #[derive(Serialize)]
-pub(super) struct Items<T> {
+pub(crate) struct Items<T> {
     items: Vec<T>,
     total: u64,
 }
@@ -44,7 +44,7 @@ impl<T> Items<T> {
 }
 
 #[derive(Serialize)]
-pub(super) struct ToolAnswer {
+pub(crate) struct ToolAnswer {
     pub id: i64,
     name: String,
     description: Option<String>,
@@ -74,7 +74,7 @@ impl ToolAnswer {
 }
 
 /// One tool of an entry. Its text is not copied: an entry may have a thousand.
-pub(super) struct BoundAnswer {
+pub(crate) struct BoundAnswer {
     bound: BoundTool,
     missing: Option<Missing>,
 }
@@ -120,13 +120,13 @@ impl Serialize for BoundAnswer {
 /// One tool that an entry has, by a binding or by its filter.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum EntryToolAnswer {
+pub(crate) enum EntryToolAnswer {
     Bound(BoundAnswer),
     Filtered(FilteredAnswer),
 }
 
 #[derive(Serialize)]
-pub(super) struct FilteredAnswer {
+pub(crate) struct FilteredAnswer {
     /// No record: `null`, as what else a record has.
     tool_id: Option<i64>,
     status: bool,
@@ -174,7 +174,7 @@ impl From<KeyRecord> for KeyAnswer {
 }
 
 #[derive(Serialize)]
-pub(super) struct EntryAnswer {
+pub(crate) struct EntryAnswer {
     pub id: i64,
     mcp_instance_id: String,
     name: String,
@@ -226,7 +226,7 @@ impl EntryAnswer {
 
 /// An old record: `status` as a number, and whatever else it came with.
 #[derive(Serialize)]
-pub(super) struct InstanceAnswer {
+pub(crate) struct InstanceAnswer {
     id: i64,
     mcp_instance_id: String,
     name: String,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::answers::{BoundAnswer, EntryToolAnswer, FilteredAnswer, Items};
 use super::bodies::{Fields, Given};
-use super::{Records, entry_id, no_entry, refuse, tool_id, values};
+use super::{RecordsApi, entry_id, no_entry, refuse, tool_id, values};
 use crate::Principal;
 use crate::error::{ApiError, FieldProblem};
 use crate::extract::{Path, Query};
@@ -20,8 +20,8 @@ use store::{
     ApiKey, BoundTool, EntryId, Grant, GrantLookup, NewBinding, OwnerScope, Timestamp, ToolId,
 };
 
-pub(super) async fn list(
-    State(records): State<Records>,
+pub(crate) async fn list(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
 ) -> Result<Json<Items<BoundAnswer>>, ApiError> {
@@ -33,8 +33,8 @@ pub(super) async fn list(
 
 /// One binding, or a list of them: each is made or has its status set, all
 /// or none. To say it twice changes nothing, so it needs no key of its own.
-pub(super) async fn create(
-    State(records): State<Records>,
+pub(crate) async fn create(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
     Given(body): Given,
@@ -61,8 +61,8 @@ pub(super) async fn create(
     })
 }
 
-pub(super) async fn change(
-    State(records): State<Records>,
+pub(crate) async fn change(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path((id, tool)): Path<(String, String)>,
     Given(body): Given,
@@ -78,8 +78,8 @@ pub(super) async fn change(
     Ok(Json(BoundAnswer::new(changed, &mut records.targets())))
 }
 
-pub(super) async fn remove(
-    State(records): State<Records>,
+pub(crate) async fn remove(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path((id, tool)): Path<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
@@ -91,12 +91,12 @@ pub(super) async fn remove(
 }
 
 #[derive(Deserialize)]
-pub(super) struct Which {
+pub(crate) struct Which {
     include_disabled: Option<bool>,
 }
 
-pub(super) async fn tools(
-    State(records): State<Records>,
+pub(crate) async fn tools(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
     Query(which): Query<Which>,
@@ -109,8 +109,8 @@ pub(super) async fn tools(
 
 /// No principal: the key in the path opens this and nothing else. Whatever
 /// opens nothing is refused in the same words, also what is no text.
-pub(super) async fn tools_by_key(
-    State(records): State<Records>,
+pub(crate) async fn tools_by_key(
+    State(records): State<RecordsApi>,
     key: Result<Path, ApiError>,
     Query(which): Query<Which>,
 ) -> Result<Json<Items<EntryToolAnswer>>, ApiError> {
@@ -132,7 +132,7 @@ pub(super) async fn tools_by_key(
     Ok(Json(records.tools_of(which, bound, Some(grant))))
 }
 
-impl Records {
+impl RecordsApi {
     /// The bindings that are asked for, and what the entry's filter gives now.
     fn tools_of(
         &self,
@@ -156,7 +156,7 @@ impl Records {
 
     /// Whether a user may bind these now: a server may have been closed to
     /// users since the record was made.
-    pub(super) async fn may_bind(
+    pub(crate) async fn may_bind(
         &self,
         principal: &Principal,
         new: &[NewBinding],

@@ -7,7 +7,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Paging, Records};
+use super::{Paging, RecordsApi};
 use crate::Principal;
 use crate::error::ApiError;
 use crate::extract::Query;
@@ -18,7 +18,7 @@ use wire::invisible::without_tags;
 const SEARCH: usize = 200;
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     skip: Option<u64>,
     limit: Option<u64>,
     /// Only this server's.
@@ -28,7 +28,7 @@ pub(super) struct Asked {
 }
 
 #[derive(Serialize)]
-pub(super) struct CatalogAnswer {
+pub(crate) struct CatalogAnswer {
     items: Vec<BindableTool>,
     /// How many there are without the page.
     total: u64,
@@ -63,8 +63,8 @@ struct Described {
     input_schema: Option<Box<RawValue>>,
 }
 
-pub(super) async fn list(
-    State(records): State<Records>,
+pub(crate) async fn list(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Query(asked): Query<Asked>,
 ) -> Result<Json<CatalogAnswer>, ApiError> {

@@ -10,14 +10,14 @@ use http::{StatusCode, header};
 use super::answers::{EntryAnswer, Items, created, made};
 use super::bodies::{Fields, Given};
 use super::once::{Asked, IdempotencyKey};
-use super::{Paging, Records, entry_id, no_entry, refuse, values};
+use super::{Paging, RecordsApi, entry_id, no_entry, refuse, values};
 use crate::Principal;
 use crate::error::{ApiError, FieldProblem};
 use crate::extract::{Path, Query};
 use store::{ApiKey, Entry, EntryChange, NewBinding, NewEntry, Timestamp};
 
-pub(super) async fn create(
-    State(records): State<Records>,
+pub(crate) async fn create(
+    State(records): State<RecordsApi>,
     principal: Principal,
     IdempotencyKey(key): IdempotencyKey,
     Given(body): Given,
@@ -29,8 +29,8 @@ pub(super) async fn create(
 }
 
 /// The entry with its bindings, or nothing of it (SPEC E4, E5).
-pub(super) async fn create_bound(
-    State(records): State<Records>,
+pub(crate) async fn create_bound(
+    State(records): State<RecordsApi>,
     principal: Principal,
     IdempotencyKey(key): IdempotencyKey,
     Given(body): Given,
@@ -50,7 +50,7 @@ pub(super) async fn create_bound(
 }
 
 async fn make(
-    records: &Records,
+    records: &RecordsApi,
     owner: &Arc<str>,
     asked: &Asked<'_>,
     mut fields: Fields,
@@ -90,8 +90,8 @@ async fn make(
     Ok(created(answer, Some(place), replayed))
 }
 
-pub(super) async fn list(
-    State(records): State<Records>,
+pub(crate) async fn list(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Query(paging): Query<Paging>,
 ) -> Result<Json<Items<EntryAnswer>>, ApiError> {
@@ -100,8 +100,8 @@ pub(super) async fn list(
     Ok(Json(Items::of(listed, EntryAnswer::from)))
 }
 
-pub(super) async fn show(
-    State(records): State<Records>,
+pub(crate) async fn show(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
 ) -> Result<Json<EntryAnswer>, ApiError> {
@@ -110,8 +110,8 @@ pub(super) async fn show(
     Ok(Json(found.ok_or_else(|| no_entry(id))?.into()))
 }
 
-pub(super) async fn change(
-    State(records): State<Records>,
+pub(crate) async fn change(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
     Given(body): Given,
@@ -145,8 +145,8 @@ pub(super) async fn change(
     Ok(Json(changed.ok_or_else(|| no_entry(id))?.into()))
 }
 
-pub(super) async fn remove(
-    State(records): State<Records>,
+pub(crate) async fn remove(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
 ) -> Result<StatusCode, ApiError> {
@@ -159,8 +159,8 @@ pub(super) async fn remove(
 
 /// A new key in the place of the old one. When it expires is a matter of the
 /// key: what is not said anew is over.
-pub(super) async fn rotate(
-    State(records): State<Records>,
+pub(crate) async fn rotate(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
     Given(body): Given,

@@ -12,14 +12,14 @@ use http::StatusCode;
 use super::answers::{InstanceAnswer, Items, OURS, created, made};
 use super::bodies::{Fields, Given};
 use super::once::{Asked, IdempotencyKey};
-use super::{Paging, Records, values};
+use super::{Paging, RecordsApi, values};
 use crate::Principal;
 use crate::error::ApiError;
 use crate::extract::{Path, Query};
 use store::{ApiKey, EntryId, InstanceChange, InstanceName, NewInstance};
 
-pub(super) async fn create(
-    State(records): State<Records>,
+pub(crate) async fn create(
+    State(records): State<RecordsApi>,
     principal: Principal,
     IdempotencyKey(key): IdempotencyKey,
     Given(body): Given,
@@ -62,8 +62,8 @@ pub(super) async fn create(
     Ok(created(answer, None, replayed))
 }
 
-pub(super) async fn list(
-    State(records): State<Records>,
+pub(crate) async fn list(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Query(paging): Query<Paging>,
 ) -> Result<Json<Items<InstanceAnswer>>, ApiError> {
@@ -72,8 +72,8 @@ pub(super) async fn list(
     Ok(Json(Items::of(listed, InstanceAnswer::from)))
 }
 
-pub(super) async fn show(
-    State(records): State<Records>,
+pub(crate) async fn show(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(name): Path,
 ) -> Result<Json<InstanceAnswer>, ApiError> {
@@ -84,8 +84,8 @@ pub(super) async fn show(
 
 /// Changes what is mentioned, as this API always did under `PUT`. A client
 /// may send back what it was answered: that changes nothing.
-pub(super) async fn change(
-    State(records): State<Records>,
+pub(crate) async fn change(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(name): Path,
     Given(body): Given,
@@ -118,8 +118,8 @@ pub(super) async fn change(
     Ok(Json(changed.ok_or_else(no_instance)?.into()))
 }
 
-pub(super) async fn remove(
-    State(records): State<Records>,
+pub(crate) async fn remove(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(name): Path,
 ) -> Result<StatusCode, ApiError> {

@@ -3,24 +3,22 @@
 //! what it says; whose records are meant, the principal tells.
 
 mod answers;
-mod bindings;
+pub(super) mod bindings;
 mod bodies;
-mod catalog;
-mod entries;
-mod instances;
+pub(super) mod catalog;
+pub(super) mod entries;
+pub(super) mod instances;
 mod keys;
 mod once;
 mod targets;
-mod tools;
+pub(super) mod tools;
 mod values;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::Request;
-use axum::middleware::{self, Next};
+use axum::middleware::Next;
 use axum::response::Response;
-use axum::routing::{get, patch, post};
 use serde::Deserialize;
 use tokio::sync::watch;
 
@@ -41,7 +39,7 @@ const ENDPOINT: &str = "/api/v1/mcp_v2/server/";
 pub(super) const BY_KEY: &str = "/api/v1/mcp/{api_key}/tools";
 
 #[derive(Clone)]
-pub struct Records {
+pub struct RecordsApi {
     pub store: Arc<dyn Store>,
     pub keys: Arc<Keys>,
     /// The servers that are defined.
@@ -49,40 +47,8 @@ pub struct Records {
     pub gateway: Arc<Gateway>,
 }
 
-pub fn router(records: Records) -> Router {
-    let tool = get(tools::show).patch(tools::change).delete(tools::remove);
-    let entry = get(entries::show)
-        .patch(entries::change)
-        .delete(entries::remove);
-    let binding = patch(bindings::change).delete(bindings::remove);
-    let old = || get(instances::list).post(instances::create);
-    let instance = get(instances::show)
-        .put(instances::change)
-        .delete(instances::remove);
-    Router::new()
-        .route("/api/v1/catalog", get(catalog::list))
-        .route("/api/v1/tools", get(tools::list).post(tools::create))
-        .route("/api/v1/tools/{id}", tool)
-        .route("/api/v1/mcp_v2", get(entries::list).post(entries::create))
-        .route("/api/v1/mcp_v2/with_bindings", post(entries::create_bound))
-        .route("/api/v1/mcp_v2/{id}", entry)
-        .route("/api/v1/mcp_v2/{id}/rotate_key", post(entries::rotate))
-        .route("/api/v1/mcp_v2/{id}/tools", get(bindings::tools))
-        .route(
-            "/api/v1/mcp_v2/{id}/bindings",
-            get(bindings::list).post(bindings::create),
-        )
-        .route("/api/v1/mcp_v2/{id}/bindings/{tool_id}", binding)
-        .route("/api/v1/mcp", old())
-        .route("/api/v1/mcp/", old())
-        .route("/api/v1/mcp/{api_key}", instance)
-        .route(BY_KEY, get(bindings::tools_by_key))
-        .with_state(records)
-        .layer(middleware::from_fn(finish))
-}
-
 /// An edit that has begun is finished, also if the client hangs up.
-async fn finish(request: Request, next: Next) -> Response {
+pub(super) async fn finish(request: Request, next: Next) -> Response {
     match request.method().is_safe() {
         true => next.run(request).await,
         false => to_the_end(next.run(request)).await,
@@ -94,7 +60,7 @@ const MOST: u64 = 1000;
 
 /// `?user_id=…&skip=…&limit=…`
 #[derive(Deserialize)]
-struct Paging {
+pub(crate) struct Paging {
     user_id: Option<String>,
     skip: Option<u64>,
     limit: Option<u64>,

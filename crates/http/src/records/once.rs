@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use sha2::{Digest, Sha256};
 
-use super::{Records, refuse};
+use super::{RecordsApi, refuse};
 use crate::error::{ApiError, FieldProblem};
 use store::Idempotency;
 
@@ -12,7 +12,7 @@ const HEADER: &str = "Idempotency-Key";
 const LONGEST: usize = 255;
 
 /// A handler's argument: what the client sent, if it sent one.
-pub(super) struct IdempotencyKey(pub Option<String>);
+pub(crate) struct IdempotencyKey(pub Option<String>);
 
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = ApiError;
@@ -38,7 +38,7 @@ fn fits(key: &str) -> bool {
     (1..=LONGEST).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-impl Records {
+impl RecordsApi {
     /// Refuses a create, unless an earlier request has made it: servers, rights
     /// and the time may be others now, and a replay is answered as it was.
     pub(super) async fn refuse_new(
@@ -57,7 +57,7 @@ impl Records {
 }
 
 /// A create, as far as it matters for telling two of them apart.
-pub(super) struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     pub route: &'static str,
     pub owner: &'a str,
     pub key: Option<&'a str>,

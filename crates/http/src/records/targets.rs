@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::Records;
+use super::RecordsApi;
 use crate::error::FieldProblem;
 use config::filters::Filter;
 use config::{ServerName, distance, typo_distance};
@@ -29,7 +29,7 @@ const ANYWAY: &str = "set allow_missing: true to take it anyway";
 /// Why a record's tool cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     /// No server has the name.
     Server,
     /// The server does not list the tool.
@@ -39,7 +39,7 @@ pub(super) enum Missing {
 }
 
 /// The servers and tools as they are during one request.
-pub(super) struct Targets {
+pub(crate) struct Targets {
     gateway: Arc<Gateway>,
     desired: Arc<Desired>,
     /// The tools of each server that was asked for; `None` while it is not
@@ -47,7 +47,7 @@ pub(super) struct Targets {
     tools: HashMap<String, Option<HashSet<String>>>,
 }
 
-impl Records {
+impl RecordsApi {
     pub(super) fn targets(&self) -> Targets {
         Targets {
             gateway: self.gateway.clone(),

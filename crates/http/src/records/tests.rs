@@ -17,7 +17,7 @@ use gateway::{Seal, Sessions, UserServers};
 use store::{JsonStore, StoreError, StoreErrorKind};
 
 struct Desk {
-    router: Router,
+    router: axum::Router,
     store: Arc<dyn Store>,
     _directory: tempfile::TempDir,
 }
@@ -40,7 +40,7 @@ fn desk() -> Desk {
         CancellationToken::new(),
     );
     Desk {
-        router: router(Records {
+        router: crate::api::records(RecordsApi {
             gateway: Arc::new(gateway),
             store: store.clone(),
             keys: Arc::new(Keys::new(&secret)),

@@ -10,14 +10,14 @@ use http::StatusCode;
 use super::answers::{Items, ToolAnswer, created, made};
 use super::bodies::{Fields, Given};
 use super::once::{Asked, IdempotencyKey};
-use super::{Paging, Records, no_tool, refuse, tool_id, values};
+use super::{Paging, RecordsApi, no_tool, refuse, tool_id, values};
 use crate::Principal;
 use crate::error::ApiError;
 use crate::extract::{Path, Query};
 use store::{NewTool, ToolChange};
 
-pub(super) async fn create(
-    State(records): State<Records>,
+pub(crate) async fn create(
+    State(records): State<RecordsApi>,
     principal: Principal,
     IdempotencyKey(key): IdempotencyKey,
     Given(body): Given,
@@ -37,8 +37,8 @@ pub(super) async fn create(
     Ok(created(answer, Some(place), replayed))
 }
 
-pub(super) async fn list(
-    State(records): State<Records>,
+pub(crate) async fn list(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Query(paging): Query<Paging>,
 ) -> Result<Json<Items<ToolAnswer>>, ApiError> {
@@ -49,8 +49,8 @@ pub(super) async fn list(
     Ok(Json(Items::of(listed, shown)))
 }
 
-pub(super) async fn show(
-    State(records): State<Records>,
+pub(crate) async fn show(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
 ) -> Result<Json<ToolAnswer>, ApiError> {
@@ -60,8 +60,8 @@ pub(super) async fn show(
     Ok(Json(ToolAnswer::new(found, &mut records.targets())))
 }
 
-pub(super) async fn change(
-    State(records): State<Records>,
+pub(crate) async fn change(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
     Given(body): Given,
@@ -85,8 +85,8 @@ pub(super) async fn change(
     Ok(Json(ToolAnswer::new(changed, &mut targets)))
 }
 
-pub(super) async fn remove(
-    State(records): State<Records>,
+pub(crate) async fn remove(
+    State(records): State<RecordsApi>,
     principal: Principal,
     Path(id): Path,
 ) -> Result<StatusCode, ApiError> {

@@ -1,0 +1,69 @@
+//! `/healthz` and `/readyz`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use super::console::Console;
+use super::error::ApiError;
+
+/// What `/healthz` and `/readyz` look at.
+#[derive(Clone)]
+pub struct Vitals {
+    /// How many enabled servers have not settled once since the start.
+    pub unsettled: Arc<dyn Fn() -> usize + Send + Sync>,
+    /// What is wrong with the store, in words that name no path and no
+    /// address: the answer is public.
+    pub store_fault: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+}
+
+impl Default for Vitals {
+    fn default() -> Vitals {
+        Vitals {
+            unsettled: Arc::new(|| 0),
+            store_fault: Arc::new(|| None),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct HealthApi {
+    pub vitals: Vitals,
+    pub console: Console,
+}
+
+#[derive(Serialize)]
+pub(super) struct Health {
+    status: &'static str,
+    version: &'static str,
+    console: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<String>,
+}
+
+pub(super) async fn alive(State(health): State<HealthApi>) -> Json<Health> {
+    let reasons = Vec::from_iter((health.vitals.store_fault)());
+    let status = if reasons.is_empty() { "ok" } else { "degraded" };
+    Json(Health {
+        status,
+        version: env!("CARGO_PKG_VERSION"),
+        console: health.console.word(),
+        reasons,
+    })
+}
+
+#[derive(Serialize)]
+pub(super) struct Readiness {
+    status: &'static str,
+}
+
+pub(super) async fn ready(State(health): State<HealthApi>) -> Result<Json<Readiness>, ApiError> {
+    match (health.vitals.unsettled)() {
+        0 => Ok(Json(Readiness { status: "ready" })),
+        left => Err(ApiError::unavailable(format!(
+            "{left} servers have not settled yet"
+        ))),
+    }
+}
