@@ -9,8 +9,6 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use clap::Args;
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
 use serde_json::Value;
 use url::Url;
 
@@ -19,8 +17,8 @@ pub(super) use self::address::{reached, segment};
 use super::failure::Failure;
 use config::Secret;
 use config::settings::{ServeOptions, Settings};
-use portway_http::Outward;
 use store::Holder;
+use upstream::{HttpClient, ResponseBody, SendError};
 
 /// For a whole exchange, where nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,7 +62,7 @@ pub(super) struct Remote {
     token: Option<Secret>,
     /// The token that the environment gives, wherever that Portway is.
     given_token: Option<Secret>,
-    http: Outward<Full<Bytes>>,
+    http: HttpClient,
     /// The data directory that named the address, and at which start of it.
     home: Option<(PathBuf, Stamp)>,
     /// The data directory that nobody has, where nobody else was named:
@@ -110,7 +108,7 @@ impl Remote {
             }
             None => None,
         };
-        let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
+        let http = HttpClient::new(&base).map_err(Failure::other)?;
         let is_home = given.is_none() && known.is_some();
         let home = is_home.then(|| (settings.data_dir.clone(), stamp));
         let lost = given.is_none() && !is_home;
@@ -130,7 +128,7 @@ impl Remote {
     /// Whoever is at an address, to be looked at without a credential.
     pub(super) fn at(url: &str) -> Result<Remote, Failure> {
         let base = base(url)?;
-        let http = Outward::new(base.scheme() == "https").map_err(Failure::other)?;
+        let http = HttpClient::new(&base).map_err(Failure::other)?;
         Ok(Remote {
             base,
             token: None,
@@ -162,7 +160,7 @@ impl Remote {
     /// How whoever is there says it is. Shows no credential.
     pub(super) async fn health(&self) -> Result<Value, Failure> {
         let request = Request::get(format!("{}/healthz", self.url()))
-            .body(Full::default())
+            .body(Bytes::new())
             .map_err(Failure::other)?;
         let answer = async {
             let sent = self.http.request(request).await;
@@ -245,7 +243,7 @@ impl Remote {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         let mut request = self.request(method, path);
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
@@ -278,9 +276,9 @@ impl Remote {
         &self,
         request: http::request::Builder,
         body: impl Into<Bytes>,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         let request = request
-            .body(Full::new(body.into()))
+            .body(body.into())
             .map_err(|error| Failure::usage(format!("cannot be asked for: {error}")))?;
         if let Some(failure) = self.not_here().await {
             return Err(failure);
@@ -303,7 +301,7 @@ impl Remote {
         }
     }
 
-    pub(super) async fn read(&self, response: Response<Incoming>) -> Result<Value, Failure> {
+    pub(super) async fn read(&self, response: Response<ResponseBody>) -> Result<Value, Failure> {
         let bytes = self.bytes(response).await?;
         match bytes.is_empty() {
             true => Ok(Value::Null),
@@ -312,12 +310,9 @@ impl Remote {
     }
 
     /// The body of an answer as it came.
-    pub(super) async fn bytes(&self, response: Response<Incoming>) -> Result<Bytes, Failure> {
-        let body = Limited::new(response.into_body(), LARGEST).collect();
-        match body.await {
-            Ok(whole) => Ok(whole.to_bytes()),
-            Err(error) => Err(Failure::unreachable(self.url(), error)),
-        }
+    pub(super) async fn bytes(&self, response: Response<ResponseBody>) -> Result<Bytes, Failure> {
+        let body = response.into_body().collect(LARGEST).await;
+        body.map_err(|error| Failure::unreachable(self.url(), error))
     }
 
     pub(super) fn stranger(&self) -> Failure {
@@ -325,14 +320,8 @@ impl Remote {
         Failure::unreachable(self.url(), what)
     }
 
-    fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> Failure {
-        use std::error::Error;
-        // The innermost says it in the system's own words.
-        let mut reason: &dyn Error = error;
-        while let Some(source) = reason.source() {
-            reason = source;
-        }
-        Failure::unreachable(self.url(), reason)
+    fn unreachable(&self, error: &SendError) -> Failure {
+        Failure::unreachable(self.url(), error.root_cause())
     }
 
     fn silent(&self, limit: Duration) -> Failure {

@@ -1,6 +1,5 @@
 //! A Portway that runs elsewhere, asked over its REST API.
 
-use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,8 +7,6 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use github_copilot_sdk::ToolResultExpanded;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -17,7 +14,7 @@ use tokio::sync::Notify;
 use url::Url;
 
 use super::{Catalog, Listed, Source, SourceError};
-use portway_http::Outward;
+use upstream::{HttpClient, ResponseBody, SendError};
 use wire::sse::Decoder;
 
 /// The longest answer that is taken.
@@ -35,7 +32,7 @@ const QUIET: Duration = Duration::from_secs(60);
 pub struct Running {
     base: Url,
     key: HeaderValue,
-    http: Outward<Full<Bytes>>,
+    http: HttpClient,
 }
 
 impl fmt::Debug for Running {
@@ -65,7 +62,7 @@ impl Running {
         let mut key =
             HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| SourceError::BadKey)?;
         key.set_sensitive(true);
-        let http = Outward::new(base.scheme() == "https")
+        let http = HttpClient::new(&base)
             .map_err(|error| SourceError::NoCertificates(error.to_string()))?;
         Ok(Running { base, key, http })
     }
@@ -91,14 +88,14 @@ impl Running {
         &self,
         request: http::request::Builder,
         body: Option<&Value>,
-    ) -> Result<Response<Incoming>, SourceError> {
+    ) -> Result<Response<ResponseBody>, SourceError> {
         let request = request.header(header::AUTHORIZATION, self.key.clone());
         let request = match body {
             Some(_) => request.header(header::CONTENT_TYPE, "application/json"),
             None => request,
         };
         let body = body.map(ToString::to_string).unwrap_or_default();
-        let request = request.body(Full::from(body));
+        let request = request.body(Bytes::from(body));
         let request = request.map_err(|error| self.unexpected(error))?;
         let answer = self.http.request(request).await;
         let answer = answer.map_err(|error| self.unreachable(&error))?;
@@ -112,7 +109,7 @@ impl Running {
         }
     }
 
-    async fn refusal(&self, status: StatusCode, answer: Response<Incoming>) -> SourceError {
+    async fn refusal(&self, status: StatusCode, answer: Response<ResponseBody>) -> SourceError {
         let body: Value = match self.read(answer).await {
             Ok(body) => body,
             Err(_) if status == StatusCode::NOT_FOUND => {
@@ -133,25 +130,20 @@ impl Running {
 
     async fn read<T: DeserializeOwned>(
         &self,
-        answer: Response<Incoming>,
+        answer: Response<ResponseBody>,
     ) -> Result<T, SourceError> {
-        let body = Limited::new(answer.into_body(), LARGEST).collect();
-        let body = body.await.map_err(|error| SourceError::Unreachable {
+        let body = answer.into_body().collect(LARGEST).await;
+        let body = body.map_err(|error| SourceError::Unreachable {
             url: self.url().to_owned(),
             reason: error.to_string(),
         })?;
-        serde_json::from_slice(&body.to_bytes()).map_err(|error| self.unexpected(error))
+        serde_json::from_slice(&body).map_err(|error| self.unexpected(error))
     }
 
-    fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> SourceError {
-        // The innermost says it in the system's own words.
-        let mut reason: &dyn Error = error;
-        while let Some(source) = reason.source() {
-            reason = source;
-        }
+    fn unreachable(&self, error: &SendError) -> SourceError {
         SourceError::Unreachable {
             url: self.url().to_owned(),
-            reason: reason.to_string(),
+            reason: error.root_cause().to_string(),
         }
     }
 
@@ -172,12 +164,11 @@ impl Running {
         let answer = asked.map_err(|_| SourceError::Silent(QUIET))??;
         let mut body = answer.into_body();
         let mut events = Decoder::new(LARGEST_EVENT);
-        while let Ok(Some(frame)) = tokio::time::timeout(QUIET, body.frame()).await {
-            let frame = frame.map_err(|error| self.unexpected(error))?;
-            let Ok(data) = frame.into_data() else {
-                continue;
+        while let Ok(chunk) = tokio::time::timeout(QUIET, body.chunk()).await {
+            let Some(chunk) = chunk.map_err(|error| self.unexpected(error))? else {
+                break;
             };
-            let taken = events.push(&data, |event| match event.name.as_deref() {
+            let taken = events.push(&chunk, |event| match event.name.as_deref() {
                 Some("call_started" | "call_ended") => {}
                 // Heartbeats too: not all that changes a list is an event.
                 _ => news.notify_one(),

@@ -9,18 +9,17 @@ mod body;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use hyper::body::{Body as _, Incoming};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
+use upstream::{ClientError, HttpClient, ResponseBody, SendError};
 use url::Url;
 
 use super::error::{ApiError, Code, nothing_there};
+use super::json::read_body;
 use super::mcp;
-use super::outward::{NoCertificates, Outward};
 
 /// A client that takes events gets some long before this, if only a comment.
 const HEAD: Duration = Duration::from_secs(60);
@@ -46,19 +45,11 @@ const ANSWERED: [HeaderName; 5] = [
     HeaderName::from_static("x-accel-buffering"),
 ];
 
-#[derive(Debug, thiserror::Error)]
-pub enum RelayError {
-    #[error(transparent)]
-    NoCertificates(#[from] NoCertificates),
-    #[error("the URL cannot be called")]
-    Address,
-}
-
 #[derive(Clone)]
 pub struct Relay(Arc<Inner>);
 
 struct Inner {
-    outward: Outward<Body>,
+    client: HttpClient,
     /// Where `/mcp`, `/sse` and `/messages` are, without a slash at the end.
     base: String,
     max_response: usize,
@@ -71,7 +62,7 @@ impl Relay {
         service: &Url,
         max_response: usize,
         closing: CancellationToken,
-    ) -> Result<Relay, RelayError> {
+    ) -> Result<Relay, ClientError> {
         let mut base = service.clone();
         base.set_query(None);
         base.set_fragment(None);
@@ -79,10 +70,8 @@ impl Relay {
         let _ = (base.set_username(""), base.set_password(None));
         let base = base.as_str().trim_end_matches('/');
         let base = base.strip_suffix("/mcp").unwrap_or(base).to_owned();
-        let address = format!("{base}/mcp").parse::<Uri>();
-        address.map_err(|_| RelayError::Address)?;
         Ok(Relay(Arc::new(Inner {
-            outward: Outward::new(service.scheme() == "https")?,
+            client: HttpClient::new(service)?,
             base,
             max_response,
             closing,
@@ -147,13 +136,13 @@ impl Relay {
         let uri: Uri = format!("{}/{place}", self.0.base)
             .parse()
             .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
-        let mut request = http::Request::new(body);
+        let mut request = http::Request::new(read_body(body).await?);
         *request.method_mut() = head.method;
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
         keep(&head.headers, &ASKED, headers);
         headers.insert(API_KEY, key);
-        let sent = tokio::time::timeout(patience, self.0.outward.request(request));
+        let sent = tokio::time::timeout(patience, self.0.client.request(request));
         match sent.await {
             Ok(Ok(response)) => self.back(response),
             Ok(Err(error)) => Err(failed(&error)),
@@ -164,7 +153,7 @@ impl Relay {
         }
     }
 
-    fn back(&self, response: http::Response<Incoming>) -> Result<Response, ApiError> {
+    fn back(&self, response: http::Response<ResponseBody>) -> Result<Response, ApiError> {
         let (head, body) = response.into_parts();
         let status = head.status;
         match status {
@@ -180,7 +169,7 @@ impl Relay {
             _ if status.is_redirection() || status.is_informational() => return Err(odd(status)),
             _ => {}
         }
-        let length = body.size_hint().exact();
+        let length = body.length();
         let too_large = length.is_some_and(|length| length > self.0.max_response as u64);
         if too_large {
             return Err(ApiError::new(
@@ -223,26 +212,14 @@ fn odd(status: StatusCode) -> ApiError {
     )
 }
 
-fn failed(error: &hyper_util::client::legacy::Error) -> ApiError {
-    let cause = chain(error);
-    if error.is_connect() {
-        return ApiError::unavailable("the MCP service cannot be reached").with_cause(cause);
-    }
-    // What was wrong may be the client's part of it.
-    if cause.contains("length limit exceeded") {
-        return super::json::too_large();
-    }
-    ApiError::new(Code::BadGateway, "the MCP service ended the connection").with_cause(cause)
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
+fn failed(error: &SendError) -> ApiError {
+    let answer = match error {
+        SendError::Connect(_) => ApiError::unavailable("the MCP service cannot be reached"),
+        SendError::Exchange(_) => {
+            ApiError::new(Code::BadGateway, "the MCP service ended the connection")
+        }
+    };
+    answer.with_cause(error)
 }
 
 #[cfg(test)]

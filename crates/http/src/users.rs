@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::hmac;
+use upstream::ClientError;
 use url::Url;
 
 use super::auth;
 use super::error::ApiError;
-use super::outward::NoCertificates;
 use config::Secret;
 use jwks::Jwks;
 use token::{Algorithm, Refused, Token};
@@ -44,11 +44,11 @@ impl Users {
     pub fn new(
         project: Option<&Url>,
         secret: Option<&Secret>,
-    ) -> Result<Option<Users>, NoCertificates> {
+    ) -> Result<Option<Users>, ClientError> {
         let project = match project {
             Some(url) => Some(Project {
                 issuer: below(url, ISSUER),
-                keys: Jwks::new(&below(url, KEYS), jwks::Pace::default())?,
+                keys: Jwks::new(url, below(url, KEYS), jwks::Pace::default())?,
             }),
             None => None,
         };

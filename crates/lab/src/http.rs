@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 use crate::dialog::{CancelOutcome, LabRequest, MessageLog, Reaction, TimedReaction};
 use crate::dialog::{answer, cancellation};
 use crate::pipe::{PipeChannel, is_message};
-use upstream::{Endpoint, Events, Headers, Received, UpstreamError};
+use upstream::{Endpoint, Events, Headers, ResponseBody, UpstreamError};
 use wire::Era;
 use wire::header::encode_value;
 
@@ -34,7 +34,7 @@ pub(crate) async fn send(
     method: Method,
     headers: &[(&'static str, String)],
     body: String,
-) -> Result<Response<Received>, String> {
+) -> Result<Response<ResponseBody>, String> {
     let mut list = Headers::new();
     for (name, value) in headers {
         if !list.add_text(&HeaderName::from_static(name), value) {
@@ -146,7 +146,7 @@ impl HttpChannel {
         }
     }
 
-    async fn read(&self, response: Response<Received>, id: &Value, era: Era) -> Reaction {
+    async fn read(&self, response: Response<ResponseBody>, id: &Value, era: Era) -> Reaction {
         let status = response.status();
         let kind = content_type(response.headers());
         let body = response.into_body();
@@ -154,7 +154,7 @@ impl HttpChannel {
             self.content_types.lock().stream += 1;
             return self.read_stream(body, id, era).await;
         }
-        let bytes = body.whole(LARGEST).await.unwrap_or_default();
+        let bytes = body.collect(LARGEST).await.unwrap_or_default();
         let message = serde_json::from_slice::<Value>(&bytes).ok();
         match message.filter(is_message) {
             Some(message) => {
@@ -182,7 +182,7 @@ impl HttpChannel {
     }
 
     /// Reads a stream up to the answer.
-    async fn read_stream(&self, body: Received, id: &Value, era: Era) -> Reaction {
+    async fn read_stream(&self, body: ResponseBody, id: &Value, era: Era) -> Reaction {
         let mut events = Events::new(body, LARGEST, self.endpoint.to_string());
         loop {
             let event = match events.next().await {

@@ -316,7 +316,7 @@ async fn modern_rules(dialog: &Dialog, http: &HttpChannel, report: &mut LabRepor
             let status = response.status();
             let bytes = response
                 .into_body()
-                .whole(LARGEST)
+                .collect(LARGEST)
                 .await
                 .unwrap_or_default();
             let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();

@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
 
 use super::UpstreamError;
-use super::client::{BodyError, Received};
+use super::client::{BodyError, ResponseBody};
 use super::reply::Failure;
 use wire::sse::{Decoder, Event, EventTooLong};
 
@@ -15,14 +15,14 @@ use wire::sse::{Decoder, Event, EventTooLong};
 const FINISH_LIMIT: Duration = Duration::from_millis(500);
 
 pub struct Events {
-    body: Received,
+    body: ResponseBody,
     decoder: Decoder,
     chunk: Bytes,
     from: String,
 }
 
 impl Events {
-    pub fn new(body: Received, limit: usize, from: String) -> Events {
+    pub fn new(body: ResponseBody, limit: usize, from: String) -> Events {
         Events {
             body,
             decoder: Decoder::new(limit),
@@ -66,7 +66,7 @@ impl Events {
     /// Waits until more has come, be it a comment; false if the stream is
     /// over.
     pub async fn more(&mut self) -> Result<bool, BodyError> {
-        let piece = self.body.piece().await?;
+        let piece = self.body.chunk().await?;
         let is_more = piece.is_some();
         self.chunk = piece.unwrap_or_default();
         Ok(is_more)
@@ -75,10 +75,10 @@ impl Events {
     /// Nothing more is wanted: lets the stream end by itself, if it does so
     /// soon, instead of cutting the connection.
     pub fn finish(mut self) {
-        match self.body.piece().now_or_never() {
+        match self.body.chunk().now_or_never() {
             Some(Ok(None) | Err(_)) => {}
             _ => {
-                let rest = async move { while let Ok(Some(_)) = self.body.piece().await {} };
+                let rest = async move { while let Ok(Some(_)) = self.body.chunk().await {} };
                 tokio::spawn(tokio::time::timeout(FINISH_LIMIT, rest));
             }
         }

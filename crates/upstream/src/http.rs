@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Endpoint, Headers};
+use super::client::Headers;
+use super::endpoint::Endpoint;
 use super::peer::{Peer, Spelling};
 use super::pending::{Answer, Pending};
 use super::permit::{Line, Permit};

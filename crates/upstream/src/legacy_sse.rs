@@ -10,7 +10,8 @@ use http::{Method, StatusCode};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Endpoint, Headers};
+use super::client::Headers;
+use super::endpoint::Endpoint;
 use super::events::Events;
 use super::handshake;
 use super::http::{BOTH, JSON};

@@ -25,6 +25,7 @@ mod attribution;
 mod call;
 mod client;
 pub mod containment;
+mod endpoint;
 mod error;
 mod events;
 mod gate;
@@ -57,8 +58,8 @@ pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
 use self::http::Http;
-// For `portway connect`, which is a client of another Portway.
-pub use client::{Endpoint, Headers, Received};
+pub use client::{BodyError, ClientError, Headers, HttpClient, ResponseBody, SendError};
+pub use endpoint::Endpoint;
 pub use events::Events;
 pub use lines::{Line as OutputLine, Lines, printable};
 pub use reply::Failure as ExchangeFailure;

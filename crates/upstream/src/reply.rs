@@ -7,7 +7,8 @@ use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use http::{Response, StatusCode};
 
-use super::client::{BodyError, Endpoint, Received};
+use super::client::{BodyError, ResponseBody};
+use super::endpoint::Endpoint;
 use super::events::Events;
 use super::{Limits, UpstreamError};
 use wire::{Message, Outcome, RpcError, code};
@@ -126,7 +127,7 @@ impl Endpoint {
     /// Judges an answer by its head, and reads it unless it is a stream.
     pub async fn read(
         &self,
-        response: Response<Received>,
+        response: Response<ResponseBody>,
         limits: &Limits,
     ) -> Result<Reply, Failure> {
         let status = response.status();
@@ -165,8 +166,8 @@ impl Endpoint {
         )))
     }
 
-    async fn body(&self, body: Received, limit: usize) -> Result<Bytes, Failure> {
-        match body.whole(limit).await {
+    async fn body(&self, body: ResponseBody, limit: usize) -> Result<Bytes, Failure> {
+        match body.collect(limit).await {
             Ok(whole) => Ok(whole),
             Err(BodyError::TooLarge) => Err(Failure::Other(UpstreamError::TooLarge { limit })),
             Err(error) => Err(Failure::Broken(format!(
@@ -176,7 +177,7 @@ impl Endpoint {
         }
     }
 
-    fn moved(&self, response: &Response<Received>) -> Failure {
+    fn moved(&self, response: &Response<ResponseBody>) -> Failure {
         let status = response.status();
         let target = match self.redirect_host(response) {
             Some(host) => format!(" to {host}"),
@@ -188,7 +189,7 @@ impl Endpoint {
         ))
     }
 
-    async fn refusal(&self, response: Response<Received>) -> Failure {
+    async fn refusal(&self, response: Response<ResponseBody>) -> Failure {
         let status = response.status();
         // Its reason is welcome, not needed.
         let body = match coding(response.headers()) {

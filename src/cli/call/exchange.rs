@@ -3,10 +3,7 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Method, Response, header};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -15,6 +12,7 @@ use super::progress::Progress;
 use super::target::Target;
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
+use upstream::ResponseBody;
 use wire::header::{encode_value, param_headers, param_values};
 use wire::{MODERN, object, sse};
 
@@ -96,7 +94,7 @@ impl Exchange<'_> {
         outcome
     }
 
-    async fn send(&mut self, answers: &Answers) -> Result<Response<Incoming>, Failure> {
+    async fn send(&mut self, answers: &Answers) -> Result<Response<ResponseBody>, Failure> {
         self.sent += 1;
         let request = Request {
             jsonrpc: "2.0",
@@ -146,7 +144,7 @@ impl Exchange<'_> {
         })
     }
 
-    async fn result(&mut self, response: Response<Incoming>) -> Result<Box<RawValue>, Failure> {
+    async fn result(&mut self, response: Response<ResponseBody>) -> Result<Box<RawValue>, Failure> {
         let status = response.status();
         let kind = response.headers().get(header::CONTENT_TYPE);
         let streams = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
@@ -164,17 +162,19 @@ impl Exchange<'_> {
         }
         let mut decoder = sse::Decoder::new(LARGEST);
         let mut body = response.into_body();
-        while let Some(frame) = self.quiet(body.frame()).await? {
-            let frame = frame.map_err(|error| self.cut_off(&error.to_string()))?;
-            let data: Bytes = frame.into_data().unwrap_or_default();
-            let mut input = &data[..];
+        loop {
+            let chunk = self.quiet(body.chunk()).await?;
+            let chunk = chunk.map_err(|error| self.cut_off(&error.to_string()))?;
+            let Some(chunk) = chunk else {
+                return Err(self.cut_off("the stream ended before the result"));
+            };
+            let mut input = &chunk[..];
             while let Some(event) = decoder.next(&mut input).map_err(Failure::other)? {
                 if let Some(result) = self.message(&event.data)? {
                     return Ok(result);
                 }
             }
         }
-        Err(self.cut_off("the stream ended before the result"))
     }
 
     fn cut_off(&self, reason: &str) -> Failure {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::plan::{Plan, Target};
 use super::start;
 use super::trouble::Trouble;
-use upstream::{Endpoint, ExchangeFailure, Headers, Received};
+use upstream::{Endpoint, ExchangeFailure, Headers, ResponseBody};
 
 /// How long a message waits for a Portway that is not there.
 const AWAY: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ impl Gate {
         headers: &Headers,
         body: &Bytes,
         when: &When<'_>,
-    ) -> Result<Response<Received>, Trouble> {
+    ) -> Result<Response<ResponseBody>, Trouble> {
         let deadline = Instant::now() + AWAY;
         let mut away = false;
         let mut denied = false;
@@ -122,7 +122,7 @@ impl Gate {
         method: Method,
         headers: &Headers,
         body: &Bytes,
-    ) -> Result<Response<Received>, Trouble> {
+    ) -> Result<Response<ResponseBody>, Trouble> {
         let current = self.current();
         match self.plan.fixed || self.is_there(&current) {
             true => once(&current, method, headers, body).await,
@@ -188,7 +188,7 @@ async fn once(
     method: Method,
     headers: &Headers,
     body: &Bytes,
-) -> Result<Response<Received>, Trouble> {
+) -> Result<Response<ResponseBody>, Trouble> {
     let sent = target.endpoint.send(method, headers, body.clone());
     match timeout(SILENCE, sent).await {
         Ok(Ok(response)) => Ok(response),
@@ -214,7 +214,7 @@ pub(super) async fn settled(health: &Endpoint) {
 }
 
 /// `/healthz`, or what is asked for in its place.
-pub(super) async fn ask(health: &Endpoint) -> Option<Response<Received>> {
+pub(super) async fn ask(health: &Endpoint) -> Option<Response<ResponseBody>> {
     let headers = Headers::new();
     let asked = health.send(Method::GET, &headers, Bytes::new());
     timeout(LOOK, asked).await.ok()?.ok()

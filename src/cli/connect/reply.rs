@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::gate::{Gate, SILENCE};
 use super::trouble::Trouble;
 use crate::cli::failure::Failure;
-use upstream::{Events, Received};
+use upstream::{Events, ResponseBody};
 use wire::sse::Event;
 use wire::{Message, Outcome, RpcError, code};
 
@@ -36,7 +36,7 @@ pub(super) struct Stream {
 }
 
 /// Judges an answer by its head; one that is a refusal is read for its reason.
-pub(super) async fn read(response: Response<Received>, gate: &Gate) -> Result<Reply, Trouble> {
+pub(super) async fn read(response: Response<ResponseBody>, gate: &Gate) -> Result<Reply, Trouble> {
     let url = &gate.url();
     let status = response.status();
     if !status.is_success() {
@@ -56,7 +56,7 @@ pub(super) async fn read(response: Response<Received>, gate: &Gate) -> Result<Re
             retry: RETRY,
         })));
     }
-    let whole = match timeout(SILENCE, body.whole(LARGEST)).await {
+    let whole = match timeout(SILENCE, body.collect(LARGEST)).await {
         Ok(Ok(whole)) => whole,
         Ok(Err(_)) => return Err(Trouble::Broken(url.to_owned())),
         Err(_) => return Err(Trouble::Silent(url.to_owned())),
@@ -67,12 +67,12 @@ pub(super) async fn read(response: Response<Received>, gate: &Gate) -> Result<Re
     }
 }
 
-async fn refusal(response: Response<Received>, gate: &Gate, url: &str) -> Trouble {
+async fn refusal(response: Response<ResponseBody>, gate: &Gate, url: &str) -> Trouble {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Trouble::Denied(gate.denied());
     }
-    let body = timeout(SILENCE, response.into_body().whole(REFUSAL)).await;
+    let body = timeout(SILENCE, response.into_body().collect(REFUSAL)).await;
     let body = body.ok().and_then(Result::ok).unwrap_or_default();
     let error = match wire::parse_upstream(&body) {
         Ok(Message::Response {

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use http::{Request, StatusCode, header};
-use http_body_util::Empty;
 use indexmap::IndexMap;
-use url::Url;
+use url::{Position, Url};
 
 use super::programs;
 use config::settings::Settings;
@@ -16,9 +15,8 @@ use config::{
     self, Containment, Launch, LaunchTarget, Problem, Redactor, ServerSpec, TransportKind, view,
 };
 use lab::{Finding, counted};
-use portway_http::Outward;
 use upstream::containment::{self, Step};
-use upstream::process;
+use upstream::{HttpClient, process};
 
 /// For one address, from the first packet to the head of the answer.
 const REACH: Duration = Duration::from_secs(2);
@@ -219,29 +217,17 @@ async fn reach(ready: &Ready<'_>) -> Finding {
 
 /// The status of an answer to a question that does nothing: any will do.
 async fn head(url: &Url, headers: &IndexMap<String, String>) -> Result<StatusCode, String> {
-    let client = Outward::<Empty<bytes::Bytes>>::new(url.scheme() == "https")
-        .map_err(|error| error.to_string())?;
-    let mut address = url.clone();
-    address.set_fragment(None);
-    // They fail only for addresses without a host.
-    let _ = address.set_username("");
-    let _ = address.set_password(None);
-    let mut request = Request::get(address.as_str()).header(header::ACCEPT, "text/event-stream");
+    let client = HttpClient::new(url).map_err(|error| error.to_string())?;
+    let mut request = Request::get(&url[Position::BeforePath..Position::AfterQuery])
+        .header(header::ACCEPT, "text/event-stream");
     for (name, value) in headers {
         request = request.header(name, value);
     }
     let request = request
-        .body(Empty::new())
+        .body(bytes::Bytes::new())
         .map_err(|error| error.to_string())?;
     match client.request(request).await {
         Ok(response) => Ok(response.status()),
-        Err(error) => {
-            // The innermost says it in the system's own words.
-            let mut reason: &dyn std::error::Error = &error;
-            while let Some(source) = reason.source() {
-                reason = source;
-            }
-            Err(reason.to_string())
-        }
+        Err(error) => Err(error.root_cause().to_string()),
     }
 }

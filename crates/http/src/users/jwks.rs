@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, header};
-use http_body_util::{BodyExt, Empty, Limited};
 use parking_lot::RwLock;
 use tracing::{debug, warn};
+use upstream::{ClientError, HttpClient};
+use url::Url;
 
 use super::keys::{self, Kind, PublicKey, Published};
 use super::token::Refused;
-use crate::outward::{NoCertificates, Outward};
 
 /// From the request to the last byte of the answer.
 const FETCH: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ impl Default for Pace {
 
 pub(super) struct Jwks {
     url: String,
-    outward: Outward<Empty<Bytes>>,
+    client: HttpClient,
     pace: Pace,
     /// `None` until they have been fetched once.
     known: RwLock<Option<Arc<Known>>>,
@@ -55,10 +55,10 @@ struct Known {
 }
 
 impl Jwks {
-    pub(super) fn new(url: &str, pace: Pace) -> Result<Arc<Jwks>, NoCertificates> {
+    pub(super) fn new(base: &Url, url: String, pace: Pace) -> Result<Arc<Jwks>, ClientError> {
         Ok(Arc::new(Jwks {
-            outward: Outward::new(url.starts_with("https:"))?,
-            url: url.to_owned(),
+            client: HttpClient::new(base)?,
+            url,
             pace,
             known: RwLock::default(),
             tried: tokio::sync::Mutex::default(),
@@ -116,15 +116,12 @@ impl Jwks {
 
     async fn fetch(&self) -> Result<Vec<Published>, axum::BoxError> {
         let request = Request::get(&self.url).header(header::ACCEPT, "application/json");
-        let response = self.outward.request(request.body(Empty::new())?).await?;
+        let response = self.client.request(request.body(Bytes::new())?).await?;
         let status = response.status();
         if status != http::StatusCode::OK {
             return Err(format!("status {status}").into());
         }
-        let body = Limited::new(response.into_body(), LARGEST)
-            .collect()
-            .await?;
-        Ok(keys::read(&body.to_bytes())?)
+        Ok(keys::read(&response.into_body().collect(LARGEST).await?)?)
     }
 }
 

@@ -1,14 +1,13 @@
-//! The body of an answer, read by whoever wants it. The connection goes back
-//! to the shelf at the body's end; dropped before, it is closed.
+//! The body of a response. At its end the connection becomes idle; a body
+//! dropped before closes it.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncReadExt;
 
-use super::shelf::{Line, Shelf};
+use super::idle::{HttpConnection, IdleConnections};
 
 /// One line of a chunked body; real ones have a few digits.
 const LINE_LIMIT: usize = 4 << 10;
@@ -21,14 +20,14 @@ const MOST: usize = 256 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
-    Chunked(Chunk),
+    Chunked(ChunkState),
     /// With the connection.
     Close,
 }
 
 /// What comes next of a chunked body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Chunk {
+pub(super) enum ChunkState {
     Size,
     Data(u64),
     DataEnd,
@@ -38,15 +37,15 @@ pub(super) enum Chunk {
 
 impl Framing {
     pub(super) fn chunked() -> Framing {
-        Framing::Chunked(Chunk::Size)
+        Framing::Chunked(ChunkState::Size)
     }
 
     fn is_over(&self) -> bool {
-        matches!(self, Framing::Length(0) | Framing::Chunked(Chunk::End))
+        matches!(self, Framing::Length(0) | Framing::Chunked(ChunkState::End))
     }
 
     /// How much to read at once.
-    fn appetite(&self) -> usize {
+    fn read_size(&self) -> usize {
         match self {
             Framing::Length(left) => (*left).clamp(READ as u64, MOST as u64) as usize,
             _ => READ,
@@ -58,15 +57,10 @@ impl Framing {
     fn take(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, BodyError> {
         loop {
             let next = match self {
-                Framing::Length(0) | Framing::Chunked(Chunk::End) => return Ok(None),
+                Framing::Length(0) | Framing::Chunked(ChunkState::End) => return Ok(None),
                 Framing::Close => return Ok(piece(buffer, u64::MAX)),
-                Framing::Length(left) => {
-                    let piece = piece(buffer, *left);
-                    *left -= piece.as_ref().map_or(0, Bytes::len) as u64;
-                    return Ok(piece);
-                }
-                Framing::Chunked(Chunk::Data(0)) => Chunk::DataEnd,
-                Framing::Chunked(Chunk::Data(left)) => {
+                Framing::Chunked(ChunkState::Data(0)) => ChunkState::DataEnd,
+                Framing::Length(left) | Framing::Chunked(ChunkState::Data(left)) => {
                     let piece = piece(buffer, *left);
                     *left -= piece.as_ref().map_or(0, Bytes::len) as u64;
                     return Ok(piece);
@@ -76,14 +70,14 @@ impl Framing {
                         return Ok(None);
                     };
                     match (state, line.is_empty()) {
-                        (Chunk::Size, _) => match size(&line)? {
-                            0 => Chunk::Trailer,
-                            size => Chunk::Data(size),
+                        (ChunkState::Size, _) => match size(&line)? {
+                            0 => ChunkState::Trailer,
+                            size => ChunkState::Data(size),
                         },
-                        (Chunk::DataEnd, true) => Chunk::Size,
-                        (Chunk::DataEnd, false) => return Err(BodyError::Chunk),
-                        (_, true) => Chunk::End,
-                        (_, false) => Chunk::Trailer,
+                        (ChunkState::DataEnd, true) => ChunkState::Size,
+                        (ChunkState::DataEnd, false) => return Err(BodyError::Chunk),
+                        (_, true) => ChunkState::End,
+                        (_, false) => ChunkState::Trailer,
                     }
                 }
             };
@@ -125,89 +119,90 @@ fn size(line: &[u8]) -> Result<u64, BodyError> {
         .ok_or(BodyError::Chunk)
 }
 
-/// Why a body did not come whole.
-#[derive(Debug)]
+/// Why a body could not be read to its end.
+#[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    Io(io::Error),
-    /// The connection ended first.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("connection closed before the end of the body")]
     Short,
+    #[error("invalid chunked encoding")]
     Chunk,
+    #[error("body too large")]
     TooLarge,
 }
 
-impl fmt::Display for BodyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BodyError::Io(error) => error.fmt(f),
-            BodyError::Short => f.write_str("the connection was closed before its end"),
-            BodyError::Chunk => f.write_str("its chunks are broken"),
-            BodyError::TooLarge => f.write_str("it is too large"),
-        }
-    }
-}
-
-pub struct Received {
-    /// Gone when the body is over.
-    line: Option<Line>,
+pub struct ResponseBody {
+    /// `None` at the end of the body.
+    connection: Option<HttpConnection>,
     framing: Framing,
-    /// Where the connection goes then, if it outlives the body.
-    shelf: Option<Arc<Shelf>>,
+    /// Where the connection goes then, if it may be used again.
+    idle: Option<Arc<IdleConnections>>,
 }
 
-impl Received {
-    pub(super) fn new(line: Line, framing: Framing, shelf: Option<Arc<Shelf>>) -> Received {
-        let mut body = Received {
-            line: Some(line),
+impl ResponseBody {
+    pub(super) fn new(
+        connection: HttpConnection,
+        framing: Framing,
+        idle: Option<Arc<IdleConnections>>,
+    ) -> ResponseBody {
+        let mut body = ResponseBody {
+            connection: Some(connection),
             framing,
-            shelf,
+            idle,
         };
         body.end();
         body
     }
 
+    /// What is left to be read, if the head of the response said it.
+    pub fn length(&self) -> Option<u64> {
+        match self.framing {
+            Framing::Length(left) => Some(left),
+            _ => None,
+        }
+    }
+
     /// The next piece; None at the end. Loses nothing when it is dropped half
     /// way.
-    pub async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
-            let Some(line) = &mut self.line else {
+            let Some(connection) = &mut self.connection else {
                 return Ok(None);
             };
-            if let Some(piece) = self.framing.take(&mut line.buffer)? {
+            if let Some(piece) = self.framing.take(&mut connection.buffer)? {
                 self.end();
                 return Ok(Some(piece));
             }
             if self.end() {
                 return Ok(None);
             }
-            let Some(line) = &mut self.line else {
+            let Some(connection) = &mut self.connection else {
                 return Ok(None);
             };
-            line.buffer.reserve(self.framing.appetite());
-            match line.socket.read_buf(&mut line.buffer).await {
-                Ok(0) if self.framing == Framing::Close => self.line = None,
-                Ok(0) => return Err(BodyError::Short),
-                Ok(_) => {}
-                Err(error) => return Err(BodyError::Io(error)),
+            connection.buffer.reserve(self.framing.read_size());
+            match connection.socket.read_buf(&mut connection.buffer).await? {
+                0 if self.framing == Framing::Close => self.connection = None,
+                0 => return Err(BodyError::Short),
+                _ => {}
             }
         }
     }
 
-    /// All of it, within `limit`.
-    pub async fn whole(mut self, limit: usize) -> Result<Bytes, BodyError> {
-        if let Framing::Length(length) = self.framing
-            && length > limit as u64
-        {
+    /// The whole body, within `limit`.
+    pub async fn collect(mut self, limit: usize) -> Result<Bytes, BodyError> {
+        if self.length().is_some_and(|length| length > limit as u64) {
             return Err(BodyError::TooLarge);
         }
-        let Some(first) = self.piece().await? else {
+        let Some(first) = self.chunk().await? else {
             return Ok(Bytes::new());
         };
-        if self.line.is_none() && first.len() <= limit {
+        if self.connection.is_none() && first.len() <= limit {
             return Ok(first);
         }
         let mut whole = BytesMut::from(first);
         while whole.len() <= limit {
-            match self.piece().await? {
+            match self.chunk().await? {
                 Some(piece) => whole.extend_from_slice(&piece),
                 None => return Ok(whole.freeze()),
             }
@@ -215,17 +210,17 @@ impl Received {
         Err(BodyError::TooLarge)
     }
 
-    /// Whether it is over; if so, lets go of the connection.
+    /// Whether it is over; if so, gives up the connection.
     fn end(&mut self) -> bool {
         if !self.framing.is_over() {
-            return self.line.is_none();
+            return self.connection.is_none();
         }
-        if let Some(line) = self.line.take()
-            && let Some(shelf) = &self.shelf
-            // What was not asked for belongs to nobody.
-            && line.buffer.is_empty()
+        if let Some(connection) = self.connection.take()
+            && let Some(idle) = &self.idle
+            // Bytes beyond the body belong to no request.
+            && connection.buffer.is_empty()
         {
-            shelf.put(line);
+            idle.put(connection);
         }
         true
     }

@@ -1,6 +1,4 @@
-//! The heads of requests, written, and of answers, read.
-
-use std::fmt;
+//! Writes the heads of requests and reads those of responses.
 
 use bytes::BytesMut;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -8,7 +6,7 @@ use http::{Method, StatusCode};
 
 use super::body::Framing;
 
-/// Most bytes, and most lines, of an answer's head.
+/// Most bytes, and most lines, of a response's head.
 const HEAD_LIMIT: usize = 128 << 10;
 const LINES: usize = 100;
 
@@ -66,7 +64,7 @@ pub(super) fn request(
     out.extend_from_slice(b" HTTP/1.1\r\n");
     out.extend_from_slice(&lines[0].0);
     out.extend_from_slice(&lines[1].0);
-    if method == Method::POST {
+    if !body.is_empty() || method == Method::POST {
         use std::io::Write;
         write!(out, "content-length: {}\r\n", body.len()).expect("writing into memory");
     }
@@ -75,8 +73,7 @@ pub(super) fn request(
     out
 }
 
-/// What an answer begins with.
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub framing: Framing,
@@ -84,21 +81,17 @@ pub(super) struct Head {
     pub keeps: bool,
 }
 
-/// Why an answer cannot be read.
-#[derive(Debug)]
+/// Why a response cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("not an HTTP answer: {0}")]
 pub(super) struct NotHttp(&'static str);
 
-impl fmt::Display for NotHttp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not an HTTP answer: {}", self.0)
-    }
-}
-
-impl std::error::Error for NotHttp {}
-
 /// Takes the head off the front of `buffer`, once it has come whole.
-/// Interim answers are skipped.
-pub(super) fn read(buffer: &mut BytesMut) -> Result<Option<Head>, NotHttp> {
+/// Interim responses are skipped.
+pub(super) fn read(
+    buffer: &mut BytesMut,
+    method: &Method,
+) -> Result<Option<ResponseHead>, NotHttp> {
     loop {
         let mut lines = [httparse::EMPTY_HEADER; LINES];
         let mut parsed = httparse::Response::new(&mut lines);
@@ -137,8 +130,11 @@ pub(super) fn read(buffer: &mut BytesMut) -> Result<Option<Head>, NotHttp> {
                 .map_err(|_| NotHttp("a header has a value that is none"))?;
             headers.append(name, value);
         }
-        let (framing, keeps) = framing(status, &headers, new)?;
-        return Ok(Some(Head {
+        let (mut framing, keeps) = framing(status, &headers, new)?;
+        if method == Method::HEAD {
+            framing = Framing::Length(0);
+        }
+        return Ok(Some(ResponseHead {
             status,
             headers,
             framing,
@@ -161,9 +157,10 @@ fn framing(status: StatusCode, headers: &HeaderMap, new: bool) -> Result<(Framin
             .flat_map(|line| line.split(','));
         words.any(|word| word.trim().eq_ignore_ascii_case(what))
     };
-    let keeps = match new {
-        true => !says("close"),
-        false => says("keep-alive"),
+    let keeps = if new {
+        !says("close")
+    } else {
+        says("keep-alive")
     };
     if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
         return Ok((Framing::Length(0), keeps));
@@ -205,7 +202,7 @@ mod tests {
 
     fn read_all(text: &str) -> Result<Option<(u16, Framing, bool, Bytes)>, String> {
         let mut buffer = BytesMut::from(text.as_bytes());
-        let head = read(&mut buffer).map_err(|error| error.to_string())?;
+        let head = read(&mut buffer, &Method::POST).map_err(|error| error.to_string())?;
         Ok(head.map(|head| {
             let status = head.status.as_u16();
             (status, head.framing, head.keeps, buffer.freeze())
@@ -251,6 +248,9 @@ mod tests {
             .unwrap()
             .unwrap();
         assert!(!old.2);
+        let mut to_head = BytesMut::from("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n");
+        let to_head = read(&mut to_head, &Method::HEAD).unwrap().unwrap();
+        assert_eq!(to_head.framing, Framing::Length(0));
     }
 
     #[test]

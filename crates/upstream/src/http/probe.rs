@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{Found, Http};
-use crate::client::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::error::seconds;
 use crate::handshake::{self, Verdict};
 use crate::lines::quote;

@@ -1,0 +1,95 @@
+//! Connections that wait for their next request.
+
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::Instant;
+
+use super::socket::Socket;
+
+/// Node and uvicorn close what is idle for 5 s; a request sent just then is
+/// lost, and may not be sent again.
+const IDLE_LIMIT: Duration = Duration::from_secs(4);
+const IDLE_CONNECTIONS: usize = 32;
+
+/// One connection, and what was read beyond the last answer.
+pub(crate) struct HttpConnection {
+    pub(super) socket: Socket,
+    pub(super) buffer: BytesMut,
+}
+
+/// The idle connections to one origin. The lock is held to put or take one.
+#[derive(Default)]
+pub(super) struct IdleConnections(Mutex<IdleList>);
+
+#[derive(Default)]
+struct IdleList {
+    /// The one used last is last.
+    connections: Vec<(HttpConnection, Instant)>,
+    /// A task runs that closes those that are idle for too long.
+    swept: bool,
+}
+
+impl IdleConnections {
+    /// The connection used last that is still open.
+    pub(super) fn take(&self) -> Option<HttpConnection> {
+        loop {
+            let (mut connection, since) = self.0.lock().connections.pop()?;
+            if since.elapsed() < IDLE_LIMIT && connection.is_quiet() {
+                return Some(connection);
+            }
+        }
+    }
+
+    pub(super) fn put(self: &Arc<IdleConnections>, connection: HttpConnection) {
+        let mut idle = self.0.lock();
+        if idle.connections.len() >= IDLE_CONNECTIONS {
+            return;
+        }
+        idle.connections.push((connection, Instant::now()));
+        if !std::mem::replace(&mut idle.swept, true) {
+            tokio::spawn(sweep(Arc::downgrade(self)));
+        }
+    }
+
+    /// Closes those that are idle for too long; false when none is left.
+    fn close_old(&self) -> bool {
+        let mut idle = self.0.lock();
+        idle.connections
+            .retain(|(_, since)| since.elapsed() < IDLE_LIMIT);
+        idle.swept = !idle.connections.is_empty();
+        idle.swept
+    }
+}
+
+async fn sweep(idle: Weak<IdleConnections>) {
+    loop {
+        tokio::time::sleep(IDLE_LIMIT).await;
+        if !idle.upgrade().is_some_and(|idle| idle.close_old()) {
+            return;
+        }
+    }
+}
+
+impl HttpConnection {
+    pub(super) fn new(socket: Socket) -> HttpConnection {
+        let buffer = BytesMut::new();
+        HttpConnection { socket, buffer }
+    }
+
+    /// The server has sent nothing unasked, and not closed it.
+    fn is_quiet(&mut self) -> bool {
+        let mut byte = [0];
+        let mut buf = ReadBuf::new(&mut byte);
+        let mut cx = Context::from_waker(Waker::noop());
+        matches!(
+            Pin::new(&mut self.socket).poll_read(&mut cx, &mut buf),
+            Poll::Pending
+        )
+    }
+}
