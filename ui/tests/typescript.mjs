@@ -15,7 +15,8 @@ if (isMainThread) {
 /** The sources of the console name a module without its extension. */
 export function resolve(specifier, context, next) {
   const isBare = /^\.{1,2}\//.test(specifier) && !/\.\w+$/.test(specifier);
-  const found = isBare && ['.ts', '.tsx'].find((end) => existsSync(new URL(specifier + end, context.parentURL)));
+  const found =
+    isBare && ['.ts', '.tsx', '/index.ts'].find((end) => existsSync(new URL(specifier + end, context.parentURL)));
   return next(found ? specifier + found : specifier, context);
 }
 

@@ -1,4 +1,4 @@
-import { ApiFailure, UNREACHABLE, messageOf } from '../api/http';
+import { ApiFailure, type FieldProblem, UNREACHABLE, messageOf } from '../api/http';
 import { Cell, useCell } from '../store/cell';
 import type { Dictionary } from './en';
 
@@ -86,4 +86,14 @@ export function explained(error: unknown): string {
   }
   const kind = t.errors[error.code];
   return kind === undefined ? error.message : t.errorDetail(kind, error.message);
+}
+
+/**
+ * What the API refused in a form. Problems stand beside the fields that they name; a text for the whole form is
+ * there unless `shown` matches all of them.
+ */
+export function formProblems(error: unknown, shown: RegExp): { fields: FieldProblem[]; message: string | undefined } {
+  const fields = error instanceof ApiFailure ? error.fields : [];
+  const complete = fields.length > 0 && fields.every(({ field }) => shown.test(field));
+  return { fields, message: complete ? undefined : explained(error) };
 }

@@ -6,12 +6,15 @@ import {
   type Draft,
   draftOf,
   emptyDraft,
+  missingFields,
   type Pair,
   registration,
   spread,
 } from '../../src/screens/servers/draft';
+import en from '../../src/i18n/en';
 import type { ServerConfig } from '../../src/api/types';
 import { pasted } from '../../src/screens/servers/pasted';
+import { fileName, targetOf } from '../../src/screens/servers/status';
 import { commandLine, quoted, words } from '../../src/screens/servers/words';
 
 const args = (draft: Draft | undefined) => draft?.args.map(({ value }) => value);
@@ -144,4 +147,28 @@ test('h4 pasted fields that cannot be taken are named', () => {
     ['a.args', 'b.command', 'b.timeout', 'b.env'],
   );
   assert.deepEqual(bad('{ "command": "x", "args": [null], "enabled": "yes" }'), ['args', 'enabled']);
+});
+
+test('h4 empty fields and rows that would be lost are named', () => {
+  const problems = (changes: Partial<Draft>) =>
+    missingFields({ ...emptyDraft(), name: 'x', command: 'y', ...changes }, en).map(({ field }) => field);
+  const [unnamed, twice] = [
+    [{ id: 1, name: ' ', value: 'v' }],
+    [
+      { id: 1, name: 'A', value: '' },
+      { id: 2, name: ' A ', value: '' },
+    ],
+  ];
+  assert.deepEqual(problems({}), []);
+  assert.deepEqual(problems({ name: ' ', command: '' }), ['name', 'command']);
+  assert.deepEqual(problems({ transport: 'http', command: '' }), ['url']);
+  assert.deepEqual(problems({ env: unnamed }), ['env']);
+  assert.deepEqual(problems({ env: twice, headers: unnamed }), ['env']);
+  assert.deepEqual(problems({ transport: 'sse', url: 'http://x/', headers: twice, env: unnamed }), ['headers']);
+});
+
+test('h2 a server is shown by its URL or its command line', () => {
+  assert.equal(targetOf({ url: 'http://x/' }), 'http://x/');
+  assert.equal(targetOf({ command: 'npx', args: ['-y', 'a b', ''] }), "npx -y 'a b' ''");
+  assert.deepEqual(['/home/me/.mcp.json', 'x'].map(fileName), ['.mcp.json', 'x']);
 });

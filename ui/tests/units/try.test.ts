@@ -4,6 +4,7 @@ import test from 'node:test';
 import type { Schema } from '../../src/api/types';
 import en from '../../src/i18n/en';
 import { BadText } from '../../src/store/bad-text';
+import { promptSubject, resourceSubject } from '../../src/try/subject';
 import { expand, schemaOf } from '../../src/try/template';
 import { check, initial, isValues, kindOf, optionsOf, toText } from '../../src/try/values';
 
@@ -104,4 +105,18 @@ test('h9 a URI template is filled in as RFC 6570 says', () => {
     required: ['a', 'list'],
   });
   assert.equal(schemaOf('x://plain'), undefined);
+});
+
+test('h9 tools, resources and prompts become requests', () => {
+  assert.deepEqual(resourceSubject('s', { uri: 'x://1' }).request({}), {
+    method: 'resources/read',
+    params: { uri: 'x://1' },
+  });
+  assert.deepEqual(resourceSubject('s', { uriTemplate: 'x://{id}' }).request({ id: 'a b' }).params, {
+    uri: 'x://a%20b',
+  });
+  const prompt = promptSubject('s', { name: 'p', arguments: [{ name: 'a', required: true }, { name: 'b' }] });
+  assert.deepEqual(prompt.schema, { properties: { a: { type: 'string' }, b: { type: 'string' } }, required: ['a'] });
+  assert.deepEqual(prompt.request({ a: '1' }), { method: 'prompts/get', params: { name: 'p', arguments: { a: '1' } } });
+  assert.equal(promptSubject('s', { name: 'p' }).schema, undefined);
 });

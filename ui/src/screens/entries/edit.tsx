@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { changeEntry, type EntryChange } from '../../api/entries';
-import { ApiFailure, type FieldProblem } from '../../api/http';
+import type { FieldProblem } from '../../api/http';
 import type { Entry } from '../../api/types';
-import { explained, useText } from '../../i18n';
+import { formProblems, useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
 import { Field } from '../../parts/field';
@@ -29,6 +29,7 @@ const LISTS = [
   ['resources', 'exposes.resources'],
   ['prompts', 'exposes.prompts'],
 ] as const;
+const SHOWN = /^(name|expires_at|filter\.(allow|deny)|exposes\.(resources|prompts))\b/;
 
 const lines = (text: string) =>
   text
@@ -103,14 +104,9 @@ export default function EditEntry({ entry, onClose }: { entry: Entry; onClose: (
       toast('good', t.servers.saved(work.name.trim()));
       close();
     } catch (failure) {
-      const fields = failure instanceof ApiFailure ? failure.fields : [];
-      const shown = ['name', 'expires_at', ...LISTS.map(([, field]) => field)];
+      const { fields, message } = formProblems(failure, SHOWN);
       setProblems(fields);
-      setError(
-        fields.length > 0 && fields.every(({ field }) => shown.some((one) => field.startsWith(one)))
-          ? undefined
-          : explained(failure),
-      );
+      setError(message);
       setBusy(false);
     }
   };

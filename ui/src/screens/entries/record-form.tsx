@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { changeToolRecord, createToolRecord, type ToolRecordChange } from '../../api/entries';
-import { ApiFailure, type FieldProblem } from '../../api/http';
+import type { FieldProblem } from '../../api/http';
 import type { ToolRecord } from '../../api/types';
-import { explained, useText } from '../../i18n';
+import { formProblems, useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
 import { Field } from '../../parts/field';
@@ -24,6 +24,7 @@ interface Work {
 }
 
 const FIELDS = ['name', 'server', 'tool', 'description'] as const;
+const SHOWN = /^(name|server|tool|description)$/;
 
 function workOf(record: ToolRecord | undefined): Work {
   return {
@@ -87,13 +88,9 @@ export default function RecordForm({ record, onClose }: { record: ToolRecord | u
       toast('good', t.servers.saved(work.name.trim()));
       close();
     } catch (failure) {
-      const fields = failure instanceof ApiFailure ? failure.fields : [];
+      const { fields, message } = formProblems(failure, SHOWN);
       setProblems(fields);
-      setError(
-        fields.length > 0 && fields.every(({ field }) => FIELDS.some((one) => one === field))
-          ? undefined
-          : explained(failure),
-      );
+      setError(message);
       setBusy(false);
     }
   };

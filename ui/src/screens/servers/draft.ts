@@ -1,7 +1,9 @@
 // A server as the form holds it: all text, turned into a definition at the end.
 
+import type { FieldProblem } from '../../api/http';
 import type { NewServer } from '../../api/servers';
 import type { ServerConfig, ServerRecord, Transport } from '../../api/types';
+import type { Dictionary } from '../../i18n/en';
 import { commandLine } from './words';
 
 export interface Pair {
@@ -126,4 +128,30 @@ export function spread(draft: Draft): Draft {
     args: [...line.args.map((value) => argument(value)), ...draft.args],
     env: [...draft.env, ...line.env.map(([name, value]) => pair(name, value))],
   };
+}
+
+/** Required fields that are empty, and rows without a name or with one that is given twice. */
+export function missingFields(draft: Draft, t: Dictionary): FieldProblem[] {
+  const stdio = draft.transport === 'stdio';
+  return [
+    ...(draft.name.trim() ? [] : [{ field: 'name', message: t.form.needName }]),
+    ...(stdio && !draft.command.trim() ? [{ field: 'command', message: t.form.needCommand }] : []),
+    ...(!stdio && !draft.url.trim() ? [{ field: 'url', message: t.form.needUrl }] : []),
+    ...(stdio ? wrongPairs('env', draft.env, t) : wrongPairs('headers', draft.headers, t)),
+  ];
+}
+
+/** Rows that would be left out without a word: a value without a name, a name given twice. */
+function wrongPairs(field: string, pairs: Pair[], t: Dictionary): FieldProblem[] {
+  const names = pairs.map(({ name }) => name.trim());
+  return pairs.flatMap(({ value }, at) => {
+    const name = names[at] ?? '';
+    const message =
+      name === '' && value !== ''
+        ? t.form.needPairName(at + 1)
+        : name !== '' && names.indexOf(name) < at
+          ? t.form.twice(name)
+          : undefined;
+    return message === undefined ? [] : [{ field, message }];
+  });
 }

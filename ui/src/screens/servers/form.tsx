@@ -3,8 +3,7 @@ import { useState } from 'react';
 import { ApiFailure, type FieldProblem } from '../../api/http';
 import { createServer, getServer, replaceServer } from '../../api/servers';
 import type { ServerConfig, ServerRecord } from '../../api/types';
-import { explained, useText } from '../../i18n';
-import type { Dictionary } from '../../i18n/en';
+import { formProblems, useText } from '../../i18n';
 import { Button } from '../../parts/button';
 import { Dialog } from '../../parts/dialog';
 import { Notice } from '../../parts/notice';
@@ -12,12 +11,15 @@ import { toast } from '../../parts/toast';
 import { go } from '../../shell/route';
 import { forget, useKept } from '../../store/kept';
 import { asking, drop } from '../../store/servers';
-import { definition, draftOfServer, emptyDraft, registration, spread, type Draft, type Pair } from './draft';
+import { definition, draftOfServer, emptyDraft, missingFields, registration, spread, type Draft } from './draft';
 import { FormFields } from './form-fields';
 import { Paste } from './paste';
 import { Repair } from './repair';
 import { Several } from './several';
 import { Stale } from './stale';
+
+/** Fields of a definition that the form has a place for. */
+const SHOWN = /^(name|command|args|env|url|headers|cwd|timeout|era|isolation)\b/;
 
 interface Props {
   /** The one to edit; none: a new one. */
@@ -92,7 +94,7 @@ function Form({ server, onClose }: Props) {
       toast('good', from ? t.servers.saved(saved.name) : t.servers.added(saved.name));
       close();
     } catch (error) {
-      const { fields, message } = explain(error, whole);
+      const { fields, message } = formProblems(error, SHOWN);
       setProblems(fields);
       setGeneral(message);
     } finally {
@@ -234,45 +236,4 @@ function isStale(error: ApiFailure): boolean {
 
 function sameConfig(a: ServerConfig | null, b: ServerConfig | null): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
-}
-
-function missingFields(draft: Draft, t: Dictionary): FieldProblem[] {
-  const stdio = draft.transport === 'stdio';
-  return [
-    ...(draft.name.trim() ? [] : [{ field: 'name', message: t.form.needName }]),
-    ...(stdio && !draft.command.trim() ? [{ field: 'command', message: t.form.needCommand }] : []),
-    ...(!stdio && !draft.url.trim() ? [{ field: 'url', message: t.form.needUrl }] : []),
-    ...(stdio ? wrongPairs('env', draft.env, t) : wrongPairs('headers', draft.headers, t)),
-  ];
-}
-
-/** Rows that would be left out without a word: a value without a name, a name given twice. */
-function wrongPairs(field: string, pairs: Pair[], t: Dictionary): FieldProblem[] {
-  const names = pairs.map(({ name }) => name.trim());
-  return pairs.flatMap(({ value }, at) => {
-    const name = names[at] ?? '';
-    const message =
-      name === '' && value !== ''
-        ? t.form.needPairName(at + 1)
-        : name !== '' && names.indexOf(name) < at
-          ? t.form.twice(name)
-          : undefined;
-    return message === undefined ? [] : [{ field, message }];
-  });
-}
-
-/** What belongs beside a field goes there; the rest stands below. */
-function explain(error: unknown, draft: Draft): { fields: FieldProblem[]; message: string | undefined } {
-  if (error instanceof ApiFailure) {
-    const clash = error.status === 409 && error.message.includes(JSON.stringify(draft.name.trim()));
-    if (clash) {
-      return { fields: [{ field: 'name', message: explained(error) }], message: undefined };
-    }
-    const shown = /^(name|command|args|env|url|headers|cwd|timeout|era|isolation)\b/;
-    if (error.fields.length > 0 && error.fields.every(({ field }) => shown.test(field))) {
-      return { fields: error.fields, message: undefined };
-    }
-    return { fields: error.fields, message: explained(error) };
-  }
-  return { fields: [], message: explained(error) };
 }
