@@ -60,7 +60,7 @@ export const paths: Paths = {
     await page.getByRole('button', { name: 'New entry' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Create entry' }).click();
-    await dialog.getByText('A name is needed.').waitFor();
+    await dialog.getByText('Enter a name.').waitFor();
     await dialog.getByLabel('Name').fill('my client');
     await dialog.getByRole('searchbox').fill('alpha echo');
     await dialog.getByRole('checkbox', { name: /^echo/ }).check();
@@ -201,7 +201,7 @@ export const paths: Paths = {
     );
 
     await fromMenu(page, 'whisper', 'Delete');
-    await dialog.getByText('lose the tool at once: recorded').waitFor();
+    await dialog.getByText('lose the tool immediately: recorded').waitFor();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await record(page, 'whisper').waitFor({ state: 'detached' });
     same(await bindings(portway, entry), [], 'what is bound');

@@ -19,7 +19,7 @@ export const paths: Paths = {
       const template = offer(page, 'fixture://item/{id}');
       await template.getByRole('button', { name: 'Read: item' }).click();
       await template.getByRole('button', { name: 'Read', exact: true }).click();
-      await template.getByText('This is needed.').waitFor();
+      await template.getByText('This field is required.').waitFor();
       await template.getByLabel('id').fill('seven');
       await template.getByRole('button', { name: 'Read', exact: true }).click();
       await template.locator('[data-result=ok]').getByText('{"id":"seven"}').waitFor();
@@ -89,7 +89,7 @@ export const paths: Paths = {
       const compose = offer(page, 'compose');
       await compose.getByRole('button', { name: 'Get: compose' }).click();
       await compose.getByRole('button', { name: 'Get', exact: true }).click();
-      await compose.getByText('This is needed.').waitFor();
+      await compose.getByText('This field is required.').waitFor();
       await compose.getByLabel('topic').fill('the sea');
       await compose.getByRole('button', { name: 'Get', exact: true }).click();
       const result = compose.locator('[data-result=ok]');

@@ -122,7 +122,7 @@ export const paths: Paths = {
     await page.getByRole('button', { name: 'Add Server' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Add', exact: true }).click();
-    await dialog.getByText('A name is needed.').waitFor();
+    await dialog.getByText('Enter a name.').waitFor();
     await dialog.getByLabel('Name').fill('alpha');
     await dialog.getByLabel('Command', { exact: true }).last().fill(`"${fixture}"`);
     await fillArguments(dialog, ['--era', 'legacy']);
@@ -148,7 +148,7 @@ export const paths: Paths = {
     await fillArguments(dialog, ['--era', 'modern']);
     await portway.api('PATCH', '/api/mcp/servers/added', { args: ['--name', 'theirs'] });
     await dialog.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('It changed meanwhile').waitFor();
+    await page.getByText('The server has changed').waitFor();
     const text = await page.getByRole('dialog').innerText();
     holds(text.includes('theirs') && text.includes('modern'), `both are shown: ${text}`);
     await page.getByRole('button', { name: 'Save mine anyway' }).click();

@@ -17,7 +17,7 @@ export const paths: Paths = {
     const { page, done } = await open({ signedIn: false });
     await page.getByLabel('Admin token').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('That is not the admin token.').waitFor();
+    await page.getByText('This is not the admin token.').waitFor();
     await page.getByLabel('Admin token').fill(portway.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.locator('[data-server=alpha]').waitFor();
@@ -33,7 +33,7 @@ export const paths: Paths = {
       .fill('{"mcpServers":{"alpha":{"command":"true"},"new":{"url":"http://127.0.0.1:9/mcp"}}}');
     await page.getByRole('button', { name: '預覽變更' }).click();
     const plan = await page.locator('[data-plan]').innerText();
-    for (const part of ['將啟動', 'new', '將重啟', 'alpha', '將移除', 'beta']) {
+    for (const part of ['將啟動', 'new', '將重新啟動', 'alpha', '將移除', 'beta']) {
       holds(plan.includes(part), `${part} is in the plan: ${plan}`);
     }
     await page.getByLabel('.mcp.json').fill('{');

@@ -11,7 +11,7 @@ export const paths: Paths = {
     await page.getByRole('searchbox', { name: 'Search all tools' }).fill('adds two alpha');
     await page.getByRole('link', { name: /^add/ }).first().click();
     await page.getByRole('button', { name: 'Run' }).click();
-    await page.getByText('This is needed.').first().waitFor();
+    await page.getByText('This field is required.').first().waitFor();
     const numbers = page.locator('form input[inputmode=decimal]');
     await numbers.nth(0).fill('20');
     await numbers.nth(1).fill('22');
