@@ -51,9 +51,18 @@ fn is_plain(value: &str) -> bool {
 /// Replaces known values by `***`, also where they are encoded.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// `None` where there is nothing to hide.
-    finder: Option<AhoCorasick>,
+    finder: SecretFinder,
     count: usize,
+}
+
+#[derive(Clone, Default)]
+enum SecretFinder {
+    #[default]
+    NoSecrets,
+    Automaton(AhoCorasick),
+    /// The automaton could not be built, as with more than 2^31 states: every
+    /// text may hold a secret, so all of it is hidden.
+    Unavailable,
 }
 
 impl Redactor {
@@ -70,17 +79,22 @@ impl Redactor {
         }
         let count = known.len();
         // One secret may hold another: the longest goes.
-        let finder = AhoCorasick::builder()
+        let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
-            .build(known)
-            .ok()
-            .filter(|_| count > 0);
+            .build(known);
+        let finder = match automaton {
+            _ if count == 0 => SecretFinder::NoSecrets,
+            Ok(automaton) => SecretFinder::Automaton(automaton),
+            Err(_) => SecretFinder::Unavailable,
+        };
         Redactor { finder, count }
     }
 
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let Some(finder) = &self.finder else {
-            return Cow::Borrowed(text);
+        let finder = match &self.finder {
+            SecretFinder::NoSecrets => return Cow::Borrowed(text),
+            SecretFinder::Unavailable => return Cow::Borrowed(MASK),
+            SecretFinder::Automaton(automaton) => automaton,
         };
         let mut found = finder.find_iter(text).peekable();
         if found.peek().is_none() {
@@ -198,6 +212,16 @@ mod tests {
         }
         assert!(matches!(redactor.redact("plain"), Cow::Borrowed(_)));
         assert!(!format!("{redactor:?}").contains("secret1"));
+    }
+
+    #[test]
+    fn g3_without_an_automaton_all_text_is_hidden() {
+        let redactor = Redactor {
+            finder: SecretFinder::Unavailable,
+            count: 1,
+        };
+        assert_eq!(redactor.redact("got secret1"), MASK);
+        assert_eq!(Redactor::default().redact("got secret1"), "got secret1");
     }
 
     #[test]
