@@ -95,7 +95,7 @@ fn move_pointers<'a>(schema: &'a RawValue, base: &str) -> Cow<'a, RawValue> {
         }
     };
     let mut out = String::with_capacity(schema.get().len() + 256);
-    SchemaRewriter {
+    KeywordRewriter {
         edit: rebase,
         unknown: false,
         resources: false,
@@ -117,7 +117,7 @@ pub(super) fn without_keyword<'a>(schema: &'a RawValue, keyword: &str) -> Cow<'a
         }
     };
     let mut out = String::with_capacity(schema.get().len());
-    SchemaRewriter {
+    KeywordRewriter {
         edit: drop,
         unknown: true,
         resources: true,
@@ -138,7 +138,7 @@ enum KeywordEdit {
     Replace(String),
 }
 
-struct SchemaRewriter<F> {
+struct KeywordRewriter<F> {
     edit: F,
     /// Whether keywords we do not know are walked like schemas.
     unknown: bool,
@@ -146,7 +146,7 @@ struct SchemaRewriter<F> {
     resources: bool,
 }
 
-impl<F: FnMut(&MemberName<'_>, &RawValue) -> KeywordEdit> SchemaRewriter<F> {
+impl<F: FnMut(&MemberName<'_>, &RawValue) -> KeywordEdit> KeywordRewriter<F> {
     fn schema(&mut self, schema: &RawValue, depth: usize, out: &mut String) {
         if depth > MAX_DEPTH || (!self.resources && is_resource(schema)) {
             out.push_str(schema.get());
