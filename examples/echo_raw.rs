@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 const TOOLS: &str = r#"[{"name":"echo","inputSchema":{"type":"object"}}]"#;
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct EchoMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     method: Option<&'a str>,
@@ -27,15 +27,15 @@ struct Message<'a> {
 }
 
 #[derive(Deserialize)]
-struct Params<'a> {
+struct EchoParams<'a> {
     #[serde(borrow)]
-    arguments: Option<Arguments<'a>>,
+    arguments: Option<EchoArguments<'a>>,
     #[serde(borrow, rename = "_meta")]
-    meta: Option<Meta<'a>>,
+    meta: Option<EchoMeta<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Arguments<'a> {
+struct EchoArguments<'a> {
     #[serde(borrow)]
     answer: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -43,12 +43,12 @@ struct Arguments<'a> {
 }
 
 #[derive(Deserialize)]
-struct Meta<'a> {
+struct EchoMeta<'a> {
     #[serde(borrow, rename = "progressToken")]
     token: Option<&'a RawValue>,
 }
 
-struct Server {
+struct EchoServer {
     modern: bool,
     tools: String,
 }
@@ -61,10 +61,10 @@ fn main() -> ExitCode {
         Some(Ok(tools)) => tools.replace('\n', " "),
         Some(Err(_)) => return ExitCode::from(2),
     };
-    let server = Server { modern, tools };
+    let server = EchoServer { modern, tools };
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        let Ok(message) = serde_json::from_str::<Message<'_>>(&line) else {
+        let Ok(message) = serde_json::from_str::<EchoMessage<'_>>(&line) else {
             continue;
         };
         if let (Some(id), Some(method)) = (message.id, message.method) {
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-impl Server {
+impl EchoServer {
     fn answer(&self, id: &str, method: &str, params: Option<&RawValue>) -> String {
         match (self.modern, method) {
             (true, "server/discover") => {
@@ -98,7 +98,7 @@ impl Server {
     }
 
     fn call(&self, id: &str, params: &str) -> String {
-        let Ok(read) = serde_json::from_str::<Params<'_>>(params) else {
+        let Ok(read) = serde_json::from_str::<EchoParams<'_>>(params) else {
             return error(id, r#"{"code":-32602,"message":"unreadable params"}"#);
         };
         let (answer, failure) = match &read.arguments {

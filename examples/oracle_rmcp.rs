@@ -21,16 +21,16 @@ use std::io::Write;
 use std::time::Duration;
 
 #[derive(Debug, Parser)]
-struct Options {
+struct OracleOptions {
     #[arg(long, value_enum, default_value = "both")]
-    era: Era,
+    era: OracleEra,
     /// Serve Streamable HTTP on this port of 127.0.0.1; 0 picks one.
     #[arg(long, value_name = "PORT")]
     http: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Era {
+enum OracleEra {
     Both,
     Legacy,
     Modern,
@@ -38,7 +38,7 @@ enum Era {
 
 #[derive(Clone)]
 struct Oracle {
-    era: Era,
+    era: OracleEra,
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
@@ -109,18 +109,18 @@ impl ServerHandler for Oracle {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         match self.era {
-            Era::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
-            Era::Legacy => {
+            OracleEra::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
+            OracleEra::Legacy => {
                 Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25))
             }
-            Era::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
+            OracleEra::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
         }
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let options = Options::parse();
+    let options = OracleOptions::parse();
     let oracle = Oracle { era: options.era };
     match options.http {
         Some(port) => serve_http(oracle, port).await,

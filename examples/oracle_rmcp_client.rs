@@ -27,29 +27,29 @@ use url::Url;
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Parser)]
-struct Options {
+struct OracleClientOptions {
     url: Url,
     #[arg(long, value_enum, default_value = "legacy")]
-    era: Era,
+    era: OracleClientEra,
     /// What stands before the names of tools.
     #[arg(long, default_value = "")]
     prefix: String,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Era {
+enum OracleClientEra {
     Legacy,
     Modern,
 }
 
 /// What the server told and asked.
 #[derive(Clone, Default)]
-struct Seen {
+struct ClientLog {
     asked: Arc<Mutex<Vec<String>>>,
     progress: Arc<Mutex<Vec<f64>>>,
 }
 
-impl ClientHandler for Seen {
+impl ClientHandler for ClientLog {
     fn get_info(&self) -> ClientConfig {
         let form = FormElicitationCapability::new();
         let mut capabilities = ClientCapabilities::default();
@@ -96,9 +96,13 @@ fn forward(socket: &Path, port: u16) -> std::io::Result<()> {
     Ok(())
 }
 
-type Client = RunningService<RoleClient, Seen>;
+type RmcpClient = RunningService<RoleClient, ClientLog>;
 
-async fn call(client: &Client, name: String, arguments: Value) -> anyhow::Result<CallToolResult> {
+async fn call(
+    client: &RmcpClient,
+    name: String,
+    arguments: Value,
+) -> anyhow::Result<CallToolResult> {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     let params = CallToolRequestParams::new(name).with_arguments(arguments);
     Ok(client.call_tool(params).await?)
@@ -109,19 +113,19 @@ fn text(result: &CallToolResult) -> anyhow::Result<&str> {
     Ok(&block.as_text().context("no text")?.text)
 }
 
-async fn ask(options: Options) -> anyhow::Result<Value> {
+async fn ask(options: OracleClientOptions) -> anyhow::Result<Value> {
     let home = tempfile::tempdir()?;
     let socket = home.path().join("portway.sock");
     forward(&socket, options.url.port().context("no port")?)?;
     let socket = socket.to_str().context("not a path")?;
     let transport = StreamableHttpClientTransport::from_unix_socket(socket, options.url.as_str());
     let lifecycle = match options.era {
-        Era::Legacy => ClientLifecycleMode::Initialize,
-        Era::Modern => ClientLifecycleMode::Discover {
+        OracleClientEra::Legacy => ClientLifecycleMode::Initialize,
+        OracleClientEra::Modern => ClientLifecycleMode::Discover {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         },
     };
-    let seen = Seen::default();
+    let seen = ClientLog::default();
     let client = seen
         .clone()
         .serve_with_lifecycle(transport, lifecycle)
@@ -165,7 +169,7 @@ async fn ask(options: Options) -> anyhow::Result<Value> {
 #[tokio::main]
 #[allow(clippy::print_stdout, reason = "its answer")]
 async fn main() -> anyhow::Result<()> {
-    let options = Options::parse();
+    let options = OracleClientOptions::parse();
     let Ok(summary) = tokio::time::timeout(LIMIT, ask(options)).await else {
         bail!("not done within {LIMIT:?}");
     };

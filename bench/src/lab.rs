@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use serde_json::{Map, Value, json};
 
-use crate::Era;
+use crate::BenchEra;
 
 pub const TOKEN: &str = "bench-admin-token-0123456789";
 /// A program that has not become ready by then will not.
@@ -25,13 +25,13 @@ pub enum Core {
 }
 
 /// Ended when dropped.
-pub struct Process {
+pub struct BenchProcess {
     child: Child,
     name: String,
 }
 
-impl Process {
-    pub fn start(core: Core, program: &[String], output: Stdio) -> anyhow::Result<Process> {
+impl BenchProcess {
+    pub fn start(core: Core, program: &[String], output: Stdio) -> anyhow::Result<BenchProcess> {
         let name = program.first().context("no program")?.clone();
         let child = Command::new("taskset")
             .args(["-c", &(core as u8).to_string()])
@@ -45,7 +45,7 @@ impl Process {
             .stdout(output)
             .spawn()
             .with_context(|| format!("taskset {name}"))?;
-        Ok(Process { child, name })
+        Ok(BenchProcess { child, name })
     }
 
     pub fn pid(&self) -> u32 {
@@ -72,7 +72,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for BenchProcess {
     fn drop(&mut self) {
         let _ = self.stop();
     }
@@ -115,26 +115,26 @@ fn get(address: &str, path: &str) -> anyhow::Result<u16> {
 /// An upstream over HTTP, on the core of the load.
 pub struct Upstream {
     pub address: SocketAddr,
-    pub process: Process,
+    pub process: BenchProcess,
 }
 
 impl Upstream {
-    pub fn start(era: Era) -> anyhow::Result<Upstream> {
+    pub fn start(era: BenchEra) -> anyhow::Result<Upstream> {
         Upstream::with(era, &[])
     }
 
     /// One with many tools, whose list comes to about so many bytes.
-    pub fn with_tools(era: Era, tools: usize, bytes: usize) -> anyhow::Result<Upstream> {
+    pub fn with_tools(era: BenchEra, tools: usize, bytes: usize) -> anyhow::Result<Upstream> {
         let (count, each) = (tools.to_string(), (bytes / tools).to_string());
         Upstream::with(era, &["--tools", &count, "--tool-bytes", &each])
     }
 
     /// One whose calls take so many microseconds of work.
-    pub fn working(era: Era, work: f64) -> anyhow::Result<Upstream> {
+    pub fn working(era: BenchEra, work: f64) -> anyhow::Result<Upstream> {
         Upstream::with(era, &["--work", &work.to_string()])
     }
 
-    fn with(era: Era, options: &[&str]) -> anyhow::Result<Upstream> {
+    fn with(era: BenchEra, options: &[&str]) -> anyhow::Result<Upstream> {
         let address = free_address()?;
         let mut program = words(&[
             &me()?,
@@ -145,7 +145,7 @@ impl Upstream {
             era.as_str(),
         ]);
         program.extend(words(options));
-        let process = Process::start(Core::Load, &program, Stdio::null())?;
+        let process = BenchProcess::start(Core::Load, &program, Stdio::null())?;
         until_listening(address)?;
         Ok(Upstream { address, process })
     }
@@ -178,17 +178,17 @@ pub fn largest_asset() -> anyhow::Result<(String, usize)> {
 
 /// `.mcp.json` of a run.
 #[derive(Default)]
-pub struct Servers(Map<String, Value>);
+pub struct BenchServers(Map<String, Value>);
 
-impl Servers {
-    pub fn http(mut self, name: &str, upstream: &Upstream) -> Servers {
+impl BenchServers {
+    pub fn http(mut self, name: &str, upstream: &Upstream) -> BenchServers {
         self.0
             .insert(name.into(), json!({"type": "http", "url": upstream.url()}));
         self
     }
 
     /// Over stdio; back on the core of the load.
-    pub fn stdio(mut self, name: &str, era: Era) -> anyhow::Result<Servers> {
+    pub fn stdio(mut self, name: &str, era: BenchEra) -> anyhow::Result<BenchServers> {
         let args = ["-c", "0", &me()?, "upstream", "--era", era.as_str()];
         self.0
             .insert(name.into(), json!({"command": "taskset", "args": args}));
@@ -198,14 +198,18 @@ impl Servers {
 
 pub struct Portway {
     pub address: String,
-    pub process: Process,
+    pub process: BenchProcess,
     _project: tempfile::TempDir,
 }
 
 impl Portway {
     /// Starts it with `wrapper` around it, and waits until its servers have
     /// settled.
-    pub fn start(binary: &Path, servers: Servers, wrapper: &[String]) -> anyhow::Result<Portway> {
+    pub fn start(
+        binary: &Path,
+        servers: BenchServers,
+        wrapper: &[String],
+    ) -> anyhow::Result<Portway> {
         Portway::start_in(tempfile::tempdir()?, binary, servers, wrapper)
     }
 
@@ -213,7 +217,7 @@ impl Portway {
     pub fn start_in(
         project: tempfile::TempDir,
         binary: &Path,
-        servers: Servers,
+        servers: BenchServers,
         wrapper: &[String],
     ) -> anyhow::Result<Portway> {
         let config = json!({"mcpServers": servers.0});
@@ -228,7 +232,7 @@ impl Portway {
             &project.path().display().to_string(),
         ]));
         let start = Instant::now();
-        let mut process = Process::start(Core::Gateway, &program, Stdio::piped())?;
+        let mut process = BenchProcess::start(Core::Gateway, &program, Stdio::piped())?;
         let stdout = process.child.stdout.take().context("no stdout")?;
         let mut line = String::new();
         let mut stdout = BufReader::new(stdout);
@@ -261,7 +265,7 @@ impl Portway {
 /// nginx as a plain reverse proxy with one worker: a port per upstream.
 pub struct Nginx {
     pub addresses: Vec<SocketAddr>,
-    process: Process,
+    process: BenchProcess,
     _dir: tempfile::TempDir,
 }
 
@@ -297,7 +301,7 @@ impl Nginx {
             "-e",
             &dir.path().join("error.log").display().to_string(),
         ]);
-        let process = Process::start(Core::Gateway, &program, Stdio::null())?;
+        let process = BenchProcess::start(Core::Gateway, &program, Stdio::null())?;
         for address in &addresses {
             until_listening(*address)?;
         }

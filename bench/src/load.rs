@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::Era;
+use crate::BenchEra;
 use crate::exchange::{self, find, whole};
 use crate::figures::Figures;
 use crate::lab::cpu;
@@ -24,14 +24,14 @@ use crate::lab::cpu;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(Args)]
-pub struct Options {
+pub struct LoadOptions {
     /// `http://host:port/path`.
     #[arg(long)]
     url: String,
     #[arg(long, value_enum, default_value = "modern")]
-    era: Era,
+    era: BenchEra,
     #[arg(long, value_enum, default_value = "call")]
-    what: What,
+    what: LoadKind,
     #[arg(long, default_value = "echo")]
     tool: String,
     #[arg(long)]
@@ -47,7 +47,7 @@ pub struct Options {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum What {
+pub enum LoadKind {
     Call,
     List,
     /// A plain `GET`.
@@ -55,30 +55,30 @@ pub enum What {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct CallAnswer<'a> {
     id: u64,
     #[serde(borrow)]
     result: &'a RawValue,
 }
 
 #[derive(Deserialize)]
-struct Echoed<'a> {
+struct EchoResult<'a> {
     #[serde(borrow)]
-    content: [Text<'a>; 1],
+    content: [TextContent<'a>; 1],
 }
 
 #[derive(Deserialize)]
-struct Text<'a> {
+struct TextContent<'a> {
     text: &'a str,
 }
 
 #[derive(Deserialize)]
-struct Listed<'a> {
+struct ToolsPage<'a> {
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
 }
 
-pub async fn main(options: &Options) -> anyhow::Result<()> {
+pub async fn main(options: &LoadOptions) -> anyhow::Result<()> {
     let limit = PATIENCE + Duration::try_from_secs_f64(options.seconds * 2.0)?;
     let figures = tokio::time::timeout(limit, measure(options)).await;
     let figures = figures.context("no answer")??;
@@ -86,28 +86,28 @@ pub async fn main(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn measure(options: &Options) -> anyhow::Result<Figures> {
+async fn measure(options: &LoadOptions) -> anyhow::Result<Figures> {
     let mut clients = Vec::new();
     for number in 0..options.connections {
-        clients.push(Client::open(options, number).await?);
+        clients.push(LoadClient::open(options, number).await?);
     }
     if let Some(calls) = options.calls {
-        return round(&mut clients, Until::Calls(calls)).await;
+        return round(&mut clients, LoadEnd::Calls(calls)).await;
     }
     let time = Duration::try_from_secs_f64(options.seconds)?;
-    let warmed = round(&mut clients, Until::Time(time / 5)).await?;
-    let mut figures = round(&mut clients, Until::Time(time)).await?;
+    let warmed = round(&mut clients, LoadEnd::Time(time / 5)).await?;
+    let mut figures = round(&mut clients, LoadEnd::Time(time)).await?;
     figures.all_calls += warmed.calls;
     Ok(figures)
 }
 
 #[derive(Clone, Copy)]
-enum Until {
+enum LoadEnd {
     Time(Duration),
     Calls(u64),
 }
 
-async fn round(clients: &mut Vec<Client>, until: Until) -> anyhow::Result<Figures> {
+async fn round(clients: &mut Vec<LoadClient>, until: LoadEnd) -> anyhow::Result<Figures> {
     let local = tokio::task::LocalSet::new();
     let asked = Rc::new(Cell::new(0));
     let (start, before) = (Instant::now(), cpu(std::process::id()));
@@ -117,8 +117,8 @@ async fn round(clients: &mut Vec<Client>, until: Until) -> anyhow::Result<Figure
             let mut waits = Vec::new();
             loop {
                 let over = match until {
-                    Until::Time(time) => start.elapsed() >= time,
-                    Until::Calls(calls) => asked.replace(asked.get() + 1) >= calls,
+                    LoadEnd::Time(time) => start.elapsed() >= time,
+                    LoadEnd::Calls(calls) => asked.replace(asked.get() + 1) >= calls,
                 };
                 if over {
                     return anyhow::Ok((client, waits));
@@ -151,11 +151,11 @@ async fn round(clients: &mut Vec<Client>, until: Until) -> anyhow::Result<Figure
 }
 
 /// One connection, and one session on it where the era has sessions.
-struct Client {
+struct LoadClient {
     socket: TcpStream,
     number: usize,
-    what: What,
-    era: Era,
+    what: LoadKind,
+    era: BenchEra,
     tool: String,
     /// All of the head but the length.
     head: String,
@@ -169,8 +169,8 @@ struct Client {
     tools: usize,
 }
 
-impl Client {
-    async fn open(options: &Options, number: usize) -> anyhow::Result<Client> {
+impl LoadClient {
+    async fn open(options: &LoadOptions, number: usize) -> anyhow::Result<LoadClient> {
         let rest = options
             .url
             .strip_prefix("http://")
@@ -182,17 +182,17 @@ impl Client {
         let login = login.map_or(String::new(), |token| {
             format!("authorization: Bearer {token}\r\n")
         });
-        let method = if options.what == What::Get {
+        let method = if options.what == LoadKind::Get {
             "GET"
         } else {
             "POST"
         };
         let mut head = format!("{method} /{path} HTTP/1.1\r\nhost: {host}\r\n{login}");
-        if options.what != What::Get {
+        if options.what != LoadKind::Get {
             head +=
                 "content-type: application/json\r\naccept: application/json, text/event-stream\r\n";
         }
-        let mut client = Client {
+        let mut client = LoadClient {
             socket,
             number,
             what: options.what,
@@ -207,15 +207,15 @@ impl Client {
             tools: 0,
         };
         match (client.what, client.era) {
-            (What::Get, _) => {}
-            (_, Era::Legacy) => client.open_session().await?,
-            (What::Call, Era::Modern) => {
+            (LoadKind::Get, _) => {}
+            (_, BenchEra::Legacy) => client.open_session().await?,
+            (LoadKind::Call, BenchEra::Modern) => {
                 let name = &client.tool;
                 client.head += &format!(
                     "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {name}\r\n"
                 );
             }
-            (What::List, Era::Modern) => {
+            (LoadKind::List, BenchEra::Modern) => {
                 client.head += "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/list\r\n";
             }
         }
@@ -242,24 +242,24 @@ impl Client {
         self.last += 1;
         let (id, number) = (self.last, self.number);
         let meta = match self.era {
-            Era::Legacy => "",
-            Era::Modern => {
+            BenchEra::Legacy => "",
+            BenchEra::Modern => {
                 r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#
             }
         };
         self.body.clear();
         match self.what {
-            What::Call => write!(
+            LoadKind::Call => write!(
                 self.body,
                 r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{}","arguments":{{"nonce":"{number}-{id}"}}{meta}}}}}"#,
                 self.tool
             )?,
-            What::List => write!(
+            LoadKind::List => write!(
                 self.body,
                 r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{{}}}}}"#,
                 meta.strip_prefix(',').unwrap_or(meta)
             )?,
-            What::Get => {}
+            LoadKind::Get => {}
         }
         let parts = self.exchange(200).await?;
         self.bytes = parts.body.len();
@@ -273,9 +273,9 @@ impl Client {
     fn check(&mut self, body: std::ops::Range<usize>) -> anyhow::Result<()> {
         let body = &self.buffer[body];
         match self.what {
-            What::Get => return Ok(()),
+            LoadKind::Get => return Ok(()),
             // To read each list whole would measure the reader.
-            What::List if self.tools > 0 => {
+            LoadKind::List if self.tools > 0 => {
                 let mut id = [0; 32];
                 let mut rest = &mut id[..];
                 write!(rest, r#""id":{}"#, self.last)?;
@@ -290,10 +290,10 @@ impl Client {
                 ensure!(found, "another list than the one asked for");
                 return Ok(());
             }
-            What::Call | What::List => {}
+            LoadKind::Call | LoadKind::List => {}
         }
         let json = exchange::json(body)?;
-        let answer: Answer<'_> = serde_json::from_slice(json)
+        let answer: CallAnswer<'_> = serde_json::from_slice(json)
             .with_context(|| String::from_utf8_lossy(&json[..json.len().min(400)]).into_owned())?;
         ensure!(
             answer.id == self.last,
@@ -301,15 +301,15 @@ impl Client {
             answer.id,
             self.last
         );
-        if self.what == What::List {
-            self.tools = serde_json::from_str::<Listed<'_>>(answer.result.get())?
+        if self.what == LoadKind::List {
+            self.tools = serde_json::from_str::<ToolsPage<'_>>(answer.result.get())?
                 .tools
                 .len();
             ensure!(self.tools > 0, "an empty list");
             return Ok(());
         }
-        let Echoed {
-            content: [Text { text }],
+        let EchoResult {
+            content: [TextContent { text }],
         } = serde_json::from_str(answer.result.get())
             .with_context(|| answer.result.get().to_owned())?;
         let mine = text.split_once('-').is_some_and(|(number, id)| {
@@ -329,7 +329,7 @@ impl Client {
         self.out.clear();
         self.out.extend_from_slice(self.head.as_bytes());
         match self.what {
-            What::Get => self.out.extend_from_slice(b"\r\n"),
+            LoadKind::Get => self.out.extend_from_slice(b"\r\n"),
             _ => write!(
                 self.out,
                 "content-length: {}\r\n\r\n{}",

@@ -15,38 +15,38 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 #[derive(Parser)]
 #[command(name = "portway-bench")]
-struct Cli {
+struct BenchCli {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum BenchCommand {
     /// An MCP server that does next to nothing, over HTTP or stdio.
-    Upstream(upstream::Options),
+    Upstream(upstream::UpstreamOptions),
     /// Asks as fast as it gets answers, and checks every one.
-    Load(load::Options),
+    Load(load::LoadOptions),
     /// All figures, side by side.
-    Run(run::Options),
+    Run(run::RunOptions),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Era {
+enum BenchEra {
     Legacy,
     Modern,
 }
 
-impl Era {
+impl BenchEra {
     fn as_str(self) -> &'static str {
         match self {
-            Era::Legacy => "legacy",
-            Era::Modern => "modern",
+            BenchEra::Legacy => "legacy",
+            BenchEra::Modern => "modern",
         }
     }
 }
 
 fn main() -> anyhow::Result<()> {
-    let command = Cli::parse().command;
+    let command = BenchCli::parse().command;
     // One thread each: a process has one core to itself.
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
@@ -54,11 +54,11 @@ fn main() -> anyhow::Result<()> {
             .build()
     };
     match command {
-        Command::Upstream(options) => match options.listen {
+        BenchCommand::Upstream(options) => match options.listen {
             Some(address) => runtime()?.block_on(upstream::http::serve(address, &options)),
             None => upstream::stdio::serve(&options),
         },
-        Command::Load(options) => runtime()?.block_on(load::main(&options)),
-        Command::Run(options) => run::main(&options),
+        BenchCommand::Load(options) => runtime()?.block_on(load::main(&options)),
+        BenchCommand::Run(options) => run::main(&options),
     }
 }

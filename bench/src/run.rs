@@ -8,13 +8,13 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use clap::Args;
 
-use crate::Era;
+use crate::BenchEra;
 use crate::figures::{Figures, median};
-use crate::lab::{self, Nginx, Portway, Servers, TOKEN, Upstream};
+use crate::lab::{self, BenchServers, Nginx, Portway, TOKEN, Upstream};
 use crate::{entries, table, valgrind};
 
 #[derive(Args)]
-pub struct Options {
+pub struct RunOptions {
     #[arg(long, default_value = "target/release/portway")]
     portway: PathBuf,
     #[arg(long, default_value = "/usr/sbin/nginx")]
@@ -52,7 +52,7 @@ struct Series {
 }
 
 impl Series {
-    fn new(name: &'static str, url: &str, era: Era, connections: usize) -> Series {
+    fn new(name: &'static str, url: &str, era: BenchEra, connections: usize) -> Series {
         let connections = connections.to_string();
         let args = [
             "--url",
@@ -158,7 +158,7 @@ impl Results {
     }
 }
 
-pub fn main(options: &Options) -> anyhow::Result<()> {
+pub fn main(options: &RunOptions) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism()?;
     ensure!(cores.get() >= 2, "this needs two cores");
     let mut page = String::from(
@@ -196,21 +196,21 @@ fn load_average() -> String {
 const TOOLS: usize = 1000;
 const MANY: usize = 16;
 
-fn speeds(options: &Options) -> anyhow::Result<Results> {
-    let modern = Upstream::start(Era::Modern)?;
-    let legacy = Upstream::start(Era::Legacy)?;
+fn speeds(options: &RunOptions) -> anyhow::Result<Results> {
+    let modern = Upstream::start(BenchEra::Modern)?;
+    let legacy = Upstream::start(BenchEra::Legacy)?;
     let (file, size) = lab::largest_asset()?;
-    let thousand = Upstream::with_tools(Era::Modern, TOOLS, size)?;
-    let busy = Upstream::working(Era::Modern, options.work)?;
-    let oldbusy = Upstream::working(Era::Legacy, options.work)?;
-    let servers = Servers::default()
+    let thousand = Upstream::with_tools(BenchEra::Modern, TOOLS, size)?;
+    let busy = Upstream::working(BenchEra::Modern, options.work)?;
+    let oldbusy = Upstream::working(BenchEra::Legacy, options.work)?;
+    let servers = BenchServers::default()
         .http("modern", &modern)
         .http("legacy", &legacy)
         .http("thousand", &thousand)
         .http("busy", &busy)
         .http("oldbusy", &oldbusy)
-        .stdio("pipe", Era::Modern)?
-        .stdio("oldpipe", Era::Legacy)?;
+        .stdio("pipe", BenchEra::Modern)?
+        .stdio("oldpipe", BenchEra::Legacy)?;
     let project = tempfile::tempdir()?;
     let key = entries::fill(project.path())?;
     let portway = Portway::start_in(project, &options.portway, servers, &[])?;
@@ -255,7 +255,7 @@ fn calls(
     modern: &Upstream,
     legacy: &Upstream,
 ) -> anyhow::Result<Vec<Series>> {
-    use Era::{Legacy, Modern};
+    use BenchEra::{Legacy, Modern};
     let shared = portway.url("/mcp");
     let through = |name, era, server: &str, connections| {
         Series::new(name, &shared, era, connections)
@@ -297,7 +297,7 @@ fn calls(
 
 /// As `http modern`, with the key of one entry among many.
 fn keyed(portway: &Portway, modern: &Upstream, key: &str) -> Series {
-    Series::new("keyed modern", &portway.url("/mcp"), Era::Modern, MANY)
+    Series::new("keyed modern", &portway.url("/mcp"), BenchEra::Modern, MANY)
         .with("tool", "mcp_modern_echo")
         .with("token", key)
         .through(portway.process.pid())
@@ -311,7 +311,7 @@ fn working(
     modern: &Upstream,
     legacy: &Upstream,
 ) -> anyhow::Result<Vec<Series>> {
-    use Era::{Legacy, Modern};
+    use BenchEra::{Legacy, Modern};
     let url = portway.url("/mcp");
     let through = |name, era, server: &str, upstream, connections| {
         Series::new(name, &url, era, connections)
@@ -348,8 +348,8 @@ fn lists(portway: &Portway, file: &str, size: usize) -> anyhow::Result<Vec<Serie
             .with("token", TOKEN)
             .through(portway.process.pid())
     };
-    let modern = list("list modern", Era::Modern);
-    let file = Series::new("list file", &portway.url(file), Era::Modern, MANY)
+    let modern = list("list modern", BenchEra::Modern);
+    let file = Series::new("list file", &portway.url(file), BenchEra::Modern, MANY)
         .with("what", "get")
         .through(portway.process.pid());
     for (what, series) in [("list", &modern), ("file", &file)] {
@@ -359,5 +359,5 @@ fn lists(portway: &Portway, file: &str, size: usize) -> anyhow::Result<Vec<Serie
             "the {what} has {bytes} bytes where {size} were wanted"
         );
     }
-    Ok(vec![modern, list("list legacy", Era::Legacy), file])
+    Ok(vec![modern, list("list legacy", BenchEra::Legacy), file])
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::run::{Results, Run};
-use crate::valgrind::Count;
+use crate::valgrind::InstructionCount;
 
 /// Writing into memory does not fail.
 macro_rules! line {
@@ -217,13 +217,13 @@ fn above(out: &mut String, results: &Results, what: &str, name: &str, direct: &s
     at_most(out, &what, above, 150.0);
 }
 
-pub fn counts(out: &mut String, counts: &[Count]) {
+pub fn counts(out: &mut String, counts: &[InstructionCount]) {
     line!(
         out,
         "| Counted, a call over HTTP | Figure | | Wanted | Met |"
     );
     line!(out, "|---|---:|---|---:|---|");
-    let mut all = |what: &str, value: fn(&Count) -> f64, wanted: f64| {
+    let mut all = |what: &str, value: fn(&InstructionCount) -> f64, wanted: f64| {
         for count in counts {
             let (what, value) = (format!("{what}, {}", count.name), value(count));
             match count.same_era {

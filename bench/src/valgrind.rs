@@ -6,35 +6,35 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::Era;
-use crate::lab::{Portway, Servers, TOKEN, Upstream};
+use crate::BenchEra;
+use crate::lab::{BenchServers, Portway, TOKEN, Upstream};
 use crate::run::load;
 
 const FEW: u64 = 500;
 const MANY: u64 = 2500;
 
-pub struct Count {
+pub struct InstructionCount {
     pub name: &'static str,
     pub same_era: bool,
     pub instructions: f64,
     pub allocations: f64,
 }
 
-pub fn counts(portway: &Path) -> anyhow::Result<Vec<Count>> {
+pub fn counts(portway: &Path) -> anyhow::Result<Vec<InstructionCount>> {
     let kinds = [
-        ("modern to modern", Era::Modern, "modern"),
-        ("legacy to legacy", Era::Legacy, "legacy"),
-        ("modern to legacy", Era::Modern, "legacy"),
-        ("legacy to modern", Era::Legacy, "modern"),
+        ("modern to modern", BenchEra::Modern, "modern"),
+        ("legacy to legacy", BenchEra::Legacy, "legacy"),
+        ("modern to legacy", BenchEra::Modern, "legacy"),
+        ("legacy to modern", BenchEra::Legacy, "modern"),
     ];
     let mut all = Vec::new();
     for (name, era, server) in kinds {
-        let per_call = |count: fn(&Path, Era, &str, u64) -> anyhow::Result<f64>| {
+        let per_call = |count: fn(&Path, BenchEra, &str, u64) -> anyhow::Result<f64>| {
             let few = count(portway, era, server, FEW)?;
             let many = count(portway, era, server, MANY)?;
             anyhow::Ok((many - few) / (MANY - FEW) as f64)
         };
-        let count = Count {
+        let count = InstructionCount {
             name,
             same_era: era.as_str() == server,
             instructions: per_call(instructions)?,
@@ -49,7 +49,7 @@ pub fn counts(portway: &Path) -> anyhow::Result<Vec<Count>> {
     Ok(all)
 }
 
-fn instructions(portway: &Path, era: Era, server: &str, calls: u64) -> anyhow::Result<f64> {
+fn instructions(portway: &Path, era: BenchEra, server: &str, calls: u64) -> anyhow::Result<f64> {
     let dir = tempfile::tempdir()?;
     let out = dir.path().join("callgrind");
     let wrapper = [
@@ -64,7 +64,7 @@ fn instructions(portway: &Path, era: Era, server: &str, calls: u64) -> anyhow::R
     Ok(total.context("callgrind gave no total")?.trim().parse()?)
 }
 
-fn allocations(portway: &Path, era: Era, server: &str, calls: u64) -> anyhow::Result<f64> {
+fn allocations(portway: &Path, era: BenchEra, server: &str, calls: u64) -> anyhow::Result<f64> {
     let dir = tempfile::tempdir()?;
     let (log, out) = (dir.path().join("log"), dir.path().join("dhat"));
     let wrapper = [
@@ -91,14 +91,14 @@ fn allocations(portway: &Path, era: Era, server: &str, calls: u64) -> anyhow::Re
 
 fn watched(
     portway: &Path,
-    era: Era,
+    era: BenchEra,
     server: &str,
     calls: u64,
     wrapper: &[String],
 ) -> anyhow::Result<()> {
-    let modern = Upstream::start(Era::Modern)?;
-    let legacy = Upstream::start(Era::Legacy)?;
-    let servers = Servers::default()
+    let modern = Upstream::start(BenchEra::Modern)?;
+    let legacy = Upstream::start(BenchEra::Legacy)?;
+    let servers = BenchServers::default()
         .http("modern", &modern)
         .http("legacy", &legacy);
     let mut portway = Portway::start(portway, servers, wrapper)?;

@@ -62,13 +62,13 @@ async fn d8_a_live_session_follows_the_catalog() {
 
 /// Holds a turn open until it is let through.
 #[derive(Default)]
-struct Gate {
+struct TurnGate {
     reached: Notify,
     open: Notify,
 }
 
 #[async_trait]
-impl ToolHandler for Gate {
+impl ToolHandler for TurnGate {
     async fn call(&self, _: ToolInvocation) -> Result<ToolResult, Error> {
         self.reached.notify_one();
         self.open.notified().await;
@@ -80,7 +80,7 @@ impl ToolHandler for Gate {
 async fn d8_within_a_turn_tools_come_and_none_goes() {
     let (app, portway) = portway(&[("fs", &[]), ("old", &[])]).await;
     let runtime = Runtime::start().await;
-    let gate = Arc::new(Gate::default());
+    let gate = Arc::new(TurnGate::default());
     let own = Tool::new("gate")
         .with_parameters(json!({"type": "object"}))
         .with_handler(gate.clone());

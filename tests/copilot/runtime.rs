@@ -69,8 +69,8 @@ impl Runtime {
     }
 
     /// A session with these tools, and what permission was asked for in it.
-    pub(crate) async fn session(&self, tools: Vec<Tool>) -> (Arc<Session>, Asked) {
-        let asked = Asked::default();
+    pub(crate) async fn session(&self, tools: Vec<Tool>) -> (Arc<Session>, PermissionLog) {
+        let asked = PermissionLog::default();
         let provider = ProviderConfig::new(&self.model.url)
             .with_provider_type("openai")
             .with_wire_api("completions")
@@ -107,9 +107,9 @@ impl Runtime {
 
 /// Approves everything, and keeps what was asked.
 #[derive(Clone, Default)]
-pub(crate) struct Asked(Arc<Mutex<Vec<Value>>>);
+pub(crate) struct PermissionLog(Arc<Mutex<Vec<Value>>>);
 
-impl Asked {
+impl PermissionLog {
     /// The names of the tools that somebody had to allow.
     pub(crate) fn names(&self) -> Vec<String> {
         let asked = self.0.lock().unwrap();
@@ -123,7 +123,7 @@ impl Asked {
 }
 
 #[async_trait]
-impl PermissionHandler for Asked {
+impl PermissionHandler for PermissionLog {
     async fn handle(
         &self,
         _: SessionId,

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 #[derive(Clone)]
-struct Scripted;
+struct ScriptedSource;
 
 #[async_trait]
-impl Source for Scripted {
+impl Source for ScriptedSource {
     async fn catalog(
         &self,
         filter: Option<&str>,
@@ -68,7 +68,7 @@ async fn call(tool: &Tool, name: &str, arguments: Value) -> ToolResultExpanded {
 
 #[tokio::test]
 async fn d8_a_bad_name_is_left_out_and_costs_no_other() {
-    let tools = copilot::tools(&Scripted, &Options::default())
+    let tools = copilot::tools(&ScriptedSource, &Options::default())
         .await
         .unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -86,7 +86,7 @@ async fn d8_only_who_asks_for_it_skips_permission() {
         (Permission::Skip, [true, true]),
     ] {
         let options = Options::default().with_permission(permission);
-        let tools = copilot::tools(&Scripted, &options).await.unwrap();
+        let tools = copilot::tools(&ScriptedSource, &options).await.unwrap();
         let skips: Vec<bool> = tools.iter().map(|tool| tool.skip_permission).collect();
         assert_eq!(skips, skipped, "{permission:?}");
     }
@@ -95,7 +95,7 @@ async fn d8_only_who_asks_for_it_skips_permission() {
 #[tokio::test(start_paused = true)]
 async fn d8_a_handler_answers_whatever_happens() {
     let options = Options::default().with_filter("f");
-    let tools = copilot::tools(&Scripted, &options).await.unwrap();
+    let tools = copilot::tools(&ScriptedSource, &options).await.unwrap();
     let result = call(&tools[0], "mcp_a_read", Value::Null).await;
     assert_eq!(result.text_result_for_llm, "Some(\"f\") {}");
     for (name, kind, part) in [
@@ -109,7 +109,7 @@ async fn d8_a_handler_answers_whatever_happens() {
         assert!(text.starts_with(name) && text.contains(part), "{text}");
         assert_eq!(result.error, Some(text));
     }
-    let slow = copilot::tools(&Scripted, &Options::default().with_filter("slow")).await;
+    let slow = copilot::tools(&ScriptedSource, &Options::default().with_filter("slow")).await;
     let error = slow.map(|_| ()).unwrap_err();
     assert_eq!(error, SourceError::Silent(Duration::from_secs(30)));
 }

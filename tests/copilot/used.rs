@@ -21,10 +21,10 @@ pub(crate) async fn portway(servers: &[(&str, &[&str])]) -> (App, Running) {
     (app, running)
 }
 
-pub(crate) struct Own;
+pub(crate) struct OwnTool;
 
 #[async_trait]
-impl ToolHandler for Own {
+impl ToolHandler for OwnTool {
     async fn call(&self, invocation: ToolInvocation) -> Result<ToolResult, Error> {
         let word = invocation.arguments["word"].as_str().unwrap_or_default();
         Ok(ToolResult::Text(format!("own {word}")))
@@ -35,7 +35,7 @@ pub(crate) fn own() -> Tool {
     Tool::new("own_word")
         .with_description("The program's own")
         .with_parameters(json!({"type": "object", "properties": {"word": {"type": "string"}}}))
-        .with_handler(Arc::new(Own))
+        .with_handler(Arc::new(OwnTool))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -212,14 +212,14 @@ pub(crate) struct App {
 
 /// An answer: status, headers, body.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub status: u16,
     pub headers: http::HeaderMap,
     pub body: Value,
     pub text: String,
 }
 
-impl Answer {
+impl HttpAnswer {
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
@@ -258,15 +258,15 @@ impl App {
         self.said.lock().unwrap().clone()
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> HttpAnswer {
         self.send("GET", path, None).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> HttpAnswer {
         self.send("POST", path, Some(body.to_string())).await
     }
 
-    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<String>) -> Answer {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<String>) -> HttpAnswer {
         self.request(
             method,
             path,
@@ -282,7 +282,7 @@ impl App {
         path: &str,
         body: Option<String>,
         headers: &[(&str, &str)],
-    ) -> Answer {
+    ) -> HttpAnswer {
         let answer = self.try_request(method, path, body, headers).await;
         answer.unwrap_or_else(|| panic!("{method} {path}: cut off; log: {}", self.log()))
     }
@@ -294,7 +294,7 @@ impl App {
         path: &str,
         body: Option<String>,
         headers: &[(&str, &str)],
-    ) -> Option<Answer> {
+    ) -> Option<HttpAnswer> {
         let mut request = http::Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url));
@@ -309,7 +309,7 @@ impl App {
             let (head, body) = self.client.request(request).await.ok()?.into_parts();
             let bytes = body.collect().await.ok()?.to_bytes();
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            Some(Answer {
+            Some(HttpAnswer {
                 status: head.status.as_u16(),
                 headers: head.headers,
                 body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
@@ -326,12 +326,12 @@ impl App {
         self.send("POST", &path, None).await.expect(200)
     }
 
-    pub(crate) async fn patch(&self, name: &str, body: Value) -> Answer {
+    pub(crate) async fn patch(&self, name: &str, body: Value) -> HttpAnswer {
         let path = format!("/api/mcp/servers/{name}");
         self.send("PATCH", &path, Some(body.to_string())).await
     }
 
-    pub(crate) async fn delete(&self, name: &str) -> Answer {
+    pub(crate) async fn delete(&self, name: &str) -> HttpAnswer {
         let path = format!("/api/mcp/servers/{name}");
         self.send("DELETE", &path, None).await
     }

@@ -10,20 +10,20 @@ use crate::app::{App, fixture, fixtures, setup};
 use crate::tools::installed;
 
 /// A project and a home beside it.
-struct Project {
+struct ProjectDir {
     dir: TempDir,
 }
 
-impl Project {
-    fn new() -> Project {
+impl ProjectDir {
+    fn new() -> ProjectDir {
         let dir = tempfile::tempdir().unwrap();
         for name in ["project", "home"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
-        Project { dir }
+        ProjectDir { dir }
     }
 
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> &Project {
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> &ProjectDir {
         std::fs::write(self.dir.path().join(name), text).unwrap();
         self
     }
@@ -61,7 +61,7 @@ const BROKEN: &str = "{\n  \"mcpServers\": {\n    oops\n";
 
 #[test]
 fn b3_check_says_what_is_wrong_and_where_and_exits_with_1() {
-    let project = Project::new();
+    let project = ProjectDir::new();
     assert_eq!(
         project.run(&["check"]),
         (0, "0 files, 0 servers, 0 problems\n".into())
@@ -100,7 +100,7 @@ fn b3_check_says_what_is_wrong_and_where_and_exits_with_1() {
 
 #[test]
 fn d7_check_looks_at_the_file_of_filters_too() {
-    let project = Project::new();
+    let project = ProjectDir::new();
     project.write("project/.mcp.json", GOOD);
     project.write(
         "project/.portway.json",
@@ -129,7 +129,7 @@ fn d7_check_looks_at_the_file_of_filters_too() {
 #[test]
 fn b3_check_tells_of_a_file_that_others_may_write() {
     use std::os::unix::fs::PermissionsExt;
-    let project = Project::new();
+    let project = ProjectDir::new();
     project.write("project/.mcp.json", GOOD);
     let mcp = project.path("project/.mcp.json");
     std::fs::set_permissions(&mcp, std::fs::Permissions::from_mode(0o666)).unwrap();
@@ -145,7 +145,7 @@ fn b3_check_tells_of_a_file_that_others_may_write() {
 
 #[test]
 fn b4_check_looks_into_every_layer() {
-    let project = Project::new();
+    let project = ProjectDir::new();
     let section = project.path("project");
     let global = json!({
         "mcpServers": {"a": {"command": "x"}},
@@ -178,7 +178,7 @@ fn b4_check_looks_into_every_layer() {
 
 #[test]
 fn b3_check_judges_a_candidate_under_its_own_name() {
-    let project = Project::new();
+    let project = ProjectDir::new();
     project.write("project/.mcp.json", BROKEN);
     project.write("good.json", GOOD).write("bad.json", BAD);
     project
@@ -208,7 +208,7 @@ fn b3_check_judges_a_candidate_under_its_own_name() {
 
 #[test]
 fn plan_tells_what_a_file_would_do_and_exits_with_1_if_it_is_wrong() {
-    let project = Project::new();
+    let project = ProjectDir::new();
     let off = |command: &str| json!({"command": command});
     let now = json!({"mcpServers": {
         "kept": off("a"), "slower": {"command": "b", "timeout": 1}, "changed": off("c"),
@@ -422,7 +422,7 @@ async fn the_schema_takes_what_portway_takes() {
 
 /// Whether `portway check` finds nothing wrong.
 fn takes(text: &str) -> bool {
-    let project = Project::new();
+    let project = ProjectDir::new();
     project.write("candidate.json", text);
     project.run(&["check", "../candidate.json"]).0 == 0
 }

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::app::{App, alive, eventually, fixture, setup};
-use crate::mcp_front::{Ask, Legacy, Talk, X, ask, call, has_begun, legacy, modern, portway, said};
+use crate::mcp_front::{
+    FrontRequest, FrontResponse, LegacyClient, X, ask, call, has_begun, legacy, modern, portway,
+    said,
+};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -19,11 +22,11 @@ async fn isolated(isolation: &str, era: &str) -> App {
     app
 }
 
-async fn pid(ask: Ask<'_>) -> String {
+async fn pid(ask: FrontRequest<'_>) -> String {
     said(&ask.send().await.answer().await).to_owned()
 }
 
-fn process<'a>(client: &'a Legacy<'_>) -> Ask<'a> {
+fn process<'a>(client: &'a LegacyClient<'_>) -> FrontRequest<'a> {
     client.tool(1, "pid", json!({}))
 }
 
@@ -91,7 +94,7 @@ fn able() -> Value {
 
 /// Sees a call with a message of its own to its end: true if it was asked,
 /// and every question was its own; false if the server was refused.
-async fn seen_through(client: &Legacy<'_>, id: u64, message: &str) -> bool {
+async fn seen_through(client: &LegacyClient<'_>, id: u64, message: &str) -> bool {
     let mut talk = client
         .tool(id, "elicit", json!({"message": message}))
         .send()
@@ -162,8 +165,8 @@ async fn c7_trap12_two_clients_are_never_asked_for_each_other() {
 }
 
 /// All that is said during a call of `sleep`.
-async fn heard_asleep(client: &Legacy<'_>, ms: u64) -> Vec<Value> {
-    let mut talk: Talk = client.tool(1, "sleep", json!({ "ms": ms })).send().await;
+async fn heard_asleep(client: &LegacyClient<'_>, ms: u64) -> Vec<Value> {
+    let mut talk: FrontResponse = client.tool(1, "sleep", json!({ "ms": ms })).send().await;
     if !talk.is_stream() {
         return vec![talk.json().await];
     }
@@ -228,7 +231,7 @@ async fn c7_trap12_a_server_that_asks_serves_others_in_between() {
 }
 
 /// The next resource that a stream tells of.
-async fn told(talk: &mut Talk) -> String {
+async fn told(talk: &mut FrontResponse) -> String {
     loop {
         let (_, message) = talk.message().await.expect("news");
         if message["method"] == "notifications/resources/updated" {
@@ -239,7 +242,7 @@ async fn told(talk: &mut Talk) -> String {
 
 const WATCHED: &str = "fixture://watched";
 
-async fn touch(client: &Legacy<'_>, uri: &str) {
+async fn touch(client: &LegacyClient<'_>, uri: &str) {
     let touched = client.tool(9, "touch_resource", json!({ "uri": uri }));
     said(&touched.send().await.answer().await);
 }

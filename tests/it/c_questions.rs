@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::app::{App, alive, eventually, fixture, setup};
 use crate::e_records::text;
-use crate::mcp_front::{Legacy, Talk, X, call, legacy, modern, said, until};
-use crate::traps::Record;
+use crate::mcp_front::{FrontResponse, LegacyClient, X, call, legacy, modern, said, until};
+use crate::traps::FixtureLog;
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -54,13 +54,13 @@ async fn echo(app: &App, path: &str, text: &str) {
 }
 
 /// A question that was put to a modern client.
-struct Open {
+struct QuestionResult {
     path: String,
     message: String,
     result: Value,
 }
 
-async fn asked(app: &App, path: &str, message: &str) -> Open {
+async fn asked(app: &App, path: &str, message: &str) -> QuestionResult {
     let params = call("elicit", json!({ "message": message }));
     let mut answer = tool(app, path, params).await;
     let questions = &answer["result"]["inputRequests"];
@@ -71,14 +71,14 @@ async fn asked(app: &App, path: &str, message: &str) -> Open {
     for question in questions.values() {
         assert_eq!(question["params"]["message"], message, "another's question");
     }
-    Open {
+    QuestionResult {
         path: path.to_owned(),
         message: message.to_owned(),
         result: answer["result"].take(),
     }
 }
 
-impl Open {
+impl QuestionResult {
     async fn answer(self, app: &App, name: &str) {
         let mut params = call("elicit", json!({"message": self.message}));
         params["requestState"] = self.result["requestState"].clone();
@@ -92,7 +92,7 @@ impl Open {
 }
 
 /// A legacy client's call up to its question.
-async fn asked_legacy(client: &Legacy<'_>, message: &str) -> (Talk, Value) {
+async fn asked_legacy(client: &LegacyClient<'_>, message: &str) -> (FrontResponse, Value) {
     let arguments = json!({ "message": message });
     let mut talk = client.tool(1, "elicit", arguments).send().await;
     let (_, question) = talk.message().await.expect("a question");
@@ -175,7 +175,7 @@ async fn c7_calls_of_a_server_that_asked_run_side_by_side() {
 
 #[tokio::test]
 async fn c7_one_tenant_never_delays_another() {
-    let record = Record::new();
+    let record = FixtureLog::new();
     let app = portway(&["--record", record.path()], json!({})).await;
     let (greedy, modest) = (tenant(&app).await, tenant(&app).await);
     seen_to_ask(&app).await;
@@ -242,7 +242,7 @@ async fn c7_auto_shares_until_the_server_asks_and_remembers_it() {
 
 #[tokio::test]
 async fn c7_what_is_asked_outside_any_call_does_not_count() {
-    let record = Record::new();
+    let record = FixtureLog::new();
     let args = ["--ask-roots", "0", "--record", record.path()];
     let app = portway(&args, json!({})).await;
     let refused = || {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::app::{App, fixture, fixtures, setup};
-use crate::g_events::Events;
+use crate::g_events::ConsoleEvents;
 use crate::mcp_front::{call, modern, said, until};
 
 const ALL: &str = "/mcp";
@@ -56,7 +56,7 @@ async fn d2_a_name_that_changes_because_of_another_server_is_told() {
     app.until_status("a.b", "connected").await;
     let plain = "mcp_a_b_echo";
     until("the plain name", || has(&app, plain)).await;
-    let mut events = Events::open(&app, None).await;
+    let mut events = ConsoleEvents::open(&app, None).await;
     let params = json!({"notifications": {"toolsListChanged": true}});
     let listen = modern(&app, ALL, "subscriptions/listen", params);
     let mut listen = listen.send().await;

@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 
 use crate::app::{App, PATIENCE, example, setup};
-use crate::mcp_front::{Ask, Legacy, MODERN, X, legacy, post};
-use generate::{Case, case};
+use crate::mcp_front::{FrontRequest, LegacyClient, MODERN, X, legacy, post};
+use generate::{FidelityCase, case};
 use members::{differ, member, members, squeezed, without};
 
 const ENVELOPE: [&str; 5] = [
@@ -28,23 +28,23 @@ const ENVELOPE: [&str; 5] = [
 const STAMPS: [&str; 1] = ["io.modelcontextprotocol/serverInfo"];
 
 /// A client of one era, before a server of one era.
-struct Cell<'a> {
+struct EraPair<'a> {
     app: &'a App,
     /// None: a modern client.
-    session: Option<Legacy<'a>>,
+    session: Option<LegacyClient<'a>>,
     /// The same at the endpoint of all servers.
-    shared: Option<Legacy<'a>>,
+    shared: Option<LegacyClient<'a>>,
     modern_server: bool,
 }
 
 /// What came back: the messages before the answer, and the answer.
-struct Heard {
+struct ReceivedAnswer {
     before: Vec<String>,
     answer: String,
 }
 
-impl Cell<'_> {
-    async fn ask(&self, case: &Case) -> Heard {
+impl EraPair<'_> {
+    async fn ask(&self, case: &FidelityCase) -> ReceivedAnswer {
         let name = if case.shared { "mcp_x_echo" } else { "echo" };
         let path = if case.shared { "/mcp" } else { X };
         let session = if case.shared {
@@ -56,7 +56,7 @@ impl Cell<'_> {
         let method = "tools/call";
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let request = post(self.app, path, body);
-        let request: Ask<'_> = match session {
+        let request: FrontRequest<'_> = match session {
             Some(session) => request.header("mcp-session-id", &session.session),
             None => request
                 .header("mcp-protocol-version", MODERN)
@@ -75,13 +75,13 @@ impl Cell<'_> {
             heard.push(talk.text().await);
         }
         let answer = heard.pop().expect("an answer");
-        Heard {
+        ReceivedAnswer {
             before: heard,
             answer,
         }
     }
 
-    async fn check(&self, case: &Case) -> Result<(), TestCaseError> {
+    async fn check(&self, case: &FidelityCase) -> Result<(), TestCaseError> {
         let heard = self.ask(case).await;
         let fail = |what: String| TestCaseError::fail(format!("{what}\n{}", heard.answer));
         case.expect_progress(&heard.before).map_err(&fail)?;
@@ -114,7 +114,7 @@ impl Cell<'_> {
         Ok(text)
     }
 
-    fn expect_arrived(&self, case: &Case, arrived: &str) -> Result<(), String> {
+    fn expect_arrived(&self, case: &FidelityCase, arrived: &str) -> Result<(), String> {
         let sent = case.params("echo", self.session.is_none());
         let expected = without(&sent, &[], "_meta", &ENVELOPE);
         let got = without(arrived, &[], "_meta", &ENVELOPE);
@@ -178,7 +178,7 @@ fn cell(modern_client: bool, modern_server: bool) {
         let open = legacy(&app, path, "2025-11-25", serde_json::json!({}));
         runtime.block_on(async { tokio::time::timeout(PATIENCE, open).await.unwrap() })
     };
-    let cell = Cell {
+    let cell = EraPair {
         app: &app,
         session: (!modern_client).then(|| open(X)),
         shared: (!modern_client).then(|| open("/mcp")),

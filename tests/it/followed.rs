@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::mcp_front::{Legacy, Talk, X, legacy, modern};
-use crate::traps::{Rig, rig};
+use crate::mcp_front::{FrontResponse, LegacyClient, X, legacy, modern};
+use crate::traps::{TrapGateway, rig};
 
 /// Has the server tell of changes.
-async fn tell(rig: &Rig, updates: &[Value]) {
+async fn tell(rig: &TrapGateway, updates: &[Value]) {
     let steps: Vec<Value> = updates
         .iter()
         .map(|params| {
@@ -22,7 +22,7 @@ async fn tell(rig: &Rig, updates: &[Value]) {
     assert!(talk.answer().await["result"].is_object());
 }
 
-async fn listening(rig: &Rig, path: &str, uri: &str) -> Talk {
+async fn listening(rig: &TrapGateway, path: &str, uri: &str) -> FrontResponse {
     let wanted = json!({"notifications": {"resourceSubscriptions": [uri]}});
     let mut talk = modern(&rig.app, path, "subscriptions/listen", wanted)
         .send()
@@ -35,7 +35,7 @@ async fn listening(rig: &Rig, path: &str, uri: &str) -> Talk {
     talk
 }
 
-async fn subscribed<'a>(rig: &'a Rig, uri: &str) -> (Legacy<'a>, Talk) {
+async fn subscribed<'a>(rig: &'a TrapGateway, uri: &str) -> (LegacyClient<'a>, FrontResponse) {
     let client = legacy(&rig.app, X, "2025-11-25", json!({})).await;
     let stream = client.listen().send().await;
     let agreed = client
@@ -46,7 +46,7 @@ async fn subscribed<'a>(rig: &'a Rig, uri: &str) -> (Legacy<'a>, Talk) {
     (client, stream)
 }
 
-async fn next(talk: &mut Talk) -> Value {
+async fn next(talk: &mut FrontResponse) -> Value {
     talk.message().await.expect("news").1["params"].take()
 }
 

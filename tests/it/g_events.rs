@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use crate::app::{App, PATIENCE, TOKEN, fixture, fixtures, setup};
 
 #[derive(Debug)]
-pub(crate) struct Event {
+pub(crate) struct ConsoleEvent {
     pub name: String,
     id: String,
     pub data: Value,
 }
 
-pub(crate) struct Events {
+pub(crate) struct ConsoleEvents {
     body: hyper::body::Incoming,
     text: String,
 }
 
-impl Events {
-    pub(crate) async fn open(app: &App, last: Option<&str>) -> Events {
+impl ConsoleEvents {
+    pub(crate) async fn open(app: &App, last: Option<&str>) -> ConsoleEvents {
         let mut request = http::Request::get(format!("{}/api/mcp/events", app.url))
             .header("authorization", format!("Bearer {TOKEN}"));
         if let Some(last) = last {
@@ -33,14 +33,14 @@ impl Events {
         let answer = client.request(request).await.unwrap();
         assert_eq!(answer.status(), 200);
         assert_eq!(answer.headers()["content-type"], "text/event-stream");
-        Events {
+        ConsoleEvents {
             body: answer.into_body(),
             text: String::new(),
         }
     }
 
     /// `None` at the end of the stream.
-    async fn next(&mut self) -> Option<Event> {
+    async fn next(&mut self) -> Option<ConsoleEvent> {
         loop {
             while let Some(end) = self.text.find("\n\n") {
                 let block: String = self.text.drain(..end + 2).collect();
@@ -52,7 +52,7 @@ impl Events {
                 if !name.is_empty() && name != "heartbeat" {
                     let data = serde_json::from_str(&field("data: ")).unwrap();
                     let id = field("id: ");
-                    return Some(Event { name, id, data });
+                    return Some(ConsoleEvent { name, id, data });
                 }
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await;
@@ -62,7 +62,7 @@ impl Events {
         }
     }
 
-    pub(crate) async fn until(&mut self, fits: impl Fn(&Event) -> bool) -> Event {
+    pub(crate) async fn until(&mut self, fits: impl Fn(&ConsoleEvent) -> bool) -> ConsoleEvent {
         loop {
             let event = self.next().await.expect("the stream goes on");
             if fits(&event) {
@@ -104,14 +104,14 @@ async fn call(app: &App, tool: &str, arguments: Value) -> Value {
 async fn g4_every_change_of_a_server_is_told() {
     let app = setup().mcp(fixtures(&[("one", &[])])).start().await;
     app.until_status("one", "connected").await;
-    let mut events = Events::open(&app, None).await;
+    let mut events = ConsoleEvents::open(&app, None).await;
     let first = events.next().await.unwrap();
     assert_eq!(first.name, "snapshot");
     assert_eq!(first.data["servers"], Value::Array(app.list().await));
 
     app.act("one", "stop").await;
     let about = |status: &'static str| {
-        move |event: &Event| event.name == "server" && event.data["status"] == status
+        move |event: &ConsoleEvent| event.name == "server" && event.data["status"] == status
     };
     events.until(about("disconnected")).await;
     app.act("one", "start").await;
@@ -122,7 +122,7 @@ async fn g4_every_change_of_a_server_is_told() {
 
     let new = json!({"name": "two", "command": fixture(), "autoStart": false});
     app.post("/api/mcp/servers", new).await.expect(201);
-    let added = |event: &Event| event.name == "server" && event.data["name"] == "two";
+    let added = |event: &ConsoleEvent| event.name == "server" && event.data["name"] == "two";
     events.until(added).await;
     assert_eq!(app.delete("two").await.status, 204);
     let gone = events.until(|event| event.name == "server_removed").await;
@@ -136,14 +136,14 @@ async fn g4_every_change_of_a_server_is_told() {
 async fn g4_a_reader_comes_back_to_where_it_was() {
     let app = setup().mcp(fixtures(&[("one", &[])])).start().await;
     app.until_status("one", "connected").await;
-    let mut events = Events::open(&app, None).await;
+    let mut events = ConsoleEvents::open(&app, None).await;
     let seen = events.next().await.unwrap();
     drop(events);
     for _ in 0..3 {
         app.act("one", "restart").await;
     }
     // However often it changed: once, and as it is.
-    let mut events = Events::open(&app, Some(&seen.id)).await;
+    let mut events = ConsoleEvents::open(&app, Some(&seen.id)).await;
     let next = events.next().await.unwrap();
     assert_eq!(
         (&*next.name, &next.data["status"]),
@@ -151,7 +151,7 @@ async fn g4_a_reader_comes_back_to_where_it_was() {
     );
 
     for foreign in ["00000000-1", "nonsense"] {
-        let mut events = Events::open(&app, Some(foreign)).await;
+        let mut events = ConsoleEvents::open(&app, Some(foreign)).await;
         assert_eq!(events.next().await.unwrap().name, "resync");
         assert_eq!(events.next().await.unwrap().name, "snapshot");
     }
@@ -163,7 +163,7 @@ async fn g4_calls_are_told_and_written_down_without_what_they_say() {
     app.until_status("one", "connected").await;
     let tools = app.tools("one").await;
     assert!(tools.iter().any(|tool| tool == "echo"), "{tools:?}");
-    let mut events = Events::open(&app, None).await;
+    let mut events = ConsoleEvents::open(&app, None).await;
     call(&app, "echo", json!({"text": "not-for-the-log"})).await;
     let started = events.until(|event| event.name == "call_started").await;
     assert_eq!(
@@ -203,7 +203,7 @@ async fn g4_calls_are_told_and_written_down_without_what_they_say() {
 async fn g4_a_call_that_is_given_up_was_cancelled() {
     let app = setup().mcp(fixtures(&[("one", &[])])).start().await;
     app.until_status("one", "connected").await;
-    let mut events = Events::open(&app, None).await;
+    let mut events = ConsoleEvents::open(&app, None).await;
     let given_up = call(&app, "sleep", json!({"ms": 60_000, "seconds": 60}));
     let started = tokio::select! {
         answer = given_up => panic!("{answer:#}"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::app::{Answer, App, TOKEN, fixture, fixtures, setup};
+use crate::app::{App, HttpAnswer, TOKEN, fixture, fixtures, setup};
 
 const ROUTES: [(&str, &str); 11] = [
     ("GET", ""),
@@ -37,7 +37,7 @@ fn is_record(record: &Value) {
 }
 
 #[track_caller]
-fn is_error(answer: &Answer, status: u16, code: &str) {
+fn is_error(answer: &HttpAnswer, status: u16, code: &str) {
     assert_eq!(answer.status, status, "{}", answer.text);
     let error = &answer.body["error"];
     assert_eq!(error["code"], code, "{}", answer.text);
@@ -231,7 +231,7 @@ async fn g3_every_refusal_has_the_same_shape() {
 }
 
 /// A body that claims to be something else.
-async fn plain_text(app: &App) -> Answer {
+async fn plain_text(app: &App) -> HttpAnswer {
     let token = format!("Bearer {TOKEN}");
     let headers = [
         ("authorization", token.as_str()),

@@ -108,7 +108,7 @@ async fn ask_everything(app: &App, said: &mut Vec<(String, String)>) {
 }
 
 async fn change_everything(app: &App, said: &mut Vec<(String, String)>) {
-    let mut note = |request: &str, answer: crate::app::Answer| {
+    let mut note = |request: &str, answer: crate::app::HttpAnswer| {
         said.push((format!("{request} {}", answer.status), answer.text));
     };
     for record in app.list().await {

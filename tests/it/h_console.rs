@@ -9,31 +9,31 @@ use rust_embed::RustEmbed;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{Answer, App, setup};
+use crate::app::{App, HttpAnswer, setup};
 
 #[derive(RustEmbed)]
 #[folder = "tests/it/fake_console"]
-struct Fake;
+struct FakeConsole;
 
 /// Portway's door with a console of three files behind it.
-struct Served {
+struct ConsoleServer {
     url: String,
     stop: CancellationToken,
 }
 
-impl Drop for Served {
+impl Drop for ConsoleServer {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
-async fn serve() -> Served {
+async fn serve() -> ConsoleServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let access = Access::Token(AdminToken::new(Secret::new("the-token")));
     let hosts = HostPolicy::new(address, Vec::new(), Vec::new());
     let guard = Arc::new(Guard::new(access, hosts, 1 << 20));
-    let console = Console::of::<Fake>();
+    let console = Console::of::<FakeConsole>();
     let router = portway_http::router(guard, Vitals::default(), console, axum::Router::new());
     let stop = CancellationToken::new();
     tokio::spawn(portway_http::serve(
@@ -42,7 +42,7 @@ async fn serve() -> Served {
         EdgeLimits::default(),
         stop.clone(),
     ));
-    Served {
+    ConsoleServer {
         url: format!("http://{address}"),
         stop,
     }
@@ -50,11 +50,16 @@ async fn serve() -> Served {
 
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
 
-async fn get(served: &Served, path: &str, headers: &[(&str, &str)]) -> Answer {
+async fn get(served: &ConsoleServer, path: &str, headers: &[(&str, &str)]) -> HttpAnswer {
     request(served, "GET", path, headers).await
 }
 
-async fn request(served: &Served, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+async fn request(
+    served: &ConsoleServer,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> HttpAnswer {
     let child = tokio::process::Command::new("true").spawn().unwrap();
     let app = App::at(setup(), child, &served.url);
     app.request(method, path, None, headers).await

@@ -7,9 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::app::{Answer, App, PATIENCE, TOKEN, setup};
+use crate::app::{App, HttpAnswer, PATIENCE, TOKEN, setup};
 use crate::e_served::hung_up::closed;
-use crate::k_cli::{Said, command, ended};
+use crate::k_cli::{CommandOutput, command, ended};
 
 const SESSIONS: &str = "/api/console/sessions";
 const ROTATE: &str = "/api/token/rotate";
@@ -29,17 +29,17 @@ async fn sign_in(app: &App, token: &str) -> String {
     cookie_of(&answer)
 }
 
-fn cookie_of(answer: &Answer) -> String {
+fn cookie_of(answer: &HttpAnswer) -> String {
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
     cookie.split(';').next().unwrap().to_owned()
 }
 
-async fn with_cookie(app: &App, method: &str, path: &str, cookie: &str) -> Answer {
+async fn with_cookie(app: &App, method: &str, path: &str, cookie: &str) -> HttpAnswer {
     let headers = [("cookie", cookie), ("x-portway-console", "1")];
     app.request(method, path, None, &headers).await
 }
 
-async fn with_token(app: &App, method: &str, path: &str, token: &str) -> Answer {
+async fn with_token(app: &App, method: &str, path: &str, token: &str) -> HttpAnswer {
     let bearer = format!("Bearer {token}");
     app.request(method, path, None, &[("authorization", &bearer)])
         .await
@@ -97,7 +97,7 @@ async fn k3_a_session_has_a_lifetime() {
     assert_eq!(listed, json!([]));
 }
 
-async fn run(app: &App, args: &[&str]) -> Said {
+async fn run(app: &App, args: &[&str]) -> CommandOutput {
     let mut command = command(app.setup.path(), args);
     command.env_remove("PORTWAY_ADMIN_TOKEN");
     ended(command).await

@@ -22,7 +22,7 @@ struct Doctor {
     env: Vec<(String, String)>,
 }
 
-struct Told {
+struct DoctorOutput {
     code: i32,
     findings: Vec<Value>,
     text: String,
@@ -63,12 +63,12 @@ impl Doctor {
         self
     }
 
-    async fn run(&self) -> Told {
+    async fn run(&self) -> DoctorOutput {
         ask(self.path(), &self.env, &["doctor", "--json"]).await
     }
 }
 
-async fn ask(dir: &Path, env: &[(String, String)], args: &[&str]) -> Told {
+async fn ask(dir: &Path, env: &[(String, String)], args: &[&str]) -> DoctorOutput {
     let output = Command::new(env!("CARGO_BIN_EXE_portway"))
         .args(args)
         .current_dir(dir)
@@ -85,14 +85,14 @@ async fn ask(dir: &Path, env: &[(String, String)], args: &[&str]) -> Told {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let json: Value = serde_json::from_str(&text).unwrap_or_default();
-    Told {
+    DoctorOutput {
         code: output.status.code().unwrap_or(-1),
         findings: json["findings"].as_array().cloned().unwrap_or_default(),
         text: text + &String::from_utf8_lossy(&output.stderr),
     }
 }
 
-impl Told {
+impl DoctorOutput {
     /// That there is such a finding, with such a word.
     #[track_caller]
     fn expect(&self, id: &str, mark: &str, word: &str) {

@@ -24,7 +24,7 @@ pub(crate) struct Lab {
 }
 
 /// What a run came to.
-pub(crate) struct Told {
+pub(crate) struct LabOutput {
     pub code: i32,
     pub json: Value,
     pub text: String,
@@ -66,13 +66,13 @@ impl Lab {
     }
 
     /// Runs it to its end, and sees that nothing is left.
-    pub(crate) async fn run(&self) -> Told {
+    pub(crate) async fn run(&self) -> LabOutput {
         let child = self.command().spawn().unwrap();
         let pid = child.id().unwrap();
         let output = tokio::time::timeout(PATIENCE * 2, child.wait_with_output());
         let output = output.await.expect("lab ends in time").unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let told = Told {
+        let told = LabOutput {
             code: output.status.code().unwrap_or(-1),
             json: serde_json::from_str(&text).unwrap_or_default(),
             text,
@@ -90,7 +90,7 @@ impl Lab {
     }
 }
 
-impl Told {
+impl LabOutput {
     pub(crate) fn find(&self, id: &str) -> Option<&Value> {
         let findings = self.json["findings"].as_array()?;
         findings.iter().find(|finding| finding["id"] == id)
@@ -117,14 +117,14 @@ impl Told {
 }
 
 /// One run and what it must find: id, mark, a word of it.
-type Case = (
+type LabCase = (
     &'static [&'static str],
     &'static [&'static str],
     &'static [(&'static str, &'static str, &'static str)],
 );
 
 /// Runs all of them, a few at a time.
-async fn hold(cases: &[Case]) {
+async fn hold(cases: &[LabCase]) {
     let runs = cases.iter().map(|(lab, flags, findings)| async move {
         let told = Lab::of_fixture(lab, flags).run().await;
         for (id, mark, word) in *findings {

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::app::{App, PATIENCE, eventually, fixtures, setup};
 use crate::e_records::{BOUND, TOOLS, number, text};
-use crate::e_served::{Agent, Speech, Way};
+use crate::e_served::{Agent, EntryEra, EntryRoute};
 use crate::idle::resident;
 use crate::mcp_front::modern_body;
 
@@ -86,11 +86,11 @@ async fn t_answers_that_nobody_reads_stay_within_a_share_of_the_budget() {
     assert!(grown < ANSWER * UNREAD as u64 / 2, "{} MiB", grown / MIB);
 
     // Others are served meanwhile, and this key is again once it has read.
-    let agent = Agent::new(&app, &other, (Way::Address, Speech::Modern)).await;
+    let agent = Agent::new(&app, &other, (EntryRoute::Address, EntryEra::Modern)).await;
     assert!(is_big(&agent.call("big", json!({"bytes": ANSWER})).await));
     app.get("/api/mcp/servers").await.expect(200);
     drop(open);
-    let agent = Agent::new(&app, &key, (Way::Address, Speech::Legacy)).await;
+    let agent = Agent::new(&app, &key, (EntryRoute::Address, EntryEra::Legacy)).await;
     let served = async { while !is_big(&agent.call("big", json!({"bytes": ANSWER})).await) {} };
     timeout(PATIENCE, served).await.expect("it is served again");
     eventually("memory is given back", || {

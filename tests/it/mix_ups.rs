@@ -20,70 +20,70 @@ fn calls() -> usize {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Era {
+enum ClientEra {
     Legacy,
     Modern,
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d6_modern_clients_of_a_pipe_get_their_own_answers() {
-    over_stdio(Era::Modern, "legacy").await;
+    over_stdio(ClientEra::Modern, "legacy").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d6_legacy_clients_of_a_pipe_get_their_own_answers() {
-    over_stdio(Era::Legacy, "modern").await;
+    over_stdio(ClientEra::Legacy, "modern").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d6_modern_clients_of_a_remote_server_get_their_own_answers() {
-    over_http(Era::Modern, "modern").await;
+    over_http(ClientEra::Modern, "modern").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d6_legacy_clients_of_a_remote_server_get_their_own_answers() {
-    over_http(Era::Legacy, "legacy").await;
+    over_http(ClientEra::Legacy, "legacy").await;
 }
 
-async fn over_stdio(client: Era, server: &str) {
+async fn over_stdio(client: ClientEra, server: &str) {
     let server = json!({"command": fixture(), "args": ["--era", server]});
     mix(setup().mcp(json!({"mcpServers": {"x": server}})), client).await;
 }
 
-async fn over_http(client: Era, server: &str) {
+async fn over_http(client: ClientEra, server: &str) {
     let server = remote::fixture(&["--http", "0", "--era", server]).await;
     let config = json!({"mcpServers": {"x": {"type": "http", "url": server.url}}});
     mix(setup().mcp(config), client).await;
 }
 
-async fn mix(setup: Setup, era: Era) {
+async fn mix(setup: Setup, era: ClientEra) {
     let app = Arc::new(setup.start().await);
     app.until_status("x", "connected").await;
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
         let app = app.clone();
-        clients.spawn(async move { Client::open(app, era, number).await.call_all().await });
+        clients.spawn(async move { MixUpClient::open(app, era, number).await.call_all().await });
     }
     let answered: usize = clients.join_all().await.into_iter().sum();
     assert_eq!(answered, calls() / CLIENTS * CLIENTS);
 }
 
-struct Client {
+struct MixUpClient {
     app: Arc<App>,
-    era: Era,
+    era: ClientEra,
     number: usize,
     session: String,
 }
 
-impl Client {
-    async fn open(app: Arc<App>, era: Era, number: usize) -> Client {
-        let mut client = Client {
+impl MixUpClient {
+    async fn open(app: Arc<App>, era: ClientEra, number: usize) -> MixUpClient {
+        let mut client = MixUpClient {
             app,
             era,
             number,
             session: String::new(),
         };
-        if era == Era::Legacy {
+        if era == ClientEra::Legacy {
             let info = json!({"name": "many", "version": "1"});
             let params =
                 json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
@@ -103,7 +103,7 @@ impl Client {
             let nonce = format!("{}-{id}-{}", self.number, fastrand::u64(..));
             let arguments = json!({"ms": fastrand::u64(..=LATEST), "text": nonce});
             let mut params = json!({"name": "mcp_x_sleep", "arguments": arguments});
-            if self.era == Era::Modern {
+            if self.era == ClientEra::Modern {
                 params["_meta"] = json!({
                     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                     "io.modelcontextprotocol/clientCapabilities": {},
@@ -130,15 +130,15 @@ impl Client {
             ("accept", "application/json, text/event-stream"),
         ];
         match self.era {
-            Era::Modern => headers.extend([
+            ClientEra::Modern => headers.extend([
                 ("mcp-protocol-version", "2026-07-28"),
                 ("mcp-method", "tools/call"),
                 ("mcp-name", "mcp_x_sleep"),
             ]),
-            Era::Legacy if !self.session.is_empty() => {
+            ClientEra::Legacy if !self.session.is_empty() => {
                 headers.push(("mcp-session-id", &self.session))
             }
-            Era::Legacy => {}
+            ClientEra::Legacy => {}
         }
         let answer = self
             .app

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::mcp_front::{Talk, X, call, legacy, modern, said};
-use crate::traps::{Record, Rig, rig};
+use crate::mcp_front::{FrontResponse, X, call, legacy, modern, said};
+use crate::traps::{FixtureLog, TrapGateway, rig};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -21,14 +21,14 @@ fn able() -> Value {
     json!({"elicitation": {}})
 }
 
-fn modern_call(rig: &Rig, arguments: Value) -> crate::mcp_front::Ask<'_> {
+fn modern_call(rig: &TrapGateway, arguments: Value) -> crate::mcp_front::FrontRequest<'_> {
     let mut params = call("script", arguments);
     params["_meta"] = json!({CAPABILITIES: able()});
     modern(&rig.app, X, "tools/call", params)
 }
 
 /// The question among what a call says first.
-async fn asked(talk: &mut Talk) -> Value {
+async fn asked(talk: &mut FrontResponse) -> Value {
     let (_, message) = talk.message().await.expect("a question");
     assert_eq!(message["method"], "elicitation/create", "{message}");
     message
@@ -200,7 +200,7 @@ async fn c1_trap31_a_server_may_say_several_things_at_once() {
 /// Who is not told of an extension answers without it.
 #[tokio::test]
 async fn i2_servers_are_told_of_no_extension_that_is_not_carried() {
-    let record = Record::new();
+    let record = FixtureLog::new();
     let rig = rig(false, &["--era", "modern", "--record", record.path()]).await;
     let tasks = json!({"io.modelcontextprotocol/tasks": {}, "example.org/x": {}});
     let abilities = json!({ "extensions": tasks });
@@ -223,7 +223,7 @@ async fn i2_servers_are_told_of_no_extension_that_is_not_carried() {
 /// nothing must not make us call again.
 #[tokio::test]
 async fn i2_results_that_cannot_be_used_are_failures() {
-    let record = Record::new();
+    let record = FixtureLog::new();
     let rig = rig(false, &["--era", "modern", "--record", record.path()]).await;
     let client = legacy(&rig.app, X, "2025-11-25", able()).await;
     for kind in ["task", "vendor", "input_required"] {

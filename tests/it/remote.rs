@@ -20,13 +20,13 @@ use upstream::{Call, Connection, Limits, Link, Options, UpstreamError};
 use crate::app::{PATIENCE, example};
 
 /// A server program and where it listens.
-pub(crate) struct Remote {
+pub(crate) struct RemoteFixture {
     pub url: String,
     _child: Child,
 }
 
 /// Starts a program of `examples/` that prints `listening on URL`.
-async fn start(program: &str, args: &[&str]) -> Remote {
+async fn start(program: &str, args: &[&str]) -> RemoteFixture {
     let mut child = Command::new(example(program))
         .args(args)
         .stdin(Stdio::null())
@@ -42,17 +42,17 @@ async fn start(program: &str, args: &[&str]) -> Remote {
         .expect("an address in time")
         .unwrap()
         .expect("an address");
-    Remote {
+    RemoteFixture {
         url: line.strip_prefix("listening on ").unwrap().to_owned(),
         _child: child,
     }
 }
 
-pub(crate) async fn fixture(args: &[&str]) -> Remote {
+pub(crate) async fn fixture(args: &[&str]) -> RemoteFixture {
     start("fixture", args).await
 }
 
-impl Remote {
+impl RemoteFixture {
     fn http(&self) -> Target {
         Target::Http {
             url: self.url.clone(),

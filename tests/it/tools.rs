@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 /// Judges load the machine, and each of them starts many processes: this many at a time.
 static SEATS: Semaphore = Semaphore::const_new(2);
 
-pub(crate) struct Ran {
+pub(crate) struct ToolOutput {
     pub ok: bool,
     pub stdout: String,
     pub stderr: String,
@@ -27,7 +27,7 @@ pub(crate) fn tests(path: &str) -> PathBuf {
 }
 
 /// Runs a script of `tests/tools` with the Node the official suite needs.
-pub(crate) async fn node(script: &str, args: &[&str], limit: Duration) -> Ran {
+pub(crate) async fn node(script: &str, args: &[&str], limit: Duration) -> ToolOutput {
     let mut command = Command::new(installed("node/node-22"));
     command.arg(tests("tools").join(script)).args(args);
     judge(command, limit).await
@@ -41,15 +41,15 @@ pub(crate) fn installed(path: &str) -> PathBuf {
 }
 
 /// Whatever a judge started ends with it, also when the test gives up.
-struct Group(Pid);
+struct KilledGroup(Pid);
 
-impl Drop for Group {
+impl Drop for KilledGroup {
     fn drop(&mut self) {
         let _ = killpg(self.0, Signal::SIGKILL);
     }
 }
 
-pub(crate) async fn judge(mut command: Command, limit: Duration) -> Ran {
+pub(crate) async fn judge(mut command: Command, limit: Duration) -> ToolOutput {
     let _seat = SEATS.acquire().await.unwrap();
     let mut child = command
         .stdin(Stdio::null())
@@ -59,7 +59,7 @@ pub(crate) async fn judge(mut command: Command, limit: Duration) -> Ran {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let _group = Group(Pid::from_raw(child.id().unwrap() as i32));
+    let _group = KilledGroup(Pid::from_raw(child.id().unwrap() as i32));
     let mut stdout = child.stdout.take().unwrap();
     let mut stderr = child.stderr.take().unwrap();
     let (mut said, mut complained) = (Vec::new(), Vec::new());
@@ -76,7 +76,7 @@ pub(crate) async fn judge(mut command: Command, limit: Duration) -> Ran {
     let Ok(status) = status else {
         panic!("not done within {limit:?}: {stderr}")
     };
-    Ran {
+    ToolOutput {
         ok: status.success(),
         stdout: String::from_utf8_lossy(&said).into_owned(),
         stderr,

@@ -7,16 +7,16 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Answers, Options};
-use crate::Era;
+use super::{BenchAnswers, UpstreamOptions};
+use crate::BenchEra;
 use crate::exchange::{self, whole};
 
 /// What one read can bring; every request here is smaller.
 const CHUNK: usize = 16 << 10;
 
-pub async fn serve(address: SocketAddr, options: &Options) -> anyhow::Result<()> {
+pub async fn serve(address: SocketAddr, options: &UpstreamOptions) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).await?;
-    let answers = Rc::new(Answers::new(options));
+    let answers = Rc::new(BenchAnswers::new(options));
     let local = tokio::task::LocalSet::new();
     local
         .run_until(async move {
@@ -33,7 +33,7 @@ pub async fn serve(address: SocketAddr, options: &Options) -> anyhow::Result<()>
         .await
 }
 
-async fn connection(mut socket: TcpStream, answers: &Answers) -> anyhow::Result<()> {
+async fn connection(mut socket: TcpStream, answers: &BenchAnswers) -> anyhow::Result<()> {
     let mut buffer = Vec::with_capacity(CHUNK);
     let (mut body, mut out) = (Vec::new(), Vec::new());
     loop {
@@ -62,13 +62,18 @@ async fn connection(mut socket: TcpStream, answers: &Answers) -> anyhow::Result<
     }
 }
 
-fn write_head(era: Era, request: &[u8], body: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
+fn write_head(
+    era: BenchEra,
+    request: &[u8],
+    body: &[u8],
+    out: &mut Vec<u8>,
+) -> std::io::Result<()> {
     if body.is_empty() {
         out.extend_from_slice(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n");
         return Ok(());
     }
     out.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n");
-    if era == Era::Legacy && exchange::header(request, "mcp-session-id").is_none() {
+    if era == BenchEra::Legacy && exchange::header(request, "mcp-session-id").is_none() {
         out.extend_from_slice(b"mcp-session-id: bench\r\n");
     }
     write!(out, "content-length: {}\r\n\r\n", body.len())

@@ -12,16 +12,16 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::Era;
+use crate::BenchEra;
 use crate::exchange::find;
 
 #[derive(Args)]
-pub struct Options {
+pub struct UpstreamOptions {
     /// Serve HTTP here (any path); without it, stdio.
     #[arg(long)]
     pub listen: Option<SocketAddr>,
     #[arg(long, value_enum, default_value = "modern")]
-    era: Era,
+    era: BenchEra,
     /// How many tools to list; all of them echo.
     #[arg(long, default_value_t = 1)]
     tools: usize,
@@ -37,7 +37,7 @@ const VERSION_KEY: &[u8] = b"io.modelcontextprotocol/protocolVersion";
 const SERVER_INFO: &str = r#"{"name":"bench","version":"1"}"#;
 
 #[derive(Deserialize)]
-struct Request<'a> {
+struct ToolRequest<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -47,31 +47,31 @@ struct Request<'a> {
 }
 
 #[derive(Deserialize)]
-struct Params<'a> {
+struct ToolParams<'a> {
     #[serde(borrow)]
-    arguments: Arguments<'a>,
+    arguments: EchoWord<'a>,
 }
 
 #[derive(Deserialize)]
-struct Arguments<'a> {
+struct EchoWord<'a> {
     #[serde(borrow)]
     nonce: &'a RawValue,
 }
 
 /// What the server knows.
-pub struct Answers {
-    era: Era,
+pub struct BenchAnswers {
+    era: BenchEra,
     tools: String,
     work: Duration,
 }
 
-impl Answers {
-    pub fn new(options: &Options) -> Answers {
+impl BenchAnswers {
+    pub fn new(options: &UpstreamOptions) -> BenchAnswers {
         let tools = (0..options.tools)
             .map(|number| tool(number, options.tool_bytes))
             .collect::<Vec<_>>()
             .join(",");
-        Answers {
+        BenchAnswers {
             era: options.era,
             tools: format!(r#""tools":[{tools}]"#),
             work: Duration::from_secs_f64(options.work.max(0.0) / 1e6),
@@ -80,7 +80,7 @@ impl Answers {
 
     /// Appends the answer to one message; nothing for a notification.
     pub fn answer(&self, message: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
-        let Ok(request) = serde_json::from_slice::<Request<'_>>(message) else {
+        let Ok(request) = serde_json::from_slice::<ToolRequest<'_>>(message) else {
             return write!(
                 out,
                 r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32700,"message":"not a message"}}}}"#
@@ -96,21 +96,21 @@ impl Answers {
                 spin(self.work);
                 call(params, era, out)
             }
-            ("tools/list", Era::Legacy) => write!(out, r#""result":{{{}}}}}"#, self.tools),
-            ("tools/list", Era::Modern) => write!(
+            ("tools/list", BenchEra::Legacy) => write!(out, r#""result":{{{}}}}}"#, self.tools),
+            ("tools/list", BenchEra::Modern) => write!(
                 out,
                 r#""result":{{"resultType":"complete",{},"ttlMs":60000,"cacheScope":"public"}}}}"#,
                 self.tools
             ),
-            ("server/discover", Era::Modern) => write!(
+            ("server/discover", BenchEra::Modern) => write!(
                 out,
                 r#""result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}}}},"ttlMs":60000,"cacheScope":"public","_meta":{{"io.modelcontextprotocol/serverInfo":{SERVER_INFO}}}}}}}"#
             ),
-            ("initialize", Era::Legacy) => write!(
+            ("initialize", BenchEra::Legacy) => write!(
                 out,
                 r#""result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{SERVER_INFO}}}}}"#
             ),
-            ("ping", Era::Legacy) => write!(out, r#""result":{{}}}}"#),
+            ("ping", BenchEra::Legacy) => write!(out, r#""result":{{}}}}"#),
             _ => write!(
                 out,
                 r#""error":{{"code":-32601,"message":"no such method"}}}}"#
@@ -130,9 +130,9 @@ fn spin(time: Duration) {
     }
 }
 
-fn call(params: &str, era: Era, out: &mut Vec<u8>) -> std::io::Result<()> {
-    let Ok(Params {
-        arguments: Arguments { nonce },
+fn call(params: &str, era: BenchEra, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let Ok(ToolParams {
+        arguments: EchoWord { nonce },
     }) = serde_json::from_str(params)
     else {
         return write!(
@@ -141,14 +141,14 @@ fn call(params: &str, era: Era, out: &mut Vec<u8>) -> std::io::Result<()> {
         );
     };
     let complete = match era {
-        Era::Legacy => "",
-        Era::Modern if find(params.as_bytes(), VERSION_KEY).is_none() => {
+        BenchEra::Legacy => "",
+        BenchEra::Modern if find(params.as_bytes(), VERSION_KEY).is_none() => {
             return write!(
                 out,
                 r#""error":{{"code":-32602,"message":"_meta: missing"}}}}"#
             );
         }
-        Era::Modern => r#""resultType":"complete","#,
+        BenchEra::Modern => r#""resultType":"complete","#,
     };
     write!(
         out,

@@ -2,10 +2,10 @@
 
 use std::io::{Read, Write};
 
-use super::{Answers, Options};
+use super::{BenchAnswers, UpstreamOptions};
 
-pub fn serve(options: &Options) -> anyhow::Result<()> {
-    let answers = Answers::new(options);
+pub fn serve(options: &UpstreamOptions) -> anyhow::Result<()> {
+    let answers = BenchAnswers::new(options);
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let mut buffer = Vec::new();
     let (mut chunk, mut out) = (vec![0; 64 << 10], Vec::new());

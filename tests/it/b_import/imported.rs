@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Place;
+use super::ImportHome;
 
 fn stdio(rest: Value) -> Value {
     with(json!({"type": "stdio", "transport": "stdio"}), rest)
@@ -20,7 +20,7 @@ fn with(mut base: Value, rest: Value) -> Value {
 
 /// Imports a sample; what is in `.mcp.json` then, and all that was said.
 #[track_caller]
-fn imported(place: &Place, args: &[&str], code: i32) -> (Value, String) {
+fn imported(place: &ImportHome, args: &[&str], code: i32) -> (Value, String) {
     let ran = place.run(&[&["import"], args, &["--yes"]].concat());
     let ran = ran.exits(code);
     let file: Value = serde_json::from_str(&place.read("project/.mcp.json")).unwrap();
@@ -30,7 +30,7 @@ fn imported(place: &Place, args: &[&str], code: i32) -> (Value, String) {
 #[test]
 fn b8_claude_desktop_is_imported() {
     // The usual address may be that of a Portway beside the tests.
-    let place = Place::new().env("PORTWAY_LISTEN", "127.0.0.1:1");
+    let place = ImportHome::new().env("PORTWAY_LISTEN", "127.0.0.1:1");
     place.write(
         "home/.config/Claude/claude_desktop_config.json",
         include_str!("samples/claude_desktop_config.json"),
@@ -59,7 +59,7 @@ fn b8_claude_desktop_is_imported() {
 
 #[test]
 fn b8_claude_code_is_imported_for_this_project() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let project = place.path("project").display().to_string();
     let text = include_str!("samples/claude.json").replace("@PROJECT@", &project);
     place.write("home/.claude.json", text);
@@ -89,7 +89,7 @@ fn b8_claude_code_is_imported_for_this_project() {
 
 #[test]
 fn b8_vscode_is_imported_with_its_inputs() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let project = place.path("project").display().to_string();
     let home = place.path("home").display().to_string();
     place.write(
@@ -129,7 +129,7 @@ fn b8_vscode_is_imported_with_its_inputs() {
 
 #[test]
 fn b8_cursor_is_imported() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let home = place.path("home").display().to_string();
     place.write("home/.cursor/mcp.json", include_str!("samples/cursor.json"));
     let (servers, said) = imported(&place, &["--from", "cursor"], 0);
@@ -152,7 +152,7 @@ fn b8_cursor_is_imported() {
 
 #[test]
 fn b8_opencode_is_imported_in_both_shapes() {
-    let place = Place::new();
+    let place = ImportHome::new();
     place.write(
         "project/opencode.jsonc",
         include_str!("samples/opencode.jsonc"),
@@ -179,7 +179,7 @@ fn b8_opencode_is_imported_in_both_shapes() {
         "{said}"
     );
 
-    let place = Place::new();
+    let place = ImportHome::new();
     let file = place.write("v2.json", include_str!("samples/opencode-v2.json"));
     let (servers, said) = imported(&place, &[file.to_str().unwrap()], 0);
     assert_eq!(
@@ -195,7 +195,7 @@ fn b8_opencode_is_imported_in_both_shapes() {
 
 #[test]
 fn b8_codex_is_imported_from_toml() {
-    let place = Place::new();
+    let place = ImportHome::new();
     place.write(
         "home/.codex/config.toml",
         include_str!("samples/codex.toml"),
@@ -230,7 +230,7 @@ fn b8_codex_is_imported_from_toml() {
 
 #[test]
 fn b8_gemini_is_imported() {
-    let place = Place::new();
+    let place = ImportHome::new();
     place.write(
         "home/.gemini/settings.json",
         include_str!("samples/gemini.json"),

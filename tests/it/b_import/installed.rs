@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Place;
+use super::ImportHome;
 
 const KEY: &str = "pwk_sample0123456789sample0123456789";
 
@@ -47,7 +47,7 @@ pub(super) const CLIENTS: &[(&str, &str, Option<&str>)] = &[
 
 const URL: &str = "http://127.0.0.1:7420/mcp";
 
-fn json_of(place: &Place, file: &str) -> Value {
+fn json_of(place: &ImportHome, file: &str) -> Value {
     serde_json::from_str(&place.read(file)).unwrap()
 }
 
@@ -94,13 +94,13 @@ fn b8_each_client_gets_portway_in_its_own_words_and_no_key() {
             variable,
         ),
     ] {
-        let place = Place::new();
+        let place = ImportHome::new();
         let ran = place.run(&["install", client, "--entry", KEY]).ok();
         ran.says(said).hides(KEY);
         assert_eq!(json_of(&place, file), expected, "{client}");
         assert!(!place.read(file).contains(KEY), "{client}");
     }
-    let place = Place::new();
+    let place = ImportHome::new();
     place
         .run(&["install", "codex", "--entry", KEY])
         .ok()
@@ -136,7 +136,7 @@ fn b8_each_client_gets_portway_in_its_own_words_and_no_key() {
     assert_eq!(mode(&place, file), 0o600);
 }
 
-fn mode(place: &Place, file: &str) -> u32 {
+fn mode(place: &ImportHome, file: &str) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     let metadata = std::fs::metadata(place.path(file)).unwrap();
     metadata.permissions().mode() & 0o777
@@ -146,7 +146,7 @@ fn mode(place: &Place, file: &str) -> u32 {
 fn b8_a_key_is_written_only_on_request_and_then_nobody_else_reads_it() {
     use std::os::unix::fs::PermissionsExt;
     for (client, file, _) in CLIENTS {
-        let place = Place::new();
+        let place = ImportHome::new();
         let there = if *client == "codex" {
             "a = 1\n"
         } else {
@@ -177,7 +177,7 @@ fn b8_a_key_is_written_only_on_request_and_then_nobody_else_reads_it() {
 #[test]
 fn b8_the_admin_token_is_not_handed_out_by_the_way() {
     const TOKEN: &str = "sample-admin-token-0123456789";
-    let place = Place::new().env("PORTWAY_ADMIN_TOKEN", TOKEN);
+    let place = ImportHome::new().env("PORTWAY_ADMIN_TOKEN", TOKEN);
     for (client, file, _) in CLIENTS {
         for more in [&[][..], &["--server", "git"]] {
             let ran = place.run(&[&["install", client], more].concat()).exits(2);
@@ -200,14 +200,14 @@ fn b8_the_admin_token_is_not_handed_out_by_the_way() {
         .ok()
         .hides(TOKEN);
     assert!(place.read("home/.cursor/mcp.json").contains(TOKEN));
-    let place = Place::new();
+    let place = ImportHome::new();
     let ran = place.run(&["install", "cursor", "--admin", "--with-key"]);
     ran.exits(2).says("no admin token is known here");
 }
 
 #[test]
 fn b8_the_key_may_come_from_the_environment() {
-    let place = Place::new().env("PORTWAY_ENTRY_KEY", KEY);
+    let place = ImportHome::new().env("PORTWAY_ENTRY_KEY", KEY);
     place
         .run(&["install", "cursor", "--with-key"])
         .ok()
@@ -222,7 +222,7 @@ fn b8_the_key_may_come_from_the_environment() {
 
 #[test]
 fn b8_what_a_person_has_edited_stays_until_it_is_forced() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let file = "home/.cursor/mcp.json";
     place.run(&["install", "cursor", "--entry", KEY]).ok();
     let edited = place
@@ -260,7 +260,7 @@ fn b8_what_is_forced_out_is_kept_aside_even_if_nothing_is_left() {
         r#"{"mcpServers": {"portway": {"command": "other", "env": {"A": "b"}}}}"#,
         r#"{"mcpServers": {"portway": {"url": "http://h/mcp", "timeout": 5}}}"#,
     ] {
-        let place = Place::new();
+        let place = ImportHome::new();
         let file = place.write("home/.cursor/mcp.json", whose);
         place.run(&["uninstall", "cursor", "--force"]).ok();
         assert!(!file.exists());
@@ -277,7 +277,7 @@ fn b8_a_new_address_replaces_the_old_one() {
         .iter()
         .filter(|(client, ..)| *client != "claude-desktop")
     {
-        let place = Place::new();
+        let place = ImportHome::new();
         let there = if *client == "codex" {
             "# mine\n"
         } else {
@@ -301,7 +301,7 @@ fn b8_a_new_address_replaces_the_old_one() {
 
 #[test]
 fn b8_install_names_what_is_wrong() {
-    let place = Place::new();
+    let place = ImportHome::new();
     for (args, code, said) in [
         (&["install"][..], 2, "<CLIENT>"),
         (&["install", "emacs"], 2, "possible values: claude-desktop"),
@@ -387,7 +387,7 @@ fn b8_install_names_what_is_wrong() {
         assert_eq!(std::fs::read(&path).unwrap(), content);
     }
     assert_eq!(place.list("home/.gemini"), ["settings.json"]);
-    let place = Place::new();
+    let place = ImportHome::new();
     std::fs::create_dir_all(place.path("home/.claude.json")).unwrap();
     let ran = place.run(&["install", "claude-code", "--entry", KEY]);
     ran.exits(1).says("is not a file");

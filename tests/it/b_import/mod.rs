@@ -12,30 +12,30 @@ mod preview;
 mod untouched;
 
 /// A home, a project and the program.
-struct Place {
+struct ImportHome {
     dir: TempDir,
     environment: Vec<(String, String)>,
 }
 
-struct Ran {
+struct CommandRun {
     code: i32,
     out: String,
     err: String,
 }
 
-impl Place {
-    fn new() -> Place {
+impl ImportHome {
+    fn new() -> ImportHome {
         let dir = tempfile::tempdir().unwrap();
         for name in ["project", "home"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
-        Place {
+        ImportHome {
             dir,
             environment: Vec::new(),
         }
     }
 
-    fn env(mut self, name: &str, value: &str) -> Place {
+    fn env(mut self, name: &str, value: &str) -> ImportHome {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
@@ -55,7 +55,7 @@ impl Place {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &[&str]) -> CommandRun {
         let output = Command::new(env!("CARGO_BIN_EXE_portway"))
             .args(args)
             .current_dir(self.path("project"))
@@ -65,7 +65,7 @@ impl Place {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        Ran {
+        CommandRun {
             code: output.status.code().unwrap(),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
@@ -93,27 +93,27 @@ impl Place {
     }
 }
 
-impl Ran {
+impl CommandRun {
     #[track_caller]
-    fn ok(self) -> Ran {
+    fn ok(self) -> CommandRun {
         self.exits(0)
     }
 
     #[track_caller]
-    fn exits(self, code: i32) -> Ran {
+    fn exits(self, code: i32) -> CommandRun {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
         self
     }
 
     #[track_caller]
-    fn says(self, text: &str) -> Ran {
+    fn says(self, text: &str) -> CommandRun {
         let all = format!("{}{}", self.out, self.err);
         assert!(all.contains(text), "{text:?} is not in: {all}");
         self
     }
 
     #[track_caller]
-    fn hides(self, secret: &str) -> Ran {
+    fn hides(self, secret: &str) -> CommandRun {
         let all = format!("{}{}", self.out, self.err);
         assert!(!all.contains(secret), "{secret:?} is in: {all}");
         self

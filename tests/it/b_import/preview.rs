@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::Place;
+use super::ImportHome;
 use crate::app::{TOKEN, fixture, fixtures, setup};
 
 #[test]
 fn b8_nothing_is_written_before_it_was_seen() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let file = place.write("home/.cursor/mcp.json", include_str!("samples/cursor.json"));
     let file = file.to_str().unwrap();
     let mine = "{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"command\": \"x\"},\n    \
@@ -62,7 +62,7 @@ fn b8_nothing_is_written_before_it_was_seen() {
 
 #[test]
 fn b8_a_wrong_word_is_named() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let file = place.write("f.json", include_str!("samples/cursor.json"));
     let file = file.to_str().unwrap();
     for (args, code, said) in [
@@ -146,7 +146,7 @@ fn b8_a_wrong_word_is_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn b8_a_running_portway_takes_imports_up() {
     let app = setup().mcp(fixtures(&[])).start().await;
-    let place = Place::new()
+    let place = ImportHome::new()
         .env("PORTWAY_URL", &app.url)
         .env("PORTWAY_ADMIN_TOKEN", TOKEN);
     let sample = json!({"mcpServers": {
@@ -168,7 +168,7 @@ async fn b8_a_running_portway_takes_imports_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn b8_with_a_database_the_running_portway_gets_them() {
     let app = setup().mcp(fixtures(&[])).start().await;
-    let place = Place::new()
+    let place = ImportHome::new()
         .env("PORTWAY_URL", &app.url)
         .env("STORAGE_TYPE", "supabase")
         .env("SUPABASE_DB_URL", "postgres://u:p@127.0.0.1:1/db");
@@ -207,7 +207,7 @@ async fn b8_with_a_database_the_running_portway_gets_them() {
 
 #[test]
 fn b8_no_name_in_a_file_steers_the_terminal() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let odd = "a\u{9b}31m\u{202e}b";
     let file = json!({"mcpServers": {odd: {"command": "x"}}});
     let file = place.write("cursor.json", file.to_string());

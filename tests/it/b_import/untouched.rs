@@ -1,6 +1,6 @@
 //! An install followed by an uninstall leaves a file as it was.
 
-use super::Place;
+use super::ImportHome;
 use super::installed::CLIENTS;
 
 const KEY: &str = "pwk_sample0123456789sample0123456789";
@@ -35,7 +35,7 @@ fn b8_every_client_file_is_itself_again() {
             let texts = if *client == "codex" { TOML } else { JSON };
             // The other file is edited by the same code.
             let most = if scope == "user" { texts.len() } else { 3 };
-            let place = Place::new();
+            let place = ImportHome::new();
             for before in &texts[..most] {
                 place.write(file, before);
                 let args = ["install", client, "--entry", KEY, "--scope", scope];
@@ -59,7 +59,7 @@ fn b8_two_of_us_come_and_go_in_any_order() {
     let file = "home/.config/Code/User/mcp.json";
     let before = "{\n\t\"inputs\": [],\n\t\"servers\": {\n\t}\n}";
     for order in [["one", "two"], ["two", "one"]] {
-        let place = Place::new();
+        let place = ImportHome::new();
         place.write(file, before);
         for name in ["one", "two"] {
             place
@@ -77,7 +77,7 @@ fn b8_two_of_us_come_and_go_in_any_order() {
 #[test]
 fn b8_five_backups_are_kept_and_a_link_stays_a_link() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = ImportHome::new();
     let target = place.write("dotfiles/cursor.json", "{\n}\n");
     std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o640)).unwrap();
     std::fs::create_dir_all(place.path("home/.cursor")).unwrap();
@@ -100,7 +100,7 @@ fn b8_five_backups_are_kept_and_a_link_stays_a_link() {
 
 #[test]
 fn b8_git_sees_no_backup() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let project = place.path("project");
     let git = |args: &[&str]| {
         let mut git = std::process::Command::new("git");
@@ -126,7 +126,7 @@ fn b8_git_sees_no_backup() {
 
 #[test]
 fn b8_what_the_client_wrote_meanwhile_stays() {
-    let place = Place::new();
+    let place = ImportHome::new();
     let file = "home/.claude.json";
     place.write(file, "{\"numStartups\":1}");
     place.run(&["install", "claude-code", "--entry", KEY]).ok();

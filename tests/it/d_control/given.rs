@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Admin;
+use super::AdminClient;
 use crate::app::{App, fixture, fixtures};
 use crate::e_door::users::project::{now, sign_with};
 use crate::e_records::{BOUND, Storage, TOOLS, number, on_each_store, text};
@@ -31,7 +31,7 @@ async fn d9_an_entry_has_only_what_was_bound_on_purpose(storage: Storage) {
     let echo = tool(&app, "echo", "one", "echo").await;
     let plain = app.new_entry("plain", &[echo]).await;
     let plain = path(&plain);
-    for client in Admin::both(&app, &plain).await {
+    for client in AdminClient::both(&app, &plain).await {
         assert_eq!(client.names().await, ["echo"]);
         for name in [
             "mcp_portway_list_servers",
@@ -46,7 +46,7 @@ async fn d9_an_entry_has_only_what_was_bound_on_purpose(storage: Storage) {
     let halt = tool(&app, "halt", "portway", "stop_server").await;
     let made = app.new_entry("operator", &[look, halt]).await;
     let operator = path(&made);
-    for client in Admin::both(&app, &operator).await {
+    for client in AdminClient::both(&app, &operator).await {
         assert_eq!(client.names().await, ["halt", "look"]);
         let listed = client.did("look", json!({})).await;
         assert_eq!(listed["servers"][0]["name"], "one");
@@ -66,7 +66,7 @@ async fn d9_an_entry_has_only_what_was_bound_on_purpose(storage: Storage) {
     app.patched(&binding, json!({"status": false}))
         .await
         .expect(200);
-    let client = Admin::Modern(&app, &operator);
+    let client = AdminClient::Modern(&app, &operator);
     assert_eq!(client.names().await, ["look"]);
     let refused = client.ask("tools/call", call("halt", json!({"server": "one"})));
     assert_eq!(refused.await["error"]["code"], -32602);
@@ -109,7 +109,7 @@ async fn d9_a_user_never_gets_them(storage: Storage) {
     let entry = json!({"name": "hers", "bindings": [{"tool_id": record["id"]}]});
     let entry = path(&ask(BOUND, entry).await.expect(201));
     app.delete("portway").await.expect(204);
-    let admin = Admin::Modern(&app, "/mcp");
+    let admin = AdminClient::Modern(&app, "/mcp");
     let back = || async {
         admin
             .names()
@@ -118,7 +118,7 @@ async fn d9_a_user_never_gets_them(storage: Storage) {
             .any(|name| name == "mcp_portway_list_servers")
     };
     until("the admin has them again", back).await;
-    for client in Admin::both(&app, &entry).await {
+    for client in AdminClient::both(&app, &entry).await {
         assert!(client.names().await.is_empty());
         let refused = client.ask("tools/call", call("echo", json!({}))).await;
         assert_eq!(refused["error"]["code"], -32602, "{refused:#}");

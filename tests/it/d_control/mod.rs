@@ -8,28 +8,28 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::app::{App, PATIENCE, alive, eventually, fixture, fixtures, pid, setup};
-use crate::mcp_front::{Legacy, call, has_begun, legacy, modern, said, until};
+use crate::mcp_front::{LegacyClient, call, has_begun, legacy, modern, said, until};
 use crate::tools::{installed, judge};
 
 pub(crate) const OWN: &str = "/servers/portway/mcp";
 const CANARY: &str = "canary-of-a-secret";
 
 /// The admin as a client of one endpoint, in one era.
-pub(crate) enum Admin<'a> {
+pub(crate) enum AdminClient<'a> {
     Modern(&'a App, &'a str),
-    Legacy(Legacy<'a>),
+    Legacy(LegacyClient<'a>),
 }
 
-impl<'a> Admin<'a> {
-    pub(crate) async fn both(app: &'a App, path: &'a str) -> [Admin<'a>; 2] {
+impl<'a> AdminClient<'a> {
+    pub(crate) async fn both(app: &'a App, path: &'a str) -> [AdminClient<'a>; 2] {
         let session = legacy(app, path, "2025-11-25", json!({})).await;
-        [Admin::Modern(app, path), Admin::Legacy(session)]
+        [AdminClient::Modern(app, path), AdminClient::Legacy(session)]
     }
 
     pub(crate) async fn ask(&self, method: &'static str, params: Value) -> Value {
         let ask = match self {
-            Admin::Modern(app, path) => modern(app, path, method, params),
-            Admin::Legacy(session) => session.request(1, method, params),
+            AdminClient::Modern(app, path) => modern(app, path, method, params),
+            AdminClient::Legacy(session) => session.request(1, method, params),
         };
         ask.send().await.answer().await
     }
@@ -51,7 +51,7 @@ impl<'a> Admin<'a> {
         assert_ne!(result["isError"], true, "{tool}: {answer:#}");
         let text: Value = serde_json::from_str(said(&answer)).unwrap();
         assert_eq!(text, structured, "{tool}");
-        let modern = matches!(self, Admin::Modern(..));
+        let modern = matches!(self, AdminClient::Modern(..));
         assert_eq!(result.get("resultType").is_some(), modern, "{answer:#}");
         structured
     }
@@ -79,7 +79,7 @@ fn own(tool: &str) -> String {
 #[tokio::test]
 async fn d9_a_server_is_added_used_restarted_stopped_and_removed_in_both_eras() {
     let app = portway(&[("one", &[])]).await;
-    for admin in Admin::both(&app, "/mcp").await {
+    for admin in AdminClient::both(&app, "/mcp").await {
         let listed = admin.did(&own("list_servers"), json!({})).await;
         assert_eq!(listed["servers"], json!(app.list().await));
         assert_eq!(listed["servers"][0]["name"], "one");
@@ -144,7 +144,7 @@ async fn d9_a_server_is_added_used_restarted_stopped_and_removed_in_both_eras() 
 #[tokio::test]
 async fn d9_tools_are_found_by_words_and_logs_are_read() {
     let app = portway(&[("one", &[]), ("o_2", &[])]).await;
-    let admin = Admin::Modern(&app, "/mcp");
+    let admin = AdminClient::Modern(&app, "/mcp");
     let all = admin.did(&own("list_tools"), json!({"limit": 1000})).await;
     let names: Vec<&str> = all["tools"]
         .as_array()
@@ -189,7 +189,7 @@ async fn d9_what_cannot_be_done_is_said_so_that_a_model_can_mend_it() {
             OWN => name.to_owned(),
             _ => own(name),
         };
-        for admin in Admin::both(&app, path).await {
+        for admin in AdminClient::both(&app, path).await {
             let wrong = json!({"name": "a/b", "command": "x", "env": {"A": 1}, "colour": "red"});
             let text = admin.refused(&tool("add_server"), wrong).await;
             for part in ["name:", "env.A:", "colour:"] {
@@ -264,7 +264,7 @@ async fn d9_answers_fit_the_schemas_they_are_listed_with() {
     }});
     let app = setup().mcp(servers).start().await;
     app.until_status("one", "connected").await;
-    let admin = Admin::Modern(&app, OWN);
+    let admin = AdminClient::Modern(&app, OWN);
     let one = || json!({"server": "one"});
     let add = json!({"name": "two", "command": fixture(), "args": ["--era", "legacy"],
         "autoStart": false, "env": {"A": "b"}, "timeout": 1000, "isolation": "shared"});
@@ -319,7 +319,7 @@ async fn d9_stopping_and_removing_wait_for_nobody_for_ever() {
         .env("PORTWAY_STOP_GRACE", "500ms")
         .start()
         .await;
-    let admin = Admin::Modern(&app, "/mcp");
+    let admin = AdminClient::Modern(&app, "/mcp");
     for (server, tool) in [("one", "stop_server"), ("two", "remove_server")] {
         app.until_status(server, "connected").await;
         let path = format!("/servers/{server}/mcp");

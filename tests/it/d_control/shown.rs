@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Admin, OWN, portway};
+use super::{AdminClient, OWN, portway};
 use crate::app::{eventually, fixture, fixtures, setup};
 use crate::mcp_front::{call, modern, until};
 
@@ -31,14 +31,14 @@ async fn d9_the_admin_sees_them_beside_the_others_and_alone() {
     let app = portway(&[("one", &[])]).await;
     let mut sorted = TOOLS;
     sorted.sort_unstable();
-    for admin in Admin::both(&app, "/mcp").await {
+    for admin in AdminClient::both(&app, "/mcp").await {
         let names = admin.names().await;
         assert_eq!(of_portway(&names), sorted);
         assert!(names.iter().any(|name| name == "mcp_one_echo"));
     }
-    for admin in Admin::both(&app, OWN).await {
+    for admin in AdminClient::both(&app, OWN).await {
         assert_eq!(admin.names().await, TOOLS);
-        if let Admin::Legacy(session) = &admin {
+        if let AdminClient::Legacy(session) = &admin {
             let hello = &session.hello["result"];
             assert_eq!(hello["serverInfo"]["name"], "portway");
             assert_eq!(
@@ -58,7 +58,9 @@ async fn d9_the_admin_sees_them_beside_the_others_and_alone() {
 #[tokio::test]
 async fn d9_annotations_say_what_a_call_may_do() {
     let app = portway(&[]).await;
-    let list = Admin::Modern(&app, OWN).ask("tools/list", json!({})).await;
+    let list = AdminClient::Modern(&app, OWN)
+        .ask("tools/list", json!({}))
+        .await;
     let reads = (true, false, true, false);
     for (tool, manner) in [
         ("list_servers", reads),
@@ -106,7 +108,7 @@ async fn d9_filters_narrow_them_as_any_other() {
         .start()
         .await;
     app.until_status("one", "connected").await;
-    let look = Admin::Modern(&app, "/mcp?filter=look");
+    let look = AdminClient::Modern(&app, "/mcp?filter=look");
     let wanted = [
         "mcp_one_echo",
         "mcp_portway_list_servers",
@@ -116,10 +118,12 @@ async fn d9_filters_narrow_them_as_any_other() {
     look.did("mcp_portway_list_servers", json!({})).await;
     for path in ["/mcp?filter=look", "/mcp?filter=no"] {
         let remove = call("mcp_portway_remove_server", json!({"server": "one"}));
-        let refused = Admin::Modern(&app, path).ask("tools/call", remove).await;
+        let refused = AdminClient::Modern(&app, path)
+            .ask("tools/call", remove)
+            .await;
         assert_eq!(refused["error"]["code"], -32602, "{refused:#}");
     }
-    let no = Admin::Modern(&app, "/mcp?filter=no").names().await;
+    let no = AdminClient::Modern(&app, "/mcp?filter=no").names().await;
     assert!(of_portway(&no).is_empty() && no.len() > 10, "{no:?}");
 }
 
@@ -131,7 +135,7 @@ async fn d9_switched_off_they_are_nowhere() {
         .start()
         .await;
     app.until_status("one", "connected").await;
-    for admin in Admin::both(&app, "/mcp").await {
+    for admin in AdminClient::both(&app, "/mcp").await {
         assert!(of_portway(&admin.names().await).is_empty());
         let call = call("mcp_portway_list_servers", json!({}));
         let refused = admin.ask("tools/call", call).await;
@@ -147,7 +151,7 @@ async fn d9_switched_off_they_are_nowhere() {
     let entry = app.post("/api/v1/mcp_v2/with_bindings", entry).await;
     let key = entry.expect(201)["api_key"].as_str().unwrap().to_owned();
     let path = format!("/api/v1/mcp_v2/server/{key}");
-    let entry = Admin::Modern(&app, &path);
+    let entry = AdminClient::Modern(&app, &path);
     assert!(entry.names().await.is_empty());
     let refused = entry.ask("tools/call", call("servers", json!({}))).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused:#}");
@@ -156,7 +160,7 @@ async fn d9_switched_off_they_are_nowhere() {
 #[tokio::test]
 async fn d9_a_server_called_portway_takes_the_name() {
     let app = portway(&[("one", &[])]).await;
-    let admin = Admin::Modern(&app, "/mcp");
+    let admin = AdminClient::Modern(&app, "/mcp");
     let wish = json!({"notifications": {"toolsListChanged": true}});
     let listen = modern(&app, OWN, "subscriptions/listen", wish).send();
     let mut listen = listen.await;
@@ -172,7 +176,7 @@ async fn d9_a_server_called_portway_takes_the_name() {
     let names = admin.names().await;
     let theirs = of_portway(&names);
     assert!(theirs.contains(&"echo") && !theirs.contains(&"list_servers"));
-    let alone = Admin::Modern(&app, OWN).names().await;
+    let alone = AdminClient::Modern(&app, OWN).names().await;
     assert!(alone.contains(&"echo".to_owned()), "{alone:?}");
     assert_eq!(app.list().await.len(), 2);
     let said = "is called \"portway\"";
@@ -199,7 +203,7 @@ async fn d9_a_server_called_portway_takes_the_name() {
 #[tokio::test]
 async fn d9_calls_are_counted_as_those_of_a_server() {
     let app = portway(&[]).await;
-    let admin = Admin::Modern(&app, "/mcp");
+    let admin = AdminClient::Modern(&app, "/mcp");
     admin.did("mcp_portway_list_servers", json!({})).await;
     admin
         .refused("mcp_portway_get_server", json!({"server": "no"}))

@@ -10,7 +10,7 @@ on_each_store!(
 );
 
 /// What the holder of a key gets.
-async fn with_key(app: &App, key: &str, path: &str, body: Option<Value>) -> Answer {
+async fn with_key(app: &App, key: &str, path: &str, body: Option<Value>) -> HttpAnswer {
     let method = if body.is_some() { "POST" } else { "GET" };
     let body = body.map(|body| body.to_string());
     let bearer = format!("Bearer {key}");

@@ -7,7 +7,7 @@ mod lists;
 
 use serde_json::{Value, json};
 
-use crate::app::{Answer, App, fixture, setup};
+use crate::app::{App, HttpAnswer, fixture, setup};
 use crate::e_records::refused;
 
 const LIST: &str = "/api/mcp/tools";
@@ -22,7 +22,7 @@ impl App {
         self.get(&format!("{LIST}?{query}")).await.expect(200)
     }
 
-    async fn call_as(&self, format: &str, tool: &str, arguments: Value) -> Answer {
+    async fn call_as(&self, format: &str, tool: &str, arguments: Value) -> HttpAnswer {
         let body = json!({"arguments": arguments});
         self.post(&at(tool, &format!("format={format}")), body)
             .await
@@ -66,7 +66,7 @@ fn failed(format: &str, answer: &Value) -> bool {
 /// A model is told that there is no such tool; a program that asked for MCP's
 /// own shape gets a status.
 #[track_caller]
-fn is_no_tool(format: &str, name: &str, answer: Answer) {
+fn is_no_tool(format: &str, name: &str, answer: HttpAnswer) {
     if format == "mcp" {
         refused(answer, 404, "NOT_FOUND");
         return;

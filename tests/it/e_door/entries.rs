@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Before, Made, at, keyed, tools, up, with_x};
+use super::{StoreBeforeStart, StoredEntry, at, keyed, tools, up, with_x};
 use crate::app::{App, TOKEN};
 use crate::e_records::{Storage, on_each_store};
 use crate::mcp_front::old_sse::connect;
@@ -17,9 +17,9 @@ on_each_store!(
     t_d6_no_key_is_in_any_log,
 );
 
-async fn one(storage: Storage, bound: &[&str]) -> (App, Made) {
+async fn one(storage: Storage, bound: &[&str]) -> (App, StoredEntry) {
     let setup = with_x(storage);
-    let entry = Before::of(&setup).await.entry("a", bound).await;
+    let entry = StoreBeforeStart::of(&setup).await.entry("a", bound).await;
     (up(setup).await, entry)
 }
 
@@ -124,7 +124,7 @@ async fn raw_for(app: &App, host: &str, method: &str, path: &str, body: &str) ->
 
 async fn e7_what_opens_nothing_is_the_same_404(storage: Storage) {
     let setup = with_x(storage);
-    let before = Before::of(&setup).await;
+    let before = StoreBeforeStart::of(&setup).await;
     let off = before.entry("off", &["echo"]).await;
     before.disable(&off).await;
     let past = store::Timestamp::from_millis(1);
@@ -191,7 +191,7 @@ async fn e6_host_origin_and_size_are_checked_there_too(storage: Storage) {
 
 async fn t_d6_no_key_is_in_any_log(storage: Storage) {
     let setup = with_x(storage).env("RUST_LOG", "trace");
-    let before = Before::of(&setup).await;
+    let before = StoreBeforeStart::of(&setup).await;
     let entry = before.entry("a", &["echo"]).await;
     let off = before.entry("off", &["count"]).await;
     before.disable(&off).await;

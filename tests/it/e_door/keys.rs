@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::{Before, Made, keyed, tools, up, with_x};
+use super::{StoreBeforeStart, StoredEntry, keyed, tools, up, with_x};
 use crate::app::{App, TOKEN};
 use crate::e_records::{Storage, on_each_store};
-use crate::mcp_front::{Ask, ask, call, legacy, modern, post, said};
+use crate::mcp_front::{FrontRequest, ask, call, legacy, modern, post, said};
 
 on_each_store!(
     e8_a_key_gives_its_entry_and_the_token_everything,
@@ -14,16 +14,16 @@ on_each_store!(
     e8_without_auth_a_key_still_means_its_entry,
 );
 
-async fn two(storage: Storage) -> (App, Made, Made) {
+async fn two(storage: Storage) -> (App, StoredEntry, StoredEntry) {
     let setup = with_x(storage);
-    let before = Before::of(&setup).await;
+    let before = StoreBeforeStart::of(&setup).await;
     let first = before.entry("a", &["echo"]).await;
     let second = before.entry("b", &["count"]).await;
     drop(before);
     (up(setup).await, first, second)
 }
 
-fn list(app: &App) -> Ask<'_> {
+fn list(app: &App) -> FrontRequest<'_> {
     modern(app, "/mcp", "tools/list", json!({})).without("authorization")
 }
 
@@ -111,7 +111,7 @@ async fn t_d2_a_session_is_for_the_key_that_opened_it(storage: Storage) {
 
 async fn e8_without_auth_a_key_still_means_its_entry(storage: Storage) {
     let setup = with_x(storage).arg("--no-auth");
-    let before = Before::of(&setup).await;
+    let before = StoreBeforeStart::of(&setup).await;
     let entry = before.entry("a", &["echo"]).await;
     let off = before.entry("off", &["count"]).await;
     before.disable(&off).await;

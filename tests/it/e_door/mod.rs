@@ -17,15 +17,15 @@ use store::{
 
 use crate::app::{App, Setup, fixtures};
 use crate::e_records::Storage;
-use crate::mcp_front::Ask;
+use crate::mcp_front::FrontRequest;
 
 /// An entry made before Portway starts.
-pub(crate) struct Made {
+pub(crate) struct StoredEntry {
     pub id: EntryId,
     pub key: String,
 }
 
-impl Made {
+impl StoredEntry {
     pub(crate) fn path(&self) -> String {
         at(&self.key)
     }
@@ -37,26 +37,26 @@ pub(crate) fn at(key: &str) -> String {
 }
 
 /// What the store of a Portway that is yet to start has in it.
-pub(crate) struct Before(Box<dyn Store>);
+pub(crate) struct StoreBeforeStart(Box<dyn Store>);
 
-impl Before {
-    pub(crate) async fn of(setup: &Setup) -> Before {
+impl StoreBeforeStart {
+    pub(crate) async fn of(setup: &Setup) -> StoreBeforeStart {
         let command = setup.command();
         let mut given = command.as_std().get_envs();
         let url = given.find_map(|(name, value)| value.filter(|_| name == "SUPABASE_DB_URL"));
         match url.and_then(|url| url.to_str()) {
-            None => Before(Box::new(
+            None => StoreBeforeStart(Box::new(
                 JsonStore::open(&data(setup.path())).unwrap().store,
             )),
             Some(url) => {
                 let store = PostgresStore::open(&Secret::new(url), &Default::default()).await;
-                Before(Box::new(store.unwrap()))
+                StoreBeforeStart(Box::new(store.unwrap()))
             }
         }
     }
 
     /// An entry with these tools of server `x`, under their own names.
-    pub(crate) async fn entry(&self, name: &str, tools: &[&str]) -> Made {
+    pub(crate) async fn entry(&self, name: &str, tools: &[&str]) -> StoredEntry {
         self.entry_until(name, tools, None).await
     }
 
@@ -65,7 +65,7 @@ impl Before {
         name: &str,
         tools: &[&str],
         expires_at: Option<Timestamp>,
-    ) -> Made {
+    ) -> StoredEntry {
         let owner = ADMIN;
         let mut bindings = Vec::new();
         for tool in tools {
@@ -97,13 +97,13 @@ impl Before {
         let Creation::New(entry) = self.0.create_entry(new, None).await.unwrap() else {
             panic!("made before");
         };
-        Made {
+        StoredEntry {
             id: entry.id,
             key: key.expose().to_owned(),
         }
     }
 
-    pub(crate) async fn disable(&self, made: &Made) {
+    pub(crate) async fn disable(&self, made: &StoredEntry) {
         let change = EntryChange {
             enabled: Some(false),
             ..EntryChange::default()
@@ -141,7 +141,7 @@ pub(crate) async fn up(setup: Setup) -> App {
 }
 
 /// The names of the tools that a client sees.
-pub(crate) async fn tools(ask: Ask<'_>) -> Vec<String> {
+pub(crate) async fn tools(ask: FrontRequest<'_>) -> Vec<String> {
     let answer = ask.send().await.answer().await;
     let tools = answer["result"]["tools"].as_array();
     let tools = tools.unwrap_or_else(|| panic!("{answer:#}"));
@@ -150,7 +150,7 @@ pub(crate) async fn tools(ask: Ask<'_>) -> Vec<String> {
 }
 
 /// With a key in place of the token, in a session.
-pub(crate) fn keyed<'a>(ask: Ask<'a>, key: &str, session: &str) -> Ask<'a> {
+pub(crate) fn keyed<'a>(ask: FrontRequest<'a>, key: &str, session: &str) -> FrontRequest<'a> {
     ask.without("authorization")
         .header("x-api-key", key)
         .header("mcp-session-id", session)

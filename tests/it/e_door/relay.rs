@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Before, Made, copy, tools, up, with_x};
+use super::{StoreBeforeStart, StoredEntry, copy, tools, up, with_x};
 use crate::app::{App, PATIENCE, setup};
 use crate::e_records::Storage;
 use crate::mcp_front::old_sse::connect;
@@ -14,9 +14,9 @@ use crate::mcp_front::{ask, call, calls, has_begun, legacy, modern, post, said, 
 
 /// A Portway with the servers, one in front of it with the same entries, and
 /// two of these, one of them switched off.
-async fn pair() -> (App, App, Made, Made) {
+async fn pair() -> (App, App, StoredEntry, StoredEntry) {
     let (behind, front) = (with_x(Storage::Json), setup());
-    let before = Before::of(&behind).await;
+    let before = StoreBeforeStart::of(&behind).await;
     let entry = before
         .entry("a", &["echo", "sleep", "count", "cancelled", "progress"])
         .await;
@@ -142,9 +142,12 @@ async fn serve(mut socket: TcpStream, answer: &str, heard: Arc<Mutex<Vec<String>
     let _ = tokio::time::timeout(PATIENCE, socket.read(&mut chunk)).await;
 }
 
-async fn in_front_of(answer: &'static str) -> (App, Made, Arc<Mutex<Vec<String>>>) {
+async fn in_front_of(answer: &'static str) -> (App, StoredEntry, Arc<Mutex<Vec<String>>>) {
     let front = setup();
-    let entry = Before::of(&front).await.entry("a", &["echo"]).await;
+    let entry = StoreBeforeStart::of(&front)
+        .await
+        .entry("a", &["echo"])
+        .await;
     let (url, heard) = scripted(answer).await;
     let front = front.env("MCP_SERVICE_URL", &url);
     let front = front.env("PORTWAY_MAX_RESPONSE", "64KiB");

@@ -15,17 +15,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{PATIENCE, TOKEN};
-use project::{Project, Published, ec, encoded, now, rsa, sign_with};
+use project::{PublishedKeys, SupabaseProject, ec, encoded, now, rsa, sign_with};
 
 const SECRET: &str = "the-legacy-secret-of-a-project-0123";
 
 /// The guard around a handler that says who asked.
-struct Door {
+struct GuardedEcho {
     address: std::net::SocketAddr,
     stop: CancellationToken,
 }
 
-impl Drop for Door {
+impl Drop for GuardedEcho {
     fn drop(&mut self) {
         self.stop.cancel();
     }
@@ -35,8 +35,8 @@ async fn who(principal: Principal) -> String {
     principal.owner().to_string()
 }
 
-impl Door {
-    async fn new(project: Option<&str>, secret: Option<&str>) -> Door {
+impl GuardedEcho {
+    async fn new(project: Option<&str>, secret: Option<&str>) -> GuardedEcho {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let url = project.map(|url| url.parse().unwrap());
@@ -61,7 +61,7 @@ impl Door {
             EdgeLimits::default(),
             stop.clone(),
         ));
-        Door { address, stop }
+        GuardedEcho { address, stop }
     }
 
     /// Status and body.
@@ -98,8 +98,8 @@ fn claims(project: &str) -> Value {
 #[tokio::test]
 async fn e2_a_user_is_known_by_a_signed_token() {
     let (one, other) = (ec("k1"), rsa("k2"));
-    let project = Project::with(&[&one, &other]).await;
-    let door = Door::new(Some(&format!("{}/", project.url)), Some(SECRET)).await;
+    let project = SupabaseProject::with(&[&one, &other]).await;
+    let door = GuardedEcho::new(Some(&format!("{}/", project.url)), Some(SECRET)).await;
     let user = "0b7f6e52-9a4c-4a5b-8f5e-1f0e6a3c2d11";
     let claims = claims(&project.url);
     let hs256 = sign_with(SECRET.as_bytes(), &json!({"alg": "HS256"}), &claims);
@@ -117,8 +117,8 @@ async fn e2_a_user_is_known_by_a_signed_token() {
 #[tokio::test]
 async fn e2_a_forged_token_is_refused() {
     let (one, other) = (ec("k1"), rsa("k2"));
-    let project = Project::with(&[&one, &other]).await;
-    let door = Door::new(Some(&project.url), Some(SECRET)).await;
+    let project = SupabaseProject::with(&[&one, &other]).await;
+    let door = GuardedEcho::new(Some(&project.url), Some(SECRET)).await;
     let claims = claims(&project.url);
     let good = one.sign(&claims);
     assert_eq!(door.status(&good).await, 200);
@@ -189,16 +189,16 @@ async fn e2_a_forged_token_is_refused() {
 #[tokio::test]
 async fn e2_each_kind_of_key_needs_its_setting() {
     let key = ec("k1");
-    let project = Project::with(&[&key]).await;
+    let project = SupabaseProject::with(&[&key]).await;
     let claims = claims(&project.url);
     let hs256 = sign_with(SECRET.as_bytes(), &json!({"alg": "HS256"}), &claims);
-    let by_url = Door::new(Some(&project.url), None).await;
+    let by_url = GuardedEcho::new(Some(&project.url), None).await;
     assert_eq!(by_url.status(&key.sign(&claims)).await, 200);
     assert_eq!(by_url.status(&hs256).await, 401);
-    let by_secret = Door::new(None, Some(SECRET)).await;
+    let by_secret = GuardedEcho::new(None, Some(SECRET)).await;
     assert_eq!(by_secret.status(&key.sign(&claims)).await, 401);
     assert_eq!(by_secret.status(&hs256).await, 200);
-    let neither = Door::new(None, None).await;
+    let neither = GuardedEcho::new(None, None).await;
     assert_eq!(neither.status(&hs256).await, 401);
     assert_eq!(neither.status(&key.sign(&claims)).await, 401);
 }
@@ -208,13 +208,13 @@ async fn e2_a_project_that_cannot_be_asked_lets_nobody_in() {
     let key = ec("k1");
     let huge = format!("{}{}", json!({"keys": [key.jwk()]}), " ".repeat(1 << 20));
     for (what, published) in [
-        ("gone", Published::Nothing),
-        ("slow", Published::Never),
-        ("huge", Published::Text(huge)),
-        ("odd", Published::Text("<html>".to_owned())),
+        ("gone", PublishedKeys::Nothing),
+        ("slow", PublishedKeys::Never),
+        ("huge", PublishedKeys::Text(huge)),
+        ("odd", PublishedKeys::Text("<html>".to_owned())),
     ] {
-        let project = Project::new(published).await;
-        let door = Door::new(Some(&project.url), None).await;
+        let project = SupabaseProject::new(published).await;
+        let door = GuardedEcho::new(Some(&project.url), None).await;
         let token = key.sign(&claims(&project.url));
         let status = tokio::time::timeout(PATIENCE, door.status(&token)).await;
         assert_eq!(status.ok(), Some(503), "{what}");
@@ -225,11 +225,11 @@ async fn e2_a_project_that_cannot_be_asked_lets_nobody_in() {
 #[tokio::test]
 async fn e2_a_project_that_goes_away_costs_no_key() {
     let key = ec("k1");
-    let project = Project::with(&[&key]).await;
-    let door = Door::new(Some(&project.url), None).await;
+    let project = SupabaseProject::with(&[&key]).await;
+    let door = GuardedEcho::new(Some(&project.url), None).await;
     let token = key.sign(&claims(&project.url));
     assert_eq!(door.status(&token).await, 200);
-    project.publish(Published::Nothing);
+    project.publish(PublishedKeys::Nothing);
     assert_eq!(
         door.status(&ec("k2").sign(&claims(&project.url))).await,
         401

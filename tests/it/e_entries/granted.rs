@@ -6,7 +6,7 @@ use crate::app::fixture;
 
 #[tokio::test]
 async fn e3_visible_is_granted_is_callable_for_20_entries_and_50_tools() {
-    let house = House::of(json!({
+    let house = EntryGateway::of(json!({
         "x": {"command": fixture(), "args": ["--tools", "25"]},
         "y": {"command": fixture(), "args": ["--tools", "25"]},
     }))
@@ -21,7 +21,7 @@ async fn e3_visible_is_granted_is_callable_for_20_entries_and_50_tools() {
     // A pattern in which no two entries have the same tools.
     let has = |entry: usize, tool: usize| (tool * 7 + entry * 3).is_multiple_of(entry + 2);
     for entry in 0..20 {
-        let granted: Vec<Tool<'_>> = (0..50)
+        let granted: Vec<ToolFields<'_>> = (0..50)
             .filter(|tool| has(entry, *tool))
             .map(|tool| (all[tool].0.as_str(), all[tool].1, all[tool].2.as_str()))
             .collect();
@@ -49,7 +49,7 @@ async fn e3_visible_is_granted_is_callable_for_20_entries_and_50_tools() {
 
 #[tokio::test]
 async fn e3_a_binding_that_is_off_is_neither_listed_nor_callable() {
-    let house = House::of(json!({"x": {"command": fixture()}})).await;
+    let house = EntryGateway::of(json!({"x": {"command": fixture()}})).await;
     let tools = [("say", "x", "echo"), ("sum", "x", "add")];
     let made = house.entry(&tools, ExposedServers::default()).await;
     let set = async |enabled| {
@@ -79,7 +79,7 @@ async fn e3_a_binding_that_is_off_is_neither_listed_nor_callable() {
 #[tokio::test]
 async fn c7_isolation_principal_is_one_process_for_each_entry() {
     let server = json!({"command": fixture(), "isolation": "principal", "containment": "group"});
-    let house = House::of(json!({ "x": server })).await;
+    let house = EntryGateway::of(json!({ "x": server })).await;
     let tools = [("who", "x", "pid")];
     let one = house.entry(&tools, ExposedServers::default()).await;
     let two = house.entry(&tools, ExposedServers::default()).await;
@@ -98,7 +98,8 @@ async fn c7_isolation_principal_is_one_process_for_each_entry() {
 #[tokio::test]
 async fn e12_a_link_in_a_result_can_be_read_by_whom_it_was_given() {
     for era in ["legacy", "modern"] {
-        let house = House::of(json!({"x": {"command": fixture(), "args": ["--era", era]}})).await;
+        let house =
+            EntryGateway::of(json!({"x": {"command": fixture(), "args": ["--era", era]}})).await;
         let tools = [("links", "x", "content")];
         let made = house.entry(&tools, ExposedServers::default()).await;
         let caller = house.caller(&made);
@@ -147,7 +148,8 @@ async fn e12_a_link_in_a_result_can_be_read_by_whom_it_was_given() {
 
 #[tokio::test]
 async fn e12_resources_and_prompts_are_given_where_switched_on() {
-    let house = House::of(json!({"x": {"command": fixture()}, "y": {"command": fixture()}})).await;
+    let house =
+        EntryGateway::of(json!({"x": {"command": fixture()}, "y": {"command": fixture()}})).await;
     let made = house.entry(&[], exposes(&["x"], &["y"])).await;
     let caller = house.caller(&made);
     let listed = house.ask(&caller, "resources/list", json!({})).await;

@@ -25,22 +25,22 @@ use crate::rooms::Rooms;
 const ALL: OwnerScope = OwnerScope::Everyone;
 
 /// Rooms with a gateway and entries.
-pub(crate) struct House {
+pub(crate) struct EntryGateway {
     pub rooms: Rooms,
     pub gateway: Gateway,
 }
 
-pub(crate) struct Made {
+pub(crate) struct CreatedEntry {
     pub id: EntryId,
     pub tools: Vec<ToolId>,
     pub key: ApiKey,
 }
 
 /// A tool to be granted: its name, its server, its name there.
-pub(crate) type Tool<'a> = (&'a str, &'a str, &'a str);
+pub(crate) type ToolFields<'a> = (&'a str, &'a str, &'a str);
 
-impl House {
-    pub(crate) async fn of(servers: Value) -> House {
+impl EntryGateway {
+    pub(crate) async fn of(servers: Value) -> EntryGateway {
         let rooms = Rooms::of(json!({ "mcpServers": servers })).await;
         let seal = Arc::new(Seal::new(&Secret::new("a secret of thirty-two characters")));
         let gateway = Gateway::new(
@@ -52,10 +52,14 @@ impl House {
             seal,
             CancellationToken::new(),
         );
-        House { rooms, gateway }
+        EntryGateway { rooms, gateway }
     }
 
-    pub(crate) async fn entry(&self, tools: &[Tool<'_>], exposes: ExposedServers) -> Made {
+    pub(crate) async fn entry(
+        &self,
+        tools: &[ToolFields<'_>],
+        exposes: ExposedServers,
+    ) -> CreatedEntry {
         let store = &self.rooms.store;
         let mut ids = Vec::new();
         for (name, server, tool) in tools {
@@ -86,7 +90,7 @@ impl House {
             bindings: bound.collect(),
         };
         match store.create_entry(new, None).await.unwrap() {
-            Creation::New(entry) => Made {
+            Creation::New(entry) => CreatedEntry {
                 id: entry.id,
                 tools: ids,
                 key,
@@ -96,7 +100,7 @@ impl House {
     }
 
     /// Whoever has the key now.
-    pub(crate) fn caller(&self, made: &Made) -> Caller {
+    pub(crate) fn caller(&self, made: &CreatedEntry) -> Caller {
         match self.rooms.store.grant(&made.key.digest()) {
             GrantLookup::Yes(grant) => Caller::entry(grant),
             other => panic!("{other:?}"),
@@ -146,9 +150,9 @@ pub(crate) fn text(answer: &Value) -> &str {
 }
 
 /// A modern client's open stream.
-pub(crate) struct Listening(ReplyStream);
+pub(crate) struct SubscribedClient(ReplyStream);
 
-impl Listening {
+impl SubscribedClient {
     /// The next message, as it is written.
     pub(crate) async fn next(&mut self) -> String {
         let item = tokio::time::timeout(PATIENCE, self.0.next()).await;
@@ -167,15 +171,15 @@ impl Listening {
     }
 }
 
-impl House {
-    pub(crate) async fn listen(&self, caller: &Caller, params: Value) -> Listening {
+impl EntryGateway {
+    pub(crate) async fn listen(&self, caller: &Caller, params: Value) -> SubscribedClient {
         let (id, params) = (to_raw_value(&7).unwrap(), to_raw_value(&params).unwrap());
         let incoming = ClientRequest {
             id: &id,
             method: "subscriptions/listen",
             params: Some(&params),
         };
-        Listening(self.gateway.request(caller, &client(), incoming))
+        SubscribedClient(self.gateway.request(caller, &client(), incoming))
     }
 }
 

@@ -15,7 +15,7 @@ const WORKERS: usize = 8;
 const AFTER: usize = 10;
 
 #[derive(Clone, Copy, Debug)]
-enum Taken {
+enum EntryRevocation {
     Disabled,
     Unbound,
     BindingDisabled,
@@ -23,18 +23,18 @@ enum Taken {
     Deleted,
 }
 
-const ALL_WAYS: [Taken; 5] = [
-    Taken::Disabled,
-    Taken::Unbound,
-    Taken::BindingDisabled,
-    Taken::Rotated,
-    Taken::Deleted,
+const ALL_WAYS: [EntryRevocation; 5] = [
+    EntryRevocation::Disabled,
+    EntryRevocation::Unbound,
+    EntryRevocation::BindingDisabled,
+    EntryRevocation::Rotated,
+    EntryRevocation::Deleted,
 ];
 
-async fn take(house: &House, made: &Made, how: Taken) {
+async fn take(house: &EntryGateway, made: &CreatedEntry, how: EntryRevocation) {
     let store = &house.rooms.store;
     let done = match how {
-        Taken::Disabled => {
+        EntryRevocation::Disabled => {
             let change = EntryChange {
                 enabled: Some(false),
                 ..EntryChange::default()
@@ -42,8 +42,8 @@ async fn take(house: &House, made: &Made, how: Taken) {
             let changed = store.update_entry(&ALL, made.id, change).await;
             changed.unwrap().is_some()
         }
-        Taken::Unbound => store.unbind(&ALL, made.id, made.tools[0]).await.unwrap(),
-        Taken::BindingDisabled => {
+        EntryRevocation::Unbound => store.unbind(&ALL, made.id, made.tools[0]).await.unwrap(),
+        EntryRevocation::BindingDisabled => {
             let binding = NewBinding {
                 tool: made.tools[0],
                 enabled: false,
@@ -51,12 +51,12 @@ async fn take(house: &House, made: &Made, how: Taken) {
             let changed = store.update_binding(&ALL, made.id, binding).await;
             changed.unwrap().is_some()
         }
-        Taken::Rotated => {
+        EntryRevocation::Rotated => {
             let key = ApiKey::random().unwrap().record(None);
             let changed = store.replace_key(&ALL, made.id, key).await;
             changed.unwrap().is_some()
         }
-        Taken::Deleted => store.delete_entry(&ALL, made.id).await.unwrap(),
+        EntryRevocation::Deleted => store.delete_entry(&ALL, made.id).await.unwrap(),
     };
     assert!(done);
 }
@@ -75,7 +75,7 @@ fn seen(record: &Path) -> Vec<String> {
 /// Takes a tool away while it is being called by many who keep on calling
 /// with what they were given before. Where the server reads one pipe, nothing
 /// of theirs comes behind what is sent after the answer.
-async fn taken_under_load(house: &House, record: &Path, in_order: bool) {
+async fn taken_under_load(house: &EntryGateway, record: &Path, in_order: bool) {
     for how in ALL_WAYS {
         let made = house
             .entry(&[("say", "x", "echo")], ExposedServers::default())
@@ -130,7 +130,7 @@ async fn e7_what_was_taken_away_reaches_no_stdio_server() {
         let dir = tempfile::tempdir().unwrap();
         let record = dir.path().join("record");
         let args = ["--era", era, "--record", record.to_str().unwrap()];
-        let house = House::of(json!({"x": {"command": fixture(), "args": args}})).await;
+        let house = EntryGateway::of(json!({"x": {"command": fixture(), "args": args}})).await;
         taken_under_load(&house, &record, true).await;
         house.rooms.close().await;
     }
@@ -147,7 +147,7 @@ async fn e7_what_was_taken_away_reaches_no_remote_server() {
         let record = dir.path().join("record");
         let args = [&args[..], &["--record", record.to_str().unwrap()]].concat();
         let remote = remote::fixture(&args).await;
-        let house = House::of(json!({"x": {"type": kind, "url": remote.url}})).await;
+        let house = EntryGateway::of(json!({"x": {"type": kind, "url": remote.url}})).await;
         taken_under_load(&house, &record, false).await;
         house.rooms.close().await;
     }
@@ -160,7 +160,7 @@ async fn e7_a_call_that_waits_is_not_sent_once_it_may_not() {
     // Each entry's first call waits for a process of its own.
     let server = json!({"command": fixture(), "isolation": "principal",
         "args": ["--record", record.to_str().unwrap()]});
-    let house = House::of(json!({ "x": server })).await;
+    let house = EntryGateway::of(json!({ "x": server })).await;
     for how in ALL_WAYS {
         let made = house
             .entry(&[("say", "x", "echo")], ExposedServers::default())
@@ -179,7 +179,7 @@ async fn e7_a_call_that_waits_is_not_sent_once_it_may_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn e7_a_change_that_leaves_a_tool_disturbs_no_call_of_it() {
-    let house = House::of(json!({"x": {"command": fixture()}})).await;
+    let house = EntryGateway::of(json!({"x": {"command": fixture()}})).await;
     let tools = [("say", "x", "echo"), ("sum", "x", "add")];
     let made = house.entry(&tools, ExposedServers::default()).await;
     let caller = house.caller(&made);
@@ -212,7 +212,7 @@ async fn e7_a_change_that_leaves_a_tool_disturbs_no_call_of_it() {
 
 #[tokio::test]
 async fn e7_open_streams_end_with_the_key_and_hear_of_other_changes() {
-    let house = House::of(json!({"x": {"command": fixture()}})).await;
+    let house = EntryGateway::of(json!({"x": {"command": fixture()}})).await;
     for how in ALL_WAYS {
         let tools = [("say", "x", "echo"), ("sum", "x", "add")];
         let made = house.entry(&tools, ExposedServers::default()).await;
@@ -224,7 +224,10 @@ async fn e7_open_streams_end_with_the_key_and_hear_of_other_changes() {
         assert!(said.contains("subscriptions/acknowledged"), "{said}");
         take(&house, &made, how).await;
         let said = listening.next().await;
-        let over = matches!(how, Taken::Disabled | Taken::Rotated | Taken::Deleted);
+        let over = matches!(
+            how,
+            EntryRevocation::Disabled | EntryRevocation::Rotated | EntryRevocation::Deleted
+        );
         if over {
             tokio::time::timeout(PATIENCE, until.over()).await.unwrap();
             listening.ended(said).await;
@@ -243,11 +246,11 @@ async fn e7_what_was_taken_away_is_not_followed_and_sets_no_log_level() {
     let record = dir.path().join("record");
     for era in ["legacy", "modern"] {
         let args = ["--era", era, "--record", record.to_str().unwrap()];
-        let house = House::of(json!({"x": {"command": fixture(), "args": args}})).await;
+        let house = EntryGateway::of(json!({"x": {"command": fixture(), "args": args}})).await;
         let tools = [("say", "x", "echo")];
         let made = house.entry(&tools, exposes(&["x"], &[])).await;
         let caller = house.caller(&made);
-        take(&house, &made, Taken::Disabled).await;
+        take(&house, &made, EntryRevocation::Disabled).await;
         let wanted = json!({"resourceSubscriptions": ["portway://x/fixture://watched"]});
         let wanted = json!({ "notifications": wanted });
         let told = house.listen(&caller, wanted).await.next().await;

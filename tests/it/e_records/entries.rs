@@ -103,7 +103,7 @@ async fn e10_a_key_is_shown_once_and_rotated(storage: Storage) {
     assert_eq!(never.expect(200)["key"]["expires_at"], Value::Null);
 }
 
-async fn by_key(app: &App, key: &str) -> Answer {
+async fn by_key(app: &App, key: &str) -> HttpAnswer {
     let path = format!("/api/v1/mcp/{key}/tools");
     app.request("GET", &path, None, &[]).await
 }

@@ -14,7 +14,7 @@ mod tools;
 
 use serde_json::{Value, json};
 
-use crate::app::{Answer, App, PATIENCE, Setup, TOKEN, setup};
+use crate::app::{App, HttpAnswer, PATIENCE, Setup, TOKEN, setup};
 use crate::cluster::{self, Cluster};
 
 /// Where records are kept.
@@ -75,20 +75,20 @@ pub(crate) const BOUND: &str = "/api/v1/mcp_v2/with_bindings";
 pub(crate) const OLD: &str = "/api/v1/mcp/";
 
 impl App {
-    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> HttpAnswer {
         self.send("PUT", path, Some(body.to_string())).await
     }
 
-    pub(crate) async fn patched(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn patched(&self, path: &str, body: Value) -> HttpAnswer {
         self.send("PATCH", path, Some(body.to_string())).await
     }
 
-    pub(crate) async fn deleted(&self, path: &str) -> Answer {
+    pub(crate) async fn deleted(&self, path: &str) -> HttpAnswer {
         self.send("DELETE", path, None).await
     }
 
     /// A create that may be sent twice.
-    pub(crate) async fn post_once(&self, path: &str, key: &str, body: &str) -> Answer {
+    pub(crate) async fn post_once(&self, path: &str, key: &str, body: &str) -> HttpAnswer {
         let bearer = format!("Bearer {TOKEN}");
         let headers = [("authorization", bearer.as_str()), ("idempotency-key", key)];
         self.request("POST", path, Some(body.to_owned()), &headers)
@@ -148,7 +148,7 @@ pub(crate) fn each(list: &Value, member: &str) -> Vec<Value> {
 }
 
 #[track_caller]
-pub(crate) fn refused(answer: Answer, status: u16, code: &str) -> Value {
+pub(crate) fn refused(answer: HttpAnswer, status: u16, code: &str) -> Value {
     let body = answer.expect(status);
     assert_eq!(body["error"]["code"], code, "{body}");
     body["error"].clone()
@@ -156,7 +156,7 @@ pub(crate) fn refused(answer: Answer, status: u16, code: &str) -> Value {
 
 /// The fields that a `VALIDATION_ERROR` names.
 #[track_caller]
-pub(crate) fn wrong_fields(answer: Answer) -> Vec<String> {
+pub(crate) fn wrong_fields(answer: HttpAnswer) -> Vec<String> {
     let error = refused(answer, 422, "VALIDATION_ERROR");
     let details = error["details"].as_array();
     let details = details.unwrap_or_else(|| panic!("{error}"));

@@ -34,7 +34,7 @@ async fn creates(app: &App) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn replayed(answer: &Answer) -> bool {
+fn replayed(answer: &HttpAnswer) -> bool {
     match answer.headers.get("idempotency-replayed") {
         Some(value) => value == "true",
         None => false,

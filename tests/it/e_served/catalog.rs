@@ -17,7 +17,7 @@ on_each_store!(
 const CATALOG: &str = "/api/v1/catalog";
 
 #[track_caller]
-fn problem(answer: Answer) -> (String, String) {
+fn problem(answer: HttpAnswer) -> (String, String) {
     let body = refused(answer, 422, "VALIDATION_ERROR");
     let details = &body["details"][0];
     let (field, message) = (text(&details["field"]), text(&details["message"]));

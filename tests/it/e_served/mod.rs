@@ -16,13 +16,13 @@ mod shares;
 
 use serde_json::{Value, json};
 
-use crate::app::{Answer, App, fixtures};
+use crate::app::{App, HttpAnswer, fixtures};
 use crate::e_records::{Storage, TOOLS, number, text};
 use crate::mcp_front::{BOTH, MODERN, modern_body};
 
 /// How an entry is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum EntryRoute {
     /// Its own address.
     Address,
     /// The shared endpoint, with its key in a header.
@@ -30,16 +30,16 @@ pub(crate) enum Way {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speech {
+pub(crate) enum EntryEra {
     Legacy,
     Modern,
 }
 
-pub(crate) const WAYS: [(Way, Speech); 4] = [
-    (Way::Address, Speech::Modern),
-    (Way::Header, Speech::Modern),
-    (Way::Address, Speech::Legacy),
-    (Way::Header, Speech::Legacy),
+pub(crate) const WAYS: [(EntryRoute, EntryEra); 4] = [
+    (EntryRoute::Address, EntryEra::Modern),
+    (EntryRoute::Header, EntryEra::Modern),
+    (EntryRoute::Address, EntryEra::Legacy),
+    (EntryRoute::Header, EntryEra::Legacy),
 ];
 
 /// Somebody who has a key, and a session where they need one.
@@ -48,11 +48,11 @@ pub(crate) struct Agent<'a> {
     app: &'a App,
     path: String,
     headers: Vec<(&'static str, String)>,
-    speech: Speech,
+    speech: EntryEra,
 }
 
 impl<'a> Agent<'a> {
-    pub(crate) async fn new(app: &'a App, key: &str, way: (Way, Speech)) -> Agent<'a> {
+    pub(crate) async fn new(app: &'a App, key: &str, way: (EntryRoute, EntryEra)) -> Agent<'a> {
         Agent::at(app, key, way, "").await
     }
 
@@ -60,17 +60,22 @@ impl<'a> Agent<'a> {
     pub(crate) async fn filtered(
         app: &'a App,
         key: &str,
-        way: (Way, Speech),
+        way: (EntryRoute, EntryEra),
         filter: &str,
     ) -> Agent<'a> {
         Agent::at(app, key, way, &format!("?filter={filter}")).await
     }
 
-    async fn at(app: &'a App, key: &str, (way, speech): (Way, Speech), query: &str) -> Agent<'a> {
+    async fn at(
+        app: &'a App,
+        key: &str,
+        (way, speech): (EntryRoute, EntryEra),
+        query: &str,
+    ) -> Agent<'a> {
         let mut headers = vec![("accept", BOTH.to_owned())];
         let path = match way {
-            Way::Address => format!("/api/v1/mcp_v2/server/{key}"),
-            Way::Header => {
+            EntryRoute::Address => format!("/api/v1/mcp_v2/server/{key}"),
+            EntryRoute::Header => {
                 headers.push(("x-api-key", key.to_owned()));
                 "/mcp".to_owned()
             }
@@ -81,7 +86,7 @@ impl<'a> Agent<'a> {
             headers,
             speech,
         };
-        if speech == Speech::Legacy {
+        if speech == EntryEra::Legacy {
             agent.greet().await;
         }
         agent
@@ -99,7 +104,7 @@ impl<'a> Agent<'a> {
     }
 
     /// The answer as it came.
-    pub(crate) async fn send(&self, method: &str, params: Value) -> Answer {
+    pub(crate) async fn send(&self, method: &str, params: Value) -> HttpAnswer {
         let mut headers: Vec<(&str, &str)> = self
             .headers
             .iter()
@@ -108,12 +113,12 @@ impl<'a> Agent<'a> {
         let name = ["name", "uri"].iter().find_map(|key| params[*key].as_str());
         let name = name.map(ToOwned::to_owned);
         let body = match self.speech {
-            Speech::Legacy => {
+            EntryEra::Legacy => {
                 json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
             }
-            Speech::Modern => modern_body(1, method, params),
+            EntryEra::Modern => modern_body(1, method, params),
         };
-        if self.speech == Speech::Modern {
+        if self.speech == EntryEra::Modern {
             headers.push(("mcp-protocol-version", MODERN));
             headers.push(("mcp-method", method));
             headers.extend(name.as_deref().map(|name| ("mcp-name", name)));

@@ -38,7 +38,7 @@ async fn on_its_own() -> (Cluster, App, String) {
 async fn has_heard(app: &App, cluster: &Cluster, database: &str) {
     let last = app.new_entry("last", &[]).await;
     let key = text(&last["api_key"]);
-    let agent = Agent::new(app, key, (Way::Header, Speech::Modern)).await;
+    let agent = Agent::new(app, key, (EntryRoute::Header, EntryEra::Modern)).await;
     assert_eq!(agent.send("tools/list", json!({})).await.status, 200);
     let close = "update public.mcp_v2 set status = false where name = 'last'";
     cluster.sql(database, close);

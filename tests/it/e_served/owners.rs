@@ -23,7 +23,7 @@ pub(super) struct User<'a> {
 }
 
 impl User<'_> {
-    pub(super) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub(super) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> HttpAnswer {
         let headers = [("authorization", self.bearer.as_str())];
         let body = body.map(|body| body.to_string());
         self.app.request(method, path, body, &headers).await
@@ -197,7 +197,7 @@ async fn t_a_user_has_a_quota_of_everything_and_the_admin_has_none(storage: Stor
         .fold(storage.setup(), |s, (name, value)| s.env(name, value));
     let app = setup.start().await;
     let [ann, bob] = users(&app);
-    let refused = |answer: Answer, quota: &str, limit: u64| {
+    let refused = |answer: HttpAnswer, quota: &str, limit: u64| {
         let error = &answer.expect(409)["error"];
         assert_eq!(error["code"], "QUOTA_EXCEEDED");
         assert_eq!(error["details"], json!({"quota": quota, "limit": limit}));

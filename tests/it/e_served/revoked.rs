@@ -22,7 +22,7 @@ const WORKERS: usize = 8;
 const AFTER: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
-enum Taken {
+enum RevocationCase {
     Disabled,
     Unbound,
     BindingDisabled,
@@ -31,26 +31,26 @@ enum Taken {
     ToolDeleted,
 }
 
-const ALL_WAYS: [Taken; 6] = [
-    Taken::Disabled,
-    Taken::Unbound,
-    Taken::BindingDisabled,
-    Taken::Rotated,
-    Taken::Deleted,
-    Taken::ToolDeleted,
+const ALL_WAYS: [RevocationCase; 6] = [
+    RevocationCase::Disabled,
+    RevocationCase::Unbound,
+    RevocationCase::BindingDisabled,
+    RevocationCase::Rotated,
+    RevocationCase::Deleted,
+    RevocationCase::ToolDeleted,
 ];
 
-async fn take(app: &App, entry: &Value, tool: i64, how: Taken) {
+async fn take(app: &App, entry: &Value, tool: i64, how: RevocationCase) {
     let place = format!("{ENTRIES}/{entry}");
     let binding = format!("{place}/bindings/{tool}");
     let off = json!({"status": false});
     let answer = match how {
-        Taken::Disabled => app.patched(&place, off).await,
-        Taken::Unbound => app.deleted(&binding).await,
-        Taken::BindingDisabled => app.patched(&binding, off).await,
-        Taken::Rotated => app.send("POST", &format!("{place}/rotate_key"), None).await,
-        Taken::Deleted => app.deleted(&place).await,
-        Taken::ToolDeleted => app.deleted(&format!("{TOOLS}/{tool}")).await,
+        RevocationCase::Disabled => app.patched(&place, off).await,
+        RevocationCase::Unbound => app.deleted(&binding).await,
+        RevocationCase::BindingDisabled => app.patched(&binding, off).await,
+        RevocationCase::Rotated => app.send("POST", &format!("{place}/rotate_key"), None).await,
+        RevocationCase::Deleted => app.deleted(&place).await,
+        RevocationCase::ToolDeleted => app.deleted(&format!("{TOOLS}/{tool}")).await,
     };
     assert!(matches!(answer.status, 200 | 204), "{how:?}: {answer:?}");
 }
@@ -67,7 +67,7 @@ fn seen(record: &Path) -> Vec<String> {
 }
 
 /// Calls without pause and beyond the change; how many were answered well.
-async fn hammer(agent: &Agent<'_>, how: Taken, good: &AtomicUsize, answered: &AtomicBool) {
+async fn hammer(agent: &Agent<'_>, how: RevocationCase, good: &AtomicUsize, answered: &AtomicBool) {
     let mut after = 0;
     while after < AFTER {
         let late = answered.load(Ordering::Acquire);

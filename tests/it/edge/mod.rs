@@ -90,19 +90,25 @@ impl TestEdge {
         }
     }
 
-    pub(crate) async fn connect(&self) -> Client {
-        Client::to(self.addr).await
+    pub(crate) async fn connect(&self) -> RawClient {
+        RawClient::to(self.addr).await
     }
 
     /// Sends `bytes` on a connection of its own and reads to its end.
-    pub(crate) async fn talk(&self, bytes: impl AsRef<[u8]>) -> Reply {
+    pub(crate) async fn talk(&self, bytes: impl AsRef<[u8]>) -> RawReply {
         let mut client = self.connect().await;
         client.send(bytes).await;
         client.rest().await
     }
 
     /// One request with the token that closes its connection.
-    pub(crate) async fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> RawReply {
         self.talk(request(
             method,
             path,
@@ -151,11 +157,11 @@ fn handlers(hits: &Arc<AtomicUsize>, open: &Arc<AtomicUsize>) -> Router {
         .route("/api/pair", get(pair))
         .route(
             "/api/never",
-            get(async move || never(Open::new(&waiting)).await),
+            get(async move || never(OpenAnswer::new(&waiting)).await),
         )
         .route(
             "/api/endless",
-            get(async move || endless(Open::new(&opened))),
+            get(async move || endless(OpenAnswer::new(&opened))),
         )
 }
 
@@ -176,22 +182,22 @@ async fn pair() -> Response {
 }
 
 /// An answer being made; counted while it is.
-struct Open(Arc<AtomicUsize>);
+struct OpenAnswer(Arc<AtomicUsize>);
 
-impl Open {
-    fn new(count: &Arc<AtomicUsize>) -> Open {
+impl OpenAnswer {
+    fn new(count: &Arc<AtomicUsize>) -> OpenAnswer {
         count.fetch_add(1, Ordering::SeqCst);
-        Open(count.clone())
+        OpenAnswer(count.clone())
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenAnswer {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-fn endless(open: Open) -> Response {
+fn endless(open: OpenAnswer) -> Response {
     let block = Bytes::from(vec![b'x'; 64 * 1024]);
     let blocks = stream::unfold((open, block), async |(open, block)| {
         Some((Ok::<_, std::io::Error>(block.clone()), (open, block)))
@@ -199,7 +205,7 @@ fn endless(open: Open) -> Response {
     Body::from_stream(blocks).into_response()
 }
 
-async fn never(_open: Open) -> &'static str {
+async fn never(_open: OpenAnswer) -> &'static str {
     std::future::pending().await
 }
 
@@ -224,18 +230,18 @@ pub(crate) fn request(method: &str, path: &str, headers: &str, body: &str) -> St
     )
 }
 
-pub(crate) struct Client {
+pub(crate) struct RawClient {
     pub socket: TcpStream,
 }
 
-impl Client {
-    pub(crate) async fn to(addr: SocketAddr) -> Client {
+impl RawClient {
+    pub(crate) async fn to(addr: SocketAddr) -> RawClient {
         let socket = timeout(PATIENCE, TcpStream::connect(addr))
             .await
             .unwrap()
             .unwrap();
         socket.set_nodelay(true).unwrap();
-        Client { socket }
+        RawClient { socket }
     }
 
     /// Whether all of it could be sent: the edge may have closed already.
@@ -244,18 +250,18 @@ impl Client {
     }
 
     /// Everything until the edge closes the connection.
-    pub(crate) async fn rest(&mut self) -> Reply {
+    pub(crate) async fn rest(&mut self) -> RawReply {
         let mut all = Vec::new();
         let read = timeout(PATIENCE, self.socket.read_to_end(&mut all)).await;
         let clean = read.expect("the connection should end").is_ok();
-        Reply {
+        RawReply {
             text: String::from_utf8_lossy(&all).into_owned(),
             clean,
         }
     }
 
     /// One answer with a known length, the connection staying open.
-    pub(crate) async fn answer(&mut self) -> Reply {
+    pub(crate) async fn answer(&mut self) -> RawReply {
         let mut all = Vec::new();
         loop {
             let text = String::from_utf8_lossy(&all).into_owned();
@@ -263,7 +269,7 @@ impl Client {
             if let (Some((_, body)), Some(length)) = (text.split_once("\r\n\r\n"), length)
                 && body.len() >= length
             {
-                return Reply { text, clean: true };
+                return RawReply { text, clean: true };
             }
             let mut part = [0; 4096];
             let read = timeout(PATIENCE, self.socket.read(&mut part))
@@ -284,13 +290,13 @@ fn content_length(head: &str) -> Option<usize> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct RawReply {
     pub text: String,
     /// Whether the connection ended, rather than broke.
     pub clean: bool,
 }
 
-impl Reply {
+impl RawReply {
     /// The statuses of the answers, in order.
     pub(crate) fn statuses(&self) -> Vec<u16> {
         let lines = self.text.split("HTTP/1.1 ").skip(1);

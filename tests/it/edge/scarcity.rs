@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Client, PATIENCE, TestEdge, bearer};
+use super::{PATIENCE, RawClient, TestEdge, bearer};
 
 const MARK: &str = "edge at ";
 
@@ -22,16 +22,16 @@ async fn scarce() {
     tokio::time::sleep(Duration::from_secs(120)).await;
 }
 
-struct Ended(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-fn start_scarce() -> (Ended, SocketAddr) {
+fn start_scarce() -> (KilledOnDrop, SocketAddr) {
     let run = "ulimit -n 40; exec \"$0\" --exact edge::scarcity::scarce --ignored --nocapture";
     let child = Command::new("sh")
         .args(["-c", run])
@@ -41,7 +41,7 @@ fn start_scarce() -> (Ended, SocketAddr) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut child = Ended(child);
+    let mut child = KilledOnDrop(child);
     let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
     let line = lines
         .map_while(Result::ok)
@@ -61,14 +61,14 @@ async fn t_fault_54_running_out_of_descriptors() {
         "GET /api/touch HTTP/1.1\r\nHost: localhost\r\n{}\r\n",
         bearer()
     );
-    let mut first = Client::to(addr).await;
+    let mut first = RawClient::to(addr).await;
     first.send(&ask).await;
     assert_eq!(first.answer().await.status(), 200);
 
     let health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut crowd = Vec::new();
     for _ in 0..60 {
-        let mut client = Client::to(addr).await;
+        let mut client = RawClient::to(addr).await;
         client.send(health).await;
         assert_eq!(client.answer().await.status(), 200);
         crowd.push(client);
@@ -79,7 +79,7 @@ async fn t_fault_54_running_out_of_descriptors() {
         200,
         "strangers give way, not the admin"
     );
-    let mut late = Client::to(addr).await;
+    let mut late = RawClient::to(addr).await;
     late.send(&ask).await;
     assert_eq!(
         timeout(PATIENCE, late.answer()).await.unwrap().status(),

@@ -6,7 +6,7 @@ use super::members::{member, members, squeezed};
 
 /// One call: everything in it that Portway has no business with.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
+pub(super) struct FidelityCase {
     pub shared: bool,
     meta_first: bool,
     /// The client's progress token, if it wants to hear.
@@ -22,7 +22,7 @@ pub(super) struct Case {
     extension: String,
 }
 
-impl Case {
+impl FidelityCase {
     /// The object that says how the server is to answer.
     pub(super) fn answer(&self) -> String {
         let mut all = vec![format!("\"structuredContent\":{}", self.structured)];
@@ -152,7 +152,7 @@ fn several() -> impl Strategy<Value = Vec<String>> {
         .prop_map(move |all| all.into_iter().enumerate().map(number).collect())
 }
 
-pub(super) fn case() -> impl Strategy<Value = Case> {
+pub(super) fn case() -> impl Strategy<Value = FidelityCase> {
     let token = prop_oneof![
         3 => Just(None),
         1 => Just(Some("\"p\\u0031 é\"")),
@@ -167,7 +167,7 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
             (shared, meta_first, token, error),
             (arguments, unknown, meta, extension),
             (structured, extras, result_meta),
-        )| Case {
+        )| FidelityCase {
             shared,
             meta_first,
             token,

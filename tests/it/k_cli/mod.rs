@@ -22,13 +22,13 @@ pub(crate) const NOWHERE: &str = "/no/such/program";
 
 /// What a command came to.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
-impl Said {
+impl CommandOutput {
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
@@ -66,19 +66,19 @@ pub(crate) fn command(dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-pub(crate) async fn ended(mut command: Command) -> Said {
+pub(crate) async fn ended(mut command: Command) -> CommandOutput {
     // `output()` would take stdout and stderr from whoever has given them away.
     let output = command.spawn().unwrap().wait_with_output();
     let output = tokio::time::timeout(PATIENCE, output).await;
     let output = output.expect("it ends in time").unwrap();
-    Said {
+    CommandOutput {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-pub(crate) async fn run(app: &App, args: &[&str]) -> Said {
+pub(crate) async fn run(app: &App, args: &[&str]) -> CommandOutput {
     ended(command(app.setup.path(), args)).await
 }
 

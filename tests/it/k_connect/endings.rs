@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use super::{CANCELLED, Client, RUNS, command, heard, recorded};
+use super::{CANCELLED, RUNS, StdioClient, command, heard, recorded};
 use crate::app::{alive, eventually};
 use crate::mcp_front::portway;
 
@@ -17,7 +17,7 @@ async fn k5_however_its_client_ends_it_ends_and_so_does_what_runs() {
     for modern in [false, true] {
         for end in [None, Some(Signal::SIGTERM), Some(Signal::SIGINT)] {
             let app = recorded().await;
-            let mut client = Client::start(&app.setup, &["--server", "x"]);
+            let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
             if !modern {
                 client.hello("2025-11-25", json!({})).await;
                 client.begin("tools/call", json!({"name": "hang"})).await;
@@ -39,7 +39,7 @@ async fn k5_however_its_client_ends_it_ends_and_so_does_what_runs() {
 #[tokio::test]
 async fn k5_killed_it_leaves_nothing_running_for_a_modern_client() {
     let app = recorded().await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     let hang = json!({"name": "hang"});
     client.begin_modern("tools/call", hang).await;
     heard(&app, RUNS).await;

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{CANCELLED, Client, RUNS, heard, recorded, text};
+use super::{CANCELLED, RUNS, StdioClient, heard, recorded, text};
 use crate::app::eventually;
 use crate::mcp_front::portway;
 
 #[tokio::test]
 async fn k5_a_legacy_client_lists_and_calls() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &[]);
+    let mut client = StdioClient::start(&app.setup, &[]);
     let hello = client.hello("2025-11-25", json!({})).await;
     assert_eq!(hello["result"]["protocolVersion"], "2025-11-25");
     assert_eq!(hello["result"]["serverInfo"]["name"], "portway");
@@ -28,7 +28,7 @@ async fn k5_a_legacy_client_lists_and_calls() {
 async fn k5_what_comes_during_a_call_comes_before_its_answer() {
     let app = portway(&[]).await;
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut client = Client::start(&app.setup, &["--server", "x"]);
+        let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
         let hello = client.hello(version, json!({})).await;
         assert_eq!(hello["result"]["protocolVersion"], version);
         let params = json!({
@@ -48,7 +48,7 @@ async fn k5_what_comes_during_a_call_comes_before_its_answer() {
 #[tokio::test]
 async fn k5_a_question_reaches_a_legacy_client_and_its_answer_the_server() {
     let app = portway(&["--era", "legacy"]).await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     client
         .hello("2025-11-25", json!({"elicitation": {"form": {}}}))
         .await;
@@ -67,7 +67,7 @@ async fn k5_a_question_reaches_a_legacy_client_and_its_answer_the_server() {
 #[tokio::test]
 async fn k5_a_legacy_client_cancels_by_saying_so() {
     let app = recorded().await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     client.hello("2025-11-25", json!({})).await;
     let mut ids = Vec::new();
     for at_once in [false, true, true, true] {
@@ -100,7 +100,7 @@ async fn k5_a_legacy_client_cancels_by_saying_so() {
 #[tokio::test]
 async fn k5_changes_reach_a_legacy_client() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &[]);
+    let mut client = StdioClient::start(&app.setup, &[]);
     client.hello("2025-11-25", json!({})).await;
     // The stream is opened beside the first requests.
     let start = tokio::time::Instant::now();
@@ -113,7 +113,7 @@ async fn k5_changes_reach_a_legacy_client() {
 #[tokio::test]
 async fn k5_k4_what_a_legacy_client_sends_too_early_is_served() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &[]);
+    let mut client = StdioClient::start(&app.setup, &[]);
     let bare = client.ask("tools/list", json!({})).await;
     assert!(bare["result"]["tools"].is_array(), "{bare}");
     let params = json!({
@@ -129,7 +129,7 @@ async fn k5_k4_what_a_legacy_client_sends_too_early_is_served() {
 #[tokio::test]
 async fn k5_batches_pass_where_the_revision_has_them() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &[]);
+    let mut client = StdioClient::start(&app.setup, &[]);
     client.hello("2025-03-26", json!({})).await;
     let ping = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     client.send(json!([ping(1), ping(2)])).await;

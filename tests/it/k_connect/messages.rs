@@ -3,15 +3,15 @@
 
 use serde_json::json;
 
-use super::{Client, command, error, refused, text};
+use super::{StdioClient, command, error, refused, text};
 use crate::app::{eventually, setup};
-use crate::e_door::{Before, Made};
+use crate::e_door::{StoreBeforeStart, StoredEntry};
 use crate::mcp_front::portway;
 
 #[tokio::test]
 async fn k5_ids_and_payloads_stay_as_they_are() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     client.hello("2025-11-25", json!({})).await;
     // Odd but valid: spaces, escapes, members that nobody knows.
     client
@@ -46,7 +46,7 @@ async fn k5_ids_and_payloads_stay_as_they_are() {
 #[tokio::test]
 async fn k5_large_results_and_many_calls_pass() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     client.hello("2025-11-25", json!({})).await;
     let big = 2 << 20;
     let whole = client.call("big", json!({"bytes": big})).await;
@@ -73,7 +73,7 @@ async fn k5_large_results_and_many_calls_pass() {
 #[tokio::test]
 async fn k5_a_message_too_large_for_the_gateway_is_refused_and_no_more() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     client.hello("2025-11-25", json!({})).await;
     let long = "x".repeat(5 << 20);
     let params = json!({"name": "echo", "arguments": {"text": long}});
@@ -82,9 +82,9 @@ async fn k5_a_message_too_large_for_the_gateway_is_refused_and_no_more() {
     assert_eq!(client.call("echo", json!({"text": "a"})).await, "a");
 }
 
-async fn with_entry() -> (crate::app::App, Made) {
+async fn with_entry() -> (crate::app::App, StoredEntry) {
     let start = setup().mcp(crate::app::fixtures(&[("x", &[])]));
-    let before = Before::of(&start).await;
+    let before = StoreBeforeStart::of(&start).await;
     let made = before.entry("mine", &["echo", "add"]).await;
     drop(before);
     let app = start.start().await;
@@ -99,7 +99,7 @@ async fn k5_an_entry_sees_its_tools_only() {
     by_variable.env("PORTWAY_ENTRY_KEY", &made.key);
     let by_argument = command(&app.setup, &["--entry", &made.key]);
     for command in [by_variable, by_argument] {
-        let mut client = Client::run(command);
+        let mut client = StdioClient::run(command);
         client.hello("2025-11-25", json!({})).await;
         for modern in [false, true] {
             let list = match modern {
@@ -129,7 +129,7 @@ async fn k5_a_key_or_token_that_is_not_taken_is_told_to_both_sides() {
         (wrong_key, "PORTWAY_ENTRY_KEY"),
         (wrong_token, "PORTWAY_ADMIN_TOKEN"),
     ] {
-        let mut client = Client::run(command);
+        let mut client = StdioClient::run(command);
         let hello = client.hello("2025-11-25", json!({})).await;
         assert!(error(&hello).contains(advice), "{hello}");
         eventually("it complains", || client.log().contains(advice)).await;
@@ -198,7 +198,7 @@ async fn k5_without_a_start_it_keeps_to_its_own_project() {
 async fn k5_an_unknown_server_or_filter_is_named() {
     let app = portway(&[]).await;
     for args in [&["--server", "nobody"][..], &["--filter", "nobody"]] {
-        let mut client = Client::start(&app.setup, args);
+        let mut client = StdioClient::start(&app.setup, args);
         let hello = client.hello("2025-11-25", json!({})).await;
         assert!(error(&hello).contains("nobody"), "{hello}");
         assert_eq!(client.close().await, Some(0));

@@ -23,7 +23,7 @@ use crate::mcp_front::portway;
 const MODERN: &str = "2026-07-28";
 
 /// A client and the `portway connect` that it has started.
-struct Client {
+struct StdioClient {
     child: Child,
     stdin: Option<ChildStdin>,
     seen: Arc<Mutex<Vec<Value>>>,
@@ -58,12 +58,12 @@ async fn refused(mut command: Command) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-impl Client {
-    fn start(setup: &Setup, args: &[&str]) -> Client {
-        Client::run(command(setup, args))
+impl StdioClient {
+    fn start(setup: &Setup, args: &[&str]) -> StdioClient {
+        StdioClient::run(command(setup, args))
     }
 
-    fn run(mut command: Command) -> Client {
+    fn run(mut command: Command) -> StdioClient {
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -84,7 +84,7 @@ impl Client {
                 sink.lock().unwrap().push_str(&text);
             }
         });
-        Client {
+        StdioClient {
             child,
             stdin,
             seen,

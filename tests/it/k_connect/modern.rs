@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{CANCELLED, Client, RUNS, command, error, heard, recorded, text, with_envelope};
+use super::{CANCELLED, RUNS, StdioClient, command, error, heard, recorded, text, with_envelope};
 use crate::app::{fixtures, setup};
 use crate::mcp_front::portway;
 
 #[tokio::test]
 async fn k5_a_modern_client_discovers_lists_and_calls() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &[]);
+    let mut client = StdioClient::start(&app.setup, &[]);
     let found = client.ask_modern("server/discover", json!({})).await;
     assert_eq!(found["result"]["supportedVersions"], json!(["2026-07-28"]));
     let list = client.ask_modern("tools/list", json!({})).await;
@@ -29,7 +29,7 @@ async fn k5_a_modern_client_discovers_lists_and_calls() {
 #[tokio::test]
 async fn k5_headers_follow_schemas_that_were_never_listed() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     // The schema wants Mcp-Param-Region, and nobody has read it yet.
     for region in ["eu-1", "ü ", "again"] {
         let params = json!({"name": "region", "arguments": {"region": region}});
@@ -41,7 +41,7 @@ async fn k5_headers_follow_schemas_that_were_never_listed() {
 #[tokio::test]
 async fn k5_progress_and_questions_reach_a_modern_client() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     let params = json!({
         "name": "progress", "arguments": {"steps": 3}, "_meta": {"progressToken": 17}
     });
@@ -68,7 +68,7 @@ async fn k5_progress_and_questions_reach_a_modern_client() {
 #[tokio::test]
 async fn k5_the_word_of_a_modern_client_that_cancels_hangs_up() {
     let app = recorded().await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     let id = client
         .begin_modern("tools/call", json!({"name": "hang"}))
         .await;
@@ -84,7 +84,7 @@ async fn k5_the_word_of_a_modern_client_that_cancels_hangs_up() {
 #[tokio::test]
 async fn k5_a_subscription_lasts_until_it_is_taken_back() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &[]);
+    let mut client = StdioClient::start(&app.setup, &[]);
     let filter = json!({"notifications": {"toolsListChanged": true}});
     let id = client.begin_modern("subscriptions/listen", filter).await;
     client
@@ -124,7 +124,7 @@ async fn k3_k5_a_running_connect_follows_a_new_token() {
         .await;
     let mut command = command(&app.setup, &[]);
     command.env_remove("PORTWAY_ADMIN_TOKEN");
-    let mut client = Client::run(command);
+    let mut client = StdioClient::run(command);
     let before = client.ask_modern("tools/list", json!({})).await;
     assert!(before["result"]["tools"].is_array(), "{before}");
     let mut rotate = crate::k_cli::command(app.setup.path(), &["token", "rotate", "--yes"]);

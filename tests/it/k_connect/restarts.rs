@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::{Client, RUNS, error, heard, recorded, text};
+use super::{RUNS, StdioClient, error, heard, recorded, text};
 use crate::app::{App, eventually};
 use crate::mcp_front::portway;
 
@@ -21,7 +21,7 @@ async fn killed(mut app: App) -> App {
     up(app.setup.start().await).await
 }
 
-async fn begin(client: &mut Client, modern: bool, tool: &str, arguments: Value) -> Value {
+async fn begin(client: &mut StdioClient, modern: bool, tool: &str, arguments: Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments});
     match modern {
         false => client.begin("tools/call", params).await,
@@ -33,7 +33,7 @@ async fn begin(client: &mut Client, modern: bool, tool: &str, arguments: Value) 
 async fn k5_a_call_in_flight_is_told_and_the_next_ones_work() {
     for modern in [false, true] {
         let app = recorded().await;
-        let mut client = Client::start(&app.setup, &["--server", "x"]);
+        let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
         if !modern {
             client.hello("2025-11-25", json!({})).await;
         }
@@ -54,7 +54,7 @@ async fn k5_a_call_in_flight_is_told_and_the_next_ones_work() {
 #[tokio::test]
 async fn k5_a_session_goes_on_after_an_orderly_restart() {
     let app = recorded().await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     client.hello("2025-11-25", json!({})).await;
     let level = json!({"level": "debug"});
     client.ask("logging/setLevel", level).await;
@@ -81,7 +81,7 @@ async fn k5_a_session_goes_on_after_an_orderly_restart() {
 #[tokio::test]
 async fn k5_requests_wait_for_a_gateway_that_is_away_but_not_for_ever() {
     let mut app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     client.hello("2025-11-25", json!({})).await;
     app.signal(Signal::SIGKILL);
     app.ended().await;
@@ -103,7 +103,7 @@ async fn k5_whoever_takes_the_port_of_a_killed_gateway_gets_no_key() {
     let mut tries = 0;
     let (app, mut client, somebody) = loop {
         let mut app = portway(&[]).await;
-        let mut client = Client::start(&app.setup, &["--server", "x"]);
+        let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
         client.hello("2025-11-25", json!({})).await;
         let port = app.url.rsplit(':').next().unwrap().to_owned();
         app.signal(Signal::SIGKILL);
@@ -128,7 +128,7 @@ async fn k5_whoever_takes_the_port_of_a_killed_gateway_gets_no_key() {
 #[tokio::test]
 async fn k5_a_session_that_is_unknown_is_opened_anew_unnoticed() {
     let app = portway(&[]).await;
-    let mut client = Client::start(&app.setup, &["--server", "x"]);
+    let mut client = StdioClient::start(&app.setup, &["--server", "x"]);
     client.hello("2025-06-18", json!({})).await;
     assert_eq!(client.call("echo", json!({"text": "a"})).await, "a");
     // What seals the sessions is gone, and so are all of them.

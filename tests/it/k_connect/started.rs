@@ -4,17 +4,17 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 
-use super::{Client, command, empty, refused};
+use super::{StdioClient, command, empty, refused};
 use crate::app::{Setup, alive, eventually, fixtures, setup};
 
 fn house() -> Setup {
     setup().mcp(fixtures(&[("x", &[])]))
 }
 
-fn start(house: &Setup, linger: &str) -> Client {
+fn start(house: &Setup, linger: &str) -> StdioClient {
     let mut command = command(house, &["--linger", linger]);
     command.env("PORTWAY_LISTEN", "127.0.0.1:0");
-    Client::run(command)
+    StdioClient::run(command)
 }
 
 /// The process that holds the data directory.
@@ -80,7 +80,7 @@ async fn k5_a_gateway_outlives_what_is_done_to_the_group_and_children_of_its_fir
     let house = house();
     let mut first = command(&house, &["--linger", "0.5"]);
     first.env("PORTWAY_LISTEN", "127.0.0.1:0").process_group(0);
-    let mut first = Client::run(first);
+    let mut first = StdioClient::run(first);
     first.hello("2025-11-25", json!({})).await;
     let mut second = start(&house, "0.5");
     second.hello("2025-11-25", json!({})).await;
@@ -100,7 +100,7 @@ async fn k5_another_port_is_taken_where_the_usual_one_is() {
     // Whoever has it: it is not to be had.
     let _taken = std::net::TcpListener::bind("127.0.0.1:7420");
     let house = house();
-    let mut client = Client::start(&house, &["--linger", "0.5"]);
+    let mut client = StdioClient::start(&house, &["--linger", "0.5"]);
     client.hello("2025-11-25", json!({})).await;
     let address = std::fs::read_to_string(house.path().join("data/address")).unwrap();
     assert!(address.starts_with("http://127.0.0.1:") && !address.contains(":7420"));

@@ -6,16 +6,16 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::{Lab, Told};
+use super::{Lab, LabOutput};
 use crate::app::{PATIENCE, fixture};
 
 /// A fixture that listens, and where.
-struct Site {
+struct ListeningFixture {
     _child: Child,
     url: String,
 }
 
-async fn site(flags: &[&str]) -> Site {
+async fn site(flags: &[&str]) -> ListeningFixture {
     let sse = flags.contains(&"--sse");
     let port: &[&str] = if sse { &["0"] } else { &["--http", "0"] };
     let mut child = Command::new(fixture())
@@ -35,10 +35,10 @@ async fn site(flags: &[&str]) -> Site {
         .strip_prefix("listening on ")
         .unwrap()
         .to_owned();
-    Site { _child: child, url }
+    ListeningFixture { _child: child, url }
 }
 
-async fn tried(flags: &[&str], lab: &[&str]) -> Told {
+async fn tried(flags: &[&str], lab: &[&str]) -> LabOutput {
     let site = site(flags).await;
     let mut args = vec!["--json", site.url.as_str()];
     args.extend(lab);

@@ -3,13 +3,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Ask, BOTH, X, call, calls, has_begun, legacy, portway, post, said, until};
+use super::{BOTH, FrontRequest, X, call, calls, has_begun, legacy, portway, post, said, until};
 use crate::app::App;
-use crate::e_door::{Before, up, with_x};
+use crate::e_door::{StoreBeforeStart, up, with_x};
 use crate::e_records::Storage;
 
 /// A request with no header but those that every HTTP request has.
-fn bare<'a>(app: &'a App, path: &str, method: &str, params: Option<Value>) -> Ask<'a> {
+fn bare<'a>(app: &'a App, path: &str, method: &str, params: Option<Value>) -> FrontRequest<'a> {
     let mut body = json!({"jsonrpc": "2.0", "id": 7, "method": method});
     if let Some(params) = params {
         body["params"] = params;
@@ -17,7 +17,7 @@ fn bare<'a>(app: &'a App, path: &str, method: &str, params: Option<Value>) -> As
     post(app, path, body).without("accept")
 }
 
-async fn answered(ask: Ask<'_>) -> Value {
+async fn answered(ask: FrontRequest<'_>) -> Value {
     let talk = ask.send().await;
     assert_eq!(talk.status, 200);
     assert_eq!(talk.header("content-type"), "application/json");
@@ -30,7 +30,10 @@ async fn answered(ask: Ask<'_>) -> Value {
 #[tokio::test]
 async fn k4_a_bare_request_is_served_on_every_endpoint() {
     let setup = with_x(Storage::Json);
-    let entry = Before::of(&setup).await.entry("a", &["echo"]).await;
+    let entry = StoreBeforeStart::of(&setup)
+        .await
+        .entry("a", &["echo"])
+        .await;
     let app = up(setup).await;
     for (path, tool) in [("/mcp", "mcp_x_echo"), (X, "echo"), (&entry.path(), "echo")] {
         for accept in [None, Some("*/*"), Some("application/json"), Some(BOTH)] {

@@ -2,21 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::{Ask, Legacy, X, call, calls, has_begun, legacy, modern, portway, post, said, until};
+use super::{
+    FrontRequest, LegacyClient, X, call, calls, has_begun, legacy, modern, portway, post, said,
+    until,
+};
 use crate::app::App;
 
 /// How often the fixture saw a call of `tool` given up.
-async fn given_up(client: &Legacy<'_>, tool: &str) -> usize {
+async fn given_up(client: &LegacyClient<'_>, tool: &str) -> usize {
     let calls = client.cancelled().await;
     calls.iter().filter(|call| call["name"] == tool).count()
 }
 
-async fn observer(app: &App) -> Legacy<'_> {
+async fn observer(app: &App) -> LegacyClient<'_> {
     legacy(app, X, "2025-06-18", json!({})).await
 }
 
 /// Hangs up once the server has the call, before anything is answered.
-async fn hang_up(call: Ask<'_>, observer: &Legacy<'_>) {
+async fn hang_up(call: FrontRequest<'_>, observer: &LegacyClient<'_>) {
     let before = calls(observer).await;
     tokio::select! {
         talk = call.send() => panic!("an answer: {}", talk.status),

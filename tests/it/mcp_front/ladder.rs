@@ -25,7 +25,7 @@ fn with(key: &str, value: impl Into<Value>) -> Value {
 /// One case: the body, how its headers differ from the right ones (`-name`
 /// is missing, `+name: value` comes beside, `name: value` instead), and the
 /// verdict.
-type Case = (&'static str, Value, &'static str, (u16, Option<i64>));
+type LadderCase = (&'static str, Value, &'static str, (u16, Option<i64>));
 
 const FINE: (u16, Option<i64>) = (200, None);
 const GONE: (u16, Option<i64>) = (404, Some(NOT_FOUND));
@@ -34,7 +34,7 @@ const UNSUPPORTED: (u16, Option<i64>) = (400, Some(-32022));
 const INCOMPLETE: (u16, Option<i64>) = (400, Some(BAD_PARAMS));
 
 /// 1. The envelope. 2. The version header. 3. The version.
-fn versions() -> Vec<Case> {
+fn versions() -> Vec<LadderCase> {
     let list = || modern_body(1, "tools/list", json!({}));
     let bare = |params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params});
     let level = "io.modelcontextprotocol/logLevel";
@@ -89,7 +89,7 @@ fn versions() -> Vec<Case> {
 }
 
 /// 4. `Mcp-Method` and `Mcp-Name`. 5. The method is one of the era.
-fn methods() -> Vec<Case> {
+fn methods() -> Vec<LadderCase> {
     let list = || modern_body(1, "tools/list", json!({}));
     let echo = || modern_body(1, "tools/call", call("echo", json!({"text": "hi"})));
     let other = |method: &str| modern_body(1, method, json!({}));
@@ -127,7 +127,7 @@ fn methods() -> Vec<Case> {
 }
 
 /// 6. `Mcp-Param-*`. 7. The gateway's own verdicts.
-fn params() -> Vec<Case> {
+fn params() -> Vec<LadderCase> {
     let region = |arguments: Value| modern_body(1, "tools/call", call("region", arguments));
     let eu = || region(json!({"region": "eu"}));
     let unknown = modern_body(1, "tools/call", call("none", json!({})));
@@ -216,7 +216,7 @@ async fn k4_legacy_requests_are_judged_in_order() {
     let client = legacy(&app, X, "2025-11-25", json!({})).await;
     let ping = || json!({"jsonrpc": "2.0", "id": 7, "method": "ping"});
     let session = client.session.as_str();
-    let rows: Vec<(&str, super::Ask<'_>, u16, Option<i64>)> = vec![
+    let rows: Vec<(&str, super::FrontRequest<'_>, u16, Option<i64>)> = vec![
         ("all is well", client.post(ping()), 200, None),
         ("no session", post(&app, X, ping()), 200, None),
         (

@@ -37,7 +37,7 @@ pub(crate) async fn portway(args: &[&str]) -> App {
 }
 
 /// A request on a connection of its own, which ends with its answer.
-pub(crate) struct Ask<'a> {
+pub(crate) struct FrontRequest<'a> {
     app: &'a App,
     method: &'static str,
     path: String,
@@ -45,8 +45,8 @@ pub(crate) struct Ask<'a> {
     body: Bytes,
 }
 
-pub(crate) fn ask<'a>(app: &'a App, method: &'static str, path: &str) -> Ask<'a> {
-    Ask {
+pub(crate) fn ask<'a>(app: &'a App, method: &'static str, path: &str) -> FrontRequest<'a> {
+    FrontRequest {
         app,
         method,
         path: path.to_owned(),
@@ -58,13 +58,13 @@ pub(crate) fn ask<'a>(app: &'a App, method: &'static str, path: &str) -> Ask<'a>
 }
 
 /// A POST of one message.
-pub(crate) fn post<'a>(app: &'a App, path: &str, body: impl ToString) -> Ask<'a> {
+pub(crate) fn post<'a>(app: &'a App, path: &str, body: impl ToString) -> FrontRequest<'a> {
     ask(app, "POST", path)
         .header("content-type", "application/json")
         .body(body.to_string())
 }
 
-impl Ask<'_> {
+impl FrontRequest<'_> {
     /// Adds a header, beside others of its name.
     pub(crate) fn also(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -86,7 +86,7 @@ impl Ask<'_> {
         self
     }
 
-    pub(crate) async fn send(self) -> Talk {
+    pub(crate) async fn send(self) -> FrontResponse {
         let what = format!("{} {}", self.method, self.path);
         match timeout(PATIENCE, self.sent()).await {
             Ok(talk) => talk,
@@ -94,7 +94,7 @@ impl Ask<'_> {
         }
     }
 
-    async fn sent(self) -> Talk {
+    async fn sent(self) -> FrontResponse {
         let authority = self.app.url.strip_prefix("http://").unwrap();
         let socket = TcpStream::connect(authority).await.unwrap();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket))
@@ -112,7 +112,7 @@ impl Ask<'_> {
         }
         let request = request.body(Full::new(self.body)).unwrap();
         let (head, body) = sender.send_request(request).await.unwrap().into_parts();
-        Talk {
+        FrontResponse {
             status: head.status.as_u16(),
             headers: head.headers,
             body,
@@ -124,7 +124,7 @@ impl Ask<'_> {
 }
 
 /// An answer that is being read; dropping it hangs up.
-pub(crate) struct Talk {
+pub(crate) struct FrontResponse {
     pub status: u16,
     pub headers: http::HeaderMap,
     body: Incoming,
@@ -133,13 +133,13 @@ pub(crate) struct Talk {
     connection: JoinHandle<()>,
 }
 
-impl Drop for Talk {
+impl Drop for FrontResponse {
     fn drop(&mut self) {
         self.connection.abort();
     }
 }
 
-impl Talk {
+impl FrontResponse {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -232,7 +232,12 @@ pub(crate) fn modern_body(id: impl Into<Value>, method: &str, mut params: Value)
 }
 
 /// A modern request with the headers it needs.
-pub(crate) fn modern<'a>(app: &'a App, path: &str, method: &str, params: Value) -> Ask<'a> {
+pub(crate) fn modern<'a>(
+    app: &'a App,
+    path: &str,
+    method: &str,
+    params: Value,
+) -> FrontRequest<'a> {
     let name = ["name", "uri"].iter().find_map(|key| params[*key].as_str());
     let name = name.map(ToOwned::to_owned);
     let ask = post(app, path, modern_body(1, method, params))
@@ -257,7 +262,7 @@ pub(crate) fn said(answer: &Value) -> &str {
 }
 
 /// A legacy client with a session.
-pub(crate) struct Legacy<'a> {
+pub(crate) struct LegacyClient<'a> {
     pub app: &'a App,
     pub path: String,
     pub session: String,
@@ -269,7 +274,7 @@ pub(crate) async fn legacy<'a>(
     path: &str,
     version: &str,
     abilities: Value,
-) -> Legacy<'a> {
+) -> LegacyClient<'a> {
     let params = json!({
         "protocolVersion": version, "capabilities": abilities,
         "clientInfo": {"name": "test", "version": "1"},
@@ -279,7 +284,7 @@ pub(crate) async fn legacy<'a>(
     assert_eq!(talk.status, 200);
     let session = talk.header("mcp-session-id").to_owned();
     assert!(!session.is_empty());
-    Legacy {
+    LegacyClient {
         app,
         path: path.to_owned(),
         session,
@@ -287,18 +292,28 @@ pub(crate) async fn legacy<'a>(
     }
 }
 
-impl Legacy<'_> {
+impl LegacyClient<'_> {
     /// A POST in the session, of a message or several.
-    pub(crate) fn post(&self, body: Value) -> Ask<'_> {
+    pub(crate) fn post(&self, body: Value) -> FrontRequest<'_> {
         post(self.app, &self.path, body).header("mcp-session-id", &self.session)
     }
 
-    pub(crate) fn request(&self, id: impl Into<Value>, method: &str, params: Value) -> Ask<'_> {
+    pub(crate) fn request(
+        &self,
+        id: impl Into<Value>,
+        method: &str,
+        params: Value,
+    ) -> FrontRequest<'_> {
         let body = json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params});
         self.post(body)
     }
 
-    pub(crate) fn tool(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Ask<'_> {
+    pub(crate) fn tool(
+        &self,
+        id: impl Into<Value>,
+        tool: &str,
+        arguments: Value,
+    ) -> FrontRequest<'_> {
         self.request(id, "tools/call", call(tool, arguments))
     }
 
@@ -315,13 +330,13 @@ impl Legacy<'_> {
     }
 
     /// GET of the session's own stream.
-    pub(crate) fn listen(&self) -> Ask<'_> {
+    pub(crate) fn listen(&self) -> FrontRequest<'_> {
         ask(self.app, "GET", &self.path)
             .header("accept", "text/event-stream")
             .header("mcp-session-id", &self.session)
     }
 
-    pub(crate) fn resume(&self, last: &str) -> Ask<'_> {
+    pub(crate) fn resume(&self, last: &str) -> FrontRequest<'_> {
         self.listen().header("last-event-id", last)
     }
 
@@ -347,13 +362,13 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl 
 }
 
 /// How many calls the fixture has seen, those of `count` aside.
-pub(crate) async fn calls(client: &Legacy<'_>) -> usize {
+pub(crate) async fn calls(client: &LegacyClient<'_>) -> usize {
     let answer = client.tool("n", "count", json!({})).send().await;
     said(&answer.answer().await).parse().unwrap()
 }
 
 /// Waits until the fixture has seen more calls than `before`.
-pub(crate) async fn has_begun(client: &Legacy<'_>, before: usize) {
+pub(crate) async fn has_begun(client: &LegacyClient<'_>, before: usize) {
     let more = || async { calls(client).await > before };
     until("the call reaches the server", more).await;
 }

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Talk, X, ask, call, legacy, modern, portway, post, said, until};
+use super::{FrontResponse, X, ask, call, legacy, modern, portway, post, said, until};
 use crate::app::App;
 
 /// A client of the old transport.
-pub(crate) struct Old<'a> {
+pub(crate) struct OldSseClient<'a> {
     app: &'a App,
-    stream: Talk,
+    stream: FrontResponse,
     pub place: String,
 }
 
-pub(crate) async fn connect<'a>(app: &'a App, path: &str) -> Old<'a> {
+pub(crate) async fn connect<'a>(app: &'a App, path: &str) -> OldSseClient<'a> {
     let get = ask(app, "GET", path).header("accept", "text/event-stream");
     let mut stream = get.send().await;
     assert_eq!(stream.status, 200);
@@ -20,14 +20,14 @@ pub(crate) async fn connect<'a>(app: &'a App, path: &str) -> Old<'a> {
     assert_eq!(stream.header("x-accel-buffering"), "no");
     let first = stream.event().await.unwrap();
     assert_eq!(first.name.as_deref(), Some("endpoint"));
-    Old {
+    OldSseClient {
         app,
         stream,
         place: String::from_utf8(first.data).unwrap(),
     }
 }
 
-impl Old<'_> {
+impl OldSseClient<'_> {
     async fn send(&self, body: Value) -> u16 {
         post(self.app, &self.place, body).send().await.status
     }
@@ -176,7 +176,7 @@ async fn k4_the_end_of_the_stream_is_the_end_of_the_session() {
         "params": call("sleep", json!({"ms": 600_000}))});
     assert_eq!(client.send(sleep).await, 202);
     super::has_begun(&observer, 0).await;
-    let Old { stream, place, .. } = client;
+    let OldSseClient { stream, place, .. } = client;
     drop(stream);
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
     until("the session is over", || async {

@@ -103,7 +103,7 @@ async fn a_session_survives_a_restart_of_portway() {
         client.hello.clone(),
     );
     let app = restarted(app).await;
-    let client = super::Legacy {
+    let client = super::LegacyClient {
         app: &app,
         path,
         session,

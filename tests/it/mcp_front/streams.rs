@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Talk, X, legacy, portway, said, until};
+use super::{FrontResponse, X, legacy, portway, said, until};
 use crate::app::{fixtures, setup};
 
 fn steps(steps: u64, ms: u64) -> Value {
@@ -59,7 +59,7 @@ async fn k4_a_client_that_comes_back_to_its_stream_takes_it_over() {
 }
 
 /// Reads until the answer; the numbers of the progress it saw.
-async fn rest(mut talk: Talk) -> (Vec<u64>, Value) {
+async fn rest(mut talk: FrontResponse) -> (Vec<u64>, Value) {
     let mut seen = Vec::new();
     loop {
         let (_, message) = talk.message().await.expect("the answer comes");

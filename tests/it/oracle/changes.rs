@@ -6,12 +6,12 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use serde_json::json;
 
-use super::remote::{Remote, node};
+use super::remote::{OracleRemote, node};
 use super::{get, texts, tool, with};
 use crate::app::{App, eventually};
 
 /// Another client, of no consequence, has the server change its tools.
-async fn change(server: &Remote) {
+async fn change(server: &OracleRemote) {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
@@ -49,7 +49,7 @@ async fn c3_d1_a_changed_list_is_listed_again_in_both_eras() {
     let log = dir.path().join("requests");
     let mut command = node(&tool("tools/conformance-upstream/server.mjs"));
     command.args(["--port", "0", "--sse", "--log", log.to_str().unwrap()]);
-    let server = Remote::start(&mut command).await;
+    let server = OracleRemote::start(&mut command).await;
     let servers = [
         (
             "legacy",

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::remote::Remote;
+use super::remote::OracleRemote;
 use super::sdks::{python, typescript, typescript_server};
 use super::tool;
 use crate::app::{App, PATIENCE, example, setup};
@@ -15,10 +15,10 @@ use crate::tools;
 pub(super) const TOOLS: usize = 32;
 
 /// Portway with a server of each era over HTTP and a legacy one over stdio.
-pub(super) struct House {
+pub(super) struct OracleGateway {
     pub app: App,
-    _old: Remote,
-    _new: Remote,
+    _old: OracleRemote,
+    _new: OracleRemote,
 }
 
 /// Transports and the last part of their paths.
@@ -27,7 +27,7 @@ const SSE: (&str, &str) = ("sse", "sse");
 
 pub(super) const SERVERS: [&str; 3] = ["old", "new", "pipe"];
 
-pub(super) async fn house() -> House {
+pub(super) async fn house() -> OracleGateway {
     let (old, new) = tokio::join!(
         typescript_server("2025", None),
         typescript_server("2026", None)
@@ -43,7 +43,7 @@ pub(super) async fn house() -> House {
     for server in SERVERS {
         app.until_status(server, "connected").await;
     }
-    House {
+    OracleGateway {
         app,
         _old: old,
         _new: new,
@@ -51,7 +51,7 @@ pub(super) async fn house() -> House {
 }
 
 /// A client program and how it says hello.
-pub(super) struct Client {
+pub(super) struct SdkClient {
     pub program: Vec<String>,
     /// The language it names in its messages.
     pub language: &'static str,
@@ -60,7 +60,7 @@ pub(super) struct Client {
     pub sse: bool,
 }
 
-impl Client {
+impl SdkClient {
     async fn run(&self, url: &str, era: &str, transport: &str, prefix: &str) -> Value {
         let mut command = self.command(era, prefix);
         if self.sse {
@@ -149,7 +149,7 @@ impl Client {
 
 #[tokio::test]
 async fn k4_rmcp_client() {
-    let client = Client {
+    let client = SdkClient {
         program: vec![example("oracle_rmcp_client")],
         language: "Rust",
         eras: &["legacy", "modern"],
@@ -160,7 +160,7 @@ async fn k4_rmcp_client() {
 
 #[tokio::test]
 async fn k4_typescript_1_client() {
-    let client = Client {
+    let client = SdkClient {
         program: vec!["node".into(), tool("tools/clients/typescript_client.mjs")],
         language: "TypeScript",
         eras: &["legacy"],
@@ -171,7 +171,7 @@ async fn k4_typescript_1_client() {
 
 #[tokio::test]
 async fn k4_python_1_client() {
-    let client = Client {
+    let client = SdkClient {
         program: vec![python(1), tool("tools/clients/python_client.py")],
         language: "Python",
         eras: &["legacy"],
@@ -182,7 +182,7 @@ async fn k4_python_1_client() {
 
 #[tokio::test]
 async fn k4_python_2_client() {
-    let client = Client {
+    let client = SdkClient {
         program: vec![python(2), tool("tools/clients/python_client.py")],
         language: "Python",
         eras: &["legacy", "modern"],

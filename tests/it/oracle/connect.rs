@@ -1,12 +1,12 @@
 //! The official SDKs as clients that start `portway connect` (SPEC K5): each
 //! lists, calls, is told of progress and answers a question, over stdio.
 
-use super::clients::{Client, House, SERVERS, TOOLS, house};
+use super::clients::{OracleGateway, SERVERS, SdkClient, TOOLS, house};
 use super::sdks::python;
 use super::tool;
 use crate::app::eventually;
 
-impl Client {
+impl SdkClient {
     async fn connects(&self) {
         let house = house().await;
         for era in self.eras {
@@ -17,7 +17,14 @@ impl Client {
         }
     }
 
-    async fn starts(&self, house: &House, era: &str, prefix: &str, tools: usize, args: &[&str]) {
+    async fn starts(
+        &self,
+        house: &OracleGateway,
+        era: &str,
+        prefix: &str,
+        tools: usize,
+        args: &[&str],
+    ) {
         let setup = &house.app.setup;
         let mut command = self.command(era, prefix);
         command.args(["--transport", "stdio", "--"]);
@@ -41,8 +48,12 @@ fn is_bridge(pid: i32) -> bool {
         .any(|word| word == b"connect")
 }
 
-fn client(program: Vec<String>, language: &'static str, eras: &'static [&'static str]) -> Client {
-    Client {
+fn client(
+    program: Vec<String>,
+    language: &'static str,
+    eras: &'static [&'static str],
+) -> SdkClient {
+    SdkClient {
         program,
         language,
         eras,

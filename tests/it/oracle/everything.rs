@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::reference::EVERYTHING_UNASKED;
-use super::remote::{Remote, node};
+use super::remote::{OracleRemote, node};
 use super::{check, npm, settled, stop, with};
 use crate::mcp_front::legacy;
 
-async fn everything(transport: &str) -> Remote {
-    Remote::start(node(&npm("mcp-server-everything")).arg(transport)).await
+async fn everything(transport: &str) -> OracleRemote {
+    OracleRemote::start(node(&npm("mcp-server-everything")).arg(transport)).await
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a6_server_everything_comes_back_after_a_restart() {
     assert_eq!(lost["toolCount"], 0, "{lost:#}");
     let mut again = node(&npm("mcp-server-everything"));
     let again = again.arg("streamableHttp").env("PORT", port);
-    let _server = Remote::start(again).await;
+    let _server = OracleRemote::start(again).await;
     app.until_status("one", "connected").await;
     check(&app, "one", "legacy", EVERYTHING_UNASKED).await;
 }

@@ -44,16 +44,16 @@ fn npm(name: &str) -> String {
 
 /// What a server lists.
 #[derive(Clone, Copy)]
-struct Lists {
+struct ExpectedLists {
     tools: &'static [&'static str],
     resources: usize,
     templates: usize,
     prompts: usize,
 }
 
-impl Lists {
-    const fn tools(tools: &'static [&'static str]) -> Lists {
-        Lists {
+impl ExpectedLists {
+    const fn tools(tools: &'static [&'static str]) -> ExpectedLists {
+        ExpectedLists {
             tools,
             resources: 0,
             templates: 0,
@@ -71,7 +71,7 @@ fn with(servers: &[(String, Value)]) -> Setup {
 }
 
 /// Waits until it is connected and compares all it has with what it must.
-async fn check(app: &App, name: &str, era: &str, lists: Lists) -> Value {
+async fn check(app: &App, name: &str, era: &str, lists: ExpectedLists) -> Value {
     let record = settled(app, name).await;
     assert_eq!(record["status"], "connected", "{record:#}");
     assert_eq!(record["era"], era, "{name}");

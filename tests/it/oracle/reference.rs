@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Lists, check, get, npm, stop, tool, tree, with};
+use super::{ExpectedLists, check, get, npm, stop, tool, tree, with};
 use crate::app::{App, PATIENCE};
 
 /// What server-everything shows a client that can be asked things, as
 /// Portway is one where it owns the process.
-pub(super) const EVERYTHING: Lists = Lists {
+pub(super) const EVERYTHING: ExpectedLists = ExpectedLists {
     tools: &[
         "echo",
         "get-annotated-message",
@@ -35,7 +35,7 @@ pub(super) const EVERYTHING: Lists = Lists {
 };
 
 /// The same to one that cannot.
-pub(super) const EVERYTHING_UNASKED: Lists = Lists {
+pub(super) const EVERYTHING_UNASKED: ExpectedLists = ExpectedLists {
     tools: &[
         "echo",
         "get-annotated-message",
@@ -56,7 +56,7 @@ pub(super) const EVERYTHING_UNASKED: Lists = Lists {
     prompts: 4,
 };
 
-const FILESYSTEM: Lists = Lists::tools(&[
+const FILESYSTEM: ExpectedLists = ExpectedLists::tools(&[
     "read_file",
     "read_text_file",
     "read_media_file",
@@ -73,7 +73,7 @@ const FILESYSTEM: Lists = Lists::tools(&[
     "list_allowed_directories",
 ]);
 
-const MEMORY: Lists = Lists {
+const MEMORY: ExpectedLists = ExpectedLists {
     tools: &[
         "create_entities",
         "create_relations",
@@ -90,11 +90,11 @@ const MEMORY: Lists = Lists {
     prompts: 0,
 };
 
-const SEQUENTIAL_THINKING: Lists = Lists::tools(&["sequentialthinking"]);
+const SEQUENTIAL_THINKING: ExpectedLists = ExpectedLists::tools(&["sequentialthinking"]);
 
-const TIME: Lists = Lists::tools(&["get_current_time", "convert_time"]);
+const TIME: ExpectedLists = ExpectedLists::tools(&["get_current_time", "convert_time"]);
 
-const GIT: Lists = Lists::tools(&[
+const GIT: ExpectedLists = ExpectedLists::tools(&[
     "git_status",
     "git_diff_unstaged",
     "git_diff_staged",
@@ -111,7 +111,7 @@ const GIT: Lists = Lists::tools(&[
 
 /// Connects, compares, stops: the process goes because its stdin ends, and
 /// takes everything along.
-async fn connects_lists_and_ends(definition: Value, era: &str, lists: Lists) {
+async fn connects_lists_and_ends(definition: Value, era: &str, lists: ExpectedLists) {
     let app = with(&[("one".to_owned(), definition)]).start().await;
     let record = check(&app, "one", era, lists).await;
     if lists.tools == EVERYTHING.tools {

@@ -9,14 +9,14 @@ use super::tool;
 use crate::app::PATIENCE;
 
 /// A server of this test; ends with it, or with our end of its stdin.
-pub(super) struct Remote {
+pub(super) struct OracleRemote {
     child: Child,
     address: String,
 }
 
-impl Remote {
+impl OracleRemote {
     /// Starts it and waits for the address it prints.
-    pub(super) async fn start(command: &mut Command) -> Remote {
+    pub(super) async fn start(command: &mut Command) -> OracleRemote {
         let shown = format!("{:?}", command.as_std());
         let mut child = command
             .stdin(Stdio::piped())
@@ -38,7 +38,7 @@ impl Remote {
         let address = address.unwrap_or_else(|_| panic!("{shown} tells no address"));
         // Read on: a server that cannot write blocks.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Remote { child, address }
+        OracleRemote { child, address }
     }
 
     pub(super) fn url(&self) -> &str {

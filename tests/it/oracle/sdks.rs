@@ -4,20 +4,20 @@
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::remote::{Remote, node};
-use super::{Lists, check, settled, stop, tool, tree, with};
+use super::remote::{OracleRemote, node};
+use super::{ExpectedLists, check, settled, stop, tool, tree, with};
 use crate::app::{App, example};
 
-const RMCP: Lists = Lists::tools(&["add", "echo", "fail", "progress"]);
+const RMCP: ExpectedLists = ExpectedLists::tools(&["add", "echo", "fail", "progress"]);
 
-const PYTHON: Lists = Lists {
+const PYTHON: ExpectedLists = ExpectedLists {
     tools: &["echo", "add", "progress", "fail"],
     resources: 1,
     templates: 1,
     prompts: 1,
 };
 
-const TYPESCRIPT: Lists = Lists {
+const TYPESCRIPT: ExpectedLists = ExpectedLists {
     tools: &[
         "test_simple_text",
         "test_image_content",
@@ -59,7 +59,7 @@ const TYPESCRIPT: Lists = Lists {
 
 /// What a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Speaks {
+enum SdkEras {
     Both,
     Legacy,
     Modern,
@@ -69,16 +69,16 @@ enum Speaks {
 const CHOICES: [&str; 3] = ["auto", "legacy", "modern"];
 
 /// The era that comes of it, if any.
-fn outcome(speaks: Speaks, choice: &str) -> Option<&'static str> {
+fn outcome(speaks: SdkEras, choice: &str) -> Option<&'static str> {
     match (speaks, choice) {
-        (Speaks::Both | Speaks::Modern, "auto" | "modern") => Some("modern"),
-        (Speaks::Both | Speaks::Legacy, "legacy") | (Speaks::Legacy, "auto") => Some("legacy"),
+        (SdkEras::Both | SdkEras::Modern, "auto" | "modern") => Some("modern"),
+        (SdkEras::Both | SdkEras::Legacy, "legacy") | (SdkEras::Legacy, "auto") => Some("legacy"),
         _ => None,
     }
 }
 
 /// Each definition with each choice, all in one Portway.
-async fn judge(sdk: &str, definitions: &[(Speaks, Value)], lists: Lists) -> App {
+async fn judge(sdk: &str, definitions: &[(SdkEras, Value)], lists: ExpectedLists) -> App {
     let mut servers = Vec::new();
     for (speaks, definition) in definitions {
         for choice in CHOICES {
@@ -87,7 +87,7 @@ async fn judge(sdk: &str, definitions: &[(Speaks, Value)], lists: Lists) -> App 
             servers.push((*speaks, choice, definition));
         }
     }
-    let name = |speaks: Speaks, choice: &str| format!("{speaks:?}-{choice}").to_lowercase();
+    let name = |speaks: SdkEras, choice: &str| format!("{speaks:?}-{choice}").to_lowercase();
     let named: Vec<_> = servers
         .iter()
         .map(|(speaks, choice, definition)| (name(*speaks, choice), definition.clone()))
@@ -119,7 +119,7 @@ fn says_why(error: &str, choice: &str) -> bool {
 }
 
 /// Judges servers that Portway starts; none of their processes is left.
-async fn over_stdio(sdk: &str, definitions: &[(Speaks, Value)], lists: Lists) {
+async fn over_stdio(sdk: &str, definitions: &[(SdkEras, Value)], lists: ExpectedLists) {
     let app = judge(sdk, definitions, lists).await;
     // Those that were refused are tried again, and then not any more.
     let home = app.setup.path().to_owned();
@@ -143,9 +143,9 @@ pub(super) fn typescript(era: &str) -> Value {
 #[tokio::test]
 async fn c1_c2_rmcp_over_stdio() {
     let servers = [
-        (Speaks::Both, rmcp("both")),
-        (Speaks::Legacy, rmcp("legacy")),
-        (Speaks::Modern, rmcp("modern")),
+        (SdkEras::Both, rmcp("both")),
+        (SdkEras::Legacy, rmcp("legacy")),
+        (SdkEras::Modern, rmcp("modern")),
     ];
     over_stdio("rmcp", &servers, RMCP).await;
 }
@@ -153,9 +153,9 @@ async fn c1_c2_rmcp_over_stdio() {
 #[tokio::test]
 async fn c1_c2_typescript_sdk_over_stdio() {
     let servers = [
-        (Speaks::Both, typescript("both")),
-        (Speaks::Legacy, typescript("2025")),
-        (Speaks::Modern, typescript("2026")),
+        (SdkEras::Both, typescript("both")),
+        (SdkEras::Legacy, typescript("2025")),
+        (SdkEras::Modern, typescript("2026")),
     ];
     over_stdio("TypeScript SDK", &servers, TYPESCRIPT).await;
 }
@@ -165,18 +165,18 @@ async fn c1_c2_python_sdks_over_stdio() {
     let server = tool("tools/python_server.py");
     let servers = [
         (
-            Speaks::Legacy,
+            SdkEras::Legacy,
             json!({ "command": python(1), "args": [server] }),
         ),
         (
-            Speaks::Both,
+            SdkEras::Both,
             json!({ "command": python(2), "args": [server] }),
         ),
     ];
     over_stdio("Python SDKs", &servers, PYTHON).await;
 }
 
-fn http(server: &Remote) -> Value {
+fn http(server: &OracleRemote) -> Value {
     json!({ "type": "http", "url": server.url() })
 }
 
@@ -184,49 +184,49 @@ fn http(server: &Remote) -> Value {
 async fn c1_c2_rmcp_over_http() {
     let start = async |era: &str| {
         let mut command = Command::new(example("oracle_rmcp"));
-        Remote::start(command.args(["--http", "0", "--era", era])).await
+        OracleRemote::start(command.args(["--http", "0", "--era", era])).await
     };
     let (both, legacy, modern) = tokio::join!(start("both"), start("legacy"), start("modern"));
     let servers = [
-        (Speaks::Both, http(&both)),
-        (Speaks::Legacy, http(&legacy)),
-        (Speaks::Modern, http(&modern)),
+        (SdkEras::Both, http(&both)),
+        (SdkEras::Legacy, http(&legacy)),
+        (SdkEras::Modern, http(&modern)),
     ];
     judge("rmcp over HTTP", &servers, RMCP).await;
 }
 
-pub(super) async fn typescript_server(era: &str, log: Option<&str>) -> Remote {
+pub(super) async fn typescript_server(era: &str, log: Option<&str>) -> OracleRemote {
     let mut command = node(&tool("tools/conformance-upstream/server.mjs"));
     command.args(["--port", "0", "--sse", "--era", era]);
     if let Some(log) = log {
         command.args(["--log", log]);
     }
-    Remote::start(&mut command).await
+    OracleRemote::start(&mut command).await
 }
 
 #[tokio::test]
 async fn c1_c2_typescript_sdk_over_http() {
     let start = |era| typescript_server(era, None);
     let (both, legacy, modern) = tokio::join!(start("both"), start("2025"), start("2026"));
-    let at = |server: &Remote| json!({ "type": "http", "url": server.at("/mcp") });
+    let at = |server: &OracleRemote| json!({ "type": "http", "url": server.at("/mcp") });
     let servers = [
-        (Speaks::Both, at(&both)),
-        (Speaks::Legacy, at(&legacy)),
-        (Speaks::Modern, at(&modern)),
+        (SdkEras::Both, at(&both)),
+        (SdkEras::Legacy, at(&legacy)),
+        (SdkEras::Modern, at(&modern)),
     ];
     judge("TypeScript SDK over HTTP", &servers, TYPESCRIPT).await;
 }
 
-async fn python_server(version: u8, transport: &str) -> Remote {
+async fn python_server(version: u8, transport: &str) -> OracleRemote {
     let mut command = Command::new(python(version));
     command.args([&tool("tools/python_server.py"), transport, "0"]);
-    Remote::start(&mut command).await
+    OracleRemote::start(&mut command).await
 }
 
 #[tokio::test]
 async fn c1_c2_python_sdks_over_http() {
     let (one, two) = tokio::join!(python_server(1, "--http"), python_server(2, "--http"));
-    let servers = [(Speaks::Legacy, http(&one)), (Speaks::Both, http(&two))];
+    let servers = [(SdkEras::Legacy, http(&one)), (SdkEras::Both, http(&two))];
     judge("Python SDKs over HTTP", &servers, PYTHON).await;
 }
 

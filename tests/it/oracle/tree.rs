@@ -8,21 +8,21 @@ use crate::app::{App, eventually};
 
 /// One process. Its number alone could come back as somebody else's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ProcessIdentity {
     pub pid: i32,
     started: u64,
     pub name: String,
 }
 
 struct Stat {
-    seen: Seen,
+    seen: ProcessIdentity,
     parent: i32,
     home: bool,
 }
 
 /// All that Portway started and that still runs: below it, or, wherever it
 /// has gone, with the home directory that only this test has.
-pub(super) fn below(app: &App) -> Vec<Seen> {
+pub(super) fn below(app: &App) -> Vec<ProcessIdentity> {
     let own = app.pid();
     let all = processes(app.setup.path());
     let mut found: Vec<i32> = vec![own];
@@ -40,10 +40,11 @@ pub(super) fn below(app: &App) -> Vec<Seen> {
 }
 
 /// Waits until nothing of these is left, nor anything else with `home`.
-pub(super) async fn all_gone(what: &str, seen: &[Seen], home: &Path) {
+pub(super) async fn all_gone(what: &str, seen: &[ProcessIdentity], home: &Path) {
     let left = || {
         let all = processes(home);
-        let same = |one: &&Seen| all.get(&one.pid).is_some_and(|stat| stat.seen == **one);
+        let same =
+            |one: &&ProcessIdentity| all.get(&one.pid).is_some_and(|stat| stat.seen == **one);
         let strays = all.values().filter(|stat| stat.home);
         let strays = strays.map(|stat| stat.seen.clone());
         seen.iter()
@@ -77,7 +78,7 @@ fn stat(pid: i32, home: &str) -> Option<Stat> {
     }
     let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     Some(Stat {
-        seen: Seen {
+        seen: ProcessIdentity {
             pid,
             started: fields[19].parse().ok()?,
             name: name.to_owned(),

@@ -10,7 +10,7 @@ use upstream::containment::Step;
 use upstream::process::{Exit, Grace, spawn, sweep};
 use upstream::{Limits, Options};
 
-use super::forest::{LIMIT, SHORT, Tree, first_line, helpers, ladder_here, shim};
+use super::forest::{LIMIT, SHORT, TestForest, first_line, helpers, ladder_here, shim};
 use crate::app::fixture;
 
 /// A grace that a test would not live to see the end of.
@@ -28,7 +28,7 @@ fn kinds(step: Step) -> &'static [&'static str] {
 async fn a3_trap28_every_step_ends_the_whole_tree() {
     for &step in ladder_here().await.works() {
         for kind in kinds(step) {
-            let tree = Tree::new();
+            let tree = TestForest::new();
             let process = tree.grow(step, kind, &[]).await;
             assert_eq!(process.containment(), step);
             assert_eq!(
@@ -45,7 +45,7 @@ async fn a3_trap28_every_step_ends_the_whole_tree() {
 async fn a3_every_step_kills_what_ignores_stdin_and_sigterm() {
     for &step in ladder_here().await.works() {
         for kind in kinds(step) {
-            let tree = Tree::new();
+            let tree = TestForest::new();
             let process = tree.grow(step, kind, &["--deaf"]).await;
             assert_eq!(process.end(SHORT).await, Exit::Signal(9), "{step} {kind}");
             tree.assert_gone(&format!("{step} {kind} after a deaf end"));
@@ -57,7 +57,7 @@ async fn a3_every_step_kills_what_ignores_stdin_and_sigterm() {
 async fn a3_a_dropped_process_takes_its_tree_along() {
     for &step in ladder_here().await.works() {
         for kind in kinds(step) {
-            let tree = Tree::new();
+            let tree = TestForest::new();
             drop(tree.grow(step, kind, &["--deaf"]).await);
             tree.await_gone(Instant::now(), &format!("{step} {kind} after drop"));
         }
@@ -66,7 +66,7 @@ async fn a3_a_dropped_process_takes_its_tree_along() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a3_an_end_that_is_given_up_still_kills() {
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let step = ladder_here().await.works()[0];
     let process = tree.grow(step, "daemon", &["--deaf"]).await;
     let end = process.end(Grace {
@@ -85,7 +85,7 @@ async fn a3_an_end_that_is_given_up_still_kills() {
 async fn a3_a_server_that_exits_by_itself_leaves_nothing() {
     for &step in ladder_here().await.works() {
         for kind in kinds(step) {
-            let tree = Tree::new();
+            let tree = TestForest::new();
             let mut process = tree.grow(step, kind, &[]).await;
             drop(process.stdin.take());
             let exit = tokio::time::timeout(LIMIT, process.exited()).await;
@@ -99,7 +99,7 @@ async fn a3_a_server_that_exits_by_itself_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a3_an_obedient_server_ends_at_once() {
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let process = spawn(&tree.command(step, "cat", &[])).await.unwrap();
         // The test would never end if a grace were waited for.
         let grace = Grace {
@@ -132,7 +132,7 @@ async fn a3_a_stop_answers_what_the_server_has_asked() {
         hidden: Vec::new(),
         project: std::env::temp_dir(),
         base_env: Arc::default(),
-        instance: Tree::new().name.clone(),
+        instance: TestForest::new().name.clone(),
         shim: shim().to_path_buf(),
         limits: Limits {
             eof_grace: FOREVER,
@@ -157,7 +157,7 @@ async fn a3_sigterm_reaches_the_server_and_its_children() {
     let script = "trap 'kill $!; wait; exit 7' TERM; sleep 1000 & echo ready; \
                   while :; do sleep 0.01; done";
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let mut process = spawn(&tree.command(step, "sh", &["-c", script]))
             .await
             .unwrap();
@@ -174,7 +174,7 @@ async fn a3_sigterm_reaches_the_server_and_its_children() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a6_a_death_is_noticed_and_told() {
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let mut process = tree.grow(step, "tree", &[]).await;
         // Asking and giving up loses nothing.
         assert!(
@@ -193,7 +193,7 @@ async fn a6_a_death_is_noticed_and_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a3_a_killed_helper_leaves_nothing() {
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let mut process = tree.grow(step, "daemon", &["--deaf"]).await;
         let [helper] = helpers(&tree.name)[..] else {
             panic!("{step}: not one helper");
@@ -209,7 +209,7 @@ async fn a3_a_killed_helper_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a3_a_stopped_helper_is_noticed_and_goes_on() {
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let process = tree.grow(step, "tree", &["--deaf"]).await;
         let [helper] = helpers(&tree.name)[..] else {
             panic!("{step}: not one helper");
@@ -224,7 +224,7 @@ async fn a3_a_stopped_helper_is_noticed_and_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a3_one_server_does_not_keep_another_alive() {
     let step = ladder_here().await.works()[0];
-    let (first, second) = (Tree::new(), Tree::new());
+    let (first, second) = (TestForest::new(), TestForest::new());
     let one = first.grow(step, "daemon", &["--deaf"]).await;
     // Started while the first one's lifeline is open: must not inherit it.
     let two = second.grow(step, "daemon", &[]).await;
@@ -237,9 +237,9 @@ async fn a3_one_server_does_not_keep_another_alive() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a11_a_restart_sweeps_what_a_lost_helper_left() {
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let process = tree.grow(Step::Group, "daemon", &["--deaf"]).await;
-    let other = Tree::new();
+    let other = TestForest::new();
     let bystander = other.grow(Step::Group, "daemon", &[]).await;
     // The helper and its owner at once: nobody is left to clean up.
     let [helper] = helpers(&tree.name)[..] else {

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use upstream::process::{Grace, Process, spawn};
 
-use super::forest::{Tree, helpers, ladder_here, rounds};
+use super::forest::{TestForest, helpers, ladder_here, rounds};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a2_every_step_starts_and_ends_a_server() {
     let direct = median_of(direct_first_byte).await;
     println!("first byte of cat, started directly: {direct:?}");
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let command = tree.command(step, "cat", &[]);
         let (mut firsts, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..rounds(10, 100) {
@@ -39,7 +39,7 @@ async fn a2_every_step_starts_and_ends_a_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a10_many_servers_at_once() {
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let step = ladder_here().await.works()[0];
     let command = tree.command(step, "cat", &[]);
     let count = rounds(24, 200) as usize;

@@ -60,17 +60,17 @@ pub(crate) fn wish(step: Step) -> Containment {
 }
 
 /// One tree: its processes carry its name in their environment.
-pub(crate) struct Tree {
+pub(crate) struct TestForest {
     pub name: String,
     pub dir: tempfile::TempDir,
 }
 
-impl Tree {
-    pub(crate) fn new() -> Tree {
+impl TestForest {
+    pub(crate) fn new() -> TestForest {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dir = tempfile::tempdir().unwrap();
-        Tree {
+        TestForest {
             name: format!("{}-{number}-tree", std::process::id()),
             dir,
         }

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use upstream::containment::Step;
 
-use super::forest::{LIMIT, Tree, example, helpers, ladder_here, marked, rounds, shim};
+use super::forest::{LIMIT, TestForest, example, helpers, ladder_here, marked, rounds, shim};
 use crate::needs::has;
 
 /// What real servers look like, and worse.
@@ -27,23 +27,23 @@ const ORDINARY: [&str; 4] = [
 
 /// Whom the parent runs as.
 #[derive(Clone, Copy)]
-enum Who {
+enum RunAs {
     Us,
     Ordinary,
     /// Where the kernel gives no more namespaces, as many containers do.
     Confined,
 }
 
-impl Who {
+impl RunAs {
     fn command(self) -> Command {
         let confine = "echo 0 > /proc/sys/user/max_user_namespaces && \
                        exec setpriv --bounding-set=-all \"$@\"";
         let mut words = match self {
-            Who::Ordinary | Who::Confined if geteuid().is_root() => ORDINARY.to_vec(),
+            RunAs::Ordinary | RunAs::Confined if geteuid().is_root() => ORDINARY.to_vec(),
             // Nothing to give up: we are ordinary ourselves.
             _ => vec!["env"],
         };
-        if let Who::Confined = self {
+        if let RunAs::Confined = self {
             words.extend([
                 "unshare",
                 "--user",
@@ -61,14 +61,14 @@ impl Who {
 }
 
 /// A parent holding `count` servers of one kind.
-struct Holder {
+struct ServerParent {
     child: Child,
-    tree: Tree,
+    tree: TestForest,
 }
 
-impl Holder {
-    fn start(containment: &str, kind: &str, count: u32, who: Who) -> Holder {
-        let tree = Tree::new();
+impl ServerParent {
+    fn start(containment: &str, kind: &str, count: u32, who: RunAs) -> ServerParent {
+        let tree = TestForest::new();
         std::fs::set_permissions(tree.dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let heartbeat = tree.heartbeat().to_str().unwrap().to_string();
         let mut command = who.command();
@@ -88,7 +88,7 @@ impl Holder {
             .envs(tree.env())
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        Holder {
+        ServerParent {
             child: child.spawn().unwrap(),
             tree,
         }
@@ -132,7 +132,7 @@ async fn a11_killed_while_servers_run_leaves_none() {
         for kind in kinds {
             let mut times = Vec::new();
             for _ in 0..rounds(1, if step == Step::Namespace { 100 } else { 25 }) {
-                let mut holder = Holder::start(step.as_str(), kind, 1, Who::Us);
+                let mut holder = ServerParent::start(step.as_str(), kind, 1, RunAs::Us);
                 holder.await_ready(1);
                 let killed = holder.kill();
                 times.push(holder.tree.await_gone(killed, &format!("{step} {kind}")));
@@ -145,10 +145,10 @@ async fn a11_killed_while_servers_run_leaves_none() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a11_killed_at_any_moment_of_a_start_leaves_none() {
     for &step in ladder_here().await.works() {
-        let window = time_to_start(step.as_str(), Who::Us);
+        let window = time_to_start(step.as_str(), RunAs::Us);
         let mut times = Vec::new();
         for _ in 0..rounds(8, 100) {
-            let mut holder = Holder::start(step.as_str(), "daemon", RACERS, Who::Us);
+            let mut holder = ServerParent::start(step.as_str(), "daemon", RACERS, RunAs::Us);
             std::thread::sleep(window.mul_f64(fastrand::f64()));
             let killed = holder.kill();
             times.push(await_nothing_left(
@@ -163,9 +163,9 @@ async fn a11_killed_at_any_moment_of_a_start_leaves_none() {
 
 /// How long a parent takes from nothing to running servers, now: the time in
 /// which to kill it.
-fn time_to_start(containment: &str, who: Who) -> Duration {
+fn time_to_start(containment: &str, who: RunAs) -> Duration {
     let start = Instant::now();
-    let mut holder = Holder::start(containment, "daemon", RACERS, who);
+    let mut holder = ServerParent::start(containment, "daemon", RACERS, who);
     holder.await_ready(RACERS);
     let took = start.elapsed();
     let killed = holder.kill();
@@ -175,7 +175,7 @@ fn time_to_start(containment: &str, who: Who) -> Duration {
 
 /// A helper that has not started its server yet counts as well, and so does
 /// a process that shows its environment only at the next look.
-fn await_nothing_left(start: Instant, tree: &Tree, what: &str) -> Duration {
+fn await_nothing_left(start: Instant, tree: &TestForest, what: &str) -> Duration {
     let mut empty_looks = 0;
     while empty_looks < 3 && start.elapsed() < LIMIT {
         let empty = marked(&tree.name).is_empty() && tree.alive().is_empty();
@@ -198,7 +198,7 @@ async fn a11_killed_together_with_the_helper_leaves_none() {
     for kind in KINDS {
         let mut times = Vec::new();
         for _ in 0..rounds(2, 50) {
-            let mut holder = Holder::start("namespace", kind, 1, Who::Us);
+            let mut holder = ServerParent::start("namespace", kind, 1, RunAs::Us);
             holder.await_ready(1);
             let helpers = helpers(&holder.tree.name);
             assert!(!helpers.is_empty());
@@ -221,7 +221,7 @@ async fn a11_an_ordinary_user_is_served_as_well() {
     for kind in KINDS {
         let mut times = Vec::new();
         for _ in 0..rounds(1, 50) {
-            let mut holder = Holder::start("auto", kind, 1, Who::Ordinary);
+            let mut holder = ServerParent::start("auto", kind, 1, RunAs::Ordinary);
             let lines = holder.await_ready(1);
             let strong = lines
                 .iter()
@@ -240,10 +240,10 @@ async fn a11_an_ordinary_user_is_served_as_well() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a11_an_ordinary_user_is_served_during_a_start_as_well() {
-    let window = time_to_start("auto", Who::Ordinary);
+    let window = time_to_start("auto", RunAs::Ordinary);
     let mut times = Vec::new();
     for _ in 0..rounds(8, 100) {
-        let mut holder = Holder::start("auto", "daemon", RACERS, Who::Ordinary);
+        let mut holder = ServerParent::start("auto", "daemon", RACERS, RunAs::Ordinary);
         std::thread::sleep(window.mul_f64(fastrand::f64()));
         let killed = holder.kill();
         times.push(await_nothing_left(
@@ -263,7 +263,7 @@ async fn c8_without_namespaces_auto_takes_the_next_step_and_still_leaves_none() 
     for kind in KINDS {
         let mut times = Vec::new();
         for _ in 0..rounds(1, 25) {
-            let mut holder = Holder::start("auto", kind, 1, Who::Confined);
+            let mut holder = ServerParent::start("auto", kind, 1, RunAs::Confined);
             let lines = holder.await_ready(1);
             assert!(lines[0].starts_with("started subreaper"), "{lines:?}");
             let killed = holder.kill();
@@ -279,14 +279,14 @@ async fn c8_an_ordinary_users_files_stay_the_users() {
         us if us.is_root() => 65534,
         us => us.as_raw(),
     };
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let file = tree.dir.path().join("made");
     std::fs::set_permissions(tree.dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let script = format!(
         "id -u; touch {0}; stat -c %u {0}; grep CapEff /proc/self/status",
         file.display()
     );
-    let output = Who::Ordinary
+    let output = RunAs::Ordinary
         .command()
         .arg(example("holder"))
         .args([
@@ -322,7 +322,7 @@ async fn c8_an_ordinary_users_files_stay_the_users() {
 }
 
 fn user_namespaces_work() -> bool {
-    let mut unshare = Who::Ordinary.command();
+    let mut unshare = RunAs::Ordinary.command();
     unshare.args([
         "unshare",
         "--user",

@@ -9,7 +9,7 @@ use config::{Containment, Privileges};
 use upstream::containment::Step;
 use upstream::process::{Command, Grace, SpawnError, spawn};
 
-use super::forest::{SHORT, Tree, all_output, example, ladder_here, shim};
+use super::forest::{SHORT, TestForest, all_output, example, ladder_here, shim};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c8_auto_takes_the_strongest_step_that_works() {
@@ -19,7 +19,7 @@ async fn c8_auto_takes_the_strongest_step_that_works() {
         ladder.works().len() + ladder.refused().len(),
         Step::ALL.len()
     );
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let mut command = tree.command(Step::Group, "cat", &[]);
     command.containment = Containment::Auto;
     let process = spawn(&command).await.unwrap();
@@ -29,7 +29,7 @@ async fn c8_auto_takes_the_strongest_step_that_works() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a5_a_command_that_cannot_run_says_why() {
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let put = |name: &str, text: &[u8], mode: u32| {
         let file = tree.dir.path().join(name);
         fs::write(&file, text).unwrap();
@@ -95,7 +95,7 @@ async fn a5_a_command_that_cannot_run_says_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a5_a_working_directory_that_cannot_be_used_says_why() {
-    let tree = Tree::new();
+    let tree = TestForest::new();
     fs::write(tree.dir.path().join("file"), "").unwrap();
     for (name, reason) in [("none", "No such file"), ("file", "not a directory")] {
         let mut command = tree.command(Step::Group, "cat", &[]);
@@ -112,7 +112,7 @@ async fn a5_a_working_directory_that_cannot_be_used_says_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a5_a_missing_helper_is_not_the_servers_fault() {
     ladder_here().await;
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let mut command = tree.command(Step::Group, "cat", &[]);
     command.shim = "/no/such/portway".into();
     let error = spawn(&command).await.err().unwrap();
@@ -143,7 +143,7 @@ async fn a5_a_missing_helper_is_not_the_servers_fault() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a2_a_script_without_a_first_line_runs_as_execvp_would() {
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let file = tree.dir.path().join("bare");
     fs::write(&file, "echo bare $1\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
@@ -156,7 +156,7 @@ async fn a2_a_script_without_a_first_line_runs_as_execvp_would() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a2_the_environment_is_exactly_what_was_declared() {
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let mut command = tree.command(step, "env", &[]);
         command.env.push(("EMPTY".into(), String::new()));
         command.env.push(("LD_PRELOAD".into(), "".into()));
@@ -179,7 +179,7 @@ async fn a2_a_server_starts_clean() {
                   grep -E 'SigBlk|SigIgn' /proc/self/status; \
                   cut -d' ' -f6 /proc/$$/stat; echo $$";
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let text = output(&tree.command(step, "sh", &["-c", script])).await;
         let lines: Vec<&str> = text.lines().collect();
         let [cwd, descriptors, _umask, blocked, ignored, session, pid] = lines[..] else {
@@ -197,7 +197,7 @@ async fn a2_a_server_starts_clean() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a2_a_parents_ignored_signals_change_nothing() {
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let script = "trap '' CHLD PIPE TERM HUP; exec \"$@\"";
     for &step in ladder_here().await.works() {
         let server = "grep SigIgn /proc/self/status; exit 3";
@@ -226,7 +226,7 @@ async fn a2_a_parents_ignored_signals_change_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a2_the_helper_is_ourselves_though_the_file_be_gone() {
     use std::io::Write;
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let copy = tree.dir.path().join("upgraded");
     // By another program: what a test beside this one starts just then would
     // inherit our handle to the copy, and a file open for writing cannot run.
@@ -254,7 +254,7 @@ async fn c8_a_namespace_shows_the_server_itself_and_no_dead_parent() {
     if !crate::needs::has(works.contains(&Step::Namespace), "pid-namespaces") {
         return;
     }
-    let tree = Tree::new();
+    let tree = TestForest::new();
     let script =
         "echo $PPID; ls -d /proc/[0-9]* | wc -l; readlink /proc/self/exe >/dev/null && echo own";
     let text = output(&tree.command(Step::Namespace, "sh", &["-c", script])).await;
@@ -271,7 +271,7 @@ async fn c8_a_namespace_shows_the_server_itself_and_no_dead_parent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a3_the_tree_can_be_looked_at() {
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let process = tree.grow(step, "tree", &[]).await;
         let shown = process.tree().map(|tree| tree.list()).unwrap_or_default();
         let alive: BTreeSet<u32> = tree.alive().iter().map(|pid| pid.unsigned_abs()).collect();
@@ -309,7 +309,7 @@ fn status<'t>(text: &'t str, name: &str) -> &'t str {
 async fn t_a_server_has_no_privileges_unless_its_definition_says_so() {
     let ours = fs::read_to_string("/proc/self/status").unwrap();
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let mut command = tree.command(step, "cat", &["/proc/self/status"]);
         let text = output(&command).await;
         assert_eq!(status(&text, "NoNewPrivs:"), "1", "{step}");
@@ -334,7 +334,7 @@ async fn t_a_server_has_no_privileges_unless_its_definition_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn t_a_server_cannot_see_what_is_hidden_from_it() {
     for &step in ladder_here().await.works() {
-        let tree = Tree::new();
+        let tree = TestForest::new();
         let directory = tree.dir.path().canonicalize().unwrap();
         let keys = directory.join("keys");
         fs::create_dir(&keys).unwrap();

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Record, rig, rig_with};
+use super::{FixtureLog, rig, rig_with};
 use crate::app::App;
-use crate::mcp_front::{Talk, X, call, legacy, modern, said};
+use crate::mcp_front::{FrontResponse, X, call, legacy, modern, said};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -36,7 +36,7 @@ fn retry(params: &Value, asked: &Value, name: &str) -> Value {
 #[tokio::test]
 async fn trap13_an_answered_question_runs_nothing_twice() {
     for http in [false, true] {
-        let record = Record::new();
+        let record = FixtureLog::new();
         let rig = rig(http, &["--era", "legacy", "--record", record.path()]).await;
         let app = &rig.app;
         let count = || record.of("tools/call").len();
@@ -61,7 +61,7 @@ async fn trap13_an_answered_question_runs_nothing_twice() {
 #[tokio::test]
 async fn trap14_each_round_brings_its_own_answers() {
     for http in [false, true] {
-        let record = Record::new();
+        let record = FixtureLog::new();
         let rig = rig(http, &["--era", "modern", "--record", record.path()]).await;
         let client = legacy(&rig.app, X, "2025-11-25", json!({"elicitation": {}})).await;
         let mut talk = client.tool(1, "elicit", json!({"rounds": 3})).send().await;
@@ -107,7 +107,7 @@ async fn trap14_each_round_brings_its_own_answers() {
 
 #[tokio::test]
 async fn trap14_states_pass_between_modern_peers_as_they_are() {
-    let record = Record::new();
+    let record = FixtureLog::new();
     let rig = rig(true, &["--era", "modern", "--record", record.path()]).await;
     let params = call("elicit", json!({}));
     let first = ask(&rig.app, params.clone()).await;
@@ -128,7 +128,7 @@ async fn trap14_states_pass_between_modern_peers_as_they_are() {
 
 /// An answer that says no: an error, a tool's failure, or what a server makes
 /// of a question that was cancelled.
-async fn refused(talk: Talk) -> String {
+async fn refused(talk: FrontResponse) -> String {
     let answer = tokio::time::timeout(Duration::from_secs(20), talk.answer());
     let answer = answer.await.expect("an answer, and no waiting for ever");
     let failed = answer["result"]["isError"] == true || answer.get("error").is_some();
@@ -185,7 +185,7 @@ async fn trap15_what_a_client_lacks_is_refused_and_not_waited_for() {
 
 #[tokio::test]
 async fn trap15_a_remote_server_is_told_what_its_client_can_do() {
-    let record = Record::new();
+    let record = FixtureLog::new();
     let rig = rig(true, &["--era", "legacy", "--record", record.path()]).await;
     let told = || {
         let hellos = record.of("initialize");

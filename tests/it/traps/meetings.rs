@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::rig;
-use crate::mcp_front::{Talk, X, call, legacy, modern, modern_body, post, said, until};
+use crate::mcp_front::{FrontResponse, X, call, legacy, modern, modern_body, post, said, until};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Reads a call that reports `steps` times; all it hears is its own.
-async fn hears_its_own(mut talk: Talk, steps: u64, token: &Value) {
+async fn hears_its_own(mut talk: FrontResponse, steps: u64, token: &Value) {
     let mut heard = 0;
     while let Some((_, message)) = talk.message().await {
         let params = &message["params"];
@@ -58,7 +58,7 @@ async fn trap11_the_same_ids_and_tokens_do_not_meet() {
 }
 
 /// Reads to the end of the stream, which brings no answer.
-async fn never_answered(mut talk: Talk) {
+async fn never_answered(mut talk: FrontResponse) {
     while let Some((_, message)) = talk.message().await {
         assert!(message.get("method").is_some(), "{message}");
     }

@@ -46,19 +46,19 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::app::{App, fixture, setup};
-use crate::remote::Remote;
+use crate::remote::RemoteFixture;
 
 /// A file where a fixture notes what reaches it.
-pub(crate) struct Record {
+pub(crate) struct FixtureLog {
     _dir: TempDir,
     path: PathBuf,
 }
 
-impl Record {
-    pub(crate) fn new() -> Record {
+impl FixtureLog {
+    pub(crate) fn new() -> FixtureLog {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("record");
-        Record { _dir: dir, path }
+        FixtureLog { _dir: dir, path }
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -88,18 +88,18 @@ impl Record {
 }
 
 /// Portway before one fixture `x`, a process or a remote server.
-pub(crate) struct Rig {
+pub(crate) struct TrapGateway {
     pub app: App,
-    _remote: Option<Remote>,
+    _remote: Option<RemoteFixture>,
 }
 
 /// `http` puts the fixture behind Streamable HTTP.
-pub(crate) async fn rig(http: bool, args: &[&str]) -> Rig {
+pub(crate) async fn rig(http: bool, args: &[&str]) -> TrapGateway {
     rig_with(http, args, json!({})).await
 }
 
 /// As `rig`, with more in the server's definition.
-pub(crate) async fn rig_with(http: bool, args: &[&str], more: Value) -> Rig {
+pub(crate) async fn rig_with(http: bool, args: &[&str], more: Value) -> TrapGateway {
     let (remote, mut server) = if http {
         let args: Vec<&str> = ["--http", "0"].iter().chain(args).copied().collect();
         let remote = crate::remote::fixture(&args).await;
@@ -116,7 +116,7 @@ pub(crate) async fn rig_with(http: bool, args: &[&str], more: Value) -> Rig {
         .start()
         .await;
     app.until_status("x", "connected").await;
-    Rig {
+    TrapGateway {
         app,
         _remote: remote,
     }

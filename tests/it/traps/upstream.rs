@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Record, rig};
+use super::{FixtureLog, rig};
 use crate::app::{TOKEN, fixture, fixtures, setup};
 use crate::mcp_front::{X, call, legacy, modern, portway, post, said};
 
@@ -11,7 +11,7 @@ const PREFIX: &str = "io.modelcontextprotocol/";
 #[tokio::test]
 async fn trap02_a_legacy_server_gets_its_handshake_whoever_the_client_is() {
     for http in [false, true] {
-        let record = Record::new();
+        let record = FixtureLog::new();
         let rig = rig(http, &["--era", "legacy", "--record", record.path()]).await;
         let echo = call("echo", json!({"text": "hi"}));
         let answer = modern(&rig.app, X, "tools/call", echo).send().await;
@@ -36,7 +36,7 @@ async fn trap02_a_legacy_server_gets_its_handshake_whoever_the_client_is() {
 async fn trap04_finding_the_era_calls_no_tool() {
     for era in ["legacy", "modern", "both"] {
         for http in [false, true] {
-            let record = Record::new();
+            let record = FixtureLog::new();
             let _rig = rig(http, &["--era", era, "--record", record.path()]).await;
             let harmless = |method: &String| {
                 method.ends_with("/list")
@@ -53,7 +53,7 @@ async fn trap04_finding_the_era_calls_no_tool() {
 
 #[tokio::test]
 async fn trap06_headers_are_made_anew_for_each_hop() {
-    let record = Record::new();
+    let record = FixtureLog::new();
     let rig = rig(true, &["--era", "modern", "--record", record.path()]).await;
     let app = &rig.app;
     let region = |value: &str| {
@@ -99,7 +99,7 @@ async fn trap06_headers_are_made_anew_for_each_hop() {
 }
 
 /// The code of the error, and its data.
-async fn fault(talk: crate::mcp_front::Talk) -> (Option<i64>, Value) {
+async fn fault(talk: crate::mcp_front::FrontResponse) -> (Option<i64>, Value) {
     let answer = talk.answer().await;
     let error = &answer["error"];
     (error["code"].as_i64(), error["data"].clone())
@@ -177,7 +177,7 @@ async fn trap30_servers_are_told_apart_by_our_names_alone() {
 
 #[tokio::test]
 async fn trap30_who_a_client_says_it_is_opens_nothing() {
-    let record = Record::new();
+    let record = FixtureLog::new();
     let args: &[&str] = &["--record", record.path()];
     let filters = json!({"filters": {"quiet": {"deny": ["x:echo"]}}});
     let app = setup()

@@ -35,28 +35,28 @@ pub(crate) fn sign_with(secret: &[u8], header: &Value, claims: &Value) -> String
     format!("{signed}.{}", URL_SAFE_NO_PAD.encode(tag))
 }
 
-pub(crate) struct Key {
+pub(crate) struct SigningKey {
     id: &'static str,
-    pair: Pair,
+    pair: SigningKeyPair,
 }
 
-enum Pair {
+enum SigningKeyPair {
     Ec(EcdsaKeyPair),
     Rsa(RsaKeyPair),
 }
 
-pub(crate) fn ec(id: &'static str) -> Key {
+pub(crate) fn ec(id: &'static str) -> SigningKey {
     let (kind, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
     let document = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
     let pair = EcdsaKeyPair::from_pkcs8(kind, document.as_ref(), &random).unwrap();
-    Key {
+    SigningKey {
         id,
-        pair: Pair::Ec(pair),
+        pair: SigningKeyPair::Ec(pair),
     }
 }
 
 /// Made by openssl: ring only uses such keys.
-pub(crate) fn rsa(id: &'static str) -> Key {
+pub(crate) fn rsa(id: &'static str) -> SigningKey {
     let made = Command::new("openssl")
         .args(["genpkey", "-algorithm", "RSA", "-outform", "DER"])
         .args(["-pkeyopt", "rsa_keygen_bits:2048"])
@@ -67,29 +67,29 @@ pub(crate) fn rsa(id: &'static str) -> Key {
     let pair = RsaKeyPair::from_pkcs8(&made.stdout)
         .or_else(|_| RsaKeyPair::from_der(&made.stdout))
         .unwrap();
-    Key {
+    SigningKey {
         id,
-        pair: Pair::Rsa(pair),
+        pair: SigningKeyPair::Rsa(pair),
     }
 }
 
-impl Key {
+impl SigningKey {
     pub(crate) fn public(&self) -> Vec<u8> {
         match &self.pair {
-            Pair::Ec(pair) => pair.public_key().as_ref().to_vec(),
-            Pair::Rsa(pair) => pair.public_key().as_ref().to_vec(),
+            SigningKeyPair::Ec(pair) => pair.public_key().as_ref().to_vec(),
+            SigningKeyPair::Rsa(pair) => pair.public_key().as_ref().to_vec(),
         }
     }
 
     pub(crate) fn jwk(&self) -> Value {
         let number = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         match &self.pair {
-            Pair::Ec(pair) => {
+            SigningKeyPair::Ec(pair) => {
                 let point = pair.public_key().as_ref();
                 json!({"kty": "EC", "crv": "P-256", "kid": self.id, "alg": "ES256", "use": "sig",
                     "x": number(&point[1..33]), "y": number(&point[33..])})
             }
-            Pair::Rsa(pair) => {
+            SigningKeyPair::Rsa(pair) => {
                 let parts: rsa::PublicKeyComponents<Vec<u8>> = pair.public().into();
                 json!({"kty": "RSA", "kid": self.id, "alg": "RS256", "use": "sig",
                     "n": number(&parts.n), "e": number(&parts.e)})
@@ -99,19 +99,19 @@ impl Key {
 
     pub(crate) fn sign(&self, claims: &Value) -> String {
         let alg = match &self.pair {
-            Pair::Ec(_) => "ES256",
-            Pair::Rsa(_) => "RS256",
+            SigningKeyPair::Ec(_) => "ES256",
+            SigningKeyPair::Rsa(_) => "RS256",
         };
         let header = json!({"alg": alg, "typ": "JWT", "kid": self.id});
         let signed = format!("{}.{}", encoded(&header), encoded(claims));
         let random = SystemRandom::new();
         let signature = match &self.pair {
-            Pair::Ec(pair) => pair
+            SigningKeyPair::Ec(pair) => pair
                 .sign(&random, signed.as_bytes())
                 .unwrap()
                 .as_ref()
                 .to_vec(),
-            Pair::Rsa(pair) => {
+            SigningKeyPair::Rsa(pair) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
                 pair.sign(
                     &RSA_PKCS1_SHA256,
@@ -127,7 +127,7 @@ impl Key {
     }
 }
 
-pub(crate) enum Published {
+pub(crate) enum PublishedKeys {
     Text(String),
     /// 500.
     Nothing,
@@ -135,21 +135,21 @@ pub(crate) enum Published {
     Never,
 }
 
-pub(crate) struct Project {
+pub(crate) struct SupabaseProject {
     pub url: String,
-    published: Arc<Mutex<Published>>,
+    published: Arc<Mutex<PublishedKeys>>,
     asked: Arc<AtomicUsize>,
 }
 
-impl Project {
-    pub(crate) async fn with(keys: &[&Key]) -> Project {
+impl SupabaseProject {
+    pub(crate) async fn with(keys: &[&SigningKey]) -> SupabaseProject {
         let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
-        Project::new(Published::Text(json!({"keys": keys}).to_string())).await
+        SupabaseProject::new(PublishedKeys::Text(json!({"keys": keys}).to_string())).await
     }
 
-    pub(crate) async fn new(published: Published) -> Project {
+    pub(crate) async fn new(published: PublishedKeys) -> SupabaseProject {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let project = Project {
+        let project = SupabaseProject {
             url: format!("http://{}", listener.local_addr().unwrap()),
             published: Arc::new(Mutex::new(published)),
             asked: Arc::default(),
@@ -164,14 +164,14 @@ impl Project {
                 assert!(head.starts_with("GET /auth/v1/.well-known/jwks.json HTTP/1.1\r\n"));
                 asked.fetch_add(1, Ordering::SeqCst);
                 let answer = match &*published.lock().unwrap() {
-                    Published::Text(text) => format!(
+                    PublishedKeys::Text(text) => format!(
                         "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}",
                         text.len()
                     ),
-                    Published::Nothing => {
+                    PublishedKeys::Nothing => {
                         "HTTP/1.1 500 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".into()
                     }
-                    Published::Never => String::new(),
+                    PublishedKeys::Never => String::new(),
                 };
                 let _ = socket.write_all(answer.as_bytes()).await;
                 if answer.is_empty() {
@@ -182,7 +182,7 @@ impl Project {
         project
     }
 
-    pub(crate) fn publish(&self, published: Published) {
+    pub(crate) fn publish(&self, published: PublishedKeys) {
         *self.published.lock().unwrap() = published;
     }
 
