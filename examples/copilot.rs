@@ -20,7 +20,7 @@ use github_copilot_sdk::Client;
 use github_copilot_sdk::types::{ProviderConfig, SessionConfig};
 use portway::app::{self, App};
 use portway::copilot::{self, Embedded};
-use portway::settings::{Options, Settings};
+use portway::settings::{ServeOptions, Settings};
 use tokio::process::{Child, Command};
 
 /// For the servers to start.
@@ -40,7 +40,7 @@ fn main() -> anyhow::Result<()> {
 async fn run(runtime: &str, model: &str, prompt: &str) -> anyhow::Result<()> {
     let environment = std::env::vars().collect();
     let directory = std::env::current_dir()?;
-    let settings = Settings::load(Options::default(), &environment, directory.clone())?;
+    let settings = Settings::load(ServeOptions::default(), &environment, directory.clone())?;
     let app = App::start(settings, &environment).await?;
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while app::unsettled(&app.registry, &app.fleet) > 0 && tokio::time::Instant::now() < deadline {
