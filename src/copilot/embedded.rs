@@ -103,17 +103,17 @@ impl Source for Embedded {
         name: &str,
         arguments: &Value,
     ) -> Result<ToolResultExpanded, SourceError> {
-        let (caller, _) = self.look(filter)?;
+        let (caller, view) = self.look(filter)?;
         let arguments = to_raw_value(arguments).map_err(|error| SourceError::Refused {
             status: 422,
             message: error.to_string(),
         })?;
+        let format = Format::Copilot;
         let call = self
             .gateway
-            .call_tool(&caller, name, Format::Copilot, &arguments);
-        let called = call.await;
-        let called = called.unwrap_or_else(|| self.gateway.no_tool(&caller, name));
-        let answer = format::answer(Format::Copilot, called.outcome(), None);
+            .call_tool(view.clone(), &caller, name, format, Ok(&arguments));
+        let outcome = call.await.unwrap_or_else(|| view.unknown_tool(name));
+        let answer = format::answer(format, &outcome, None);
         read(answer.as_ref())
     }
 

@@ -1,8 +1,11 @@
-//! Who calls what, now and lately. A call costs one small allocation and two
-//! marks on a queue; whatever is made of them happens in a task of its own,
-//! and where that cannot follow, marks are dropped and counted.
+//! The record of tool calls: which run, which ended lately, how many per second
+//! and how long they took. Whatever counts calls or shows them reads it here.
+//!
+//! A call costs one small allocation and two events on a queue; a task of its
+//! own writes them down. Where the task cannot follow, events are dropped and
+//! counted.
 
-mod book;
+mod history;
 mod rate;
 
 use std::sync::Arc;
@@ -10,45 +13,47 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::Instant;
 
+use super::call::Call;
 use fleet::{CallRequest, Fleet};
+use wire::object::member;
 
-use book::CallHistory;
-pub use book::{ActivityReport, CallRecord, OutcomeKind};
+use history::CallHistory;
+pub use history::{ActivityReport, CallRecord, OutcomeKind};
 pub use rate::SecondStats;
 
-/// What may wait to be written down. A call makes two of them, and they are
-/// taken every [`PACE`].
-const MARKS: usize = 8192;
-const AT_ONCE: usize = 4096;
+/// Events that may wait to be written down. A call makes two of them, and they
+/// are taken every [`WRITE_INTERVAL`].
+const QUEUED_EVENTS: usize = 8192;
+const EVENTS_AT_ONCE: usize = 4096;
 /// So that many calls wake the writer once and not each for itself.
-const PACE: Duration = Duration::from_millis(10);
-/// How many calls a follower may be behind.
-const NEWS: usize = 1024;
+const WRITE_INTERVAL: Duration = Duration::from_millis(10);
+/// Records that a subscriber may be behind by.
+const QUEUED_RECORDS: usize = 1024;
 
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Activity(Arc<ActivityShared>);
 
 struct ActivityShared {
-    marks: mpsc::Sender<ActivityEvent>,
+    events: mpsc::Sender<ActivityEvent>,
     ids: AtomicU64,
     dropped: Arc<AtomicU64>,
-    book: Arc<Mutex<CallHistory>>,
-    news: broadcast::Sender<Arc<CallRecord>>,
+    history: Arc<Mutex<CallHistory>>,
+    records: broadcast::Sender<Arc<CallRecord>>,
 }
 
-/// A call that has begun. Nothing in it is kept once the call is over: the
-/// request has the arguments.
+/// A call that runs. None of it is kept once the call is over: the request has
+/// the arguments.
 struct StartedCall {
     id: u64,
     at: SystemTime,
     since: Instant,
-    principal: Arc<str>,
     request: Arc<CallRequest>,
-    /// Where the request does not say it.
+    /// Where the request does not name it.
     tool: Option<Box<str>>,
 }
 
@@ -65,160 +70,169 @@ struct CallEnd {
 
 impl Activity {
     /// Must be called inside the runtime.
-    pub fn new(fleet: Fleet) -> Activity {
-        let (marks, queue) = mpsc::channel(MARKS);
-        let (news, _) = broadcast::channel(NEWS);
-        let book: Arc<Mutex<CallHistory>> = Arc::default();
+    pub(super) fn new(fleet: Fleet) -> Activity {
+        let (events, queue) = mpsc::channel(QUEUED_EVENTS);
+        let (records, _) = broadcast::channel(QUEUED_RECORDS);
+        let history: Arc<Mutex<CallHistory>> = Arc::default();
         let dropped: Arc<AtomicU64> = Arc::default();
         let writer = ActivityWriter {
-            book: book.clone(),
-            news: news.clone(),
+            history: history.clone(),
+            records: records.clone(),
             dropped: dropped.clone(),
             fleet,
         };
         tokio::spawn(writer.run(queue));
         Activity(Arc::new(ActivityShared {
-            marks,
+            events,
             ids: AtomicU64::new(1),
             dropped,
-            book,
-            news,
+            history,
+            records,
         }))
     }
 
-    /// Watches a call of a tool; other calls are not written down.
-    pub(super) fn watch(&self, call: &super::call::Call) -> CallWatch {
+    /// Records a call of a tool; calls of other methods are not recorded.
+    pub(super) fn watch(&self, call: &Call) -> CallWatch {
         if call.method() != "tools/call" {
             return CallWatch::default();
         }
-        let begun = Arc::new(StartedCall {
+        let started = Arc::new(StartedCall {
             id: self.0.ids.fetch_add(1, Ordering::Relaxed),
             at: SystemTime::now(),
             since: Instant::now(),
-            principal: call.principal.clone(),
             tool: match &call.request.name {
                 Some(_) => None,
-                None => Some(call.what.as_str().into()),
+                None => Some(call.client_name.as_str().into()),
             },
             request: call.request.clone(),
         });
-        self.mark(ActivityEvent::Started(begun.clone()));
+        self.send(ActivityEvent::Started(started.clone()));
         CallWatch(Some(WatchedCall {
             activity: self.clone(),
-            begun,
-            over: AtomicBool::new(false),
+            started,
+            ended: AtomicBool::new(false),
         }))
     }
 
-    fn mark(&self, mark: ActivityEvent) {
-        if self.0.marks.try_send(mark).is_err() {
+    fn send(&self, event: ActivityEvent) {
+        if self.0.events.try_send(event).is_err() {
             self.0.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// What is known now; at most `limit` calls of each kind.
+    /// The state now, with at most `limit` calls of each kind.
     pub fn report(&self, limit: usize) -> ActivityReport {
-        self.0.book.lock().report(limit)
+        self.0.history.lock().report(limit)
     }
 
-    /// Calls that begin or end from now on. Under load it is some of them.
-    pub fn follow(&self) -> broadcast::Receiver<Arc<CallRecord>> {
-        self.0.news.subscribe()
+    /// Calls that start or end from now on; an ended one has an outcome. Under
+    /// load only some calls are published.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<CallRecord>> {
+        self.0.records.subscribe()
     }
 }
 
-/// Held by a call for as long as it runs; one that is dropped before it is
-/// over was cancelled.
+/// Held by a call for as long as it runs. A call that is dropped before its end
+/// was cancelled.
 #[derive(Default)]
 pub(super) struct CallWatch(Option<WatchedCall>);
 
 struct WatchedCall {
     activity: Activity,
-    begun: Arc<StartedCall>,
-    over: AtomicBool,
+    started: Arc<StartedCall>,
+    ended: AtomicBool,
 }
 
 impl CallWatch {
-    pub(crate) fn watches(&self) -> bool {
-        self.0.is_some()
+    /// Ends the call with the tool's result.
+    pub(crate) fn end_with(&self, result: &RawValue) {
+        if self.0.is_some() {
+            let failed = member(result, "isError").is_some_and(|is| is.get() == "true");
+            let outcome = if failed {
+                OutcomeKind::ToolError
+            } else {
+                OutcomeKind::Ok
+            };
+            self.end(outcome, None);
+        }
     }
 
-    /// The first word counts.
-    pub(crate) fn over(&self, outcome: OutcomeKind, error: Option<&str>) {
+    /// Ends the call; only the first end counts.
+    pub(crate) fn end(&self, outcome: OutcomeKind, error: Option<&str>) {
         let Some(watched) = &self.0 else { return };
-        if !watched.over.swap(true, Ordering::Relaxed) {
-            let ending = CallEnd {
+        if !watched.ended.swap(true, Ordering::Relaxed) {
+            let end = CallEnd {
                 outcome,
-                took: watched.begun.since.elapsed(),
+                took: watched.started.since.elapsed(),
                 error: error.map(Into::into),
             };
-            let mark = ActivityEvent::Ended(watched.begun.clone(), ending);
-            watched.activity.mark(mark);
+            let event = ActivityEvent::Ended(watched.started.clone(), end);
+            watched.activity.send(event);
         }
     }
 }
 
 impl Drop for CallWatch {
     fn drop(&mut self) {
-        self.over(OutcomeKind::Cancelled, None);
+        self.end(OutcomeKind::Cancelled, None);
     }
 }
 
-/// The one who keeps the book.
+/// The task that writes the history.
 struct ActivityWriter {
-    book: Arc<Mutex<CallHistory>>,
-    news: broadcast::Sender<Arc<CallRecord>>,
+    history: Arc<Mutex<CallHistory>>,
+    records: broadcast::Sender<Arc<CallRecord>>,
     dropped: Arc<AtomicU64>,
     fleet: Fleet,
 }
 
 impl ActivityWriter {
     async fn run(self, mut queue: mpsc::Receiver<ActivityEvent>) {
-        let mut marks = Vec::new();
-        let (mut missed, mut settled) = (0, true);
-        while queue.recv_many(&mut marks, AT_ONCE).await > 0 {
-            self.write(marks.drain(..));
+        let mut events = Vec::new();
+        let (mut known_drops, mut settled) = (0, true);
+        while queue.recv_many(&mut events, EVENTS_AT_ONCE).await > 0 {
+            self.write(events.drain(..));
             let dropped = self.dropped.load(Ordering::Relaxed);
-            // Once more after the last one: who dropped it may just be going.
-            let again = std::mem::replace(&mut settled, dropped == missed);
-            if dropped != missed || !again {
-                missed = dropped;
-                self.settle(dropped);
+            // Once more after the last drop: the call whose event was dropped
+            // may still be ending.
+            let was_settled = std::mem::replace(&mut settled, dropped == known_drops);
+            if dropped != known_drops || !was_settled {
+                known_drops = dropped;
+                for record in self.history.lock().settle(dropped) {
+                    self.publish(record);
+                }
             }
-            // What came while many calls ran is not worth its room later.
-            marks.shrink_to(64);
-            tokio::time::sleep(PACE).await;
+            // The room that a burst of calls took is given back.
+            events.shrink_to(64);
+            tokio::time::sleep(WRITE_INTERVAL).await;
         }
     }
 
-    fn write(&self, marks: impl Iterator<Item = ActivityEvent>) {
-        let mut book = self.book.lock();
-        for mark in marks {
-            let news = match mark {
-                ActivityEvent::Started(begun) => book.begun(begun),
-                ActivityEvent::Ended(begun, mut ending) => {
-                    if let Some(error) = &mut ending.error {
-                        *error = self.clean(&begun.request.server, error);
+    fn write(&self, events: impl Iterator<Item = ActivityEvent>) {
+        let mut history = self.history.lock();
+        for event in events {
+            let record = match event {
+                ActivityEvent::Started(started) => history.start(started),
+                ActivityEvent::Ended(started, mut end) => {
+                    if let Some(error) = &mut end.error {
+                        *error = self.redacted(&started.request.server, error);
                     }
-                    book.ended(&begun, ending)
+                    history.end(&started, end)
                 }
             };
-            if let Some(news) = news {
-                // Nobody listening is fine.
-                let _ = self.news.send(news);
+            if let Some(record) = record {
+                self.publish(record);
             }
         }
     }
 
-    /// Calls whose end was dropped.
-    fn settle(&self, dropped: u64) {
-        for news in self.book.lock().settle(dropped) {
-            let _ = self.news.send(news);
-        }
+    fn publish(&self, record: Arc<CallRecord>) {
+        // Without a subscriber there is nothing to do.
+        let _ = self.records.send(record);
     }
 
-    /// It may quote the server.
-    fn clean(&self, server: &str, text: &str) -> Box<str> {
+    /// An error may quote the server, and so its secrets.
+    fn redacted(&self, server: &str, text: &str) -> Box<str> {
         let snapshot = self.fleet.snapshot();
         match snapshot.servers.get(server) {
             Some(view) => view.log.clean(text).into(),

@@ -1,21 +1,23 @@
 //! Requests of programs that speak no MCP. They go the way of a modern client
 //! that can be asked nothing.
 
+use std::sync::Arc;
+
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Caller, Client, ClientRequest, Gateway, Reply, ability};
+use super::{Caller, Client, ClientRequest, Gateway, Reply, View, ability};
 use wire::object::{empty, member, pick, text};
 use wire::result::{ResultType, result_type, to_legacy_result};
 use wire::{Era, LEGACY, MODERN, code};
 
-/// Why a request came to no result.
+/// Why a request has no result.
 #[derive(Debug)]
 pub enum AskError {
     /// There is no such resource or prompt.
     Missing(String),
-    /// The server does not take what it was given.
+    /// The server refused the params.
     Invalid(String),
-    /// The server wants to ask its client something first.
+    /// The server requires input from its client first.
     Asks(String),
     /// The server is not connected.
     Away(String),
@@ -23,23 +25,24 @@ pub enum AskError {
 }
 
 impl Gateway {
-    /// The result of a request, without what only MCP needs. Dropping it gives
-    /// the request up: its server is told.
+    /// The result of a request, without the members that only MCP clients
+    /// need. Dropping the future cancels the request at its server.
     pub async fn ask(
         &self,
         caller: &Caller,
         method: &str,
         params: &RawValue,
     ) -> Result<Box<RawValue>, AskError> {
-        let reply = self.reply(caller, method, params).await;
+        let reply = self.reply(self.view(caller), caller, method, params);
+        let reply = reply.await;
         let body = reply.body.whole();
         let message: Option<&RawValue> = serde_json::from_slice(&body).ok();
         let [result, error] = pick(message.unwrap_or(empty()), ["result", "error"]);
         let Some(result) = result else {
-            return Err(unanswered(&reply, error.unwrap_or(empty())));
+            return Err(ask_error(&reply, error.unwrap_or(empty())));
         };
         if result_type(result) != ResultType::Complete {
-            let text = "the server wants to ask its client something first";
+            let text = "the server requires input from its client first";
             return Err(AskError::Asks(text.to_owned()));
         }
         let plain = to_legacy_result(method, result, LEGACY[0], false);
@@ -47,8 +50,14 @@ impl Gateway {
         Ok(plain.into_owned())
     }
 
-    /// The answer to a client that can be asked nothing.
-    pub(super) async fn reply(&self, caller: &Caller, method: &str, params: &RawValue) -> Reply {
+    /// The reply to a client that can be asked nothing.
+    pub(super) async fn reply(
+        &self,
+        view: Arc<View>,
+        caller: &Caller,
+        method: &str,
+        params: &RawValue,
+    ) -> Reply {
         let id = to_raw_value(&1).expect("a number serialises into memory");
         let client = Client {
             era: Era::Modern,
@@ -62,11 +71,12 @@ impl Gateway {
             method,
             params: Some(params),
         };
-        self.request(caller, &client, incoming).last().await
+        let replies = self.request_in(view, caller, &client, incoming);
+        replies.last().await
     }
 }
 
-fn unanswered(reply: &Reply, error: &RawValue) -> AskError {
+fn ask_error(reply: &Reply, error: &RawValue) -> AskError {
     let [message, data] = pick(error, ["message", "data"]);
     let message = message.and_then(text).unwrap_or_default().into_owned();
     let names_uri = data.is_some_and(|data| member(data, "uri").is_some());

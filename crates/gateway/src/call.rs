@@ -1,6 +1,7 @@
-//! One client's call: where it goes, on whose behalf, and how its results
-//! and failures are spelled for the client.
+//! One client's call: the server it goes to, and the spelling of results and
+//! failures for the client.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -9,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::ability::Abilities;
 use super::activity::{CallWatch, OutcomeKind};
 use super::control::Control;
-use super::trouble::{CallFailure, failed_tool, trouble};
+use super::failure::{CallFailure, failed_tool};
 use super::view::{ResultOrigin, View};
 use super::{Client, Reply};
 use fleet::{CallOutcome, CallRequest, CallStream, Fleet};
@@ -21,24 +22,24 @@ use wire::{Era, RpcError, code};
 
 /// A request, the client it is for and the server it goes to.
 pub(super) struct Call {
-    pub principal: Arc<str>,
     pub client: Client,
     pub abilities: Abilities,
     pub id: Box<RawValue>,
-    /// The client's own progress token.
-    pub token: Option<Box<RawValue>>,
-    /// How the client knows what it asked for: a name or a URI.
-    pub what: String,
-    /// The result was wrapped in the tool's schema for legacy clients.
+    /// The client's own token.
+    pub progress_token: Option<Box<RawValue>>,
+    /// The name or URI by which the client knows what it calls.
+    pub client_name: String,
+    /// Set where legacy clients see the tool's output schema, and so its
+    /// result, wrapped in an object.
     pub wrapped: bool,
-    /// The granted tool, by its own name, that hands out what is linked to in
-    /// the result. Entries only.
-    pub via: Option<String>,
+    /// The granted tool, by its server's name for it, whose links an entry's
+    /// client may read. Entries only.
+    pub linking_tool: Option<String>,
     pub view: Arc<View>,
     pub request: Arc<CallRequest>,
     /// Set where Portway itself answers, and no server.
     pub control: Option<Arc<Control>>,
-    /// Sees to it that the call is written down; calls of tools only.
+    /// Records the call; calls of tools only.
     pub watch: CallWatch,
 }
 
@@ -55,28 +56,29 @@ impl Call {
         &self.request.method
     }
 
-    /// Made through an entry, whose clients know no server by name.
-    pub(crate) fn is_entrys(&self) -> bool {
+    /// Whether it came through an entry, whose clients know no server by name.
+    pub(crate) fn is_through_entry(&self) -> bool {
         self.request.permission.is_some()
     }
 
-    /// What failed, to start a sentence with.
+    /// What the call is about, to start a sentence with.
     pub(crate) fn subject(&self) -> String {
-        match self.is_entrys() {
-            true => self.what.clone(),
-            false => format!("{} of server {}", self.what, self.request.server),
+        if self.is_through_entry() {
+            self.client_name.clone()
+        } else {
+            format!("{} of server {}", self.client_name, self.request.server)
         }
     }
 
     pub(crate) fn origin(&self) -> ResultOrigin<'_> {
         ResultOrigin {
             server: &self.request.server,
-            via: self.via.as_deref(),
+            linking_tool: self.linking_tool.as_deref(),
         }
     }
 
-    /// What a request is about, whoever repeats it: its method and the
-    /// parameters that decide what it does.
+    /// Identifies what the call does: its server, its method and the params
+    /// that decide it. A repeated request has the same digest.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(self.request.server.as_bytes());
@@ -92,13 +94,13 @@ impl Call {
         hash.finalize().into()
     }
 
-    /// A server's notification for this client, as a whole message; `None`
-    /// where the client does not want it.
-    pub(crate) fn note(&self, note: &Notification) -> Option<Vec<u8>> {
+    /// A server's notification as a whole message for the client; `None` where
+    /// the client does not want it.
+    pub(crate) fn notification(&self, note: &Notification) -> Option<Vec<u8>> {
         match note.method.as_str() {
             "notifications/progress" => {
-                let params =
-                    meta::with_progress_token(note.params.as_deref()?, self.token.as_deref()?);
+                let token = self.progress_token.as_deref()?;
+                let params = meta::with_progress_token(note.params.as_deref()?, token);
                 Some(wire::notification(&note.method, Some(&params)))
             }
             "notifications/message" => {
@@ -113,8 +115,7 @@ impl Call {
 
     fn log_level(&self) -> Option<LogLevel> {
         match &self.client.session {
-            // Legacy clients that never said get everything, as the server
-            // would have it.
+            // A legacy client that set no level gets every log message.
             Some(session) => Some(session.level().unwrap_or(LogLevel::Debug)),
             None => self.client.log_level,
         }
@@ -125,48 +126,7 @@ impl Call {
         let peer = outcome.peer.as_deref();
         match outcome.result {
             Ok(result) => self.result(&result, peer),
-            Err(error) => {
-                let trouble = trouble(error, self, peer);
-                self.trouble(trouble)
-            }
-        }
-    }
-
-    pub(crate) fn trouble(&self, trouble: CallFailure) -> Reply {
-        let text = match &trouble {
-            CallFailure::Result(text) | CallFailure::Late(text) => text,
-            CallFailure::Error(error) => &error.message,
-        };
-        self.watch.over(OutcomeKind::Error, Some(text));
-        let failed = |text: &str| Reply::result(&self.id, &failed_tool(text, self.client.era));
-        match trouble {
-            CallFailure::Result(text) => failed(&text),
-            CallFailure::Late(text) => Reply {
-                late: true,
-                ..failed(&text)
-            },
-            // The method is known and offered: the code is the server's word.
-            CallFailure::Error(error) => Reply {
-                relayed: true,
-                ..Reply::error(&self.id, &error)
-            },
-        }
-    }
-
-    pub(crate) fn error(&self, code: i64, text: impl Into<String>) -> Reply {
-        let error = RpcError::new(code, text);
-        self.watch.over(OutcomeKind::Error, Some(&error.message));
-        Reply::error(&self.id, &error)
-    }
-
-    fn came_back(&self, result: &RawValue) {
-        if self.watch.watches() {
-            let failed = member(result, "isError").is_some_and(|is| is.get() == "true");
-            let outcome = match failed {
-                true => OutcomeKind::ToolError,
-                false => OutcomeKind::Ok,
-            };
-            self.watch.over(outcome, None);
+            Err(error) => self.fail(CallFailure::of(error, self, peer)),
         }
     }
 
@@ -178,26 +138,50 @@ impl Call {
         let spelled = match (server, self.client.era) {
             (Era::Legacy, Era::Modern) => {
                 let info = Some(self.view.server_info());
-                to_modern_result(self.method(), &mapped, Freshness::NONE, info)
-                    .map(std::borrow::Cow::Owned)
+                to_modern_result(self.method(), &mapped, Freshness::NONE, info).map(Cow::Owned)
             }
             (_, Era::Legacy) => {
                 to_legacy_result(self.method(), &mapped, self.client.version, self.wrapped)
             }
-            (Era::Modern, Era::Modern) => Ok(mapped.clone()),
+            (Era::Modern, Era::Modern) => Ok(Cow::Borrowed(&*mapped)),
         };
         match spelled {
             Ok(spelled) => {
-                self.came_back(result);
+                self.watch.end_with(result);
                 Reply::result(&self.id, &spelled)
             }
             Err(error) => {
-                let text = match self.is_entrys() {
-                    true => format!("{}: {error}", self.what),
-                    false => format!("server {}: {error}", self.request.server),
+                let subject = if self.is_through_entry() {
+                    self.client_name.clone()
+                } else {
+                    format!("server {}", self.request.server)
                 };
-                self.error(code::INTERNAL, text)
+                let text = format!("{subject}: {error}");
+                self.error(&RpcError::new(code::INTERNAL, text))
             }
         }
+    }
+
+    pub(crate) fn fail(&self, failure: CallFailure) -> Reply {
+        match failure {
+            CallFailure::Tool { text, late } => {
+                self.watch.end(OutcomeKind::Error, Some(&text));
+                let result = failed_tool(&text, self.client.era);
+                Reply {
+                    late,
+                    ..Reply::result(&self.id, &result)
+                }
+            }
+            // The method is known and offered: the code is the server's word.
+            CallFailure::Error(error) => Reply {
+                relayed: true,
+                ..self.error(&error)
+            },
+        }
+    }
+
+    pub(crate) fn error(&self, error: &RpcError) -> Reply {
+        self.watch.end(OutcomeKind::Error, Some(&error.message));
+        Reply::error(&self.id, error)
     }
 }

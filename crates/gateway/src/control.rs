@@ -145,7 +145,7 @@ impl Gateway {
 
     /// Whether a name that no server has is Portway's own.
     pub fn is_own(&self, server: &str) -> bool {
-        server == NAME && self.views.has_control()
+        server == NAME && self.views.control().is_some()
     }
 }
 

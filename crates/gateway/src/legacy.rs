@@ -1,5 +1,5 @@
-//! A legacy client's call. What is asked meanwhile, by a server of either
-//! era, goes to the client as a request on the call's own stream.
+//! A legacy client's call. Questions of the server, of either era, go to the
+//! client as requests on the call's own stream.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,11 +13,11 @@ use serde_json::value::RawValue;
 use super::ReplyItem;
 use super::call::Call;
 use super::elicit;
+use super::failure::CallFailure;
 use super::members::ObjectWriter;
 use super::parked::PATIENCE;
 use super::questions::{is_about, withdraws};
 use super::session::{ClientAnswer, ClientQuestion, Session};
-use super::trouble::CallFailure;
 use fleet::{CallItem, CallOutcome, CallRequest, CallStream, Fleet};
 use upstream::{Notification, ServerRequest};
 use wire::meta::number;
@@ -25,49 +25,48 @@ use wire::object::{each_member, member, set_member, text};
 use wire::result::{ResultType, result_type};
 use wire::{Era, RpcError, code};
 
-/// How often a modern server may ask in one call.
-const ROUNDS: u32 = 8;
-/// Between rounds in which the server asks nothing but to come again.
-const PACE: Duration = Duration::from_millis(250);
+/// How often a modern server may ask for input in one call.
+const MAX_ROUNDS: u32 = 8;
+/// The pause before a round for which the server asked no input.
+const EMPTY_ROUND: Duration = Duration::from_millis(250);
 
 /// One request of a legacy client.
 pub(super) struct LegacyCall {
     call: Call,
     fleet: Fleet,
-    /// None for a request by itself, whose client can be asked nothing.
+    /// `None` for a request without a session, whose client can be asked
+    /// nothing.
     session: Option<Arc<Session>>,
-    /// None while the client is asked for a modern server.
+    /// `None` while a modern server's input is gathered.
     stream: Option<CallStream>,
     round: Option<InputRound>,
     rounds: u32,
-    waiting: FuturesUnordered<PendingAnswer>,
-    open: Vec<OpenQuestion>,
+    answers: FuturesUnordered<PendingAnswer>,
+    questions: Vec<OpenQuestion>,
     ready: VecDeque<ReplyItem>,
 }
 
-/// What a legacy server has asked: its own id, and the one the client got.
+/// A legacy server's question that the client has not answered.
 struct OpenQuestion {
-    theirs: Box<RawValue>,
-    ours: u64,
-    given_up: bool,
+    server_id: Box<RawValue>,
+    client_id: u64,
+    withdrawn: bool,
 }
 
 /// An answer of the client, still to come.
 type PendingAnswer = Pin<Box<dyn Future<Output = (QuestionSource, ClientAnswer)> + Send>>;
 
-/// For whom the client was asked.
+/// Where the client's answer goes.
 enum QuestionSource {
-    /// A legacy server waits.
+    /// To a legacy server, which waits for it.
     Server(ServerRequest),
-    /// A modern one gets it with the next round.
-    Round {
-        key: String,
-        method: String,
-    },
-    Pace,
+    /// To a modern server, with the next round.
+    Round { key: String, method: String },
+    /// Nowhere: the round asked for no input.
+    EmptyRound,
 }
 
-/// What a modern server wants before it goes on.
+/// The input that a modern server wants before it goes on.
 struct InputRound {
     responses: ObjectWriter,
     open: usize,
@@ -76,8 +75,7 @@ struct InputRound {
 }
 
 impl LegacyCall {
-    pub(crate) fn new(call: Call, fleet: Fleet) -> LegacyCall {
-        let stream = call.send(&fleet, call.request.clone());
+    pub(crate) fn new(call: Call, fleet: Fleet, stream: CallStream) -> LegacyCall {
         LegacyCall {
             session: call.client.session.clone(),
             call,
@@ -85,8 +83,8 @@ impl LegacyCall {
             stream: Some(stream),
             round: None,
             rounds: 0,
-            waiting: FuturesUnordered::new(),
-            open: Vec::new(),
+            answers: FuturesUnordered::new(),
+            questions: Vec::new(),
             ready: VecDeque::new(),
         }
     }
@@ -95,7 +93,7 @@ impl LegacyCall {
         match item {
             CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
             CallItem::Notification(note) => {
-                let message = self.call.note(&note)?;
+                let message = self.call.notification(&note)?;
                 Some(ReplyItem::Message(message.into()))
             }
             CallItem::Request(request) => self.relay(request),
@@ -103,8 +101,8 @@ impl LegacyCall {
         }
     }
 
-    /// Passes a legacy server's question on. One that cannot be asked is
-    /// refused by being dropped.
+    /// Passes a legacy server's question on. Dropping a question that this
+    /// client cannot be asked refuses it.
     fn relay(&mut self, request: ServerRequest) -> Option<ReplyItem> {
         let params = request.params.as_deref();
         if self.call.abilities.lacks(&request.method, params).is_some() {
@@ -116,24 +114,24 @@ impl LegacyCall {
         let spelled = spelled.map(std::borrow::Cow::into_owned);
         let method = request.method.clone();
         let question = QuestionSource::Server(request);
-        Some(self.put(&session, &method, spelled.as_deref(), question))
+        Some(self.ask(&session, &method, spelled.as_deref(), question))
     }
 
-    /// The server no longer wants to know: nor need the client say.
+    /// The server cancelled its question: the client learns it, too.
     fn withdrawn(&mut self, note: &Notification) -> Option<ReplyItem> {
-        let mut open = self.open.iter_mut();
-        let open = open.find(|open| is_about(note, &open.theirs))?;
-        open.given_up = true;
-        let reason = RpcError::new(code::INTERNAL, "the server gave up its question");
-        self.session.as_ref()?.settle(open.ours, Err(reason));
-        let ours = number(open.ours);
-        let params = set_member(note.params.as_deref()?, "requestId", &ours);
+        let mut questions = self.questions.iter_mut();
+        let question = questions.find(|question| is_about(note, &question.server_id))?;
+        question.withdrawn = true;
+        let id = question.client_id;
+        let reason = RpcError::new(code::INTERNAL, "the server cancelled its question");
+        self.session.as_ref()?.settle(id, Err(reason));
+        let params = set_member(note.params.as_deref()?, "requestId", &number(id));
         let message = wire::notification(&note.method, Some(&params));
         Some(ReplyItem::Message(message.into()))
     }
 
-    /// Asks the client something, for whomever.
-    fn put(
+    /// Asks the client; returns the message to send.
+    fn ask(
         &mut self,
         session: &Session,
         method: &str,
@@ -146,16 +144,16 @@ impl LegacyCall {
             answer,
         } = session.ask(method, params);
         if let QuestionSource::Server(request) = &question {
-            self.open.push(OpenQuestion {
-                theirs: request.id().to_owned(),
-                ours: id,
-                given_up: false,
+            self.questions.push(OpenQuestion {
+                server_id: request.id().to_owned(),
+                client_id: id,
+                withdrawn: false,
             });
         }
-        self.waiting.push(Box::pin(async move {
+        self.answers.push(Box::pin(async move {
             let answer = match tokio::time::timeout(PATIENCE, answer).await {
                 Ok(Ok(answer)) => answer,
-                Ok(Err(_)) => Err(RpcError::new(code::INTERNAL, "the client is gone")),
+                Ok(Err(_)) => Err(RpcError::new(code::INTERNAL, "the client has disconnected")),
                 Err(_) => Err(RpcError::new(code::INTERNAL, "the client did not answer")),
             };
             (question, answer)
@@ -179,7 +177,7 @@ impl LegacyCall {
                     return self.next_round(&result);
                 }
                 ResultType::Task | ResultType::Unknown => {
-                    let text = "the server answered in a way that was not agreed on";
+                    let text = "the server sent a result type that the client does not support";
                     return Some(self.fail(text.into()));
                 }
             }
@@ -189,8 +187,10 @@ impl LegacyCall {
 
     fn next_round(&mut self, result: &RawValue) -> Option<ReplyItem> {
         self.rounds += 1;
-        if self.rounds > ROUNDS {
-            return Some(self.fail(format!("the server asked more than {ROUNDS} times")));
+        if self.rounds > MAX_ROUNDS {
+            return Some(self.fail(format!(
+                "the server asked for input more than {MAX_ROUNDS} times"
+            )));
         }
         let mut entries: Vec<(String, Box<RawValue>)> = Vec::new();
         if let Some(requests) = member(result, "inputRequests") {
@@ -199,9 +199,9 @@ impl LegacyCall {
             });
         }
         let state = member(result, "requestState").map(ToOwned::to_owned);
-        // Called again as it was, it would only do the same again.
+        // Repeating the same call would only give the same result.
         if entries.is_empty() && state.is_none() {
-            let text = "the server wants input and does not say which";
+            let text = "the server requires input without naming any";
             return Some(self.fail(text.into()));
         }
         self.round = Some(InputRound {
@@ -211,10 +211,10 @@ impl LegacyCall {
             failed: None,
         });
         if entries.is_empty() {
-            self.waiting.push(Box::pin(async {
-                tokio::time::sleep(PACE).await;
+            self.answers.push(Box::pin(async {
+                tokio::time::sleep(EMPTY_ROUND).await;
                 let nothing = RpcError::new(code::INTERNAL, "nothing was asked");
-                (QuestionSource::Pace, Err(nothing))
+                (QuestionSource::EmptyRound, Err(nothing))
             }));
         }
         for (key, request) in entries {
@@ -237,13 +237,13 @@ impl LegacyCall {
         };
         match (spelled, self.session.clone()) {
             (Some(spelled), Some(session)) => {
-                let item = self.put(&session, &method, spelled.as_deref(), question);
+                let item = self.ask(&session, &method, spelled.as_deref(), question);
                 self.ready.push_back(item);
             }
             _ => {
                 let text = format!("this client cannot be asked for {method}");
                 let refusal = Err(RpcError::new(code::METHOD_NOT_FOUND, text));
-                self.waiting.push(Box::pin(async { (question, refusal) }));
+                self.answers.push(Box::pin(async { (question, refusal) }));
             }
         }
     }
@@ -255,20 +255,20 @@ impl LegacyCall {
     ) -> Option<ReplyItem> {
         let round = match question {
             QuestionSource::Server(request) => {
-                let of_it = |open: &OpenQuestion| open.theirs.get() == request.id().get();
-                let open = self.open.iter().position(of_it);
-                match open.map(|at| self.open.swap_remove(at)) {
-                    Some(open) if open.given_up => request.forget(),
+                let is_it = |one: &OpenQuestion| one.server_id.get() == request.id().get();
+                let at = self.questions.iter().position(is_it);
+                match at.map(|at| self.questions.swap_remove(at)) {
+                    Some(question) if question.withdrawn => request.forget(),
                     _ => request.answer(answer),
                 }
                 return None;
             }
-            QuestionSource::Pace => self.round.as_mut()?,
+            QuestionSource::EmptyRound => self.round.as_mut()?,
             QuestionSource::Round { key, method } => {
                 let round = self.round.as_mut()?;
                 match answer {
                     Ok(result) => round.responses.json(&key, result.get()),
-                    // The one answer that may be given in a person's name.
+                    // The only answer that Portway may give for a person.
                     Err(_) if method == "elicitation/create" => {
                         round.responses.json(&key, r#"{"action":"cancel"}"#);
                     }
@@ -289,14 +289,15 @@ impl LegacyCall {
         None
     }
 
-    /// The same request with this round's answers.
+    /// Sends the same request with this round's answers.
     fn call_again(&mut self, round: InputRound) {
         let mut request = CallRequest::clone(&self.call.request);
         let empty = wire::object::empty();
         let params = request.params.as_deref().unwrap_or(empty);
-        let mut params = match round.responses.is_empty() {
-            true => params.to_owned(),
-            false => set_member(params, "inputResponses", &round.responses.done()),
+        let mut params = if round.responses.is_empty() {
+            params.to_owned()
+        } else {
+            set_member(params, "inputResponses", &round.responses.done())
         };
         if let Some(state) = &round.state {
             params = set_member(&params, "requestState", state);
@@ -307,16 +308,11 @@ impl LegacyCall {
 
     fn fail(&self, reason: String) -> ReplyItem {
         let text = format!("{}: {reason}", self.call.subject());
-        let trouble = match self.call.method() {
-            "tools/call" => CallFailure::Result(text),
-            _ => CallFailure::Error(RpcError::new(code::INTERNAL, text)),
-        };
-        ReplyItem::Last(self.call.trouble(trouble))
+        let failure = CallFailure::text(&self.call, text, false);
+        ReplyItem::Last(self.call.fail(failure))
     }
-}
 
-impl LegacyCall {
-    /// Cancel-safe. Not to be called again after [`ReplyItem::Last`].
+    /// Cancel-safe; not to be called after [`ReplyItem::Last`].
     pub(crate) async fn next(&mut self) -> ReplyItem {
         loop {
             if let Some(item) = self.ready.pop_front() {
@@ -324,7 +320,7 @@ impl LegacyCall {
             }
             let item = tokio::select! {
                 item = received(&mut self.stream) => self.take(item),
-                Some((question, answer)) = self.waiting.next() => {
+                Some((question, answer)) = self.answers.next() => {
                     self.client_answered(question, answer)
                 }
             };

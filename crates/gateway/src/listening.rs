@@ -11,10 +11,10 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::changes::{ChangeEvent, ChangeNotice, ChangeSource, ListSet, Subscriber};
 use super::hub::{Hub, ResourceSubscription};
+use super::lifetime::StreamLifetime;
 use super::members::ObjectWriter;
-use super::resolve::place_of;
+use super::resolve::resource_of;
 use super::session::Session;
-use super::until::StreamLifetime;
 use super::view::View;
 use super::{Caller, Reply, ReplyItem, Scope, updated};
 use fleet::Slot;
@@ -70,7 +70,7 @@ async fn follow(
     view: &View,
     uri: &str,
 ) -> Result<FollowedResource, RpcError> {
-    let (server, there) = place_of(who.scope, view, uri)?;
+    let (server, there) = resource_of(who.scope, view, uri)?;
     Ok(FollowedResource {
         following: hub.follow(who, &server, &there).await?,
         principal: who.slot.principal.clone(),
@@ -89,7 +89,7 @@ pub(super) struct ListenStream {
     followed: Vec<FollowedResource>,
     changes: Receiver<Arc<ChangeEvent>>,
     ready: Vec<Vec<u8>>,
-    until: StreamLifetime,
+    lifetime: StreamLifetime,
 }
 
 impl ListenStream {
@@ -99,7 +99,7 @@ impl ListenStream {
         view: Arc<View>,
         id: &RawValue,
         params: Option<&RawValue>,
-        until: StreamLifetime,
+        lifetime: StreamLifetime,
     ) -> Result<ListenStream, RpcError> {
         let wanted = params.and_then(|params| member(params, "notifications"));
         let Some(wanted) = wanted else {
@@ -135,7 +135,7 @@ impl ListenStream {
             followed,
             changes,
             ready: Vec::new(),
-            until,
+            lifetime,
         };
         let acknowledged = listening.acknowledgement();
         listening.ready.push(acknowledged);
@@ -239,7 +239,7 @@ impl ListenStream {
                     Err(RecvError::Lagged(_)) => self.missed(),
                     Err(RecvError::Closed) => return ReplyItem::Last(self.end()),
                 },
-                () = self.until.over() => return ReplyItem::Last(self.end()),
+                () = self.lifetime.token().cancelled() => return ReplyItem::Last(self.end()),
             }
         }
     }

@@ -1,5 +1,5 @@
-//! A modern client's call. What a legacy server asks meanwhile becomes the
-//! result of this request; the client's next request brings the answers.
+//! A modern client's call. Questions of a legacy server become the result of
+//! this request; the client's next request brings the answers.
 
 use std::time::Duration;
 
@@ -12,7 +12,6 @@ use super::call::Call;
 use super::members::ObjectWriter;
 use super::parked::{ParkedCall, ParkedCalls};
 use super::questions::{Questions, answers, input_requests, is_about, key, pages, withdraws};
-use super::state::{Kept, RequestState};
 use super::{Reply, ReplyItem};
 use fleet::{CallError, CallItem, CallOutcome, CallStream};
 use upstream::{Notification, ServerRequest, UpstreamError};
@@ -25,52 +24,71 @@ const GATHER: Duration = Duration::from_millis(30);
 /// One request of a modern client.
 pub(super) struct ModernCall {
     call: Call,
-    /// None once the call is parked: the reply has been made.
-    stream: Option<CallStream>,
     parked: ParkedCalls,
-    states: RequestState,
-    /// What the server waits for.
-    asked: Questions,
-    /// What it asks that this client cannot be asked, and what is missing.
-    lacking: Vec<(ServerRequest, &'static str)>,
+    /// `None` once the call is parked: then the reply has been made.
+    stream: Option<CallStream>,
+    /// Questions that the server waits for.
+    questions: Questions,
+    /// Questions that this client cannot be asked, and the capability that it
+    /// lacks.
+    unaskable: Vec<(ServerRequest, &'static str)>,
+    /// How many questions the call has asked so far.
     count: u32,
-    /// Answers that came with the request, before anything was asked.
-    brought: Vec<Box<RawValue>>,
+    /// Answers that came with the request, before any question.
+    early_answers: Vec<Box<RawValue>>,
 }
 
 impl ModernCall {
-    pub(crate) fn new(call: Call, parked: ParkedCalls, states: RequestState) -> ModernCall {
+    pub(crate) fn new(
+        call: Call,
+        parked: ParkedCalls,
+        stream: CallStream,
+        responses: Option<&RawValue>,
+    ) -> ModernCall {
+        let mut early_answers = Vec::new();
+        if let Some(responses) = responses {
+            each_member(responses, |_, answer| early_answers.push(answer.to_owned()));
+        }
         ModernCall {
             call,
-            stream: None,
             parked,
-            states,
-            asked: Questions::new(),
-            lacking: Vec::new(),
+            stream: Some(stream),
+            questions: Questions::new(),
+            unaskable: Vec::new(),
             count: 0,
-            brought: Vec::new(),
+            early_answers,
         }
     }
 
-    /// A call that begins; its client may bring answers to what it expects.
-    pub(crate) fn start(mut self, stream: CallStream, responses: Option<&RawValue>) -> ModernCall {
-        self.stream = Some(stream);
-        if let Some(responses) = responses {
-            each_member(responses, |_, one| self.brought.push(one.to_owned()));
+    /// A parked call that goes on with the answers its client brought.
+    /// Questions that are still open are asked again.
+    pub(crate) fn resume(
+        mut call: Call,
+        parked: ParkedCalls,
+        mut resumed: ParkedCall,
+        responses: Option<&RawValue>,
+    ) -> ModernCall {
+        let keys: Vec<String> = resumed.questions.keys().cloned().collect();
+        for key in keys {
+            if let Some(answer) = responses.and_then(|all| member(all, &key))
+                && let Some(question) = resumed.questions.shift_remove(&key)
+            {
+                question.answer(Ok(answer.to_owned()));
+            }
         }
-        self
+        call.watch = resumed.watch;
+        ModernCall {
+            call,
+            parked,
+            stream: resumed.stream,
+            questions: resumed.questions,
+            unaskable: Vec::new(),
+            count: resumed.count,
+            early_answers: Vec::new(),
+        }
     }
 
-    /// A call that goes on with what its client brought.
-    pub(crate) fn resume(mut self, parked: ParkedCall, responses: Option<&RawValue>) -> ModernCall {
-        self.stream = parked.stream;
-        self.asked = parked.asked;
-        self.count = parked.count;
-        self.answer(responses);
-        self
-    }
-
-    /// Cancel-safe. Not to be called again after [`ReplyItem::Last`].
+    /// Cancel-safe; not to be called after [`ReplyItem::Last`].
     pub(crate) async fn next(&mut self) -> ReplyItem {
         loop {
             if self.is_asking() {
@@ -82,7 +100,7 @@ impl ModernCall {
             match self.received().await {
                 CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
                 CallItem::Notification(note) => {
-                    if let Some(message) = self.call.note(&note) {
+                    if let Some(message) = self.call.notification(&note) {
                         return ReplyItem::Message(message.into());
                     }
                 }
@@ -100,69 +118,76 @@ impl ModernCall {
     }
 
     fn is_asking(&self) -> bool {
-        !self.asked.is_empty() || !self.lacking.is_empty()
+        !self.questions.is_empty() || !self.unaskable.is_empty()
     }
 
     fn take_question(&mut self, request: ServerRequest) {
-        // Refused by being dropped: nothing the client could declare helps.
+        // Dropping it refuses it: no client capability would help.
         if !is_question(&request.method) {
             return;
         }
         let abilities = self.call.abilities;
         if let Some(lacking) = abilities.lacks(&request.method, request.params.as_deref()) {
-            self.lacking.push((request, lacking));
+            self.unaskable.push((request, lacking));
             return;
         }
-        let known = self.brought.iter().position(|one| answers(one, &request));
+        let known = self
+            .early_answers
+            .iter()
+            .position(|one| answers(one, &request));
         if let Some(known) = known {
-            request.answer(Ok(self.brought.remove(known)));
+            request.answer(Ok(self.early_answers.remove(known)));
             return;
         }
         self.count += 1;
-        let key = key(&request, &self.asked, self.count);
-        self.asked.insert(key, request);
+        let key = key(&request, &self.questions, self.count);
+        self.questions.insert(key, request);
     }
 
     fn missing(&self, method: &str, lacking: &'static str) -> Reply {
-        let text = format!("{} needs the client's {method}", self.call.what);
+        let text = format!(
+            "{} needs a client that supports {method}",
+            self.call.client_name
+        );
         let data = format!(r#"{{"requiredCapabilities":{lacking}}}"#);
         let mut error = RpcError::new(code::MISSING_CAPABILITY, text);
         if let Ok(data) = RawValue::from_string(data) {
             error = error.with_data(data);
         }
-        self.call
-            .watch
-            .over(OutcomeKind::Error, Some(&error.message));
-        Reply::error(&self.call.id, &error)
+        self.call.error(&error)
     }
 
-    /// The server no longer wants to know.
+    /// The server cancelled a question.
     fn withdrawn(&mut self, note: &Notification) {
         let is_it = |request: &ServerRequest| is_about(note, request.id());
-        let key = self.asked.iter().find(|(_, request)| is_it(request));
+        let key = self.questions.iter().find(|(_, request)| is_it(request));
         let key = key.map(|(key, _)| key.clone());
-        if let Some(request) = key.and_then(|key| self.asked.shift_remove(&key)) {
+        if let Some(request) = key.and_then(|key| self.questions.shift_remove(&key)) {
             return request.forget();
         }
-        if let Some(at) = self.lacking.iter().position(|(request, _)| is_it(request)) {
-            self.lacking.remove(at).0.forget();
+        if let Some(at) = self
+            .unaskable
+            .iter()
+            .position(|(request, _)| is_it(request))
+        {
+            self.unaskable.remove(at).0.forget();
         }
     }
 
-    /// Gathers what else is asked, then hands the questions to the client;
-    /// `None` if the server has given them up meanwhile.
+    /// Waits a moment for further questions, then gives all of them to the
+    /// client; `None` if the server has cancelled them meanwhile.
     async fn ask(&mut self) -> Option<Reply> {
         let until = Instant::now() + GATHER;
         while let Ok(item) = tokio::time::timeout_at(until, self.received()).await {
             match item {
                 CallItem::Request(request) => self.take_question(request),
                 CallItem::Notification(note) if withdraws(&note) => self.withdrawn(&note),
-                // Nothing can be said on a stream that is about to end.
+                // The reply is next: a notification would only make a stream of it.
                 CallItem::Notification(_) => {}
                 CallItem::Done(outcome) => {
-                    // It went on without waiting for an answer.
-                    self.asked.clear();
-                    self.lacking.clear();
+                    // The server went on without an answer.
+                    self.questions.clear();
+                    self.unaskable.clear();
                     return Some(self.finish(outcome));
                 }
             }
@@ -170,46 +195,42 @@ impl ModernCall {
         if !self.is_asking() {
             return None;
         }
-        // Where it asks several things, those that can be asked are, and the
-        // others refused; where there is nothing else, the call cannot go on.
-        Some(match (self.asked.is_empty(), self.lacking.first()) {
+        // Of several questions, those that the client can be asked are asked
+        // and the others refused; with none left the call cannot go on.
+        Some(match (self.questions.is_empty(), self.unaskable.first()) {
             (true, Some((request, lacking))) => self.missing(&request.method, lacking),
             _ => {
-                self.lacking.clear();
+                self.unaskable.clear();
                 self.park()
             }
         })
     }
 
-    /// Keeps the call for the client's return and tells it what to bring.
+    /// Parks the call and gives its questions to the client.
     fn park(&mut self) -> Reply {
-        let questions = input_requests(&self.asked);
-        let digest = self.call.digest();
-        let call = ParkedCall {
+        let questions = input_requests(&self.questions);
+        let parked = ParkedCall {
             stream: self.stream.take(),
-            asked: std::mem::take(&mut self.asked),
+            questions: std::mem::take(&mut self.questions),
             watch: std::mem::take(&mut self.call.watch),
             count: self.count,
         };
-        let number = self.parked.put(&self.call.request.slot, call);
-        let state = self
-            .states
-            .seal(&self.call.principal, &digest, Kept::Parked(number));
+        let state = self.parked.park(&self.call, parked);
         input_required(&self.call.id, &questions, &state)
     }
 
     fn finish(&mut self, outcome: CallOutcome) -> Reply {
         // A server of 2025-11-25 that wants a page opened first has ended the
-        // call with an error; the client's retry is a call of its own.
+        // call with an error; the client repeats it as a new call.
         if let Err(CallError::Upstream(UpstreamError::Rpc(error))) = &outcome.result
             && let Some(pages) = pages(error)
         {
-            return self.pages_first(&pages);
+            return self.page_requests(&pages);
         }
         self.call.reply(outcome)
     }
 
-    fn pages_first(&self, pages: &[&RawValue]) -> Reply {
+    fn page_requests(&self, pages: &[&RawValue]) -> Reply {
         if !self.call.abilities.url {
             return self.missing("elicitation/create", r#"{"elicitation":{"url":{}}}"#);
         }
@@ -224,26 +245,9 @@ impl ModernCall {
                 ),
             );
         }
-        self.call.watch.over(OutcomeKind::Ok, None);
-        let digest = self.call.digest();
-        let state = self
-            .states
-            .seal(&self.call.principal, &digest, Kept::Nothing);
+        self.call.watch.end(OutcomeKind::Ok, None);
+        let state = self.parked.restart_state(&self.call);
         input_required(&self.call.id, &questions.done(), &state)
-    }
-
-    /// Gives the server what the client brought. What is still missing is
-    /// asked for again.
-    fn answer(&mut self, responses: Option<&RawValue>) {
-        let keys: Vec<String> = self.asked.keys().cloned().collect();
-        for key in keys {
-            let Some(response) = responses.and_then(|all| member(all, &key)) else {
-                continue;
-            };
-            if let Some(request) = self.asked.shift_remove(&key) {
-                request.answer(Ok(response.to_owned()));
-            }
-        }
     }
 }
 

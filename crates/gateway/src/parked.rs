@@ -1,38 +1,47 @@
 //! Calls that wait for their client to come back with an answer.
 //!
-//! A modern client that is asked something gets its question as a result and
-//! calls again; the server it was talking to, a legacy one, is still waiting.
-//! The call is kept here meanwhile and never started twice.
+//! A modern client that is asked something gets the question as a result, with
+//! a `requestState`, and calls again; the legacy server that asked is still
+//! waiting. Its call is parked here meanwhile and never started twice. The
+//! state is sealed: bound to the principal and the request that may bring it
+//! back, and to a time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::activity::CallWatch;
+use super::call::Call;
 use super::questions::Questions;
+use super::seal::{Seal, SealPurpose, unix_seconds};
 use fleet::{CallStream, Slot};
 use store::EntryId;
+use wire::{RpcError, code, object};
 
-/// How long a person may take.
+/// How long a person may take to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
-const ALL: usize = 1000;
-const OF_ONE: usize = 64;
+const MAX_PARKED: usize = 1000;
+const MAX_PER_PRINCIPAL: usize = 64;
 
 /// A call whose server waits for answers.
 pub(super) struct ParkedCall {
     pub stream: Option<CallStream>,
-    pub asked: Questions,
+    pub questions: Questions,
     pub watch: CallWatch,
-    /// The next key.
+    /// How many questions the call has asked so far.
     pub count: u32,
 }
 
-/// The calls that wait, by a number nobody can guess.
-#[derive(Clone, Default)]
-pub(super) struct ParkedCalls(Arc<Mutex<HashMap<u128, ParkedEntry>>>);
+/// All parked calls, by a random number.
+#[derive(Clone)]
+pub(super) struct ParkedCalls {
+    calls: Arc<Mutex<HashMap<u128, ParkedEntry>>>,
+    seal: Arc<Seal>,
+}
 
 struct ParkedEntry {
     principal: Arc<str>,
@@ -42,62 +51,111 @@ struct ParkedEntry {
 }
 
 impl ParkedCalls {
-    /// Keeps a call until it is taken or its time is over. Where too many
-    /// wait, the oldest one of the same principal makes room, or of the owner
-    /// who has most. Whatever goes unanswered is refused to its server.
-    pub(crate) fn put(&self, whose: &Slot, call: ParkedCall) -> u128 {
+    pub(crate) fn new(seal: Arc<Seal>) -> ParkedCalls {
+        ParkedCalls {
+            calls: Arc::default(),
+            seal,
+        }
+    }
+
+    /// Parks a call until its client comes back, 10 minutes at most. Returns
+    /// the `requestState` to come back with.
+    pub(crate) fn park(&self, call: &Call, parked: ParkedCall) -> String {
+        let number = self.put(&call.request.slot, parked);
+        self.sealed(call, StateTarget::Parked(number))
+    }
+
+    /// The `requestState` for a call that is made anew.
+    pub(crate) fn restart_state(&self, call: &Call) -> String {
+        self.sealed(call, StateTarget::Restart)
+    }
+
+    fn sealed(&self, call: &Call, target: StateTarget) -> String {
+        let until = unix_seconds() + PATIENCE.as_secs();
+        let state = target.encode(&call.digest(), until);
+        let principal = &call.request.slot.principal;
+        self.seal.seal(SealPurpose::RequestState, principal, &state)
+    }
+
+    /// The parked call that `state`, the `requestState` of a repeated call,
+    /// stands for; `None` where the call is made anew.
+    pub(crate) fn take(
+        &self,
+        call: &Call,
+        state: &RawValue,
+    ) -> Result<Option<ParkedCall>, RpcError> {
+        let expired = || {
+            let text = "requestState: is not valid any more; make the call again without it";
+            RpcError::new(code::INVALID_PARAMS, text)
+        };
+        let principal = &call.request.slot.principal;
+        let text = object::text(state).ok_or_else(expired)?;
+        let bytes = self.seal.open(SealPurpose::RequestState, principal, &text);
+        let target = bytes.and_then(|bytes| StateTarget::decode(&bytes, &call.digest()));
+        match target.ok_or_else(expired)? {
+            StateTarget::Restart => Ok(None),
+            StateTarget::Parked(number) => {
+                let parked = self.remove(principal, number);
+                parked.map(Some).ok_or_else(expired)
+            }
+        }
+    }
+
+    /// Where too many calls are parked, the oldest one of the same principal
+    /// makes room, or of the owner with most calls. Questions that nobody
+    /// answered are refused to their servers.
+    fn put(&self, slot: &Slot, call: ParkedCall) -> u128 {
         let number = uuid::Uuid::new_v4().as_u128();
         let until = Instant::now() + PATIENCE;
         let entry = ParkedEntry {
-            principal: whose.principal.clone(),
-            owner: whose.owner.clone(),
+            principal: slot.principal.clone(),
+            owner: slot.owner.clone(),
             until,
             call,
         };
         let displaced = {
-            let mut entries = self.0.lock();
-            let displaced = displaced(&entries, &whose.principal);
+            let mut entries = self.calls.lock();
+            let displaced = displaced(&entries, &slot.principal);
             let displaced = displaced.and_then(|number| entries.remove(&number));
             entries.insert(number, entry);
             displaced
         };
         // Dropped outside the lock: that refuses and cancels.
         drop(displaced);
-        let parked = Arc::downgrade(&self.0);
+        let calls = Arc::downgrade(&self.calls);
         tokio::spawn(async move {
             tokio::time::sleep_until(until).await;
-            if let Some(entries) = parked.upgrade() {
-                let late = entries.lock().remove(&number);
+            if let Some(calls) = calls.upgrade() {
+                let late = calls.lock().remove(&number);
                 drop(late);
             }
         });
         number
     }
 
-    /// Gives up the calls of entries that `gone` says are open no more.
-    pub(crate) fn end_of(&self, gone: impl Fn(EntryId) -> bool) {
-        let is_gone = |entry: &mut ParkedEntry| {
-            let id = entry.principal.strip_prefix("entry:");
-            let id = id.and_then(|id| id.parse().ok());
-            id.is_some_and(|id| gone(EntryId(id)))
-        };
-        let ended: Vec<_> = self
-            .0
-            .lock()
-            .extract_if(|_, entry| is_gone(entry))
-            .collect();
-        // Dropped outside the lock: that refuses and cancels.
-        drop(ended);
-    }
-
-    /// Takes a call back, once.
-    pub(crate) fn take(&self, principal: &Arc<str>, number: u128) -> Option<ParkedCall> {
-        let mut entries = self.0.lock();
+    fn remove(&self, principal: &Arc<str>, number: u128) -> Option<ParkedCall> {
+        let mut entries = self.calls.lock();
         let entry = entries.get(&number)?;
         if entry.principal != *principal || entry.until <= Instant::now() {
             return None;
         }
         entries.remove(&number).map(|entry| entry.call)
+    }
+
+    /// Cancels the calls of entries for which `revoked` is true.
+    pub(crate) fn cancel_revoked(&self, revoked: impl Fn(EntryId) -> bool) {
+        let is_revoked = |entry: &mut ParkedEntry| {
+            let id = entry.principal.strip_prefix("entry:");
+            let id = id.and_then(|id| id.parse().ok());
+            id.is_some_and(|id| revoked(EntryId(id)))
+        };
+        let cancelled: Vec<_> = self
+            .calls
+            .lock()
+            .extract_if(|_, entry| is_revoked(entry))
+            .collect();
+        // Dropped outside the lock: that refuses and cancels.
+        drop(cancelled);
     }
 }
 
@@ -109,10 +167,10 @@ fn displaced(entries: &HashMap<u128, ParkedEntry>, principal: &Arc<str>) -> Opti
             .map(|(number, _)| *number)
     };
     let own = |entry: &ParkedEntry| entry.principal == *principal;
-    if entries.values().filter(|entry| own(entry)).count() >= OF_ONE {
+    if entries.values().filter(|entry| own(entry)).count() >= MAX_PER_PRINCIPAL {
         return oldest(&own);
     }
-    if entries.len() < ALL {
+    if entries.len() < MAX_PARKED {
         return None;
     }
     // By owner: a user with many entries is still one user.
@@ -124,9 +182,55 @@ fn displaced(entries: &HashMap<u128, ParkedEntry>, principal: &Arc<str>) -> Opti
     oldest(&|entry| entry.owner == *most)
 }
 
+/// What a `requestState` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StateTarget {
+    /// A call that is parked.
+    Parked(u128),
+    /// No call: it is made anew.
+    Restart,
+}
+
+const STATE_LENGTH: usize = 1 + 16 + 32 + 8;
+
+impl StateTarget {
+    fn encode(self, digest: &[u8; 32], until: u64) -> Vec<u8> {
+        let (kind, number) = match self {
+            StateTarget::Parked(number) => (1, number),
+            StateTarget::Restart => (0, 0),
+        };
+        let mut bytes = Vec::with_capacity(STATE_LENGTH);
+        bytes.push(kind);
+        bytes.extend(number.to_be_bytes());
+        bytes.extend(digest);
+        bytes.extend(until.to_be_bytes());
+        bytes
+    }
+
+    /// `None` if the state is of another request, or its time is over.
+    fn decode(bytes: &[u8], digest: &[u8; 32]) -> Option<StateTarget> {
+        let bytes: [u8; STATE_LENGTH] = bytes.try_into().ok()?;
+        let number = u128::from_be_bytes(bytes[1..17].try_into().ok()?);
+        let until = u64::from_be_bytes(bytes[49..].try_into().ok()?);
+        if bytes[17..49] != *digest || until <= unix_seconds() {
+            return None;
+        }
+        match bytes[0] {
+            1 => Some(StateTarget::Parked(number)),
+            0 => Some(StateTarget::Restart),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parked_calls() -> ParkedCalls {
+        let secret = config::Secret::new("a secret of thirty-two characters");
+        ParkedCalls::new(Arc::new(Seal::new(&secret)))
+    }
 
     fn slot(principal: &str, owner: &str) -> Slot {
         Slot {
@@ -141,7 +245,7 @@ mod tests {
     fn call() -> ParkedCall {
         ParkedCall {
             stream: None,
-            asked: Questions::new(),
+            questions: Questions::new(),
             watch: CallWatch::default(),
             count: 0,
         }
@@ -149,41 +253,41 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn c7_one_who_never_returns_costs_nobody_else_a_question() {
-        let parked = ParkedCalls::default();
+        let parked = parked_calls();
         let (one, other) = (slot("one", "one"), slot("other", "other"));
         let kept = parked.put(&other, call());
         let first = parked.put(&one, call());
-        for _ in 0..2 * OF_ONE {
+        for _ in 0..2 * MAX_PER_PRINCIPAL {
             tokio::time::advance(Duration::from_millis(1)).await;
             parked.put(&one, call());
         }
         let (one, other) = (&one.principal, &other.principal);
-        assert_eq!(parked.0.lock().len(), OF_ONE + 1);
-        assert!(parked.take(one, first).is_none());
-        assert!(parked.take(one, kept).is_none(), "it is another's");
-        assert!(parked.take(other, kept).is_some());
+        assert_eq!(parked.calls.lock().len(), MAX_PER_PRINCIPAL + 1);
+        assert!(parked.remove(one, first).is_none());
+        assert!(parked.remove(one, kept).is_none(), "it is another's");
+        assert!(parked.remove(other, kept).is_some());
         tokio::time::sleep(PATIENCE + Duration::from_secs(1)).await;
-        assert_eq!(parked.0.lock().len(), 0);
+        assert_eq!(parked.calls.lock().len(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn c7_where_all_places_are_taken_the_one_with_most_makes_room() {
-        let parked = ParkedCalls::default();
+        let parked = parked_calls();
         // Their entries have no more than those of the others.
-        for at in 0..OF_ONE {
+        for at in 0..MAX_PER_PRINCIPAL {
             parked.put(&slot(&format!("greedy {at}"), "greedy"), call());
         }
         let mut modest = Vec::new();
-        while parked.0.lock().len() < ALL {
+        while parked.calls.lock().len() < MAX_PARKED {
             let whose = format!("modest {}", modest.len() / 2);
             let whose = slot(&whose, &whose);
             modest.push((parked.put(&whose, call()), whose.principal));
         }
         let late = slot("late", "late");
         let number = parked.put(&late, call());
-        assert_eq!(parked.0.lock().len(), ALL);
-        assert!(parked.take(&late.principal, number).is_some());
-        let kept = |(number, whose): &(u128, Arc<str>)| parked.take(whose, *number).is_some();
+        assert_eq!(parked.calls.lock().len(), MAX_PARKED);
+        assert!(parked.remove(&late.principal, number).is_some());
+        let kept = |(number, whose): &(u128, Arc<str>)| parked.remove(whose, *number).is_some();
         assert!(modest.iter().all(kept));
     }
 }

@@ -1,31 +1,39 @@
-//! What a client is answered.
+//! The answer to one request of a client: messages in their order, then the
+//! reply.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::text::{MessageBody, PreparedResult};
-use store::memory::{Account, Full, UNCOUNTED};
+use super::body::{MessageBody, PreparedResult};
+use super::legacy::LegacyCall;
+use super::listening::ListenStream;
+use super::modern::ModernCall;
+use store::memory::{Account, Charge, Full, UNCOUNTED};
+use wire::object::member;
 use wire::{RpcError, code};
 
 /// A whole JSON-RPC response, spelled for its client.
 #[derive(Debug)]
 pub struct Reply {
     pub body: MessageBody,
-    /// The code where it is an error: some have an HTTP status of their own.
+    /// The code of an error: some codes have an HTTP status of their own.
     pub error: Option<i64>,
-    /// The error is a server's own, passed on.
+    /// Set when the error is the server's own, passed on.
     pub relayed: bool,
-    /// It tells of a call that took too long.
+    /// Set when the call timed out.
     pub late: bool,
-    /// The answer was dropped for want of memory; the client may try again.
+    /// Set when the answer was dropped for want of memory; the client may try
+    /// again.
     pub shed: bool,
 }
 
 impl Reply {
-    pub fn result(id: &RawValue, result: &RawValue) -> Reply {
+    fn new(body: MessageBody) -> Reply {
         Reply {
-            body: wire::response(id, result).into(),
+            body,
             error: None,
             relayed: false,
             late: false,
@@ -33,30 +41,25 @@ impl Reply {
         }
     }
 
-    /// `result` is on one line already; it is not copied.
+    pub(super) fn result(id: &RawValue, result: &RawValue) -> Reply {
+        Reply::new(wire::response(id, result).into())
+    }
+
+    /// A result that all clients share; its bytes are not copied.
     pub(super) fn prepared(id: &RawValue, result: PreparedResult) -> Reply {
-        Reply {
-            body: MessageBody::around(wire::response_start(id), result),
-            error: None,
-            relayed: false,
-            late: false,
-            shed: false,
-        }
+        Reply::new(MessageBody::around(wire::response_start(id), result))
     }
 
     pub fn error(id: &RawValue, error: &RpcError) -> Reply {
         Reply {
-            body: wire::error(Some(id), error).into(),
             error: Some(error.code),
-            relayed: false,
-            late: false,
-            shed: false,
+            ..Reply::new(wire::error(Some(id), error).into())
         }
     }
 
-    /// The answer as far as its client's share of memory reaches; a refusal
-    /// where there is no room for it.
-    pub fn within(mut self, account: &Arc<Account>) -> Reply {
+    /// Charges the answer to its client's share of memory; an error takes its
+    /// place where the share is used up.
+    fn charged(mut self, account: &Arc<Account>) -> Reply {
         let size = self.body.size();
         if size < UNCOUNTED {
             return self;
@@ -71,20 +74,107 @@ impl Reply {
     }
 
     fn shed(self, full: Full) -> Reply {
-        #[derive(serde::Deserialize)]
-        struct Whose<'a> {
-            #[serde(borrow)]
-            id: &'a RawValue,
-        }
         let size = self.body.size();
         let text = format!("the answer ({size} bytes) to a served request is dropped: {full}");
         let error = RpcError::new(code::INTERNAL, text);
         let whole = self.body.whole();
-        let id = serde_json::from_slice(&whole).map(|Whose { id }| id);
+        let message: Option<&RawValue> = serde_json::from_slice(&whole).ok();
+        let id = message.and_then(|message| member(message, "id"));
         Reply {
             shed: true,
             ..Reply::error(id.unwrap_or(RawValue::NULL), &error)
         }
+    }
+}
+
+/// One message on the way to a client.
+#[derive(Debug)]
+pub enum ReplyItem {
+    /// A notification or, to a legacy client, a request.
+    Message(Bytes),
+    /// The answer; nothing follows.
+    Last(Reply),
+}
+
+/// One request on its way. Dropping it cancels the request at its server.
+pub struct ReplyStream {
+    state: ReplyState,
+    /// The caller's share of memory.
+    account: Arc<Account>,
+    /// The params are in memory for as long as the request runs.
+    _params: Option<Charge>,
+}
+
+pub(super) enum ReplyState {
+    /// Answered without waiting; `None` once the reply was taken.
+    Reply(Option<Reply>),
+    /// A request that Portway answers itself, and that may have to wait.
+    Opening(Pin<Box<dyn Future<Output = ReplyState> + Send>>),
+    Legacy(Box<LegacyCall>),
+    Modern(Box<ModernCall>),
+    Listening(Box<ListenStream>),
+}
+
+impl ReplyStream {
+    pub(super) fn new(account: &Arc<Account>, params: usize, state: ReplyState) -> ReplyStream {
+        ReplyStream {
+            account: account.clone(),
+            _params: (params >= UNCOUNTED).then(|| account.charge(params)),
+            state,
+        }
+    }
+
+    /// The next message. Cancel-safe; not to be called after
+    /// [`ReplyItem::Last`].
+    pub async fn next(&mut self) -> ReplyItem {
+        let item = loop {
+            match &mut self.state {
+                ReplyState::Reply(reply) => match reply.take() {
+                    Some(reply) => break ReplyItem::Last(reply),
+                    None => return std::future::pending().await,
+                },
+                ReplyState::Opening(opening) => self.state = opening.await,
+                ReplyState::Legacy(call) => break call.next().await,
+                ReplyState::Modern(call) => break call.next().await,
+                ReplyState::Listening(stream) => break stream.next().await,
+            }
+        };
+        match item {
+            ReplyItem::Last(reply) => ReplyItem::Last(reply.charged(&self.account)),
+            message => message,
+        }
+    }
+
+    /// The reply alone; messages before it are dropped.
+    pub async fn last(mut self) -> Reply {
+        loop {
+            if let ReplyItem::Last(reply) = self.next().await {
+                return reply;
+            }
+        }
+    }
+
+    /// The reply of a request that was answered without waiting.
+    pub fn at_once(self) -> Option<Reply> {
+        match self.state {
+            ReplyState::Reply(reply) => reply,
+            _ => None,
+        }
+    }
+
+    /// Charges a message to the caller's share of memory. The message is in
+    /// memory already: the charge counts for the requests that follow.
+    pub fn count(&self, message: Bytes) -> Bytes {
+        if message.len() < UNCOUNTED {
+            return message;
+        }
+        Arc::new(self.account.charge(message.len())).bind(message)
+    }
+}
+
+impl From<Reply> for ReplyState {
+    fn from(reply: Reply) -> ReplyState {
+        ReplyState::Reply(Some(reply))
     }
 }
 
@@ -99,7 +189,7 @@ mod tests {
         let account = budget.admin();
         let id = RawValue::from_string(r#""seven""#.into()).unwrap();
         let large = RawValue::from_string(format!("\"{}\"", "x".repeat(10 << 10))).unwrap();
-        let reply = || Reply::result(&id, &large).within(account);
+        let reply = || Reply::result(&id, &large).charged(account);
         let first = reply();
         assert!(!first.shed && first.body.is_charged());
         let second = reply();
@@ -112,7 +202,7 @@ mod tests {
         );
         // What is small is answered at any time.
         let small = RawValue::from_string("{}".into()).unwrap();
-        assert!(!Reply::result(&id, &small).within(account).shed);
+        assert!(!Reply::result(&id, &small).charged(account).shed);
         drop(first);
         assert_eq!(account.used(), 0);
         assert!(!reply().shed);

@@ -1,4 +1,4 @@
-//! From what a client asks for to the server that has it.
+//! From a client's request to the server that it goes to.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,22 +9,21 @@ use super::ability::Abilities;
 use super::activity::CallWatch;
 use super::call::Call;
 use super::control::Control;
-use super::right::{GrantPermission, Requirement};
-use super::session::Session;
+use super::permission::{GrantPermission, Requirement};
 use super::view::View;
 use super::{Caller, Client, ClientRequest, Scope, text_of, text_param};
-use fleet::{CallRequest, Slot};
+use fleet::CallRequest;
 use store::Store;
 use wire::object::{find_members, member, parse_part, remove_members, set_member};
 use wire::result::error_to_modern;
-use wire::{Era, RpcError, capability, code, meta, method};
+use wire::{Era, RpcError, capability, code, meta};
 
-/// What the params of a request say that matters here, found in one pass.
+/// The members of a call's params that decide its way, found in one pass.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CallParams<'a> {
     name: Option<&'a RawValue>,
     uri: Option<&'a RawValue>,
-    token: Option<&'a RawValue>,
+    progress_token: Option<&'a RawValue>,
     task: Option<&'a RawValue>,
     pub responses: Option<&'a RawValue>,
     pub state: Option<&'a RawValue>,
@@ -43,12 +42,12 @@ impl<'a> CallParams<'a> {
         let found = params.map_or([None; 6], |params| find_members(params.get(), names));
         let [name, uri, meta, responses, state, task] = found;
         let [token] = meta.map_or([None], |json| find_members(json, [meta::PROGRESS_TOKEN]));
-        let [name, uri, responses, state, task] =
-            [name, uri, responses, state, task].map(|json| json.and_then(parse_part));
+        let [name, uri, token, responses, state, task] =
+            [name, uri, token, responses, state, task].map(|json| json.and_then(parse_part));
         CallParams {
             name,
             uri,
-            token: token.and_then(parse_part),
+            progress_token: token,
             task,
             responses,
             state,
@@ -56,197 +55,240 @@ impl<'a> CallParams<'a> {
     }
 }
 
-/// Where a request goes, and in which words.
+/// Where a call goes.
 struct CallRoute {
     server: Arc<str>,
+    /// The name or URI by which the client knows what it calls.
+    client_name: String,
+    /// The same as the server knows it; `None` where the params say it.
+    server_name: Option<String>,
+    /// The params, where they are not the client's own.
     params: Option<Box<RawValue>>,
-    /// As the client knows it.
-    what: String,
-    /// As the server does.
-    there: Option<String>,
     wrapped: bool,
-    /// What an entry must have been granted for it.
-    need: Requirement,
+    /// What an entry must have been granted; `None` for other callers.
+    requirement: Option<Requirement>,
     /// Set where the server is Portway itself.
     control: Option<Arc<Control>>,
 }
 
+impl CallRoute {
+    fn new(server: Arc<str>, client_name: String, requirement: Option<Requirement>) -> CallRoute {
+        CallRoute {
+            server,
+            client_name,
+            server_name: None,
+            params: None,
+            wrapped: false,
+            requirement,
+            control: None,
+        }
+    }
+}
+
+/// Makes a call of a request: finds its server and what the caller needs to
+/// call it.
 pub(super) fn resolve(
     store: &Arc<dyn Store>,
+    view: Arc<View>,
     caller: &Caller,
     client: &Client,
     incoming: ClientRequest<'_>,
     params: CallParams<'_>,
-    view: Arc<View>,
 ) -> Result<Call, RpcError> {
-    let place = match incoming.method {
-        "tools/call" => named(caller, &view, params, Kind::Tool).map(|place| CallRoute {
-            params: without_task(incoming.params, params),
-            ..place
-        }),
-        "prompts/get" => named(caller, &view, params, Kind::Prompt),
+    let route = match incoming.method {
+        "tools/call" => tool(caller, &view, params, incoming.params),
+        "prompts/get" => prompt(caller, &view, params),
         "resources/read" => resource(caller, &view, params),
-        _ => reference(caller, &view, incoming),
+        _ => completion(caller, &view, incoming.params),
     };
-    let place = place.map_err(|error| match client.era {
+    let route = route.map_err(|error| match client.era {
         Era::Modern => error_to_modern(error, None),
         Era::Legacy => error,
     })?;
-    let abilities = Abilities::read(&client.capabilities);
-    let modern_words = match client.era {
+    let modern_capabilities = match client.era {
         Era::Modern => client.capabilities.clone(),
         Era::Legacy => match capability::to_modern(&client.capabilities) {
             Cow::Borrowed(_) => client.capabilities.clone(),
-            Cow::Owned(words) => Arc::from(words),
+            Cow::Owned(modern) => Arc::from(modern),
         },
     };
-    let session = client.session.as_ref();
-    let token = params.token.map(ToOwned::to_owned);
+    let session = client.session.as_deref();
     let log_level = match session {
         Some(session) => session.level(),
         None => client.log_level,
     };
-    let via = match (&place.need, &caller.scope) {
-        (Requirement::Tool { tool, .. } | Requirement::Link { tool }, Scope::Entry(_)) => {
-            Some(tool.clone())
-        }
+    let abilities = Abilities::read(&client.capabilities);
+    let linking_tool = match &route.requirement {
+        Some(Requirement::Tool { tool, .. } | Requirement::Link { tool }) => Some(tool.clone()),
         _ => None,
     };
-    let permission = GrantPermission::of(&caller.scope, store, place.need, &place.server);
+    let requirement = route.requirement;
+    let permission = requirement.and_then(|requirement| {
+        GrantPermission::of(&caller.scope, store, requirement, &route.server)
+    });
+    let params_as_sent = || incoming.params.map(ToOwned::to_owned);
     Ok(Call {
-        principal: caller.principal.clone(),
         id: incoming.id.to_owned(),
         watch: CallWatch::default(),
-        what: place.what,
-        wrapped: place.wrapped,
-        via,
+        client_name: route.client_name,
+        wrapped: route.wrapped,
+        linking_tool,
         request: Arc::new(CallRequest {
-            server: place.server,
-            slot: Slot {
-                principal: caller.principal.clone(),
-                owner: caller.owner().clone(),
-                session: session.map(|session| session.key()),
-                ended: session.map(|session| session.ended().clone()),
-                capabilities: abilities.legacy(),
-            },
-            method: match method::find(incoming.method) {
-                Some(known) => Cow::Borrowed(known.name),
-                None => Cow::Owned(incoming.method.to_owned()),
-            },
-            params: place
-                .params
-                .or_else(|| incoming.params.map(ToOwned::to_owned)),
-            name: place.there,
-            capabilities: modern_words,
+            server: route.server,
+            slot: caller.slot(abilities, session),
+            method: incoming.static_method(),
+            params: route.params.or_else(params_as_sent),
+            name: route.server_name,
+            capabilities: modern_capabilities,
             log_level,
             wants_log: session.is_some(),
-            progress: token.is_some(),
+            progress: params.progress_token.is_some(),
             limit: None,
             permission,
         }),
-        control: place.control,
-        token,
+        control: route.control,
+        progress_token: params.progress_token.map(ToOwned::to_owned),
         abilities,
         client: client.clone(),
         view,
     })
 }
 
-/// On whose behalf a request without a session is served.
-pub(super) fn slot_of(caller: &Caller, client: &Client) -> Slot {
-    Slot {
-        principal: caller.principal.clone(),
-        owner: caller.owner().clone(),
-        session: None,
-        ended: None,
-        capabilities: Abilities::read(&client.capabilities).legacy(),
-    }
-}
-
-/// On whose behalf a legacy session is served.
-pub(super) fn slot(caller: &Caller, session: &Session) -> Slot {
-    Slot {
-        principal: caller.principal.clone(),
-        owner: caller.owner().clone(),
-        session: Some(session.key()),
-        ended: Some(session.ended().clone()),
-        capabilities: Abilities::read(&session.capabilities).legacy(),
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Tool,
-    Prompt,
-}
-
-fn named(
+fn tool(
     caller: &Caller,
     view: &View,
     params: CallParams<'_>,
-    kind: Kind,
+    whole: Option<&RawValue>,
 ) -> Result<CallRoute, RpcError> {
     let name = text_of(params.name, "name")?;
-    let target = match kind {
-        Kind::Tool => view.tool(&name),
-        Kind::Prompt => view.prompt(&name),
-    };
-    match (target, &caller.scope) {
-        (Some(target), _) if target.task_only => Err(task_only(&name)),
-        (Some(target), _) => Ok(CallRoute {
-            params: None,
-            need: match kind {
-                Kind::Tool => Requirement::Tool {
-                    name: name.clone(),
-                    tool: target.name.clone(),
-                },
-                Kind::Prompt => Requirement::Prompts,
-            },
-            there: Some(target.name.clone()),
-            server: target.server.clone(),
+    // Tasks are not offered, so a request for one is a request for the result:
+    // revision 2025-11-25 tells servers without tasks to ignore `task`.
+    let without_task = params
+        .task
+        .and(whole)
+        .map(|whole| remove_members(whole, &["task"]).into_owned());
+    let route = match view.tool(&name) {
+        Some(target) if target.task_only => return Err(task_only(&name)),
+        Some(target) => CallRoute {
+            server_name: Some(target.name.clone()),
             wrapped: target.wrapped,
             control: target.control.clone(),
-            what: name,
-        }),
-        // Some servers have more than they list; this is theirs to judge.
-        (
-            None,
-            Scope::Server {
-                name: server,
-                filter: None,
-            },
-        ) => Ok(CallRoute {
-            server: server.clone(),
-            params: None,
-            there: None,
-            what: name,
-            wrapped: false,
-            need: Requirement::Prompts,
-            control: view.control().cloned(),
-        }),
-        (None, Scope::Server { .. } | Scope::Everything { .. } | Scope::Entry(_)) => {
-            let word = match kind {
-                Kind::Tool => "tool",
-                Kind::Prompt => "prompt",
+            requirement: caller.scope.grant().map(|_| Requirement::Tool {
+                name: name.clone(),
+                tool: target.name.clone(),
+            }),
+            ..CallRoute::new(target.server.clone(), name, None)
+        },
+        None => {
+            let Some(server) = caller.scope.whole_server() else {
+                return Err(unknown_tool(caller, view, &name));
             };
-            let mut error = unknown(word, &name);
-            if let Some(server) = view.absent(&name) {
-                error.message += &format!("; server {server:?} is not connected");
+            CallRoute {
+                control: view.control().cloned(),
+                ..CallRoute::new(server.clone(), name, None)
             }
-            let granted = caller.scope.grant().and_then(|grant| grant.tool(&name));
-            if matches!(kind, Kind::Tool) && granted.is_some() {
-                error.message += "; it is not available now";
-            }
-            Err(error)
         }
+    };
+    Ok(CallRoute {
+        params: without_task,
+        ..route
+    })
+}
+
+fn prompt(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<CallRoute, RpcError> {
+    let name = text_of(params.name, "name")?;
+    let (server, server_name) = prompt_of(&caller.scope, view, &name)?;
+    let requirement = caller.scope.grant().map(|_| Requirement::Prompts);
+    Ok(CallRoute {
+        server_name,
+        ..CallRoute::new(server, name, requirement)
+    })
+}
+
+fn resource(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<CallRoute, RpcError> {
+    let uri = text_of(params.uri, "uri")?;
+    let (server, server_uri, requirement) = match view.tool_link(&uri) {
+        Some(link) => (
+            link.server.into(),
+            link.uri.to_owned(),
+            Requirement::Link {
+                tool: link.tool.to_owned(),
+            },
+        ),
+        None => {
+            let (server, server_uri) = resource_of(&caller.scope, view, &uri)?;
+            (server, server_uri, Requirement::Resources)
+        }
+    };
+    let requirement = caller.scope.grant().map(|_| requirement);
+    Ok(CallRoute {
+        server_name: Some(server_uri),
+        ..CallRoute::new(server, uri, requirement)
+    })
+}
+
+/// `completion/complete`: goes where the prompt or template it refers to is.
+fn completion(
+    caller: &Caller,
+    view: &View,
+    params: Option<&RawValue>,
+) -> Result<CallRoute, RpcError> {
+    let bad = || {
+        let text = "ref: must name a prompt or a resource";
+        RpcError::new(code::INVALID_PARAMS, text)
+    };
+    let params = params.ok_or_else(bad)?;
+    let reference = member(params, "ref").ok_or_else(bad)?;
+    let text = |name| text_param(Some(reference), name).map_err(|_| bad());
+    let (server, member_name, client_name, server_name, requirement) = match text("type")?.as_str()
+    {
+        "ref/prompt" => {
+            let name = text("name")?;
+            let (server, own) = prompt_of(&caller.scope, view, &name)?;
+            (server, "name", name, own, Requirement::Prompts)
+        }
+        "ref/resource" => {
+            let uri = text("uri")?;
+            let (server, own) = resource_of(&caller.scope, view, &uri)?;
+            (server, "uri", uri, Some(own), Requirement::Resources)
+        }
+        _ => return Err(bad()),
+    };
+    let renamed = server_name.filter(|own| *own != client_name);
+    let renamed = renamed.and_then(|own| serde_json::value::to_raw_value(&own).ok());
+    let params = renamed.map(|own| {
+        let reference = set_member(reference, member_name, &own);
+        set_member(params, "ref", &reference)
+    });
+    let requirement = caller.scope.grant().map(|_| requirement);
+    Ok(CallRoute {
+        params,
+        ..CallRoute::new(server, client_name, requirement)
+    })
+}
+
+/// The server of a prompt, and its name there where that is another.
+fn prompt_of(
+    scope: &Scope,
+    view: &View,
+    name: &str,
+) -> Result<(Arc<str>, Option<String>), RpcError> {
+    match (view.prompt(name), scope.whole_server()) {
+        (Some(target), _) => Ok((target.server.clone(), Some(target.name.clone()))),
+        (None, Some(server)) => Ok((server.clone(), None)),
+        (None, None) => Err(unknown_name(view, "prompt", name)),
     }
 }
 
-/// Tasks are not offered, so a request for one is a request for the result:
-/// whoever offers none must ignore `task`, says revision 2025-11-25.
-fn without_task(whole: Option<&RawValue>, params: CallParams<'_>) -> Option<Box<RawValue>> {
-    params.task?;
-    Some(remove_members(whole?, &["task"]).into_owned())
+/// The server of a resource, and its URI there.
+pub(super) fn resource_of(
+    scope: &Scope,
+    view: &View,
+    uri: &str,
+) -> Result<(Arc<str>, String), RpcError> {
+    let listed = view.resource(uri);
+    let found = listed.or_else(|| Some((scope.whole_server()?.clone(), uri.to_owned())));
+    found.ok_or_else(|| no_resource(uri))
 }
 
 fn task_only(name: &str) -> RpcError {
@@ -257,8 +299,25 @@ fn task_only(name: &str) -> RpcError {
     RpcError::new(code::INVALID_PARAMS, text)
 }
 
-pub(super) fn unknown(word: &str, name: &str) -> RpcError {
-    RpcError::new(code::INVALID_PARAMS, format!("Unknown {word}: {name}"))
+fn unknown_tool(caller: &Caller, view: &View, name: &str) -> RpcError {
+    let mut error = unknown_name(view, "tool", name);
+    let granted = caller.scope.grant().and_then(|grant| grant.tool(name));
+    if granted.is_some() {
+        error.message += "; it is not available now";
+    }
+    error
+}
+
+fn unknown_name(view: &View, kind: &str, name: &str) -> RpcError {
+    let mut error = unknown(kind, name);
+    if let Some(server) = view.absent(name) {
+        error.message += &format!("; server {server:?} is not connected");
+    }
+    error
+}
+
+pub(super) fn unknown(kind: &str, name: &str) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, format!("Unknown {kind}: {name}"))
 }
 
 pub(super) fn no_resource(uri: &str) -> RpcError {
@@ -268,120 +327,4 @@ pub(super) fn no_resource(uri: &str) -> RpcError {
         Ok(data) => error.with_data(data),
         Err(_) => error,
     }
-}
-
-fn resource(caller: &Caller, view: &View, params: CallParams<'_>) -> Result<CallRoute, RpcError> {
-    let uri = text_of(params.uri, "uri")?;
-    let (server, there, need) = match view.handed(&uri) {
-        Some(handed) => (
-            handed.server.into(),
-            handed.uri.to_owned(),
-            Requirement::Link {
-                tool: handed.tool.to_owned(),
-            },
-        ),
-        None => {
-            let (server, there) = place_of(&caller.scope, view, &uri)?;
-            (server, there, Requirement::Resources)
-        }
-    };
-    Ok(CallRoute {
-        params: None,
-        there: Some(there),
-        server,
-        what: uri,
-        wrapped: false,
-        need,
-        control: None,
-    })
-}
-
-/// The server of a resource, and its URI there. On one server's own endpoint
-/// every URI is that server's to judge.
-pub(super) fn place_of(
-    scope: &Scope,
-    view: &View,
-    uri: &str,
-) -> Result<(Arc<str>, String), RpcError> {
-    if let Some(place) = view.resource(uri) {
-        return Ok(place);
-    }
-    match scope {
-        Scope::Server { name, filter: None } => Ok((name.clone(), uri.to_owned())),
-        Scope::Server { .. } | Scope::Everything { .. } | Scope::Entry(_) => Err(no_resource(uri)),
-    }
-}
-
-/// `completion/complete`: by the prompt or the template it is about.
-fn reference(
-    caller: &Caller,
-    view: &View,
-    incoming: ClientRequest<'_>,
-) -> Result<CallRoute, RpcError> {
-    let bad = || {
-        RpcError::new(
-            code::INVALID_PARAMS,
-            "ref: must name a prompt or a resource",
-        )
-    };
-    let params = incoming.params.ok_or_else(bad)?;
-    let reference = member(params, "ref").ok_or_else(bad)?;
-    let kind = text_param(Some(reference), "type").map_err(|_| bad())?;
-    let (server, member_name, here, there) = match kind.as_str() {
-        "ref/prompt" => {
-            let name = text_param(Some(reference), "name").map_err(|_| bad())?;
-            match (view.prompt(&name), &caller.scope) {
-                (Some(target), _) => (
-                    target.server.clone(),
-                    "name",
-                    name.clone(),
-                    target.name.clone(),
-                ),
-                (
-                    None,
-                    Scope::Server {
-                        name: server,
-                        filter: None,
-                    },
-                ) => (server.clone(), "name", name.clone(), name),
-                _ => return Err(unknown("prompt", &name)),
-            }
-        }
-        "ref/resource" => {
-            let uri = text_param(Some(reference), "uri").map_err(|_| bad())?;
-            let (server, there) = place_of(&caller.scope, view, &uri)?;
-            (server, "uri", uri, there)
-        }
-        _ => return Err(bad()),
-    };
-    let params = match renamed(Some(reference.to_owned()), member_name, &here, &there) {
-        Some(reference) => set_member(params, "ref", &reference),
-        None => params.to_owned(),
-    };
-    Ok(CallRoute {
-        server,
-        params: Some(params),
-        what: here,
-        there: None,
-        wrapped: false,
-        need: match member_name {
-            "name" => Requirement::Prompts,
-            _ => Requirement::Resources,
-        },
-        control: None,
-    })
-}
-
-/// The params with one member as the server knows it.
-fn renamed(
-    params: Option<Box<RawValue>>,
-    member: &str,
-    here: &str,
-    there: &str,
-) -> Option<Box<RawValue>> {
-    if here == there {
-        return params;
-    }
-    let there = serde_json::value::to_raw_value(there).ok()?;
-    params.map(|params| set_member(&params, member, &there))
 }

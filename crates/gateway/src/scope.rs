@@ -3,6 +3,9 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::ability::Abilities;
+use super::session::Session;
+use fleet::Slot;
 use store::{ADMIN, EntryId, Grant};
 
 /// What an endpoint shows.
@@ -24,6 +27,15 @@ impl Scope {
     /// One server, with all that it has.
     pub fn server(name: Arc<str>) -> Scope {
         Scope::Server { name, filter: None }
+    }
+
+    /// The server of an endpoint that shows all of one server. Some servers
+    /// have more than they list: unlisted names and URIs are theirs to judge.
+    pub(super) fn whole_server(&self) -> Option<&Arc<str>> {
+        match self {
+            Scope::Server { name, filter: None } => Some(name),
+            _ => None,
+        }
     }
 
     pub(super) fn grant(&self) -> Option<&Arc<Grant>> {
@@ -102,6 +114,17 @@ impl Caller {
         match &self.scope {
             Scope::Entry(entry) => &entry.grant.owner,
             Scope::Everything { .. } | Scope::Server { .. } => &self.principal,
+        }
+    }
+
+    /// The slot in which servers serve the caller's requests.
+    pub(super) fn slot(&self, abilities: Abilities, session: Option<&Session>) -> Slot {
+        Slot {
+            principal: self.principal.clone(),
+            owner: self.owner().clone(),
+            session: session.map(Session::key),
+            ended: session.map(|session| session.ended().clone()),
+            capabilities: abilities.legacy(),
         }
     }
 

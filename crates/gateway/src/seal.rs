@@ -1,30 +1,22 @@
-//! What we give clients to keep for us: they cannot read it, change it, or
-//! use it as somebody else.
+//! Texts that clients keep for Portway: session ids, request states and marks.
+//! A client cannot read or change them, nor use those of another principal.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 use ring::hmac;
-
 use subtle::ConstantTimeEq;
 
 use config::Secret;
 
-/// What a sealed text is for; one never opens as the other.
+/// The use of a sealed text; it never opens for another use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SealPurpose {
+pub(crate) enum SealPurpose {
     Session,
     RequestState,
-}
-
-impl SealPurpose {
-    fn label(self) -> &'static [u8] {
-        match self {
-            SealPurpose::Session => b"portway session",
-            SealPurpose::RequestState => b"portway request state",
-        }
-    }
 }
 
 pub struct Seal {
@@ -36,19 +28,24 @@ pub struct Seal {
 /// The bytes of a mark.
 const MARK: usize = 16;
 
+const KEY_LENGTH: &str = "a key is shorter than HKDF's limit";
+
 impl Seal {
-    /// The same secret, in another process, opens what this one sealed.
+    /// Every process with the same secret opens what another one sealed.
     pub fn new(secret: &Secret) -> Seal {
+        let salt = Salt::new(HKDF_SHA256, b"portway seal 1");
+        let master = salt.extract(secret.expose().as_bytes());
+        let marks = master.expand(&[b"portway mark"], hmac::HMAC_SHA256);
         Seal {
-            session: derive(secret, SealPurpose::Session),
-            request_state: derive(secret, SealPurpose::RequestState),
-            marks: marks(secret),
+            session: cipher(&master, b"portway session"),
+            request_state: cipher(&master, b"portway request state"),
+            marks: marks.expect(KEY_LENGTH).into(),
         }
     }
 
-    /// Marks something as handed out by us to this principal. The same thing
-    /// always gets the same mark, which nobody else can make.
-    pub fn mark(&self, principal: &str, parts: &[&str]) -> String {
+    /// A mark that only Portway can make, and always the same for the same
+    /// principal and parts.
+    pub(crate) fn mark(&self, principal: &str, parts: &[&str]) -> String {
         let mut context = hmac::Context::with_key(&self.marks);
         for part in std::iter::once(&principal).chain(parts) {
             context.update(&(part.len() as u64).to_be_bytes());
@@ -66,7 +63,7 @@ impl Seal {
     }
 
     /// Seals `bytes` for one principal, as text that fits a header.
-    pub fn seal(&self, purpose: SealPurpose, principal: &str, bytes: &[u8]) -> String {
+    pub(crate) fn seal(&self, purpose: SealPurpose, principal: &str, bytes: &[u8]) -> String {
         // Random nonces hold for 2^32 texts under one key.
         let nonce: [u8; NONCE_LEN] = random();
         let mut sealed = Vec::with_capacity(NONCE_LEN + bytes.len() + CHACHA20_POLY1305.tag_len());
@@ -84,8 +81,13 @@ impl Seal {
         URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// What was sealed, for this purpose and principal; None for all else.
-    pub fn open(&self, purpose: SealPurpose, principal: &str, text: &str) -> Option<Vec<u8>> {
+    /// The sealed bytes, if they are of this purpose and principal.
+    pub(crate) fn open(
+        &self,
+        purpose: SealPurpose,
+        principal: &str,
+        text: &str,
+    ) -> Option<Vec<u8>> {
         let mut sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (nonce, _) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let nonce = Nonce::assume_unique_for_key(*nonce);
@@ -107,25 +109,16 @@ impl Seal {
     }
 }
 
-fn derive(secret: &Secret, purpose: SealPurpose) -> LessSafeKey {
-    let label = [purpose.label()];
-    let key = extracted(secret);
-    let key = key
-        .expand(&label, &CHACHA20_POLY1305)
-        .expect("a key is shorter than HKDF's limit");
-    LessSafeKey::new(UnboundKey::from(key))
+fn cipher(master: &Prk, label: &[u8]) -> LessSafeKey {
+    let label = [label];
+    let key = master.expand(&label, &CHACHA20_POLY1305);
+    LessSafeKey::new(UnboundKey::from(key.expect(KEY_LENGTH)))
 }
 
-fn marks(secret: &Secret) -> hmac::Key {
-    let key = extracted(secret);
-    let key = key
-        .expand(&[b"portway mark"], hmac::HMAC_SHA256)
-        .expect("a key is shorter than HKDF's limit");
-    hmac::Key::from(key)
-}
-
-fn extracted(secret: &Secret) -> Prk {
-    Salt::new(HKDF_SHA256, b"portway seal 1").extract(secret.expose().as_bytes())
+/// Sealed texts expire: the seconds since the epoch, now.
+pub(super) fn unix_seconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }
 
 /// Random bytes of the system.

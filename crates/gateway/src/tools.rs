@@ -1,54 +1,47 @@
 //! A call of a tool for a program that speaks no MCP (SPEC D10). It goes the
-//! way of a modern client's call that can be asked nothing; what comes of it
-//! is told in any case, as a result or in words.
+//! way of a modern client's call that can be asked nothing; every end of it is
+//! an outcome that a model can read.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::format::{Format, Outcome, arguments, keys};
+use super::format::arguments::{self, InvalidArguments};
+use super::format::{Format, ToolOutcome, keys};
 use super::{Caller, Gateway, Reply, View, naming};
 use wire::object::{empty, is_object, pick, set_member, text};
 use wire::result::{ResultType, result_type};
 
-/// Bytes of what a server says beside an error's message that are passed on.
+/// Bytes of an error's `data` that are passed on.
 const DETAILS: usize = 4096;
 
-/// Names that are held out to who calls a tool that is not there.
+/// Similar names that an unknown name's error suggests.
 const NEAR: usize = 3;
 
-/// How a call ended.
-#[derive(Debug)]
-pub enum Called {
-    Result(Box<RawValue>),
-    Failed(String),
-    Late(String),
-}
-
-impl Called {
-    pub fn outcome(&self) -> Outcome<'_> {
-        match self {
-            Called::Result(result) => Outcome::Result(result),
-            Called::Failed(text) => Outcome::Failure(text),
-            Called::Late(text) => Outcome::Timeout(text),
-        }
-    }
-}
-
 impl Gateway {
-    /// Calls a tool by any of its names; `None` if there is no such tool.
-    /// Dropping it gives the call up: its server is told.
+    /// Calls a tool by any of its names; `None` if there is no such tool. An
+    /// `Err` in the place of arguments says why they cannot be read. Dropping
+    /// the future cancels the call at its server.
     pub async fn call_tool(
         &self,
+        view: Arc<View>,
         caller: &Caller,
         name: &str,
         format: Format,
-        arguments: &RawValue,
-    ) -> Option<Called> {
-        let view = self.view(caller);
+        arguments: Result<&RawValue, &str>,
+    ) -> Option<ToolOutcome> {
         let Some((visible, target)) = view.tool_called(name) else {
-            return missing(caller, &view, name).map(Called::Failed);
+            return missing(caller, &view, name).map(ToolOutcome::Failure);
+        };
+        let invalid = |reason: &dyn Display| {
+            let text = format!("Invalid arguments for {visible}: {reason}");
+            Some(ToolOutcome::Failure(text))
+        };
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(reason) => return invalid(&reason),
         };
         let schema = view.input_schema(target);
         let restored = match format {
@@ -56,42 +49,34 @@ impl Gateway {
             _ => None,
         };
         let arguments = restored.as_deref().unwrap_or(arguments);
-        if let Some(text) = unfit(visible, schema, arguments) {
-            return Some(Called::Failed(text));
+        if let Err(reason) = check(schema, arguments) {
+            return invalid(&reason);
         }
-        Some(self.called(caller, visible, arguments).await)
-    }
-
-    /// As [`Gateway::call_tool`], where the arguments could not be read.
-    pub fn refused_call(&self, caller: &Caller, name: &str, why: &str) -> Option<Called> {
-        let view = self.view(caller);
-        let visible = match view.tool_called(name) {
-            Some((visible, _)) => visible,
-            None => return missing(caller, &view, name).map(Called::Failed),
-        };
-        Some(Called::Failed(invalid(visible, why)))
-    }
-
-    /// What a model is told that calls a tool which is not there.
-    pub fn no_tool(&self, caller: &Caller, name: &str) -> Called {
-        let near = self.view(caller).near(name, NEAR);
-        let hint = match near.is_empty() {
-            true => String::new(),
-            false => format!("; did you mean {}?", near.join(", ")),
-        };
-        Called::Failed(format!("there is no tool {name:?}{hint}"))
-    }
-
-    async fn called(&self, caller: &Caller, name: &str, arguments: &RawValue) -> Called {
-        // Progress restarts the time limit, and is told only to who asks.
-        let params = serde_json::json!({"name": name, "_meta": {"progressToken": 1}});
+        // Progress restarts the time limit, and servers send it only to a
+        // client with a token.
+        let params = serde_json::json!({"name": visible, "_meta": {"progressToken": 1}});
         let params = to_raw_value(&params).expect("text serialises into memory");
         let params = set_member(&params, "arguments", arguments);
-        ended(self.reply(caller, "tools/call", &params).await)
+        let reply = self.reply(view, caller, "tools/call", &params).await;
+        Some(outcome(reply))
     }
 }
 
-/// Why a tool that should be there is not; `None` if it should not.
+impl View {
+    /// The outcome for a model that calls a tool which does not exist.
+    pub fn unknown_tool(&self, name: &str) -> ToolOutcome {
+        let near = self.near(name, NEAR);
+        let hint = if near.is_empty() {
+            String::new()
+        } else {
+            format!("; did you mean {}?", near.join(", "))
+        };
+        ToolOutcome::Failure(format!("there is no tool {name:?}{hint}"))
+    }
+}
+
+/// Why a tool that the caller should have is not there; `None` if the caller
+/// should not have it.
 fn missing(caller: &Caller, view: &View, name: &str) -> Option<String> {
     if let Some(grant) = caller.scope.grant() {
         let meant = |own: &str| own == name || naming::fitted(own, naming::is_allowed) == name;
@@ -105,46 +90,43 @@ fn missing(caller: &Caller, view: &View, name: &str) -> Option<String> {
     Some(format!("{name}: server {server:?} is not connected"))
 }
 
-/// What is wrong with the arguments. What cannot be read here is the server's
-/// to judge.
-fn unfit(name: &str, schema: Option<&RawValue>, arguments: &RawValue) -> Option<String> {
-    let schema: Value = serde_json::from_str(schema?.get()).ok()?;
-    let arguments: Value = serde_json::from_str(arguments.get()).ok()?;
-    let wrong = arguments::check(&schema, &arguments).err()?;
-    Some(invalid(name, wrong))
-}
-
-fn invalid(name: &str, why: impl Display) -> String {
-    format!("Invalid arguments for {name}: {why}")
-}
-
-fn ended(reply: Reply) -> Called {
-    let body = reply.body.whole();
-    let message: Option<&RawValue> = serde_json::from_slice(&body).ok();
-    let [result, error] = pick(message.unwrap_or(empty()), ["result", "error"]);
-    match (result, error) {
-        (Some(result), _) if reply.late => Called::Late(said(result)),
-        (Some(result), _) => match result_type(result) {
-            ResultType::Complete => Called::Result(result.to_owned()),
-            _ => Called::Failed(
-                "The tool wants to ask the user or the client something first, which cannot be \
-                 answered here."
-                    .to_owned(),
-            ),
-        },
-        (None, error) => Called::Failed(error.map(told).unwrap_or_default()),
+/// Checks the arguments against the tool's schema. Whatever cannot be read here
+/// is the server's to judge.
+fn check(schema: Option<&RawValue>, arguments: &RawValue) -> Result<(), InvalidArguments> {
+    let value = |raw: &RawValue| -> Option<Value> { serde_json::from_str(raw.get()).ok() };
+    match (schema.and_then(value), value(arguments)) {
+        (Some(schema), Some(arguments)) => arguments::check(&schema, &arguments),
+        _ => Ok(()),
     }
 }
 
-/// The text of a result that we made ourselves.
-fn said(result: &RawValue) -> String {
+fn outcome(reply: Reply) -> ToolOutcome {
+    let body = reply.body.whole();
+    let message: Option<&RawValue> = serde_json::from_slice(&body).ok();
+    let [result, error] = pick(message.unwrap_or(empty()), ["result", "error"]);
+    match result {
+        Some(result) if reply.late => ToolOutcome::Timeout(result_text(result)),
+        Some(result) if result_type(result) == ResultType::Complete => {
+            ToolOutcome::Result(result.to_owned())
+        }
+        Some(_) => ToolOutcome::Failure(
+            "The tool wants to ask the user or the client something first, which cannot be \
+             answered here."
+                .to_owned(),
+        ),
+        None => ToolOutcome::Failure(error.map(error_text).unwrap_or_default()),
+    }
+}
+
+/// The text of a result that Portway itself made.
+fn result_text(result: &RawValue) -> String {
     let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
     let text = result.pointer("/content/0/text").and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
 }
 
 /// An error with the server's own details (SPEC D5).
-fn told(error: &RawValue) -> String {
+fn error_text(error: &RawValue) -> String {
     let [message, data] = pick(error, ["message", "data"]);
     let message = message.and_then(text).unwrap_or_default().into_owned();
     match data.filter(|data| data.get().len() <= DETAILS) {

@@ -1,19 +1,19 @@
-//! What one endpoint shows, prepared: names, lists as bytes, and the way back
-//! from a name to its server.
+//! What one endpoint shows, prepared: names, lists as bytes, and the way from a
+//! name to its server.
 
 mod aliases;
 mod build;
-mod entry;
+mod cache;
+mod entry_cache;
+mod entry_view;
 #[cfg(test)]
 pub(super) mod fixture;
 mod formatted;
-mod granted;
-mod hello;
+mod info;
 mod instructions;
-mod kept;
 mod links;
 mod list;
-mod shelf;
+mod list_entry;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -24,38 +24,36 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use super::body::PreparedResult;
 use super::control::Control;
-use super::text::PreparedResult;
 use super::uris::{self, UriRole};
 use fleet::catalog::Kind;
 use wire::header::ParamHeader;
 use wire::{Era, RpcError, code};
 
-pub use kept::Views;
-
-pub use formatted::ToolList;
-
 use aliases::Aliases;
+pub use cache::Views;
 use formatted::FormattedLists;
-use hello::EndpointInfo;
+pub use formatted::ToolList;
+use info::EndpointInfo;
 use links::{Links, ToolLink};
 use list::ViewList;
 
 /// The catalog of one scope at one moment. Immutable.
 pub struct View {
-    /// The only server, on an endpoint of its own.
+    /// The only server, at an endpoint of its own.
     only: Option<Arc<str>>,
-    hello: EndpointInfo,
+    info: EndpointInfo,
     lists: [ViewList; 4],
     tools: HashMap<String, RouteTarget>,
     prompts: HashMap<String, RouteTarget>,
-    /// Whose resources can be read.
+    /// The servers whose resources can be read.
     servers: BTreeSet<Arc<str>>,
-    /// URIs that stay as they are, and whose they are.
+    /// URIs that are the same at every endpoint, and their servers.
     verbatim: HashMap<String, Arc<str>>,
-    /// What an entry's tools may have linked to.
+    /// The links in results of an entry's tools.
     links: Option<Links>,
-    /// How names of servers start that are defined and not there.
+    /// Servers that are defined and not connected, by how their names start.
     absent: Vec<(String, Arc<str>)>,
     /// Why there is nothing to show.
     fault: Option<RpcError>,
@@ -65,39 +63,33 @@ pub struct View {
     control: Option<Arc<Control>>,
 }
 
-/// Where a tool or prompt of a view really is.
+/// The server's tool or prompt behind a name of a view.
 #[derive(Debug)]
 pub struct RouteTarget {
     pub server: Arc<str>,
-    /// Its name there.
+    /// Its name at the server.
     pub name: String,
-    /// The headers a modern client must send with it.
+    /// The headers that a modern client must send with it.
     pub headers: Vec<ParamHeader>,
-    /// Its `outputSchema` was wrapped for legacy clients, so its results are.
-    pub wrapped: bool,
+    /// Legacy clients see its `outputSchema`, and so its results, wrapped.
+    pub(super) wrapped: bool,
     /// Its name in the view is made of its server's and its own (SPEC D2).
     pub(super) named_by_key: bool,
-    /// It runs as a task and not otherwise, and tasks are not carried.
-    pub task_only: bool,
-    /// Where in its list it stands.
+    /// It runs only as a task, and Portway does not support tasks.
+    pub(super) task_only: bool,
+    /// Its position in its list.
     pub(super) at: usize,
     /// Set where Portway itself is that server.
-    pub control: Option<Arc<Control>>,
+    pub(super) control: Option<Arc<Control>>,
 }
 
-/// Where something that a client is handed comes from.
+/// The server of a result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResultOrigin<'a> {
     pub server: &'a str,
-    /// The granted tool, by its own name, where an entry got it by that.
-    pub via: Option<&'a str>,
-}
-
-/// A client as lists see it: which spelling it gets.
-#[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
-    pub era: Era,
-    pub version: &'a str,
+    /// The granted tool, by its server's name for it, where an entry has the
+    /// result by that tool.
+    pub linking_tool: Option<&'a str>,
 }
 
 impl View {
@@ -122,14 +114,14 @@ impl View {
         tools
     }
 
-    /// The server that a tool or prompt would be of, by the look of its name,
-    /// if that server is not there.
+    /// The server that a tool or prompt belongs to by its name, if that server
+    /// is not connected.
     pub fn absent(&self, visible: &str) -> Option<&Arc<str>> {
         let starts = |(start, _): &&(String, Arc<str>)| visible.starts_with(start.as_str());
         self.absent.iter().find(starts).map(|(_, server)| server)
     }
 
-    /// Portway itself, on an endpoint of its own.
+    /// Portway itself, at an endpoint of its own.
     pub fn control(&self) -> Option<&Arc<Control>> {
         self.control.as_ref()
     }
@@ -139,19 +131,19 @@ impl View {
         self.fault.is_some()
     }
 
-    /// What it takes up in memory, about, before any list was asked for.
+    /// Its approximate size in memory, without the lists made on demand.
     fn weight(&self) -> usize {
         let lists: usize = self.lists.iter().map(ViewList::weight).sum();
         let names = self.tools.len() + self.prompts.len() + self.verbatim.len();
-        let said = self.hello.instructions.as_ref();
-        let said = said.map_or(0, |text| text.get().len());
-        4096 + lists + names * 256 + 2 * said
+        let instructions = self.instructions();
+        let instructions = instructions.map_or(0, |text| text.get().len());
+        4096 + lists + names * 256 + 2 * instructions
     }
 
-    /// What the lists made so far take up beside it.
+    /// The size of the lists made on demand so far.
     fn grown(&self) -> usize {
         let pages: usize = self.lists.iter().map(ViewList::paged).sum();
-        pages + self.formatted()
+        pages + self.formatted.weight()
     }
 
     /// The server of a resource, and its URI there.
@@ -168,8 +160,8 @@ impl View {
         Some((server.clone(), own.to_owned()))
     }
 
-    /// The one server that has URIs of the same authority: pages refer to
-    /// others that no list shows.
+    /// The only server with URIs of the same authority: pages refer to others
+    /// that no list shows.
     fn related(&self, uri: &str) -> Option<&Arc<str>> {
         let wanted = uris::authority(uri)?;
         let mut owners = self.verbatim.iter();
@@ -188,9 +180,9 @@ impl View {
         }
     }
 
-    /// Whether clients may expect anything of this capability.
+    /// Whether the endpoint declares a capability.
     pub fn has(&self, capability: &str) -> bool {
-        self.hello.offers(capability)
+        self.info.offers(capability)
     }
 
     /// A server's result with its URIs as this endpoint's clients know them.
@@ -202,7 +194,11 @@ impl View {
     ) -> Cow<'a, RawValue> {
         match self.only {
             Some(_) => Cow::Borrowed(result),
-            None => uris::result(&|uri, role| self.spelled(origin, uri, role), method, result),
+            None => uris::result(
+                &|uri, role| self.client_uri(origin, uri, role),
+                method,
+                result,
+            ),
         }
     }
 
@@ -210,31 +206,30 @@ impl View {
     pub(crate) fn error_to_client(&self, origin: ResultOrigin<'_>, error: RpcError) -> RpcError {
         match self.only {
             Some(_) => error,
-            None => uris::error(&|uri, role| self.spelled(origin, uri, role), error),
+            None => uris::error(&|uri, role| self.client_uri(origin, uri, role), error),
         }
     }
 
-    fn spelled(&self, origin: ResultOrigin<'_>, uri: &str, role: UriRole) -> Option<String> {
+    fn client_uri(&self, origin: ResultOrigin<'_>, uri: &str, role: UriRole) -> Option<String> {
         let server = origin.server;
-        match (&self.links, origin.via) {
+        match (&self.links, origin.linking_tool) {
             (Some(links), Some(tool)) if !self.servers.contains(server) => {
-                links.hand(server, tool, uri, role)
+                links.marked(server, tool, uri, role)
             }
             _ => uris::to_shared(server)(uri, role),
         }
     }
 
-    /// The tool that handed a URI to this entry, and the URI it has at that
-    /// tool's server.
-    pub fn handed<'a>(&'a self, uri: &'a str) -> Option<ToolLink<'a>> {
+    /// The entry's tool that linked to a URI.
+    pub(crate) fn tool_link<'a>(&'a self, uri: &'a str) -> Option<ToolLink<'a>> {
         self.links.as_ref()?.open(uri)
     }
 
-    /// The result of a list method, whole and spelled for its reader.
-    pub fn list(
+    /// The result of a list method.
+    pub(crate) fn list(
         &self,
         method: &str,
-        reader: Reader<'_>,
+        era: Era,
         params: Option<&RawValue>,
     ) -> Result<PreparedResult, RpcError> {
         self.offers(method)?;
@@ -243,30 +238,29 @@ impl View {
         if list.missing {
             return Err(unknown(method));
         }
-        list.page(reader.era, params)
+        list.page(era, params)
     }
 
-    /// The entries of a list as modern clients see them, all pages.
+    /// All entries of a list as modern clients see them.
     pub fn listed(&self, kind: Kind) -> Vec<Cow<'_, RawValue>> {
         let entries = self.lists[kind as usize].entries.iter();
         entries.map(|entry| entry.shown(Era::Modern)).collect()
     }
 
-    /// Whether anybody here answers a method: a server must not be asked for
-    /// what it never said it can do.
+    /// Refuses a method without a server that declared its capability: a server
+    /// must not be asked for more than it declared.
     pub fn offers(&self, method: &str) -> Result<(), RpcError> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
         let needed = wire::method::find(method).and_then(|method| method.capability);
         match needed {
-            Some(capability) if !self.hello.offers(capability) => Err(unknown(method)),
+            Some(capability) if !self.info.offers(capability) => Err(unknown(method)),
             _ => Ok(()),
         }
     }
 
-    /// Names the tools as they are now: equal as long as nothing about them
-    /// changes, whatever order they come in.
+    /// A hash of the tools in any order.
     pub fn hash(&self) -> String {
         self.lists[Kind::Tools as usize].hash()
     }

@@ -46,7 +46,7 @@ impl LiveApi {
         let feed = Feed::start(
             registry.clone(),
             fleet.clone(),
-            activity.follow(),
+            activity.subscribe(),
             store,
             renames,
             closing,

@@ -150,8 +150,8 @@ pub(super) async fn call(
     let caller = tools.caller(&principal, asked)?;
     let ask = Ask::read(&body)?;
     let gateway = tools.gateway();
+    let view = gateway.view(&caller);
     if let Some((field, said)) = &ask.named {
-        let view = gateway.view(&caller);
         let tool = |name: &str| view.tool_called(name).map(|(name, _)| name);
         let meant = tool(&name);
         if *said != name && meant.is_some() && tool(said) != meant {
@@ -161,20 +161,18 @@ pub(super) async fn call(
             ));
         }
     }
-    let called = match ask.arguments {
-        Ok(arguments) => gateway.call_tool(&caller, &name, format, &arguments).await,
-        Err(text) => gateway.refused_call(&caller, &name, &text),
-    };
-    let called = match (called, format) {
-        (Some(called), _) => called,
+    let arguments = ask.arguments.as_deref().map_err(String::as_str);
+    let outcome = gateway.call_tool(view.clone(), &caller, &name, format, arguments);
+    let outcome = match (outcome.await, format) {
+        (Some(outcome), _) => outcome,
         (None, Format::Mcp) => {
             return Err(ApiError::not_found(format!("there is no tool {name:?}")));
         }
         // Models invent tools, and call those that were there a moment ago:
         // their loop must go on.
-        (None, _) => gateway.no_tool(&caller, &name),
+        (None, _) => view.unknown_tool(&name),
     };
-    let answer = format::answer(format, called.outcome(), ask.id.as_deref());
+    let answer = format::answer(format, &outcome, ask.id.as_deref());
     Ok(json(Body::from(answer)))
 }
 

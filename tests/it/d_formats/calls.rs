@@ -61,7 +61,7 @@ async fn d10_every_failure_is_an_answer_with_its_text() {
             (
                 "old:elicit",
                 json!({}),
-                "needs the client's elicitation/create",
+                "needs a client that supports elicitation/create",
             ),
             ("one:elicit", json!({}), "elicitation"),
             ("old:sample", json!({}), "sampling/createMessage"),

@@ -217,7 +217,7 @@ async fn e7_open_streams_end_with_the_key_and_hear_of_other_changes() {
         let tools = [("say", "x", "echo"), ("sum", "x", "add")];
         let made = house.entry(&tools, ExposedServers::default()).await;
         let caller = house.caller(&made);
-        let until = house.gateway.until(&caller);
+        let lifetime = house.gateway.stream_lifetime(&caller);
         let params = json!({"notifications": {"toolsListChanged": true}});
         let mut listening = house.listen(&caller, params).await;
         let said = listening.next().await;
@@ -229,11 +229,13 @@ async fn e7_open_streams_end_with_the_key_and_hear_of_other_changes() {
             EntryRevocation::Disabled | EntryRevocation::Rotated | EntryRevocation::Deleted
         );
         if over {
-            tokio::time::timeout(PATIENCE, until.over()).await.unwrap();
+            tokio::time::timeout(PATIENCE, lifetime.token().cancelled())
+                .await
+                .unwrap();
             listening.ended(said).await;
         } else {
             assert!(said.contains("tools/list_changed"), "{how:?}: {said}");
-            assert!(!until.token().is_cancelled());
+            assert!(!lifetime.token().is_cancelled());
         }
     }
     house.rooms.close().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// Seconds remembered.
+/// Seconds kept.
 const KEPT: usize = 120;
 
 /// One second of calls.
@@ -14,9 +14,9 @@ pub struct SecondStats {
     /// Its beginning, in milliseconds since the epoch.
     pub at: u64,
     pub calls: u64,
-    /// Those that did not end well: tool errors, errors, not cancellations.
+    /// Tool errors and errors; not cancellations.
     pub errors: u64,
-    /// Milliseconds; null where nothing was called.
+    /// Milliseconds; null without calls.
     pub p50: Option<f64>,
     pub p95: Option<f64>,
     pub p99: Option<f64>,
@@ -26,7 +26,7 @@ pub struct SecondStats {
 pub(super) struct CallRate {
     /// Whole seconds, oldest first; those without calls are left out.
     past: VecDeque<SecondStats>,
-    /// The second that runs, counted from the epoch.
+    /// The current second, counted from the epoch.
     now: u64,
     calls: u64,
     errors: u64,
@@ -41,8 +41,8 @@ impl CallRate {
         self.times.add(took);
     }
 
-    /// Closes the second that ran, if it is over. Clocks that go back stay in
-    /// the second they were in.
+    /// Closes the current second if it is over. A clock that goes back stays in
+    /// the current second.
     fn turn(&mut self, now: u64) {
         if now <= self.now {
             return;
@@ -72,24 +72,26 @@ impl CallRate {
         }
     }
 
-    /// The last seconds without gaps; the last one still runs.
+    /// The last seconds without gaps, the current one included.
     pub(super) fn seconds(&mut self, now: u64) -> Vec<SecondStats> {
         self.turn(now);
         let mut known = self.past.iter().cloned().chain([self.current()]).peekable();
         let first = (self.now + 1).saturating_sub(KEPT as u64);
-        let second = |at: u64| match known.peek().is_some_and(|second| second.at == at * 1000) {
-            true => known.next().unwrap_or_default(),
-            false => SecondStats {
-                at: at * 1000,
-                ..SecondStats::default()
-            },
+        let second = |at: u64| {
+            let at = at * 1000;
+            known
+                .next_if(|second| second.at == at)
+                .unwrap_or(SecondStats {
+                    at,
+                    ..SecondStats::default()
+                })
         };
         (first..=self.now).map(second).collect()
     }
 }
 
-/// Each power of two of microseconds in so many steps: quantiles are within
-/// a sixteenth.
+/// Steps for each power of two of microseconds: quantiles are within a
+/// sixteenth.
 const STEPS: usize = 16;
 const BITS: u32 = STEPS.trailing_zeros();
 /// Up to more than a day.

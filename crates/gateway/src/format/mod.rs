@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use wire::meta::set_meta_member;
 use wire::object::{member, pick, text};
 
-pub use result::{Outcome, answer};
+pub use result::{ToolOutcome, answer};
 pub use schema::{Parameters, parameters};
 
 /// Whom a list or an answer is for.

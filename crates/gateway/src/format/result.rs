@@ -1,47 +1,47 @@
-//! How a call ended, as each format says it.
+//! The end of a tool's call in each format.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::Format;
 use super::content::{ContentPiece, ResultContents, read};
-use crate::trouble::failed_tool;
+use crate::failure::failed_tool;
 use wire::Era;
 
-/// How a call ended.
-#[derive(Clone, Copy, Debug)]
-pub enum Outcome<'a> {
+/// The end of a tool's call.
+#[derive(Debug)]
+pub enum ToolOutcome {
     /// The tool's own result, as MCP has it.
-    Result(&'a RawValue),
-    /// It came to none, and why.
-    Failure(&'a str),
-    /// It took longer than it may.
-    Timeout(&'a str),
+    Result(Box<RawValue>),
+    /// The call ended without a result.
+    Failure(String),
+    /// The call took longer than it may.
+    Timeout(String),
 }
 
-impl Outcome<'_> {
-    fn contents(self) -> ResultContents {
+impl ToolOutcome {
+    fn contents(&self) -> ResultContents {
         match self {
-            Outcome::Result(result) => read(result),
-            Outcome::Failure(text) | Outcome::Timeout(text) => ResultContents {
-                pieces: vec![ContentPiece::Text(text.to_owned())],
+            ToolOutcome::Result(result) => read(result),
+            ToolOutcome::Failure(text) | ToolOutcome::Timeout(text) => ResultContents {
+                pieces: vec![ContentPiece::Text(text.clone())],
                 failed: true,
             },
         }
     }
 }
 
-/// Said where a tool fails without a word: an empty failure is refused, and
+/// The text of a failure without one: APIs refuse an empty failure, and it
 /// tells a model nothing.
 const SILENT: &str = "The tool failed without saying why.";
 
 /// The answer for the vendor's API. `id` is the model's name for the call.
-pub fn answer(format: Format, outcome: Outcome<'_>, id: Option<&str>) -> String {
+pub fn answer(format: Format, outcome: &ToolOutcome, id: Option<&str>) -> String {
     let value = match format {
         Format::Mcp => {
             return match outcome {
-                Outcome::Result(result) => result.get().to_owned(),
-                Outcome::Failure(text) | Outcome::Timeout(text) => {
+                ToolOutcome::Result(result) => result.get().to_owned(),
+                ToolOutcome::Failure(text) | ToolOutcome::Timeout(text) => {
                     failed_tool(text, Era::Modern).get().to_owned()
                 }
             };
@@ -49,7 +49,7 @@ pub fn answer(format: Format, outcome: Outcome<'_>, id: Option<&str>) -> String 
         Format::OpenAi => openai(outcome.contents(), id),
         Format::Anthropic => anthropic(outcome.contents(), id),
         Format::Copilot => {
-            let late = matches!(outcome, Outcome::Timeout(_));
+            let late = matches!(outcome, ToolOutcome::Timeout(_));
             copilot(outcome.contents(), late)
         }
     };

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::shelf::StreamMemory;
 use super::stream::MessageStream;
-use super::token::{self, Serial, SessionToken};
+use super::token::{Serial, SessionToken};
 use super::{Caller, Scope, Session, SessionState};
-use crate::seal::{Seal, SealPurpose};
+use crate::seal::{Seal, SealPurpose, unix_seconds};
 use store::Grant;
 
 const MAX_LIVE: usize = 16_384;
@@ -91,7 +91,7 @@ impl Sessions {
     /// The session with this id, if it is one of this caller's.
     pub fn find(&self, caller: &Caller, id: &str) -> Result<Arc<Session>, NoSession> {
         if let Some(session) = self.live.lock().sessions.get(id) {
-            if !session.is_of(caller) || session.expires <= token::now() {
+            if !session.is_of(caller) || session.expires <= unix_seconds() {
                 return Err(NoSession::Unknown);
             }
             session.touch(self.now());
@@ -99,7 +99,7 @@ impl Sessions {
         }
         let opened = self.seal.open(SealPurpose::Session, &owner(caller), id);
         let token = opened.and_then(|bytes| SessionToken::decode(&bytes));
-        let token = token.filter(|token| token.expires > token::now());
+        let token = token.filter(|token| token.expires > unix_seconds());
         let token = token.ok_or(NoSession::Unknown)?;
         let mut live = self.live.lock();
         if live.ended.contains(&token.serial) {
@@ -169,16 +169,16 @@ impl Sessions {
         Ok(())
     }
 
-    /// Ends the sessions of keys that `gone` says open nothing any more.
-    pub(crate) fn end_of(&self, gone: impl Fn(&Grant) -> bool) {
+    /// Ends the sessions of grants for which `is_revoked` is true.
+    pub(crate) fn end_revoked(&self, is_revoked: impl Fn(&Grant) -> bool) {
         let mut live = self.live.lock();
-        // Looked at once for each key.
+        // Each key is looked up once.
         let mut known = HashMap::new();
         let mut revoked = |session: &Session| {
             let grant = session.owner.scope.grant();
             grant.is_some_and(|grant| {
                 let key = (grant.entry, *grant.digest.as_bytes());
-                *known.entry(key).or_insert_with(|| gone(grant))
+                *known.entry(key).or_insert_with(|| is_revoked(grant))
             })
         };
         let ids = live.sessions.iter().filter(|(_, session)| revoked(session));

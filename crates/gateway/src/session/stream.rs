@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::shelf::StreamMemory;
+use crate::body::MessageBody;
 use crate::seal::random;
-use crate::text::MessageBody;
 
 /// Most messages and bytes one stream keeps, answers aside.
 const MAX_KEPT: usize = 256;

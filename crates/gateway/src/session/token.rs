@@ -1,11 +1,11 @@
 //! What a session id says about its session, so that nobody has to remember.
 
 use std::borrow::Cow;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::seal::random;
+use crate::seal::{random, unix_seconds};
 use wire::LEGACY;
 use wire::meta::member;
 
@@ -31,7 +31,7 @@ impl SessionToken {
         SessionToken {
             version,
             capabilities: concise(capabilities).into_owned(),
-            expires: now() + LIFETIME.as_secs(),
+            expires: unix_seconds() + LIFETIME.as_secs(),
             serial: random(),
         }
     }
@@ -62,11 +62,6 @@ impl SessionToken {
             serial: *serial,
         })
     }
-}
-
-pub(super) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }
 
 /// The capabilities as they are, or of very long ones what the protocol

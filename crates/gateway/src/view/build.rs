@@ -1,22 +1,22 @@
-//! Making a view: of one server as it is, or of all of them with names of
-//! our own, in an order of our own.
+//! Making a view: of one server as it is, or of all of them with names and an
+//! order of our own.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::aliases::Aliases;
-use super::entry::{self, ListEntry, PreparedTool};
 use super::formatted::FormattedLists;
-use super::hello::{EndpointInfo, INTRODUCTION};
+use super::info::{EndpointInfo, INTRODUCTION};
 use super::instructions;
 use super::list::ViewList;
+use super::list_entry::{self, ListEntry, PreparedTool};
 use super::{RouteTarget, View};
 use crate::control::{self, Control};
 use crate::{naming, uris};
 use config::filters::{Filter, FilterError};
 use fleet::catalog::{Item, Kind};
-use fleet::{Offer, Snapshot};
-use wire::meta::{member, text};
+use fleet::{Offer, ServerView, Snapshot};
+use wire::object::{inner_member, member, text};
 use wire::result::Freshness;
 use wire::{RpcError, code};
 
@@ -29,55 +29,46 @@ impl View {
         control: Option<&Arc<Control>>,
     ) -> View {
         if filter.is_some_and(|filter| !filter.admits(server)) {
-            // Of many servers, none is shown.
-            return View::empty(None, EndpointInfo::ours());
+            return View::empty(None, EndpointInfo::of_portway());
         }
         let Some(view) = snapshot.find(server) else {
-            if let (Some(offer), Some(control)) =
-                (control::offer(snapshot, control, server), control)
-            {
-                return one(server, offer, filter, Some(control));
-            }
-            return nothing(server, format!("no server is called {server:?}"));
+            let offer = control::offer(snapshot, control, server);
+            return match offer {
+                Some(offer) => one_server(server, offer, filter, control),
+                None => View::unavailable(server, format!("no server is called {server:?}")),
+            };
         };
         match &view.offer {
-            Some(offer) => one(&view.wanted.name, offer, filter, None),
+            Some(offer) => one_server(&view.wanted.name, offer, filter, None),
             None => {
                 let reason = view.state.error().map(|error| format!(": {error}"));
                 let reason = reason.unwrap_or_default();
-                nothing(
-                    server,
-                    format!("server {server:?} is not connected{reason}"),
-                )
+                let text = format!("server {server:?} is not connected{reason}");
+                View::unavailable(server, text)
             }
         }
     }
 
-    /// All servers, or what a filter lets through.
-    pub(super) fn of_all(
-        snapshot: &Snapshot,
-        filter: Result<Option<&Filter>, FilterError>,
-        control: Option<&Arc<Control>>,
-    ) -> View {
-        match filter {
-            Ok(filter) => everything(snapshot, filter, control),
-            Err(error) => View::unfiltered(&error),
-        }
-    }
-
-    /// Nothing, for want of the filter that should narrow it.
+    /// Nothing, since the filter that should narrow it cannot be had.
     pub(super) fn unfiltered(error: &FilterError) -> View {
         View {
             fault: Some(RpcError::new(code::INVALID_PARAMS, error.to_string())),
-            ..View::empty(None, EndpointInfo::ours())
+            ..View::empty(None, EndpointInfo::of_portway())
         }
     }
 
-    pub(super) fn empty(only: Option<Arc<str>>, hello: EndpointInfo) -> View {
+    fn unavailable(server: &Arc<str>, reason: String) -> View {
         View {
-            lists: Kind::ALL.map(|kind| ViewList::new(kind, hello.info.clone())),
+            fault: Some(RpcError::new(code::INTERNAL, reason)),
+            ..View::empty(Some(server.clone()), EndpointInfo::of_absent(server))
+        }
+    }
+
+    pub(super) fn empty(only: Option<Arc<str>>, info: EndpointInfo) -> View {
+        View {
+            lists: Kind::ALL.map(|kind| ViewList::new(kind, info.server_info.clone())),
             only,
-            hello,
+            info,
             tools: HashMap::new(),
             prompts: HashMap::new(),
             servers: BTreeSet::new(),
@@ -90,50 +81,89 @@ impl View {
             control: None,
         }
     }
-}
 
-fn nothing(server: &Arc<str>, why: String) -> View {
-    View {
-        fault: Some(RpcError::new(code::INTERNAL, why)),
-        ..View::empty(Some(server.clone()), EndpointInfo::nobody(server))
+    /// Adds a tool at the end of its list.
+    pub(super) fn add_tool(
+        &mut self,
+        name: String,
+        named_by_key: bool,
+        prepared: PreparedTool,
+        (offered, item): (ServerOffer<'_>, &Item),
+    ) {
+        let list = &mut self.lists[Kind::Tools as usize];
+        let target = RouteTarget {
+            server: offered.server.clone(),
+            name: item.key.clone(),
+            headers: prepared.headers,
+            wrapped: prepared.wrapped,
+            named_by_key,
+            task_only: prepared.task_only,
+            at: list.entries.len(),
+            control: offered.control.cloned(),
+        };
+        list.entries.push(prepared.entry);
+        self.tools.insert(name, target);
+    }
+
+    fn add_prompt(
+        &mut self,
+        name: String,
+        named_by_key: bool,
+        entry: ListEntry,
+        (offered, item): (ServerOffer<'_>, &Item),
+    ) {
+        let list = &mut self.lists[Kind::Prompts as usize];
+        let target = RouteTarget {
+            server: offered.server.clone(),
+            name: item.key.clone(),
+            headers: Vec::new(),
+            wrapped: false,
+            named_by_key,
+            task_only: false,
+            at: list.entries.len(),
+            control: offered.control.cloned(),
+        };
+        list.entries.push(entry);
+        self.prompts.insert(name, target);
     }
 }
 
 /// One server: its own names, its own order.
-fn one(
+fn one_server(
     server: &Arc<str>,
     offer: &Offer,
     filter: Option<&Filter>,
     control: Option<&Arc<Control>>,
 ) -> View {
-    let hides = |tool: &str| filter.is_some_and(|filter| !filter.allows(server, tool));
-    let mut view = View::empty(Some(server.clone()), EndpointInfo::of(server, offer));
+    let hidden = |tool: &str| filter.is_some_and(|filter| !filter.allows(server, tool));
+    let offered = ServerOffer {
+        server,
+        offer,
+        shown: true,
+        control,
+    };
+    let mut view = View::empty(Some(server.clone()), EndpointInfo::of_server(server, offer));
     view.control = control.cloned();
     for kind in Kind::ALL {
         let list = &mut view.lists[kind as usize];
         let facts = offer.catalog.facts(kind);
-        list.freshness = fresh(offer, kind);
+        list.freshness = offered.freshness(kind);
         list.rest = facts.rest.clone();
         list.missing = facts.missing;
         for item in offer.catalog.items(kind) {
-            let at = list.entries.len();
-            let target =
-                |prepared: Option<&mut PreparedTool>| target(server, item, at, prepared, control);
-            let raw = item.raw.clone();
+            let (name, raw) = (item.key.clone(), item.raw.clone());
             match kind {
-                Kind::Tools if hides(&item.key) => {}
+                Kind::Tools if hidden(&name) => {}
                 Kind::Tools => {
-                    let mut prepared = entry::tool(raw, offer.peer.era, false);
-                    let target = target(Some(&mut prepared));
-                    view.tools.insert(item.key.clone(), target);
-                    list.entries.push(prepared.entry);
+                    let prepared = list_entry::tool(raw, offer.peer.era, false);
+                    view.add_tool(name, false, prepared, (offered, item));
                 }
                 Kind::Prompts => {
-                    view.prompts.insert(item.key.clone(), target(None));
-                    list.entries.push(ListEntry::same(raw, false));
+                    view.add_prompt(name, false, ListEntry::same(raw, false), (offered, item));
                 }
                 Kind::Resources | Kind::Templates => {
-                    list.entries.push(ListEntry::same(raw, false));
+                    let entry = ListEntry::same(raw, false);
+                    view.lists[kind as usize].entries.push(entry);
                 }
             }
         }
@@ -141,106 +171,124 @@ fn one(
     view
 }
 
-pub(super) fn fresh(offer: &Offer, kind: Kind) -> Freshness {
-    match offer.stale {
-        true => Freshness::NONE,
-        false => offer.catalog.facts(kind).freshness,
-    }
-}
-
-fn target(
-    server: &Arc<str>,
-    item: &Item,
-    at: usize,
-    prepared: Option<&mut PreparedTool>,
-    control: Option<&Arc<Control>>,
-) -> RouteTarget {
-    let (headers, wrapped, task_only) = match prepared {
-        Some(prepared) => (
-            std::mem::take(&mut prepared.headers),
-            prepared.wrapped,
-            prepared.task_only,
-        ),
-        None => Default::default(),
-    };
-    RouteTarget {
-        server: server.clone(),
-        name: item.key.clone(),
-        headers,
-        wrapped,
-        named_by_key: false,
-        task_only,
-        at,
-        control: control.cloned(),
-    }
-}
-
 /// What one server offers to a view of many.
 #[derive(Clone, Copy)]
 pub(super) struct ServerOffer<'a> {
     pub server: &'a Arc<str>,
     pub offer: &'a Offer,
-    /// Whether anything of it is shown.
+    /// Whether the view shows anything of it.
     pub shown: bool,
     /// Set where it is Portway itself.
     pub control: Option<&'a Arc<Control>>,
 }
 
-/// All servers. Names are given over all of them, so that no filter changes
-/// one; then sorted, since that is the one order that no server can disturb.
-fn everything(
-    snapshot: &Snapshot,
-    filter: Option<&Filter>,
-    control: Option<&Arc<Control>>,
-) -> View {
-    let mut view = View::empty(None, EndpointInfo::ours());
-    let admits = |server: &str| filter.is_none_or(|filter| filter.admits(server));
-    let mut offers = Vec::new();
-    for (server, its) in &snapshot.servers {
-        let shown = admits(server);
-        match &its.offer {
-            Some(offer) => offers.push(ServerOffer {
-                server,
-                offer,
-                shown,
-                control: None,
-            }),
-            None if shown => view.absent.push((naming::start(server), server.clone())),
-            None => {}
+impl<'a> ServerOffer<'a> {
+    /// Portway's own tools.
+    pub(super) fn of_control(
+        control: Option<&'a Arc<Control>>,
+        snapshot: &Snapshot,
+        shown: impl Fn(&str) -> bool,
+    ) -> Option<ServerOffer<'a>> {
+        let server = control?.name();
+        Some(ServerOffer {
+            server,
+            offer: control?.offer(snapshot)?,
+            shown: shown(server),
+            control,
+        })
+    }
+
+    pub(super) fn freshness(self, kind: Kind) -> Freshness {
+        if self.offer.stale {
+            Freshness::NONE
+        } else {
+            self.offer.catalog.facts(kind).freshness
         }
     }
-    let shown = || offers.iter().filter(|offered| offered.shown);
-    view.servers = shown().map(|offered| offered.server.clone()).collect();
-    for kind in Kind::ALL {
-        let freshness = shown().map(|offered| fresh(offered.offer, kind));
-        view.lists[kind as usize].freshness =
-            freshness.reduce(Freshness::and).unwrap_or(Freshness::NONE);
-    }
-    // Last: it has nothing but tools, and they are no less fresh for it.
-    if let Some(control) = control
-        && let Some(offer) = control.offer(snapshot)
-    {
-        offers.push(ServerOffer {
-            server: control.name(),
-            offer,
-            shown: admits(control.name()),
-            control: Some(control),
-        });
-    }
-    let shown = offers.iter().filter(|offered| offered.shown);
-    let said = shown.map(|one| (&**one.server, one.offer.peer.instructions.as_deref()));
-    view.hello.instructions = instructions::joined(INTRODUCTION, said);
-    // Before the tools: who lists a page has more right to it than who
-    // mentions one.
-    for kind in [Kind::Resources, Kind::Templates] {
-        resources(&mut view, &offers, kind);
-    }
-    tools(&mut view, &offers, filter);
-    prompts(&mut view, &offers);
-    view
 }
 
-/// The entries of one kind with their names, by name.
+/// The offers of all connected servers.
+pub(super) fn offers<'a>(
+    snapshot: &'a Snapshot,
+    shown: impl Fn(&str) -> bool,
+) -> Vec<ServerOffer<'a>> {
+    let offered = |(server, view): (&'a Arc<str>, &'a Arc<ServerView>)| {
+        Some(ServerOffer {
+            server,
+            offer: view.offer.as_deref()?,
+            shown: shown(server),
+            control: None,
+        })
+    };
+    snapshot.servers.iter().filter_map(offered).collect()
+}
+
+/// The servers for which `shown` is true and that are not connected, by how
+/// their names start.
+pub(super) fn absent(snapshot: &Snapshot, shown: impl Fn(&str) -> bool) -> Vec<(String, Arc<str>)> {
+    let absent = snapshot.servers.iter();
+    absent
+        .filter(|(server, view)| view.offer.is_none() && shown(server))
+        .map(|(server, _)| (naming::start(server), server.clone()))
+        .collect()
+}
+
+pub(super) fn shown_servers(offers: &[ServerOffer<'_>]) -> BTreeSet<Arc<str>> {
+    let shown = offers.iter().filter(|offered| offered.shown);
+    shown.map(|offered| offered.server.clone()).collect()
+}
+
+pub(super) fn freshness(offers: &[ServerOffer<'_>], kind: Kind) -> Freshness {
+    let shown = offers.iter().filter(|offered| offered.shown);
+    let each = shown.map(|offered| offered.freshness(kind));
+    each.reduce(Freshness::and).unwrap_or(Freshness::NONE)
+}
+
+impl View {
+    /// All servers, or what a filter lets through. Names are given over all of
+    /// them, so that no filter changes one; then sorted, since that is the one
+    /// order that no server can disturb.
+    pub(super) fn of_all(
+        snapshot: &Snapshot,
+        filter: Option<&Filter>,
+        control: Option<&Arc<Control>>,
+    ) -> View {
+        let mut view = View::empty(None, EndpointInfo::of_portway());
+        let admits = |server: &str| filter.is_none_or(|filter| filter.admits(server));
+        view.absent = absent(snapshot, admits);
+        let mut offers = offers(snapshot, admits);
+        view.servers = shown_servers(&offers);
+        for kind in Kind::ALL {
+            view.lists[kind as usize].freshness = freshness(&offers, kind);
+        }
+        // Last: it has nothing but tools, and lists are no less fresh for it.
+        offers.extend(ServerOffer::of_control(control, snapshot, admits));
+        let shown = offers.iter().filter(|offered| offered.shown);
+        let texts = shown.map(|one| (&**one.server, one.offer.peer.instructions.as_deref()));
+        view.info.instructions = instructions::joined(INTRODUCTION, texts);
+        // Before the tools: the server that lists a page has more right to it than
+        // one that mentions it.
+        for kind in [Kind::Resources, Kind::Templates] {
+            add_resources(&mut view, &offers, kind);
+        }
+        for (name, offered, item) in named(&offers, Kind::Tools) {
+            let ServerOffer { server, offer, .. } = offered;
+            if filter.is_some_and(|filter| !filter.allows(server, &item.key)) {
+                continue;
+            }
+            if let Some(uri) = app_of(item) {
+                view.verbatim.entry(uri).or_insert_with(|| server.clone());
+            }
+            let raw = list_entry::renamed(item, &name);
+            let prepared = list_entry::tool(raw, offer.peer.era, offer.stale);
+            view.add_tool(name, true, prepared, (offered, item));
+        }
+        add_prompts(&mut view, &offers);
+        view
+    }
+}
+
+/// The shown entries of one kind with their names, by name.
 pub(super) fn named<'a>(
     offers: &[ServerOffer<'a>],
     kind: Kind,
@@ -262,51 +310,26 @@ pub(super) fn named<'a>(
     named
 }
 
-fn tools(view: &mut View, offers: &[ServerOffer<'_>], filter: Option<&Filter>) {
-    for (name, offered, item) in named(offers, Kind::Tools) {
-        let ServerOffer { server, offer, .. } = offered;
-        if filter.is_some_and(|filter| !filter.allows(server, &item.key)) {
-            continue;
-        }
-        if let Some(uri) = app_of(item) {
-            view.verbatim.entry(uri).or_insert_with(|| server.clone());
-        }
-        let raw = entry::renamed(item, &name);
-        let mut prepared = entry::tool(raw, offer.peer.era, offer.stale);
-        let list = &mut view.lists[Kind::Tools as usize];
-        let at = list.entries.len();
-        let mut target = target(server, item, at, Some(&mut prepared), offered.control);
-        target.named_by_key = true;
-        view.tools.insert(name, target);
-        list.entries.push(prepared.entry);
-    }
-}
-
 /// The page of a tool that has one (MCP Apps), which need not be listed.
 pub(super) fn app_of(item: &Item) -> Option<String> {
     if !item.raw.get().contains("ui://") {
         return None;
     }
-    let uri = text(member(
-        member(member(&item.raw, "_meta")?, "ui")?,
-        "resourceUri",
-    )?)?;
+    let ui = inner_member(&item.raw, "_meta", "ui")?;
+    let uri = text(member(ui, "resourceUri")?)?;
     uris::stays(&uri).then(|| uri.into_owned())
 }
 
-pub(super) fn prompts(view: &mut View, offers: &[ServerOffer<'_>]) {
-    for (name, ServerOffer { server, offer, .. }, item) in named(offers, Kind::Prompts) {
-        let entry = ListEntry::same(entry::renamed(item, &name), offer.stale);
-        let list = &mut view.lists[Kind::Prompts as usize];
-        let mut target = target(server, item, list.entries.len(), None, None);
-        target.named_by_key = true;
-        list.entries.push(entry);
-        view.prompts.insert(name, target);
+pub(super) fn add_prompts(view: &mut View, offers: &[ServerOffer<'_>]) {
+    for (name, offered, item) in named(offers, Kind::Prompts) {
+        let raw = list_entry::renamed(item, &name);
+        let entry = ListEntry::same(raw, offered.offer.stale);
+        view.add_prompt(name, true, entry, (offered, item));
     }
 }
 
 /// In the order of servers, each in its own.
-pub(super) fn resources(view: &mut View, offers: &[ServerOffer<'_>], kind: Kind) {
+pub(super) fn add_resources(view: &mut View, offers: &[ServerOffer<'_>], kind: Kind) {
     let shown = offers.iter().filter(|offered| offered.shown);
     for ServerOffer { server, offer, .. } in shown {
         for item in offer.catalog.items(kind) {
@@ -315,11 +338,11 @@ pub(super) fn resources(view: &mut View, offers: &[ServerOffer<'_>], kind: Kind)
                 let owner = view.verbatim.entry(item.key.clone());
                 let owner = owner.or_insert_with(|| (*server).clone());
                 if owner != *server {
-                    tracing::warn!(%server, "{uri:?} of server {server} is hidden by that of {owner}");
+                    tracing::warn!(%server, "{uri:?} of server {server:?} is hidden: server {owner:?} has the same URI");
                     continue;
                 }
             }
-            let entry = ListEntry::same(entry::renamed(item, &uri), offer.stale);
+            let entry = ListEntry::same(list_entry::renamed(item, &uri), offer.stale);
             view.lists[kind as usize].entries.push(entry);
         }
     }

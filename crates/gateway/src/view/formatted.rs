@@ -35,6 +35,13 @@ pub(super) struct FormattedLists {
     weight: AtomicUsize,
 }
 
+impl FormattedLists {
+    /// The size of the lists made so far.
+    pub(super) fn weight(&self) -> usize {
+        self.weight.load(Ordering::Relaxed)
+    }
+}
+
 impl View {
     pub fn tools_as(&self, format: Format) -> ToolList {
         let cell = &self.formatted.lists[format as usize];
@@ -45,11 +52,6 @@ impl View {
             list
         });
         list.clone()
-    }
-
-    /// What the lists made so far take up.
-    pub(super) fn formatted(&self) -> usize {
-        self.formatted.weight.load(Ordering::Relaxed)
     }
 
     /// A tool and its name here, by any name it goes by: that of the view, as
@@ -67,7 +69,7 @@ impl View {
     }
 
     /// The tools that a name may have been meant for, as a vendor's API was
-    /// told them, the likeliest first: it is typo_distance, or the end of theirs.
+    /// told them, the likeliest first: a typo of it, or its end of theirs.
     pub fn near(&self, name: &str, most: usize) -> Vec<String> {
         let likely = |known: &String| {
             let known = naming::fitted(known, naming::is_allowed).into_owned();

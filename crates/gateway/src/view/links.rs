@@ -1,8 +1,8 @@
-//! What an entry's tools link to (SPEC E12). A link of a server whose
-//! resources the entry does not have is handed out with a mark: made of the
-//! entry, the tool and the URI, with our secret, so that it opens for whom it
-//! was made as long as the tool is granted, here and on any replica, and
-//! nothing has to be remembered. The same link always looks the same.
+//! The links in results of an entry's tools (SPEC E12). A link to a server
+//! whose resources the entry does not have gets a mark: a MAC of the entry, the
+//! tool and the URI. It opens for that entry as long as the tool is granted, on
+//! any replica, and nothing has to be stored. The same link always looks the
+//! same.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use store::Grant;
 pub(super) struct Links {
     pub grant: Arc<Grant>,
     pub seal: Arc<Seal>,
-    /// Those of the grant's tools that are not given here.
+    /// The grant's tools that are not shown, by position.
     pub hidden: HashSet<usize>,
-    /// What the entry's filter gives beside them; numbered after them.
+    /// The tools of the entry's filter; numbered after the grant's.
     pub matched: Vec<MatchedTool>,
     /// The pages of tools that have one (MCP Apps), by URI.
     pub pages: HashMap<String, usize>,
@@ -28,9 +28,9 @@ pub(super) struct MatchedTool {
     pub tool: String,
 }
 
-/// A URI that a tool of an entry handed out.
+/// A URI in a result of an entry's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToolLink<'a> {
+pub(crate) struct ToolLink<'a> {
     pub server: &'a str,
     pub tool: &'a str,
     /// As the server knows it.
@@ -38,7 +38,7 @@ pub struct ToolLink<'a> {
 }
 
 impl Links {
-    /// The server and the name there of a tool, by its number.
+    /// The server of a tool, and its name there.
     fn tool(&self, number: usize) -> Option<(&str, &str)> {
         let bound = &self.grant.tools;
         match bound.get(number) {
@@ -50,29 +50,25 @@ impl Links {
         }
     }
 
-    /// The tool that a URI was handed out by, and the URI it has there.
+    /// The tool that linked to a URI, and the URI at the tool's server.
     pub(super) fn open<'a>(&'a self, uri: &'a str) -> Option<ToolLink<'a>> {
         if let Some(page) = self.pages.get(uri) {
             let (server, tool) = self.tool(*page)?;
             return Some(ToolLink { server, tool, uri });
         }
-        let (mark, own) = uris::unmarked(uri)?;
+        let (mark, uri) = uris::unmarked(uri)?;
         let all = 0..self.grant.tools.len() + self.matched.len();
-        let mut given = all.filter(|number| !self.hidden.contains(number));
-        given.find_map(|number| {
+        let mut shown = all.filter(|number| !self.hidden.contains(number));
+        shown.find_map(|number| {
             let (server, tool) = self.tool(number)?;
-            let parts = [server, tool, own];
+            let parts = [server, tool, uri];
             let marked = self.seal.is_mark(mark, &self.grant.principal, &parts);
-            marked.then_some(ToolLink {
-                server,
-                tool,
-                uri: own,
-            })
+            marked.then_some(ToolLink { server, tool, uri })
         })
     }
 
-    /// A URI in what a tool said, or in what it linked to.
-    pub(super) fn hand(
+    /// A URI in a tool's result as the client sees it; `None` as it is.
+    pub(super) fn marked(
         &self,
         server: &str,
         tool: &str,

@@ -12,8 +12,8 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::entry::ListEntry;
-use crate::text::PreparedResult;
+use super::list_entry::ListEntry;
+use crate::body::PreparedResult;
 use fleet::catalog::Kind;
 use wire::message::compact;
 use wire::meta::{SERVER_INFO, set_meta_member};

@@ -1,7 +1,7 @@
+mod cache;
 mod filtered;
 mod formatted;
 mod granted;
-mod kept;
 
 use std::time::Duration;
 
@@ -12,18 +12,20 @@ use super::*;
 
 use crate::{Scope, UserServers};
 
-const MODERN: Reader<'_> = Reader {
-    era: Era::Modern,
-    version: wire::MODERN,
-};
-const LEGACY: Reader<'_> = Reader {
-    era: Era::Legacy,
-    version: "2025-11-25",
-};
+const MODERN: Era = Era::Modern;
+const LEGACY: Era = Era::Legacy;
 
 /// Users may use all.
 fn open_servers() -> UserServers {
     UserServers::new(None, tokio::sync::watch::channel(Arc::default()).1)
+}
+
+fn entry_views(room: usize) -> entry_cache::EntryViews {
+    let secret = config::Secret::new("a secret of thirty-two characters");
+    let seal = Arc::new(crate::Seal::new(&secret));
+    let views = entry_cache::EntryViews::new(None, open_servers(), seal);
+    views.set_room(room);
+    views
 }
 
 fn everything() -> Scope {
@@ -42,8 +44,8 @@ fn parsed(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap()
 }
 
-fn list(view: &View, kind: Kind, reader: Reader<'_>) -> Value {
-    page(&view.list(kind.method(), reader, None).unwrap())
+fn list(view: &View, kind: Kind, era: Era) -> Value {
+    page(&view.list(kind.method(), era, None).unwrap())
 }
 
 fn names(list: &Value, member: &str, key: &str) -> Vec<String> {
@@ -124,7 +126,7 @@ fn k4_one_server_is_shown_as_it_is() {
         Some(("s".into(), "file:///never-listed".into()))
     );
     let capabilities = json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}, "extensions": {"a/b": {}}});
-    assert_eq!(parsed(view.capabilities(Era::Modern)), capabilities);
+    assert_eq!(parsed(&view.discover())["capabilities"], capabilities);
 }
 
 #[test]
@@ -232,8 +234,8 @@ fn lists_of_a_server_that_is_away_are_marked() {
     let away = SnapshotBuilder::default().add("s", offer(true)).snapshot();
     let here = SnapshotBuilder::default().add("s", offer(false)).snapshot();
     let (away, here) = (
-        View::of_all(&away, Ok(None), None),
-        View::of_all(&here, Ok(None), None),
+        View::of_all(&away, None, None),
+        View::of_all(&here, None, None),
     );
     let tools = list(&away, Kind::Tools, MODERN);
     assert_eq!(
@@ -319,7 +321,7 @@ fn the_cost_of_a_view_grows_with_its_tools_and_no_faster() {
     let cost = |snapshot: &_| {
         let once = || {
             let start = processor_time();
-            let view = View::of_all(snapshot, Ok(None), None);
+            let view = View::of_all(snapshot, None, None);
             view.list("tools/list", MODERN, None).unwrap();
             processor_time() - start
         };

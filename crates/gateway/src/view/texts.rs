@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use super::entry::{self, ListEntry, PreparedTool};
+use super::list_entry::{self, ListEntry, PreparedTool};
 use fleet::Offer;
 use fleet::catalog::Item;
 use store::{ToolId, ToolRecord};
@@ -54,8 +54,8 @@ impl ToolTexts {
             return prepared;
         }
         drop(known);
-        let raw = described(entry::renamed(item, &record.name), record);
-        let prepared = entry::tool(raw, offer.peer.era, offer.stale);
+        let raw = described(list_entry::renamed(item, &record.name), record);
+        let prepared = list_entry::tool(raw, offer.peer.era, offer.stale);
         known = self.0.lock();
         known.put(record.id, ToolText::new(record, item, offer, &prepared));
         prepared

@@ -83,7 +83,7 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
     };
     let at = reader.position();
     let mut follow = Follow::new(reader, kind).greet(session.version, at);
-    let until = post.mcp.gateway.until(post.caller);
+    let until = post.mcp.gateway.stream_lifetime(post.caller);
     if kind == Kind::Own {
         let gateway = &post.mcp.gateway;
         gateway.attach(post.caller, &session);

@@ -214,7 +214,7 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, Refus
     }
     let mut answers = Answers::new(&session);
     for request in requests {
-        answers.run(&post.mcp.gateway, post.caller, request.incoming())?;
+        answers.run(&post.mcp.gateway, post.caller, request.as_request())?;
     }
     Ok(answers.response(post.accept, true).await)
 }

@@ -11,7 +11,7 @@ use super::accept::single;
 use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::quiet;
 use super::stateless;
-use gateway::{Client, ClientRequest, Reply, kept};
+use gateway::{Client, ClientRequest, Reply, View, kept};
 use wire::meta::{RequestEnvelope, member, text};
 use wire::method::{self, MethodKind, Sender};
 use wire::{Era, Id, MODERN, RpcError, code, header};
@@ -43,8 +43,9 @@ pub(super) async fn request(
         envelope,
     } = asked;
     known(method)?;
+    let view = post.mcp.gateway.view(post.caller);
     if method == "tools/call" {
-        arguments(post, named, params)?;
+        arguments(post, &view, named, params)?;
     }
     if method == LISTEN && !post.accept.events {
         return Ok(not_acceptable().into_response());
@@ -61,7 +62,8 @@ pub(super) async fn request(
         method,
         params,
     };
-    let replies = post.mcp.gateway.request(post.caller, &client, incoming);
+    let gateway = &post.mcp.gateway;
+    let replies = gateway.request_in(view, post.caller, &client, incoming);
     let answer = stateless::answer(post.accept, replies, status).await;
     Ok(match method {
         LISTEN => quiet(answer),
@@ -132,14 +134,13 @@ fn known(method: &str) -> Result<(), Refusal> {
 /// `Mcp-Param-*` headers say what the arguments say.
 fn arguments(
     post: Post<'_>,
+    view: &View,
     named: Option<&RawValue>,
     params: Option<&RawValue>,
 ) -> Result<(), Refusal> {
     let Some(name) = named.and_then(text) else {
         return Ok(());
     };
-    let gateway = &post.mcp.gateway;
-    let view = gateway.view(post.caller);
     let tool = view.tool(&name);
     let Some(tool) = tool.filter(|tool| !tool.headers.is_empty()) else {
         return Ok(());

@@ -86,7 +86,7 @@ pub(crate) async fn open_sse(
         Err(error) => return ApiError::internal(error).into_response(),
     };
     let first = endpoint(&caller, &uri, &id);
-    let until = mcp.gateway.until(&caller);
+    let until = mcp.gateway.stream_lifetime(&caller);
     let pipe = Arc::new(Pipe {
         caller,
         stream,
@@ -226,7 +226,7 @@ impl Pipe {
             &mcp.gateway,
             caller,
             session,
-            request.incoming(),
+            request.as_request(),
             &self.stream,
             (),
         )
@@ -253,7 +253,7 @@ impl Pipe {
             session: None,
         };
         let gateway = mcp.gateway.clone();
-        let replies = gateway.request(caller, &client, request.incoming());
+        let replies = gateway.request(caller, &client, request.as_request());
         let pipe = self.clone();
         tokio::spawn(async move {
             let reply = replies.last().await;

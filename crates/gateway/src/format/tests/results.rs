@@ -2,7 +2,7 @@ use super::*;
 
 fn answered(format: Format, result: &Value) -> Value {
     let result = raw(result);
-    let answer = answer(format, Outcome::Result(&result), Some("c1"));
+    let answer = answer(format, &ToolOutcome::Result(result), Some("c1"));
     serde_json::from_str(&answer).unwrap()
 }
 
@@ -142,11 +142,11 @@ fn d10_failures_are_told_as_such() {
         );
     }
     for (outcome, kind) in [
-        (Outcome::Failure("gone"), "failure"),
-        (Outcome::Timeout("gone"), "timeout"),
+        (ToolOutcome::Failure("gone".into()), "failure"),
+        (ToolOutcome::Timeout("gone".into()), "timeout"),
     ] {
         let told =
-            |format| -> Value { serde_json::from_str(&answer(format, outcome, None)).unwrap() };
+            |format| -> Value { serde_json::from_str(&answer(format, &outcome, None)).unwrap() };
         assert_eq!(
             told(Format::Copilot),
             json!({"textResultForLlm": "gone", "resultType": kind, "error": "gone"})

@@ -1,7 +1,7 @@
 use super::*;
+use crate::EntryScope;
 use crate::format::Format;
 use crate::view::fixture::grant;
-use crate::{EntryScope, Seal};
 use store::ExposedServers;
 
 fn told(list: &ToolList) -> Value {
@@ -85,16 +85,15 @@ fn d10_lists_in_other_formats_weigh_what_they_take() {
     let snapshot = SnapshotBuilder::default()
         .add("a", listed(Era::Modern).tools(&["x"]).offer())
         .snapshot();
-    let seal = Arc::new(Seal::new(&config::Secret::new("s")));
-    let shelf = super::super::shelf::EntryViews::new(1 << 20, None, open_servers());
+    let views = entry_views(1 << 20);
     let given = grant(1, &[("x", "a", "x")], ExposedServers::default());
-    let view = shelf.get(&EntryScope::new(given.clone()), &seal, &snapshot);
-    let before = shelf.load().1;
+    let view = views.get(&EntryScope::new(given.clone()), &snapshot);
+    let before = views.load().1;
     let made: usize = Format::ALL
         .map(|format| view.tools_as(format).body.len())
         .iter()
         .sum();
-    shelf.get(&EntryScope::new(given.clone()), &seal, &snapshot);
-    shelf.get(&EntryScope::new(given.clone()), &seal, &snapshot);
-    assert_eq!(shelf.load(), (1, before + made));
+    views.get(&EntryScope::new(given.clone()), &snapshot);
+    views.get(&EntryScope::new(given.clone()), &snapshot);
+    assert_eq!(views.load(), (1, before + made));
 }

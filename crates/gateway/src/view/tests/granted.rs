@@ -99,8 +99,8 @@ fn e12_an_entry_says_what_it_can_do() {
     for (exposes, expected) in table {
         let grant = grant(1, &[], exposes);
         let view = Views::default().get(&of(&grant), &snapshot);
-        for era in [Era::Modern, Era::Legacy] {
-            assert_eq!(parsed(view.capabilities(era)), expected);
+        for greeting in [&*view.discover(), &*view.initialize("2025-11-25")] {
+            assert_eq!(parsed(greeting)["capabilities"], expected);
         }
         let prompts = expected.get("prompts").is_some();
         assert_eq!(view.offers("prompts/get").is_ok(), prompts);
@@ -116,7 +116,7 @@ fn e12_pages_of_granted_tools_can_be_read_and_no_others() {
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let grant = grant(1, &[("mine", "s", "a")], ExposedServers::default());
     let view = Views::default().get(&of(&grant), &snapshot);
-    let handed = |uri| view.handed(uri).map(|handed| (handed.tool, handed.uri));
+    let handed = |uri| view.tool_link(uri).map(|handed| (handed.tool, handed.uri));
     assert_eq!(handed("ui://app/a"), Some(("a", "ui://app/a")));
     assert_eq!(handed("ui://app/b"), None);
     for uri in ["ui://app/a", "ui://app/b", "portway://s/x:y"] {
@@ -164,27 +164,26 @@ fn ten_thousand_entries_are_no_burden() {
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let names: Vec<String> = (0..20).map(|n| format!("do_something_{n}")).collect();
     let given: Vec<_> = names.iter().map(|name| (&**name, "s", &**name)).collect();
-    let seal = Arc::new(crate::Seal::new(&config::Secret::new("s")));
-    let shelf = super::super::shelf::EntryViews::new(4 << 20, None, open_servers());
+    let views = entry_views(4 << 20);
     let grants: Vec<_> = (0..1000)
         .map(|id| grant(id, &given, ExposedServers::default()))
         .collect();
     let start = processor_time();
     for grant in &grants {
-        shelf.get(&EntryScope::new(grant.clone()), &seal, &snapshot);
+        views.get(&EntryScope::new(grant.clone()), &snapshot);
     }
     let took = (processor_time() - start) / 1000;
-    let (count, weight) = shelf.load();
+    let (count, weight) = views.load();
     println!("a view of 20 tools took {took:?}; {count} kept, {weight} bytes");
     assert!(weight <= 4 << 20 && count > 50, "{count} {weight}");
     // The latest are those that are kept.
     let last = grants.last().unwrap();
-    let view = shelf.get(&EntryScope::new(last.clone()), &seal, &snapshot);
+    let view = views.get(&EntryScope::new(last.clone()), &snapshot);
     assert!(Arc::ptr_eq(
         &view,
-        &shelf.get(&EntryScope::new(last.clone()), &seal, &snapshot)
+        &views.get(&EntryScope::new(last.clone()), &snapshot)
     ));
-    assert_eq!(shelf.load(), (count, weight));
+    assert_eq!(views.load(), (count, weight));
 }
 
 #[test]
@@ -216,14 +215,13 @@ fn t_a_view_that_would_push_out_the_others_is_not_kept() {
     let large = json!({"name": "large", "description": "x".repeat(8 << 10)});
     let offer = listed(Era::Modern).with(Kind::Tools, &[large]).offer();
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
-    let seal = Arc::new(crate::Seal::new(&config::Secret::new("s")));
-    let shelf = super::super::shelf::EntryViews::new(32 << 10, None, open_servers());
+    let views = entry_views(32 << 10);
     let small = grant(1, &[], ExposedServers::default());
     let large = grant(2, &[("large", "s", "large")], ExposedServers::default());
-    let get = |grant: &Arc<Grant>| shelf.get(&EntryScope::new(grant.clone()), &seal, &snapshot);
+    let get = |grant: &Arc<Grant>| views.get(&EntryScope::new(grant.clone()), &snapshot);
     let kept = get(&small);
     get(&large);
-    assert_eq!(shelf.load().0, 1);
+    assert_eq!(views.load().0, 1);
     assert!(Arc::ptr_eq(&kept, &get(&small)));
 }
 

@@ -1,4 +1,4 @@
-//! How an endpoint introduces itself.
+//! How an endpoint introduces itself: `initialize` and `server/discover`.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -10,37 +10,37 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::View;
 use fleet::Offer;
 use store::ExposedServers;
-use wire::Era;
 use wire::meta::SERVER_INFO;
 use wire::method::TASKS;
 use wire::object::{Object, each_member, is_null};
 
-/// All that an endpoint of many servers can do. It is the same whoever runs:
-/// a legacy client is told once, and servers come and go.
+/// The capabilities of an endpoint of many servers. They do not depend on what
+/// runs: a legacy client reads them once, and servers come and go.
 const ALL: &str = r#"{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"prompts":{"listChanged":true},"completions":{},"logging":{}}"#;
 
 pub(super) const INTRODUCTION: &str = "These are the tools, resources and prompts of several MCP servers. \
     A tool or prompt named mcp_<server>_<name> belongs to that server.";
 
 pub(super) struct EndpointInfo {
-    pub info: Arc<RawValue>,
-    /// As JSON, so that nothing is escaped again for each client.
+    pub server_info: Arc<RawValue>,
+    /// As JSON, so that it is not escaped again for each client.
     pub instructions: Option<Box<RawValue>>,
-    modern: Box<RawValue>,
-    legacy: Box<RawValue>,
+    /// In the words of both eras.
+    capabilities: Box<RawValue>,
+    /// Their names.
     offered: BTreeSet<String>,
     discover: OnceLock<Arc<RawValue>>,
 }
 
 impl EndpointInfo {
     /// For many servers together.
-    pub(super) fn ours() -> EndpointInfo {
+    pub(super) fn of_portway() -> EndpointInfo {
         let all = RawValue::from_string(ALL.to_owned()).expect("a literal");
-        EndpointInfo::portways(&all)
+        EndpointInfo::new(portway_info(), all)
     }
 
-    /// For an entry. Without any resource that is listed there is still
-    /// something to read: what a tool's result links to.
+    /// For an entry. Without any listed resource clients may still read those
+    /// that a tool's result links to.
     pub(super) fn of_entry(exposes: &ExposedServers) -> EndpointInfo {
         let mut all = json!({"tools": {"listChanged": true}, "resources": {}, "logging": {}});
         if !exposes.resources.is_empty() {
@@ -52,53 +52,44 @@ impl EndpointInfo {
         if *exposes != ExposedServers::default() {
             all["completions"] = json!({});
         }
-        EndpointInfo::portways(&made(&all))
+        EndpointInfo::new(portway_info(), raw(&all))
     }
 
-    fn portways(capabilities: &RawValue) -> EndpointInfo {
-        let info = json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")});
-        EndpointInfo {
-            info: Arc::from(made(&info)),
-            instructions: None,
-            offered: named(capabilities),
-            modern: capabilities.to_owned(),
-            legacy: capabilities.to_owned(),
-            discover: OnceLock::new(),
-        }
-    }
-
-    /// For one server: what it says of itself, in either era's words.
-    pub(super) fn of(server: &str, offer: &Offer) -> EndpointInfo {
+    /// For one server: its own.
+    pub(super) fn of_server(server: &str, offer: &Offer) -> EndpointInfo {
         let peer = &offer.peer;
-        let info = match &peer.server_info {
-            Some(info) => info.clone(),
-            None => made(&json!({"name": server, "version": "unknown"})),
+        let info = peer.server_info.clone();
+        let mut info = EndpointInfo {
+            instructions: peer.instructions.as_ref().map(raw),
+            ..EndpointInfo::new(
+                info.unwrap_or_else(|| unknown_info(server)),
+                without_tasks(&peer.capabilities),
+            )
         };
-        let carried = carried(&peer.capabilities);
-        let mut offered = named(&carried);
         if !wire::era::at_least(&peer.version, "2025-03-26") {
-            // Completion was there before its capability.
-            offered.insert("completions".to_owned());
+            // Completion is older than its capability.
+            info.offered.insert("completions".to_owned());
         }
-        EndpointInfo {
-            info: Arc::from(info),
-            instructions: peer.instructions.as_ref().map(made),
-            offered,
-            modern: carried.clone(),
-            legacy: carried,
-            discover: OnceLock::new(),
-        }
+        info
     }
 
-    /// For a server that is not there.
-    pub(super) fn nobody(server: &str) -> EndpointInfo {
-        let nothing = || made(&json!({}));
+    /// For a server that is not connected.
+    pub(super) fn of_absent(server: &str) -> EndpointInfo {
+        EndpointInfo::new(unknown_info(server), raw(&json!({})))
+    }
+
+    fn new(server_info: Box<RawValue>, capabilities: Box<RawValue>) -> EndpointInfo {
+        let mut offered = BTreeSet::new();
+        each_member(&capabilities, |key, value| {
+            if !is_null(value) {
+                offered.insert(key.decoded().into_owned());
+            }
+        });
         EndpointInfo {
-            info: Arc::from(made(&json!({"name": server, "version": "unknown"}))),
+            server_info: Arc::from(server_info),
             instructions: None,
-            modern: nothing(),
-            legacy: nothing(),
-            offered: BTreeSet::new(),
+            capabilities,
+            offered,
             discover: OnceLock::new(),
         }
     }
@@ -108,21 +99,19 @@ impl EndpointInfo {
     }
 }
 
-fn named(capabilities: &RawValue) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    each_member(capabilities, |key, value| {
-        if !is_null(value) {
-            names.insert(key.decoded().into_owned());
-        }
-    });
-    names
+fn portway_info() -> Box<RawValue> {
+    raw(&json!({"name": "portway", "version": env!("CARGO_PKG_VERSION")}))
 }
 
-/// A server's capabilities without those we do not carry: tasks, of either
-/// era. Nothing else differs between the eras.
-fn carried(capabilities: &RawValue) -> Box<RawValue> {
+fn unknown_info(server: &str) -> Box<RawValue> {
+    raw(&json!({"name": server, "version": "unknown"}))
+}
+
+/// A server's capabilities without tasks of either era, which Portway does not
+/// support.
+fn without_tasks(capabilities: &RawValue) -> Box<RawValue> {
     let Some(mut object) = Object::read(capabilities) else {
-        return made(&json!({}));
+        return raw(&json!({}));
     };
     object.remove("tasks");
     if let Some(mut extensions) = object.open("extensions").flatten()
@@ -133,7 +122,7 @@ fn carried(capabilities: &RawValue) -> Box<RawValue> {
     wire::compact(&object.into_raw()).into_owned()
 }
 
-fn made(value: &impl Serialize) -> Box<RawValue> {
+fn raw(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).expect("plain data serialises into memory")
 }
 
@@ -162,39 +151,32 @@ struct DiscoverResult<'a> {
 }
 
 impl View {
-    pub fn capabilities(&self, era: Era) -> &RawValue {
-        match era {
-            Era::Modern => &self.hello.modern,
-            Era::Legacy => &self.hello.legacy,
-        }
+    pub(crate) fn server_info(&self) -> &RawValue {
+        &self.info.server_info
     }
 
-    pub fn server_info(&self) -> &RawValue {
-        &self.hello.info
-    }
-
-    pub fn instructions(&self) -> Option<&RawValue> {
-        self.hello.instructions.as_deref()
+    pub(super) fn instructions(&self) -> Option<&RawValue> {
+        self.info.instructions.as_deref()
     }
 
     /// The result of `initialize`, where `version` was agreed on.
-    pub fn initialize(&self, version: &str) -> Box<RawValue> {
-        made(&InitializeResult {
+    pub(crate) fn initialize(&self, version: &str) -> Box<RawValue> {
+        raw(&InitializeResult {
             protocol_version: version,
-            capabilities: &self.hello.legacy,
-            server_info: &self.hello.info,
+            capabilities: &self.info.capabilities,
+            server_info: &self.info.server_info,
             instructions: self.instructions(),
         })
     }
 
     /// The result of `server/discover`.
-    pub fn discover(&self) -> Arc<RawValue> {
+    pub(crate) fn discover(&self) -> Arc<RawValue> {
         let make = || {
             let mut meta = Object::new();
-            meta.set(SERVER_INFO, &self.hello.info);
-            Arc::from(made(&DiscoverResult {
+            meta.set(SERVER_INFO, &self.info.server_info);
+            Arc::from(raw(&DiscoverResult {
                 supported_versions: [wire::MODERN],
-                capabilities: &self.hello.modern,
+                capabilities: &self.info.capabilities,
                 instructions: self.instructions(),
                 result_type: "complete",
                 ttl_ms: 0,
@@ -202,6 +184,6 @@ impl View {
                 meta: meta.into_raw(),
             }))
         };
-        self.hello.discover.get_or_init(make).clone()
+        self.info.discover.get_or_init(make).clone()
     }
 }

@@ -1,12 +1,14 @@
-//! The views of entries in use. There may be many thousands of entries: those
-//! that were asked for last are kept, as far as there is room.
+//! The views of entries in use. There may be many thousands of entries: the
+//! views used last are kept, as far as there is room.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
+
 use super::View;
-use super::granted::EntryContext;
+use super::entry_view::EntryContext;
 use super::texts::ToolTexts;
 use crate::control::{self, Control};
 use crate::scope::EntryScope;
@@ -14,18 +16,18 @@ use crate::seal::Seal;
 use crate::users::UserServers;
 use config::filters::Filters;
 use fleet::{Offer, Snapshot};
-use parking_lot::Mutex;
 use store::{EntryId, Grant};
 
-/// Most bytes of all views together, about, where nothing else is set.
-pub(super) const ROOM: usize = 128 << 20;
+/// Bytes that all views may take together, where nothing else is set.
+const DEFAULT_ROOM: usize = 128 << 20;
 
-/// The lock is held for a lookup, never while a view is made.
 pub(super) struct EntryViews {
     room: AtomicUsize,
     control: Option<Arc<Control>>,
     users: UserServers,
-    kept: Mutex<EntryViewCache>,
+    seal: Arc<Seal>,
+    /// The lock is held for a lookup, never while a view is made.
+    cache: Mutex<EntryViewCache>,
     texts: ToolTexts,
 }
 
@@ -33,7 +35,7 @@ pub(super) struct EntryViews {
 struct EntryViewCache {
     by_entry: HashMap<EntryViewKey, CachedEntryView>,
     weight: usize,
-    /// Counts the lookups: who was asked for when.
+    /// Counts the lookups.
     now: u64,
 }
 
@@ -42,38 +44,33 @@ type EntryViewKey = (EntryId, Option<Arc<str>>);
 
 struct CachedEntryView {
     entry: EntryScope,
-    /// What said which servers its owner may use, and what narrows it; `None`
-    /// where neither is so.
+    /// The file that says which servers its owner may use and what narrows it;
+    /// `None` where neither depends on it.
     filters: Option<Arc<Filters>>,
-    /// The snapshot's version that the view was last seen to be true of.
+    /// The snapshot's version of all offers that the view is known to hold for.
     offers: u64,
+    /// The servers that the view is made of, and their offers.
     made_of: Vec<(Arc<str>, Option<Arc<Offer>>)>,
     view: Arc<View>,
     weight: usize,
-    /// What of it are pages and lists in other formats, which come later if
-    /// at all.
+    /// The part of `weight` that lists made on demand take.
     grown: usize,
+    /// The lookup that used it last.
     used: u64,
 }
 
-/// What a view is made of beside its grant.
-type Basis<'a> = (
-    &'a Snapshot,
-    Option<&'a Arc<Control>>,
-    Option<&'a Arc<Filters>>,
-);
-
 impl EntryViews {
     pub(super) fn new(
-        room: usize,
         control: Option<Arc<Control>>,
         users: UserServers,
+        seal: Arc<Seal>,
     ) -> EntryViews {
         EntryViews {
-            room: AtomicUsize::new(room),
+            room: AtomicUsize::new(DEFAULT_ROOM),
             control,
             users,
-            kept: Mutex::default(),
+            seal,
+            cache: Mutex::default(),
             texts: ToolTexts::default(),
         }
     }
@@ -82,45 +79,41 @@ impl EntryViews {
         self.room.store(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn get(
-        &self,
-        entry: &EntryScope,
-        seal: &Arc<Seal>,
-        snapshot: &Snapshot,
-    ) -> Arc<View> {
+    pub(super) fn get(&self, entry: &EntryScope, snapshot: &Snapshot) -> Arc<View> {
         let grant = entry.grant();
         let control = self.control.as_ref();
         let room = self.room.load(Ordering::Relaxed);
-        let narrowed = entry.filter().is_some();
-        let filters = self.users.basis(&grant.owner, narrowed);
-        let basis = (snapshot, control, filters.as_ref());
-        if let Some(view) = self.kept.lock().find(entry, basis, room) {
+        let filters = self.users.basis(&grant.owner, entry.filter().is_some());
+        let same_offers = |cached: &CachedEntryView| cached.has_same_offers(snapshot, control);
+        let cached =
+            self.cache
+                .lock()
+                .find(entry, snapshot.offers, filters.as_ref(), same_offers, room);
+        if let Some(view) = cached {
             return view;
         }
-        let narrowing = match (entry.filter(), &filters) {
+        let filter = match (entry.filter(), &filters) {
             (Some(name), Some(filters)) => filters.find(Some(name)),
             _ => Ok(None),
         };
-        let narrowing = match narrowing {
+        let filter = match filter {
             Ok(filter) => filter,
             Err(error) => return Arc::new(View::unfiltered(&error)),
         };
-        let view = Arc::new(View::of_entry(
-            grant,
-            &EntryContext {
-                seal,
-                snapshot,
-                control,
-                open: &|server| self.users.may_use(&grant.owner, server),
-                narrowing,
-                texts: &self.texts,
-            },
-        ));
-        // What came to an end while it waited is nobody's to keep; and one
+        let context = EntryContext {
+            seal: &self.seal,
+            snapshot,
+            control,
+            may_use: &|server| self.users.may_use(&grant.owner, server),
+            filter,
+            texts: &self.texts,
+        };
+        let view = Arc::new(View::of_entry(grant, &context));
+        // The view of an entry that was closed meanwhile is not kept; and one
         // entry must not push out all others.
         let weight = view.weight();
         if !grant.calls.is_closed() && weight <= room / 4 {
-            let kept = CachedEntryView {
+            let cached = CachedEntryView {
                 entry: entry.clone(),
                 filters,
                 offers: snapshot.offers,
@@ -130,46 +123,47 @@ impl EntryViews {
                 grown: 0,
                 used: 0,
             };
-            self.kept.lock().put(kept, room);
+            self.cache.lock().put(cached, room);
         }
         view
     }
 
     #[cfg(test)]
     pub(super) fn load(&self) -> (usize, usize) {
-        let kept = self.kept.lock();
-        (kept.by_entry.len(), kept.weight)
+        let cache = self.cache.lock();
+        (cache.by_entry.len(), cache.weight)
     }
 }
 
 impl EntryViewCache {
+    /// The cached view, if it still holds for the snapshot with this version
+    /// of `offers`.
     fn find(
         &mut self,
         entry: &EntryScope,
-        (snapshot, control, filters): Basis<'_>,
+        offers: u64,
+        filters: Option<&Arc<Filters>>,
+        same_offers: impl Fn(&CachedEntryView) -> bool,
         room: usize,
     ) -> Option<Arc<View>> {
         self.now += 1;
-        let kept = self.by_entry.get_mut(&entry.key())?;
-        let same_filters = match (&kept.filters, filters) {
-            (Some(old), Some(now)) => Arc::ptr_eq(old, now),
-            (old, now) => old.is_none() && now.is_none(),
-        };
-        if !Arc::ptr_eq(kept.entry.grant(), entry.grant()) || !same_filters {
+        let cached = self.by_entry.get_mut(&entry.key())?;
+        let same_filters = cached.filters.as_ref().map(Arc::as_ptr) == filters.map(Arc::as_ptr);
+        if !Arc::ptr_eq(cached.entry.grant(), entry.grant()) || !same_filters {
             return None;
         }
-        // Who comes late with an older snapshot gets the newer view.
-        if kept.offers < snapshot.offers {
-            if !kept.holds(snapshot, control) {
+        // A request that comes late with an older snapshot gets the newer view.
+        if cached.offers < offers {
+            if !same_offers(cached) {
                 return None;
             }
-            kept.offers = snapshot.offers;
+            cached.offers = offers;
         }
-        kept.used = self.now;
-        let grown = kept.view.grown() - kept.grown;
-        kept.grown += grown;
-        kept.weight += grown;
-        let view = kept.view.clone();
+        cached.used = self.now;
+        let grown = cached.view.grown() - cached.grown;
+        cached.grown += grown;
+        cached.weight += grown;
+        let view = cached.view.clone();
         self.weight += grown;
         if self.weight > room {
             self.make_room(room);
@@ -177,10 +171,10 @@ impl EntryViewCache {
         Some(view)
     }
 
-    fn put(&mut self, mut kept: CachedEntryView, room: usize) {
-        kept.used = self.now;
-        self.weight += kept.weight;
-        if let Some(old) = self.by_entry.insert(kept.entry.key(), kept) {
+    fn put(&mut self, mut cached: CachedEntryView, room: usize) {
+        cached.used = self.now;
+        self.weight += cached.weight;
+        if let Some(old) = self.by_entry.insert(cached.entry.key(), cached) {
             self.weight -= old.weight;
         }
         if self.weight > room {
@@ -188,11 +182,11 @@ impl EntryViewCache {
         }
     }
 
-    /// Many at once, so that the next ones need not look.
+    /// Removes many at once, so that the next requests need not.
     fn make_room(&mut self, room: usize) {
         let entries = self.by_entry.iter();
         let mut oldest: Vec<(u64, EntryViewKey)> = entries
-            .map(|(key, kept)| (kept.used, key.clone()))
+            .map(|(key, cached)| (cached.used, key.clone()))
             .collect();
         oldest.sort_unstable_by_key(|(used, _)| *used);
         for (_, key) in oldest {
@@ -207,10 +201,9 @@ impl EntryViewCache {
 }
 
 impl CachedEntryView {
-    /// Whether all that the view was made of is still what is offered.
-    fn holds(&self, snapshot: &Snapshot, control: Option<&Arc<Control>>) -> bool {
-        // Names of prompts, and of what a filter gives, are given over all
-        // servers.
+    /// Whether the servers that the view is made of still offer the same.
+    fn has_same_offers(&self, snapshot: &Snapshot, control: Option<&Arc<Control>>) -> bool {
+        // Names of prompts, and of a filter's tools, depend on all servers.
         let grant = self.entry.grant();
         if !grant.exposes.prompts.is_empty() || grant.filter.is_some() {
             return false;

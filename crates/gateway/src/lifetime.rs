@@ -1,5 +1,5 @@
-//! How long an open stream may stay: as long as Portway runs and, where it
-//! was opened with an entry's key, as long as that key opens the entry.
+//! How long a client's stream may stay open: while Portway runs and, where it
+//! was opened with an entry's key, while that key opens the entry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use store::{Grant, Store, StoreChange, Timestamp};
 /// To be held as long as the stream is open.
 pub struct StreamLifetime {
     token: CancellationToken,
-    /// Ends the watch that an entry's stream has.
+    /// Ends the task that watches an entry's key.
     _watch: Option<DropGuard>,
 }
 
@@ -23,15 +23,11 @@ impl StreamLifetime {
     pub fn token(&self) -> &CancellationToken {
         &self.token
     }
-
-    pub async fn over(&self) {
-        self.token.cancelled().await;
-    }
 }
 
 impl Gateway {
-    /// Until when a stream that this caller opens may stay.
-    pub fn until(&self, caller: &Caller) -> StreamLifetime {
+    /// The lifetime of a stream that the caller opens.
+    pub fn stream_lifetime(&self, caller: &Caller) -> StreamLifetime {
         let Some(grant) = caller.scope.grant() else {
             return StreamLifetime {
                 token: self.closing.clone(),
@@ -39,7 +35,7 @@ impl Gateway {
             };
         };
         let token = self.closing.child_token();
-        // Before the first look: what changes after it is heard of.
+        // Before the first look at the grant, so that no change is missed.
         let changes = self.store.changes();
         let (store, grant) = (self.store.clone(), grant.clone());
         tokio::spawn(watch(store, grant, changes, token.clone()));
@@ -50,23 +46,22 @@ impl Gateway {
     }
 }
 
-/// How often keys are looked at that may have expired.
+/// How often expired keys are looked for.
 const EXPIRY: Duration = Duration::from_millis(500);
 
 impl Gateway {
-    /// Ends what runs for clients whose key opens nothing any more: sessions
-    /// with their calls, and calls that wait for their client's answer. To be
-    /// run beside.
+    /// Ends the sessions and parked calls of clients whose key was revoked or
+    /// has expired. Runs forever: a task of its own.
     pub async fn end_revoked(&self) {
         let mut changes = self.store.changes();
         loop {
-            let gone = |grant: &Grant| opens(&*self.store, grant).is_none();
-            self.sessions.end_of(gone);
-            self.parked.end_of(|entry| {
+            let revoked = |grant: &Grant| opens(&*self.store, grant).is_none();
+            self.sessions.end_revoked(revoked);
+            self.parked.cancel_revoked(|entry| {
                 let grant = self.store.grant_of(entry);
                 grant.is_none_or(|grant| grant.expired(Timestamp::now()))
             });
-            // Other changes come often and end nothing.
+            // Other changes are frequent and revoke nothing.
             let changed = async {
                 loop {
                     match changes.recv().await {
@@ -88,7 +83,7 @@ async fn watch(
     mut changes: Receiver<StoreChange>,
     token: CancellationToken,
 ) {
-    // Looked at anew each time: the moment it expires may have been moved.
+    // The grant is read again each time: its expiry may have changed.
     while let Some(now) = opens(&*store, &grant) {
         let changed = async {
             loop {
