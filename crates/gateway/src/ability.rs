@@ -1,4 +1,4 @@
-//! What a client can be asked, as far as it matters to us.
+//! The capabilities of clients that servers may call upon.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use wire::capability;
 use wire::object::{empty, is_null, member, pick};
 
-/// The features of a client that a server may call upon.
+/// What a client can be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Abilities {
     pub roots: bool,
@@ -39,7 +39,8 @@ impl Abilities {
         }
     }
 
-    /// The same for a legacy server's handshake, always spelled alike.
+    /// The same as ClientCapabilities for a legacy server; equal abilities give
+    /// equal bytes.
     pub(crate) fn legacy(self) -> Arc<RawValue> {
         if self == Abilities::default() {
             return nothing();
@@ -70,7 +71,8 @@ impl Abilities {
         Arc::from(raw)
     }
 
-    /// What is missing to be asked this, as a ClientCapabilities object.
+    /// The capability that the client lacks to be asked this, as a
+    /// ClientCapabilities object.
     pub(crate) fn lacks(self, method: &str, params: Option<&RawValue>) -> Option<&'static str> {
         match method {
             "elicitation/create" => match is_url(params) {
@@ -91,7 +93,7 @@ impl Abilities {
     }
 }
 
-/// Whether any client could be asked this.
+/// Whether a client with all capabilities could be asked this.
 pub(super) fn is_question(method: &str) -> bool {
     matches!(
         method,
@@ -104,7 +106,7 @@ pub(super) fn is_url(params: Option<&RawValue>) -> bool {
     mode.is_some_and(|mode| mode.get() == "\"url\"")
 }
 
-/// Everything we can pass on to somebody: what a shared process is told.
+/// All capabilities that Portway can pass on: those for a shared process.
 pub fn everything() -> Arc<RawValue> {
     static EVERYTHING: LazyLock<Arc<RawValue>> = LazyLock::new(|| {
         let all = Abilities {
@@ -126,7 +128,7 @@ pub fn nothing() -> Arc<RawValue> {
     NOTHING.clone()
 }
 
-/// A client's capabilities as far as we carry them, kept; most clients have
+/// The capabilities of a client that Portway can pass on; most clients have
 /// none.
 pub fn kept(capabilities: &RawValue) -> Arc<RawValue> {
     match capabilities.get() {

@@ -1,5 +1,5 @@
 //! A whole message for a client. Nearly all are one piece; a list stands in
-//! bytes that were prepared once and that all who ask for it share.
+//! bytes that were prepared once and that all its readers share.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,13 +13,12 @@ use store::memory::Charge;
 pub struct MessageBody {
     start: Bytes,
     end: Option<PreparedResult>,
-    /// It counts against its client's share of memory.
+    /// The part of its client's share of memory that it takes.
     charge: Option<Arc<Charge>>,
 }
 
-/// A value that was prepared once, and the end of the object that it is the
-/// last of: a message is its start and this. A third piece would go out by
-/// itself, and wake the client twice.
+/// A result that was prepared once, with the end of the message after it. A
+/// third piece would go out in a write of its own, and wake the client twice.
 #[derive(Clone, Debug)]
 pub struct PreparedResult(Bytes);
 
@@ -73,12 +72,12 @@ impl MessageBody {
         self.charge.is_some()
     }
 
-    /// From here on another bound holds for it.
+    /// Gives the share of memory back.
     pub(super) fn uncharge(&mut self) {
         self.charge = None;
     }
 
-    /// Bytes made of this message, which count in its place.
+    /// Charges `made`, bytes made of this message, in its place.
     pub fn bind(&self, made: Bytes) -> Bytes {
         match &self.charge {
             Some(charge) => charge.clone().bind(made),

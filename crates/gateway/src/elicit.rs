@@ -1,4 +1,4 @@
-//! Questions to legacy clients, in the words of their revision.
+//! Questions to legacy clients as their revision spells them.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use wire::Era;
 use wire::era::legacy_at_least;
 use wire::object::{member, set_member};
 
-/// The params of a question for a client of `version`. `None`: it cannot be
-/// put to this client.
+/// The params of a question for a client of `version`; `None` where the client
+/// cannot be asked it.
 pub(super) fn for_legacy<'a>(
     method: &str,
     params: Option<&'a RawValue>,
@@ -22,7 +22,7 @@ pub(super) fn for_legacy<'a>(
         return Some(params.map(Cow::Borrowed));
     };
     if legacy_at_least(version, "2025-11-25") {
-        // Modern servers no longer number their pages; this revision wants it.
+        // Modern servers do not number their pages; this revision requires it.
         if server == Era::Modern
             && is_url(Some(params))
             && member(params, "elicitationId").is_none()

@@ -1,8 +1,8 @@
-//! Edits that end well although the client hangs up: half an edit, of a file
+//! Edits that finish although the client disconnects: half an edit, of a file
 //! and not of the store beside it, would be worse than either.
 
-/// Runs `work` in a task of its own and waits for its outcome. Dropping the
-/// wait leaves the work to finish by itself.
+/// Runs `work` in a task of its own and waits for it. Dropping the future does
+/// not stop the work.
 pub async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     match tokio::spawn(work).await {
         Ok(outcome) => outcome,

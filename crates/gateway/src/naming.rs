@@ -68,9 +68,9 @@ pub(crate) fn is_qualified(name: &str) -> bool {
     end.len() == SHORT && end.starts_with(|c: char| c.is_ascii_digit()) && end.bytes().all(base36)
 }
 
-/// A name that somebody else gave, as models' APIs take it: as it is if it
-/// fits, else replaced where it does not, cut, and with a suffix. `allowed`
-/// allows ASCII alone.
+/// A name of another origin as models' APIs take it: as it is if it fits, else
+/// with characters replaced, cut, and with a suffix. `allowed` allows ASCII
+/// alone.
 pub fn fitted(name: &str, allowed: impl Fn(char) -> bool) -> Cow<'_, str> {
     if (1..=LONGEST).contains(&name.len()) && name.chars().all(&allowed) {
         return Cow::Borrowed(name);
@@ -79,7 +79,7 @@ pub fn fitted(name: &str, allowed: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(suffixed(plain, &hash("", name, 0, SHORT)))
 }
 
-/// How every name of a server's starts that was not cut.
+/// The start of every name of a server that was not cut.
 pub fn start(server: &str) -> String {
     plain(server, "")
 }

@@ -1,6 +1,6 @@
-//! What a server asks outside any call. Where it serves one legacy session
-//! alone, that is whom it asks, on the session's own stream; everywhere else
-//! nobody can tell, and it is refused.
+//! Questions of a server outside any call. A server that serves one legacy
+//! session alone asks that session's client, on the session's own stream; any
+//! other server could mean any client, and is refused.
 
 use std::sync::Arc;
 
@@ -13,11 +13,12 @@ use fleet::Fleet;
 use upstream::ServerRequest;
 use wire::{Era, RpcError, code};
 
-/// Passes on what is asked from now on.
+/// Passes such questions on from now on.
 pub(super) fn attend(fleet: &Fleet, feeds: &SessionFeeds) {
     let feeds = feeds.clone();
     fleet.attend(Box::new(move |session: Arc<str>, request| {
-        // Dropped, it is refused: a client that does not listen is not asked.
+        // Dropping the question refuses it: a client without an open stream
+        // cannot be asked.
         if let Some(session) = feeds.session(&session)
             && session.own().is_read()
         {

@@ -1,4 +1,4 @@
-//! What a call of an entry is made on the strength of.
+//! The permission of an entry's call: its grant at the moment it is sent.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use fleet::Permission;
 use store::{Grant, Store, Timestamp};
 use upstream::Permit;
 
-/// A grant, and what of it a call needs.
+/// A grant, and the part of it that a call requires.
 #[derive(Clone)]
 pub(super) struct GrantPermission {
     store: Arc<dyn Store>,
@@ -17,7 +17,7 @@ pub(super) struct GrantPermission {
     server: Arc<str>,
 }
 
-/// What must be granted, at the server a call goes to.
+/// What the entry must have been granted at the call's server.
 #[derive(Clone, Debug)]
 pub(super) enum Requirement {
     /// The tool that the entry calls `name`.
@@ -25,7 +25,7 @@ pub(super) enum Requirement {
         name: String,
         tool: String,
     },
-    /// A link that this tool handed out.
+    /// A link in a result of this tool.
     Link {
         tool: String,
     },
@@ -34,8 +34,8 @@ pub(super) enum Requirement {
 }
 
 impl GrantPermission {
-    /// What a caller's request to `server` needs; `None` for the admin, who
-    /// needs nothing.
+    /// The permission for a request to `server`; `None` for callers that need
+    /// none.
     pub(super) fn of(
         scope: &Scope,
         store: &Arc<dyn Store>,
@@ -64,8 +64,8 @@ impl Permit for GrantPermission {
 }
 
 impl Permission for GrantPermission {
-    /// The same right under the entry as it is now, if the key that the call
-    /// came with still gives it.
+    /// The same permission under the entry as it is now, if the key that the
+    /// call came with still gives it.
     fn renewed(&self) -> Option<Arc<dyn Permission>> {
         let grant = self.current()?;
         let same_key = grant.digest.matches(&self.grant.digest);
@@ -81,8 +81,8 @@ impl Permission for GrantPermission {
 }
 
 impl GrantPermission {
-    /// One that is closed was replaced while we looked at it: the next change
-    /// can follow at once, and takes nothing away by that.
+    /// The entry's grant now. A closed one was replaced meanwhile, maybe more
+    /// than once.
     fn current(&self) -> Option<Arc<Grant>> {
         let mut grant = self.store.grant_of(self.grant.entry)?;
         while grant.calls.is_closed() {

@@ -1,5 +1,5 @@
 //! The questions of a legacy server as a modern client gets them: under keys
-//! that say what is asked, and matched with answers that were brought along.
+//! that describe them, and matched with answers that came with the request.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use upstream::{Notification, ServerRequest};
 use wire::object::{each_member, member, remove_members, text};
 use wire::{RpcError, code};
 
-/// What is asked, by the key the client knows it by.
+/// Open questions by their keys.
 pub(super) type Questions = IndexMap<String, ServerRequest>;
 
 const KEY: usize = 64;
@@ -49,7 +49,7 @@ pub(super) fn input_requests(asked: &Questions) -> Box<RawValue> {
     let mut all = ObjectWriter::new();
     for (key, request) in asked {
         let params = request.params.as_deref().map(|params| {
-            // These mean nothing to a modern client.
+            // Modern clients do not know these members.
             remove_members(params, &["_meta", "task", "elicitationId"])
         });
         let params = params.as_deref().map_or("{}", RawValue::get);
@@ -61,12 +61,12 @@ pub(super) fn input_requests(asked: &Questions) -> Box<RawValue> {
     all.done()
 }
 
-/// Whether a server gives up something it has asked.
+/// Whether a server cancels a question.
 pub(super) fn withdraws(note: &Notification) -> bool {
     note.method == "notifications/cancelled"
 }
 
-/// Whether that is the question of this id.
+/// Whether the cancelled question has this id.
 pub(super) fn is_about(note: &Notification, id: &RawValue) -> bool {
     let given_up = note
         .params
@@ -91,8 +91,8 @@ struct Form<'a> {
     required: Vec<String>,
 }
 
-/// Whether a result, which a client brought along before it was asked, answers
-/// this question. Its key says nothing: the question had none yet.
+/// Whether a result that came before the question answers it. The result's key
+/// says nothing: the question had none yet.
 pub(super) fn answers(result: &RawValue, request: &ServerRequest) -> bool {
     let has = |name| member(result, name).is_some();
     match request.method.as_str() {

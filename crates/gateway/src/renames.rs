@@ -1,5 +1,5 @@
-//! Names that tools and prompts get, or lose, because of another server's
-//! (SPEC D2): each is logged and told to subscribers.
+//! Names of tools and prompts that change because of another server (SPEC D2):
+//! each change is logged and sent to subscribers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use serde::Serialize;
 use super::naming;
 use fleet::catalog::{Catalog, Kind};
 
-/// Names that one event and one line of the log show.
+/// Names in one event, and lines in the log.
 const SHOWN: usize = 100;
 const LOGGED: usize = 5;
 
 /// The catalogs of all servers.
 pub(super) type Catalogs = HashMap<Arc<str>, Arc<Catalog>>;
 
-/// The names of one server's that are others now.
+/// The changed names of one server.
 #[derive(Debug, Serialize)]
 pub struct Renames {
     pub server: Arc<str>,
@@ -35,14 +35,14 @@ struct Rename {
     kind: &'static str,
     /// The server's own name for it.
     name: String,
-    /// `null` where it has just come.
+    /// `null` for a new tool.
     from: Option<String>,
     to: String,
-    /// `server:tool` of what has its plain name now.
+    /// `server:tool` that has the plain name now.
     because: Option<String>,
 }
 
-/// What is named otherwise than it would be alone.
+/// The names that are not plain because another server has the plain name.
 #[derive(Default)]
 pub(super) struct NameConflicts(BTreeMap<NameKey, NameConflict>);
 
@@ -59,7 +59,7 @@ struct NameConflict {
 }
 
 impl NameConflicts {
-    /// Those that the catalogs bring; what they change against `before`.
+    /// Takes the new catalogs; returns the renames against `before`.
     pub(crate) fn follow(&mut self, before: &Catalogs, now: &Catalogs) -> Vec<Renames> {
         let mut clashes = BTreeMap::new();
         for kind in [Kind::Tools, Kind::Prompts] {
@@ -156,8 +156,8 @@ impl Renames {
         } in self.names.iter().take(LOGGED)
         {
             let why = match because {
-                Some(other) => format!("{other:?} has its plain name"),
-                None => "no other server has its plain name any more".to_owned(),
+                Some(other) => format!("{other:?} uses its plain name"),
+                None => "no other server uses its plain name now".to_owned(),
             };
             match from {
                 Some(from) => {

@@ -1,4 +1,4 @@
-//! What an endpoint shows, and to whom.
+//! The endpoints and their callers.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -18,8 +18,7 @@ pub enum Scope {
         name: Arc<str>,
         filter: Option<Arc<str>>,
     },
-    /// What one entry was given, under the names it was given; narrowed by a
-    /// named filter.
+    /// The tools of one entry, under its own names; narrowed by a named filter.
     Entry(EntryScope),
 }
 
@@ -46,8 +45,8 @@ impl Scope {
     }
 }
 
-/// An entry as a request found it. Two of one entry are the same endpoint,
-/// whatever has changed about it in between, if the same filter narrows them.
+/// An entry as a request found it. Two of the same entry and filter are equal,
+/// whatever has changed about the entry in between.
 #[derive(Clone, Debug)]
 pub struct EntryScope {
     grant: Arc<Grant>,
@@ -75,7 +74,7 @@ impl EntryScope {
         self.filter.as_ref()
     }
 
-    /// Which endpoint it is.
+    /// Identifies the endpoint.
     pub(super) fn key(&self) -> (EntryId, Option<Arc<str>>) {
         (self.grant.entry, self.filter.clone())
     }
@@ -95,7 +94,7 @@ impl Hash for EntryScope {
     }
 }
 
-/// Who asks, and through which endpoint.
+/// The principal of a request, and the endpoint it uses.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// Opaque and stable: `admin`, `entry:12`. Nothing of one principal is
@@ -128,8 +127,8 @@ impl Caller {
         }
     }
 
-    /// By whom what clients take up is counted: a user with all entries, or the
-    /// principal.
+    /// The key of the caller's share of sessions: the user with all entries, or
+    /// the principal.
     pub(super) fn share(&self) -> &Arc<str> {
         match self.owner() {
             owner if **owner != *ADMIN => owner,

@@ -1,12 +1,13 @@
-//! That a resource changed: whom it concerns, and in which words.
+//! Notifications about a changed resource: the clients that get one, and its
+//! params.
 
 use serde_json::value::{RawValue, to_raw_value};
 
 use wire::meta::SUBSCRIPTION_ID;
 use wire::object::{empty, is_object, member, remove_members, set_member};
 
-/// Whether news of `uri` are for who follows `followed`: the resource itself,
-/// or a part of it. One that is only spelled alike is another.
+/// Whether a change of `uri` concerns a subscription to `followed`: the resource
+/// itself, or a part of it. A URI with only the same start is another resource.
 pub(super) fn concerns(followed: &str, uri: &str) -> bool {
     let Some(rest) = uri.strip_prefix(followed) else {
         return false;
@@ -15,19 +16,19 @@ pub(super) fn concerns(followed: &str, uri: &str) -> bool {
     rest.is_empty() || parts(rest) || followed.ends_with(['/', '?', '#', ':'])
 }
 
-/// What the server said, for a client that knows the resource as `uri` and,
-/// on a listen, the change by the listen's id.
-pub(super) fn params(said: &RawValue, uri: &str, listen: Option<&RawValue>) -> Box<RawValue> {
+/// The server's params for a client that knows the resource as `uri` and, on a
+/// listen stream, the stream by its id.
+pub(super) fn params(sent: &RawValue, uri: &str, listen: Option<&RawValue>) -> Box<RawValue> {
     let uri = to_raw_value(uri).expect("a text serialises");
-    let said = set_member(if is_object(said) { said } else { empty() }, "uri", &uri);
-    let meta = member(&said, "_meta").filter(|meta| is_object(meta));
-    // Which listen of ours it came on is nobody's business.
+    let sent = set_member(if is_object(sent) { sent } else { empty() }, "uri", &uri);
+    let meta = member(&sent, "_meta").filter(|meta| is_object(meta));
+    // The id of Portway's own listen stream means nothing to the client.
     let meta = meta.map(|meta| remove_members(meta, &[SUBSCRIPTION_ID]));
     let meta = meta.as_deref().unwrap_or(empty());
     match listen {
-        Some(id) => set_member(&said, "_meta", &set_member(meta, SUBSCRIPTION_ID, id)),
-        None if meta.get() == "{}" => remove_members(&said, &["_meta"]).into_owned(),
-        None => set_member(&said, "_meta", meta),
+        Some(id) => set_member(&sent, "_meta", &set_member(meta, SUBSCRIPTION_ID, id)),
+        None if meta.get() == "{}" => remove_members(&sent, &["_meta"]).into_owned(),
+        None => set_member(&sent, "_meta", meta),
     }
 }
 

@@ -45,8 +45,8 @@ pub(crate) fn split(uri: &str) -> Option<(String, &str)> {
     Some((decoded(server)?, own))
 }
 
-/// A URI that was handed out for itself, with the mark that says so. No
-/// server's name is written like a mark.
+/// A URI with a mark (SPEC E12) in the place of its server. No server's name is
+/// written like a mark.
 pub(crate) fn marked(mark: &str, uri: &str) -> String {
     format!("{SCHEME}!{mark}/{uri}")
 }
@@ -79,19 +79,19 @@ pub(crate) fn authority(uri: &str) -> Option<&str> {
     rest.split(['/', '?', '#']).next()
 }
 
-/// Where a URI stands.
+/// The use of a URI in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UriRole {
     /// Something to be read.
     Link,
-    /// The name of what is there, or was asked for.
+    /// The name of the content beside it, or of the requested resource.
     Content,
 }
 
-/// How clients of an endpoint see a URI; `None` as it is.
+/// Maps a server's URI to that of an endpoint's clients; `None` as it is.
 pub(crate) type UriMapping<'s> = &'s dyn Fn(&str, UriRole) -> Option<String>;
 
-/// How clients of all servers do.
+/// The mapping of an endpoint of all servers.
 pub(crate) fn to_shared(server: &str) -> impl Fn(&str, UriRole) -> Option<String> + use<'_> {
     move |uri, _| (!stays(uri)).then(|| shared(server, uri).into_owned())
 }

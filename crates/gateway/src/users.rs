@@ -29,18 +29,18 @@ impl UserServers {
         }
     }
 
-    /// Whether an owner's records and entries may have a server's.
+    /// Whether an owner's records and entries may use a server.
     pub fn may_use(&self, owner: &str, server: &str) -> bool {
         owner == ADMIN || self.opens(&self.filters.borrow(), server)
     }
 
-    /// The file that may decide it, to follow.
+    /// The file that may list them.
     pub(super) fn filters(&self) -> watch::Receiver<Arc<Filters>> {
         self.filters.clone()
     }
 
-    /// What decides it now, and what narrows an entry; `None` for an entry of
-    /// the admin's that nothing narrows.
+    /// The file that the view of an entry depends on; `None` for an entry of the
+    /// admin without a filter.
     pub(super) fn basis(&self, owner: &str, narrowed: bool) -> Option<Arc<Filters>> {
         (narrowed || owner != ADMIN).then(|| self.filters.borrow().clone())
     }
@@ -51,7 +51,7 @@ impl UserServers {
     }
 
     fn opens(&self, filters: &Filters, server: &str) -> bool {
-        // A file that cannot be read may have listed less.
+        // An unreadable file may list fewer servers.
         if filters.unreadable.is_some() {
             return false;
         }

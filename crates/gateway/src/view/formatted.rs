@@ -29,8 +29,7 @@ pub struct ToolList {
 #[derive(Default)]
 pub(super) struct FormattedLists {
     lists: [OnceLock<ToolList>; Format::ALL.len()],
-    /// From the names that models' APIs take to those of the view, where they
-    /// differ.
+    /// From the names for models' APIs to those of the view, where they differ.
     fitted: OnceLock<HashMap<String, String>>,
     weight: AtomicUsize,
 }
@@ -54,8 +53,8 @@ impl View {
         list.clone()
     }
 
-    /// A tool and its name here, by any name it goes by: that of the view, as
-    /// a vendor's API was told, or `server:tool` where servers are known.
+    /// A tool and its name here, by any of its names: that of the view, that of
+    /// a vendor's list, or `server:tool` where servers are shown.
     pub fn tool_called<'a>(&'a self, name: &str) -> Option<(&'a str, &'a RouteTarget)> {
         let listed = |name: &str| self.tools.get_key_value(name);
         let found = listed(name).or_else(|| listed(self.fitted().get(name)?));
@@ -93,7 +92,7 @@ impl View {
         member(&entry.modern, "inputSchema")
     }
 
-    /// The server of a `server:tool` that is defined and not there.
+    /// The server of a `server:tool`, if it is defined and not connected.
     pub(crate) fn absent_server(&self, name: &str) -> Option<&str> {
         let (server, _) = name.split_once(':')?;
         let mut absent = self.absent.iter();
@@ -102,7 +101,7 @@ impl View {
             .map(|(_, one)| &**one)
     }
 
-    /// Who has an entry's key need not know what is behind its tools.
+    /// The holder of an entry's key does not see the servers behind it.
     fn shows_servers(&self) -> bool {
         self.links.is_none()
     }
@@ -133,7 +132,9 @@ impl View {
                 _ => naming::fitted(name, naming::is_allowed),
             };
             if matches!(fitted, Cow::Owned(_)) && self.tools.contains_key(&*fitted) {
-                tracing::warn!("{name:?} is left out of a list: its name there is taken");
+                tracing::warn!(
+                    "tool {name:?} is skipped in a list: another tool already has its name there"
+                );
                 continue;
             }
             let origin = (&*target.server, target.name.as_str());

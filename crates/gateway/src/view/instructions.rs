@@ -1,4 +1,4 @@
-//! What servers say about their use, joined for a client of several.
+//! The instructions of several servers, joined.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ const ALL: usize = 16 << 10;
 
 const CUT: &str = " […]";
 
-/// What ends a line for one reader or another.
+/// Every character that some reader takes for the end of a line.
 const LINE_ENDS: &[char] = &[
     '\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}',
 ];
@@ -53,7 +53,8 @@ fn block(text: &str) -> String {
     format!("> {}", lines.join("\n> "))
 }
 
-/// As JSON, without what a model would read and a person cannot see.
+/// As JSON, without invisible characters, which a model would read and a person
+/// would not.
 fn quoted(text: &str) -> Option<Box<RawValue>> {
     let json = serde_json::Value::from(text).to_string();
     RawValue::from_string(without_tags(&json).into_owned()).ok()

@@ -1,5 +1,5 @@
-//! One list as it is handed out: pages made once per spelling, and cursors
-//! that only ever fit the list they were made for.
+//! One list of a view: pages made once per era, and cursors that are valid only
+//! for the list they were made for.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ use wire::object::{each_member, is_null, member, text};
 use wire::result::Freshness;
 use wire::{Era, RpcError, code};
 
-/// Far more than any model takes, so that clients which never turn a page
-/// miss nothing.
+/// Far more than any model takes, so that clients which read only the first
+/// page miss nothing.
 const PAGE_ENTRIES: usize = 2000;
 const PAGE_BYTES: usize = 4 << 20;
 const TAG: usize = 8;
@@ -33,14 +33,14 @@ pub(super) struct ViewList {
     pub freshness: Freshness,
     /// Further members of the result, as the server had them.
     pub rest: Option<Box<RawValue>>,
-    /// Whose list it is, for modern readers.
+    /// The `serverInfo` in a modern result.
     pub info: Arc<RawValue>,
-    /// Nobody has such a list.
+    /// The server has no such list.
     pub missing: bool,
     /// Each page is made when it is first asked for.
     modern: OnceLock<Vec<OnceLock<PreparedResult>>>,
     legacy: OnceLock<Vec<OnceLock<PreparedResult>>>,
-    /// What the pages made so far take up, in bytes.
+    /// Bytes of the pages made so far.
     paged: AtomicUsize,
     pub tag: OnceLock<[u8; TAG]>,
 }
@@ -61,8 +61,8 @@ impl ViewList {
         }
     }
 
-    /// Its entries, pages aside. Text that other lists share is counted all
-    /// the same: nobody knows which list has it last.
+    /// Bytes of its entries, pages aside. Text that is shared with other lists
+    /// counts in each of them.
     pub(super) fn weight(&self) -> usize {
         let size = |entry: &ListEntry| {
             let (modern, legacy) = (entry.modern.get().len(), entry.legacy.get().len());
@@ -106,7 +106,6 @@ impl ViewList {
         };
         let raw = serde_json::value::to_raw_value(&page);
         let raw = raw.expect("raw values serialise into memory");
-        // Once and for all who read it.
         let page = PreparedResult::new(&compact(&raw));
         self.paged.fetch_add(page.value().len(), Ordering::Relaxed);
         page
@@ -144,8 +143,8 @@ impl ViewList {
         (tag == self.tag() && number > 0).then_some(number as usize)
     }
 
-    /// Follows from what is listed, so that the cursor of an equal list holds
-    /// after a restart and on another replica, and no other does.
+    /// A hash of the entries: a cursor is valid for an equal list after a
+    /// restart and on another replica, and for no other list.
     fn tag(&self) -> [u8; TAG] {
         *self.tag.get_or_init(|| {
             let mut hasher = Sha256::new();
@@ -179,7 +178,7 @@ impl ViewList {
 }
 
 fn bad_cursor() -> RpcError {
-    let message = "this cursor does not fit the list as it is now; start from the first page";
+    let message = "cursor: the list has changed; start from the first page";
     RpcError::new(code::INVALID_PARAMS, message)
 }
 

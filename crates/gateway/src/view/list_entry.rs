@@ -1,4 +1,4 @@
-//! One entry of a list, as each era may read it.
+//! One entry of a list in the spelling of each era.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use wire::object::{inner_member, member, set_member, text};
 use wire::result::{tool_to_legacy, tool_to_modern};
 use wire::schema::mentions;
 
-/// On entries of a server that is away.
+/// The `_meta` member of entries whose server is not connected.
 const STALE: &str = "portway/stale";
 
 /// One entry in both spellings; often they are the same.
 pub(super) struct ListEntry {
     pub modern: Arc<RawValue>,
     pub legacy: Arc<RawValue>,
-    /// Its server is away.
+    /// Its server is not connected.
     pub stale: bool,
 }
 
@@ -54,8 +54,8 @@ impl ListEntry {
     }
 }
 
-/// An entry under another name, on an endpoint of many servers. What a model
-/// would read and a person cannot see is taken out on the way.
+/// An entry under another name, for an endpoint of many servers. Invisible
+/// characters, which a model would read and a person would not, are removed.
 pub(super) fn renamed(item: &Item, name: &str) -> Arc<RawValue> {
     let text = item.raw.get();
     let mut out = String::with_capacity(text.len() + name.len() + 16);
@@ -66,7 +66,7 @@ pub(super) fn renamed(item: &Item, name: &str) -> Arc<RawValue> {
     Arc::from(made)
 }
 
-/// What is known of a tool once it has been prepared.
+/// A tool ready for a list.
 pub(super) struct PreparedTool {
     pub entry: ListEntry,
     pub headers: Vec<ParamHeader>,
@@ -74,8 +74,8 @@ pub(super) struct PreparedTool {
     pub task_only: bool,
 }
 
-/// A tool in both spellings. What comes from a server of the same era stays
-/// as it is, but for annotations that no client could follow.
+/// A tool in both spellings. The spelling of its server's era stays as it is,
+/// invalid header annotations aside.
 pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> PreparedTool {
     let (raw, headers) = with_headers(raw);
     let spelled = |spelling: Cow<'_, RawValue>| match spelling {
@@ -98,7 +98,7 @@ pub(super) fn tool(raw: Arc<RawValue>, from: Era, stale: bool) -> PreparedTool {
     }
 }
 
-/// Whether a tool of revision 2025-11-25 runs as a task and not otherwise.
+/// Whether a tool of revision 2025-11-25 runs only as a task.
 fn is_task_only(raw: &RawValue) -> bool {
     mentions(raw, "taskSupport")
         && inner_member(raw, "execution", "taskSupport")
@@ -107,8 +107,8 @@ fn is_task_only(raw: &RawValue) -> bool {
             == Some("required")
 }
 
-/// HTTP clients drop a tool with an annotation they cannot follow, so such a
-/// tool goes without.
+/// HTTP clients drop a tool with an invalid header annotation, so invalid
+/// annotations are removed.
 fn with_headers(raw: Arc<RawValue>) -> (Arc<RawValue>, Vec<ParamHeader>) {
     if !mentions(&raw, "x-mcp-header") {
         return (raw, Vec::new());

@@ -1,5 +1,5 @@
-//! The text of each bound tool as clients read it, made once and shared by the
-//! views of all entries that the tool is bound to.
+//! The list entry of each bound tool, made once and shared by the views of all
+//! entries that the tool is bound to.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -25,13 +25,13 @@ pub(super) struct ToolTexts(Mutex<TextIndex>);
 #[derive(Default)]
 struct TextIndex {
     by_tool: HashMap<ToolId, ToolText>,
-    /// Looked through for texts that are gone when there are so many.
+    /// At this number of texts those that no view uses are removed.
     sweep_at: usize,
 }
 
 struct ToolText {
     record: Weak<ToolRecord>,
-    /// The server's own words, and how they were spelled.
+    /// The server's own entry that it was made of, and how.
     raw: Weak<RawValue>,
     era: Era,
     stale: bool,
@@ -93,7 +93,7 @@ impl ToolText {
         }
     }
 
-    /// The text, if it was made of just this and somebody still has it.
+    /// The text, if it was made of exactly this and a view still has it.
     fn of(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> Option<PreparedTool> {
         let same = std::ptr::eq(self.record.as_ptr(), Arc::as_ptr(record))
             && std::ptr::eq(self.raw.as_ptr(), Arc::as_ptr(&item.raw))
