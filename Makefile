@@ -36,9 +36,11 @@ browse: console ## walk through the console with a real browser
 	$(CARGO) build --locked -p portway --bins --example fixture
 	cd ui && npm run --silent lint && npm test --silent -- $(CURDIR)/target/debug/portway $(CURDIR)/target/debug/examples/fixture
 
-check: ## format, lints, and licences where cargo-deny is installed
+check: ## format, lints, documentation, unused dependencies; licences where cargo-deny is installed
 	$(CARGO) fmt --check
+	tests/tools/unused-dependencies.py
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
 
 soak: tools ## the long runs, optimised: process trees killed by the hundred
@@ -49,8 +51,9 @@ soak: tools ## the long runs, optimised: process trees killed by the hundred
 bench: build ## how fast it is: direct, through Portway and through nginx, side by side
 	$(CARGO) run --release --locked -p portway-bench -- run --write bench/FIGURES.md
 
-fmt: ## format the sources
+fmt: ## format the sources, those of the console where its packages are installed
 	$(CARGO) fmt
+	@if [ -d ui/node_modules ]; then cd ui && npm run --silent format; fi
 
 tools: ## install the servers and SDKs that the tests run against
 	@tests/tools/install.sh

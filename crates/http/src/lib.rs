@@ -1,6 +1,6 @@
 //! How people ask: extract, call one function, map the outcome.
 //!
-//! Nothing is served but through [`router`], which puts the [`guard`] around
+//! Nothing is served but through [`router`], which puts the `guard` around
 //! every path, the unknown ones included.
 
 mod admin;
