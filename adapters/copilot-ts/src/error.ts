@@ -1,4 +1,4 @@
-/** What went wrong, to branch on. */
+/** The kind of an error, to branch on. */
 export type PortwayErrorCode =
   'bad_options' | 'unreachable' | 'timeout' | 'cancelled' | 'denied' | 'not_found' | 'refused' | 'unexpected';
 
@@ -14,7 +14,7 @@ export class PortwayError extends Error {
   }
 }
 
-/** Two tools of one name, which a session would not take. */
+/** Two tools have the same name, which a session rejects. */
 export class NameClash extends Error {
   override readonly name = 'NameClash';
 
@@ -23,7 +23,7 @@ export class NameClash extends Error {
   }
 }
 
-/** The reason in the system's own words: fetch wraps it. */
+/** The system's own message: fetch wraps it. */
 export function reason(error: unknown): string {
   let inner = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;

@@ -12,9 +12,9 @@ export interface PortwayOptions {
   url: string;
   /** The admin token, for all tools; or the key of an entry, for those of the entry. */
   key: string;
-  /** Only what this filter of Portway's lets through. */
+  /** A filter of `.portway.json`; only tools that it allows are added. */
   filter?: string;
-  /** How long a call may take, and a look at the list. Default: 30 seconds. */
+  /** Time limit of a call, and of reading the list of tools. Default: 30 seconds. */
   timeoutMs?: number;
   /** Your own tools; they come first in `tools`. */
   own?: readonly AnyTool[];
@@ -22,20 +22,20 @@ export interface PortwayOptions {
   permission?: Permission;
   /** Called with all tools whenever Portway's have changed. */
   onChange?: (tools: AnyTool[]) => void;
-  /** Between two looks whether they have. Default: 2 seconds; at least 100 milliseconds. */
+  /** Interval at which the list is polled. Default: 2 seconds; at least 100 milliseconds. */
   pollMs?: number;
 }
 
 export interface PortwayTools {
-  /** Your own and Portway's, as they are now. */
+  /** Your own tools and Portway's, as of the last poll. */
   readonly tools: AnyTool[];
-  /** Looks whether there are others; true if so. */
+  /** Polls now. True if the tools have changed. */
   refresh(): Promise<boolean>;
-  /** Ends the looking. Tools that a session has can still be called. */
+  /** Stops polling. Tools of a session can still be called. */
   close(): void;
 }
 
-/** Where Portway cannot be reached, looks come this far apart at most. */
+/** The longest interval between polls while Portway cannot be reached. */
 const SELDOM = 30_000;
 
 /**
@@ -81,7 +81,7 @@ class Following implements PortwayTools {
     if (this.#options.onChange) this.#later(this.#pollMs);
   }
 
-  /** Those who ask at the same time share one look. */
+  /** Polls at the same time share one request. */
   refresh(): Promise<boolean> {
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
     return this.#looking;
@@ -97,13 +97,15 @@ class Following implements PortwayTools {
     if (!mcp) return false;
     const own = this.#options.own ?? [];
     const taken = new Set(own.map((tool) => tool.name));
-    // A session that runs shall not end for it: the program's own stays.
-    const free = mcp.filter((tool) => !taken.has(tool.name) || warn(`${tool.name} is left out: there is an own one`));
+    // A clash must not end a running session: the program's own tool wins.
+    const free = mcp.filter(
+      (tool) => !taken.has(tool.name) || warn(`"${tool.name}" skipped: a local tool already has this name`),
+    );
     this.tools = mergeTools(own, free);
     return true;
   }
 
-  /** Nothing where the tools are those of the last time. */
+  /** Undefined if the tools have not changed. */
   async #list(): Promise<AnyTool[] | undefined> {
     const question = { path: ['tools'], etag: this.#etag, timeoutMs: this.#timeoutMs, signal: this.#closed.signal };
     const answer = await this.#portway.ask(question);
@@ -113,7 +115,7 @@ class Following implements PortwayTools {
       timeoutMs: this.#timeoutMs,
       permission: this.#options.permission ?? 'ask',
     };
-    const left = (name: string) => void warn(`"${name}" is no name for a Copilot tool: it is left out`);
+    const left = (name: string) => void warn(`"${name}" skipped: not a valid name of a Copilot tool`);
     const tools = toolsOf(answer.body, calling, left);
     this.#etag = answer.etag;
     return tools;
@@ -124,7 +126,7 @@ class Following implements PortwayTools {
     this.#timer = setTimeout(() => {
       void this.#poll(wait);
     }, wait);
-    // A program that has nothing else to do may end.
+    // The timer does not keep the program running.
     this.#timer.unref();
   }
 

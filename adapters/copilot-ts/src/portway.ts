@@ -1,8 +1,8 @@
-/** A running Portway, asked over its REST API. */
+/** Requests to the REST API of a running Portway. */
 
 import { PortwayError, reason } from './error.js';
 
-/** The longest answer that is taken. */
+/** The largest response that is accepted. */
 const LARGEST = 64 * 1024 * 1024;
 
 export interface Answer {
@@ -26,7 +26,7 @@ export class Portway {
 
   constructor(url: string, key: string, filter?: string) {
     this.#base = base(url);
-    // Checked here: what fetch says of a bad header would show the key.
+    // Checked here: the error of fetch about an invalid header would contain the key.
     if (!/^[\x21-\x7e]+$/.test(key)) {
       throw new PortwayError('bad_options', 'key: must be the admin token or the key of an entry');
     }
@@ -34,7 +34,7 @@ export class Portway {
     this.#filter = filter;
   }
 
-  /** One question and its JSON. */
+  /** One request and its JSON response. */
   async ask(question: Question): Promise<Answer> {
     const limit = AbortSignal.timeout(question.timeoutMs);
     const signal = question.signal ? AbortSignal.any([question.signal, limit]) : limit;

@@ -25,7 +25,7 @@ export interface Calling {
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const RESULTS = new Set<unknown>(['success', 'failure', 'rejected', 'denied', 'timeout']);
 
-/** A list as Portway gives it; what no session would take is told to `left`. */
+/** The tools of a list from Portway. Names that a session would reject are passed to `left`. */
 export function toolsOf(list: unknown, calling: Calling, left: (name: string) => void): Tool[] {
   if (!isObject(list) || !Array.isArray(list['tools'])) {
     throw new PortwayError('unexpected', 'the answer is not a list of tools');
@@ -56,7 +56,7 @@ function toolOf(name: string, listed: Record<string, unknown>, calling: Calling)
   };
 }
 
-/** Never throws: what a handler throws is hidden from the model. */
+/** Never throws: the model does not see an exception of a handler. */
 async function call(
   name: string,
   args: unknown,

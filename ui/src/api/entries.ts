@@ -4,7 +4,7 @@ import type { Binding, Entry, EntryTool, NewEntry, Page, ToolRecord } from './ty
 const ENTRIES = '/api/v1/mcp_v2';
 const TOOLS = '/api/v1/tools';
 const PAGE = 200;
-/** Nobody has more; and a loop ends. */
+/** A bound on the number of requests, beyond any real list. */
 const MOST_PAGES = 100;
 
 async function all<T>(path: string, signal?: AbortSignal): Promise<T[]> {

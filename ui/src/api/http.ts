@@ -1,5 +1,5 @@
-// The one way out. Everything goes to our own origin, with the cookie that
-// signing in set; what changes something says that the console sent it.
+// All requests to the REST API. They go to the page's own origin with the cookie of the session; a request that
+// changes something carries the header `x-portway-console`.
 
 export interface FieldProblem {
   field: string;
@@ -27,7 +27,7 @@ const TIME_LIMIT = 60_000;
 
 let refused: () => void = () => undefined;
 
-/** Who is told when the session is not, or no longer, good. */
+/** Called when Portway answers 401: there is no session, or it has ended. */
 export function onRefused(listener: () => void): void {
   refused = listener;
 }
@@ -44,12 +44,12 @@ export async function post<T>(path: string, body: unknown = {}): Promise<T> {
   return send<T>('POST', path, body);
 }
 
-/** `tag`: what the edit was made from; where that has changed, nothing is written. */
+/** `tag`: the version that the edit is based on. Nothing is written if there is a newer one. */
 export async function put<T>(path: string, body: unknown, tag: string | undefined): Promise<T> {
   return value<T>(await answer('PUT', path, body, undefined, tag ? { 'if-match': tag } : {}));
 }
 
-/** Something, and the tag of the state it was read in. */
+/** A value and the tag of its version. */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- as with the others
 export async function getTagged<T>(path: string): Promise<{ value: T; tag: string | undefined }> {
   const response = await answer('GET', path);

@@ -16,7 +16,7 @@ import type {
 
 const BASE = '/api/mcp';
 
-export type Wish = 'start' | 'stop' | 'restart';
+export type ServerAction = 'start' | 'stop' | 'restart';
 export type NewServer = ServerConfig & { name: string; autoStart?: boolean };
 
 function one(server: string): string {
@@ -31,7 +31,7 @@ export const replaceServer = (server: string, config: ServerConfig & { name?: st
 export const patchServer = (server: string, change: Partial<ServerConfig> & { name?: string }) =>
   patch<ServerRecord>(one(server), change);
 export const deleteServer = (server: string) => remove(one(server));
-export const wish = (server: string, what: Wish) => post<ServerRecord>(`${one(server)}/${what}`);
+export const runAction = (server: string, what: ServerAction) => post<ServerRecord>(`${one(server)}/${what}`);
 
 export const listTools = (server: string, signal?: AbortSignal) => get<Tool[]>(`${one(server)}/tools`, signal);
 export const listResources = (server: string, signal?: AbortSignal) =>

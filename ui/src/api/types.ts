@@ -1,5 +1,5 @@
-// What the API says, in its own words: taken from its description where that
-// goes into the detail, spelled out here where it says only "an object".
+// Types of the API: generated from its description where that has the detail, written here where it says only
+// "an object".
 
 import type { Call, Server } from './generated';
 

@@ -12,18 +12,18 @@ const load: Record<Language, () => Promise<{ default: Dictionary }>> = {
   'zh-TW': () => import('./zh-TW'),
 };
 
-interface Spoken {
+interface ActiveLanguage {
   language: Language;
   text: Dictionary;
 }
 
-let spoken: Cell<Spoken> | undefined;
+let spoken: Cell<ActiveLanguage> | undefined;
 
 function isLanguage(value: string | null): value is Language {
   return value !== null && value in LANGUAGES;
 }
 
-/** Saved, else asked for in the address, else the browser's, else English. */
+/** The saved language, else that of the address, else the browser's, else English. */
 export function preferred(): Language {
   const saved = localStorage.getItem(SAVED);
   if (isLanguage(saved)) {
@@ -60,7 +60,7 @@ export async function speak(language: Language, save = false): Promise<void> {
   }
 }
 
-function cell(): Cell<Spoken> {
+function cell(): Cell<ActiveLanguage> {
   if (!spoken) {
     throw new Error('a language is chosen before anything is shown');
   }
@@ -75,7 +75,7 @@ export function useLanguage(): Language {
   return useCell(cell()).language;
 }
 
-/** What went wrong, for the reader: the kind in their language, the detail as the program says it. */
+/** An error for the reader: the kind in their language, the detail as the API gives it. */
 export function explained(error: unknown): string {
   const t = cell().get().text;
   if (!(error instanceof ApiFailure)) {

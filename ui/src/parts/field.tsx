@@ -15,7 +15,7 @@ interface Props {
   children: (wired: Wired) => ReactNode;
 }
 
-/** A label, its control, and what is wrong with it right below. */
+/** A label, its control, and the error below it. */
 export function Field({ label, hint, error, optional = false, children }: Props) {
   const t = useText();
   const id = useId();

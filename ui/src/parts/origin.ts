@@ -1,15 +1,14 @@
-// Where the keyboard was before a dialog or a menu opened, so that it can go
-// back there.
+// The element that had the focus before a dialog or a menu opened, so that it gets the focus back.
 
 import { useCallback, useState, type RefObject } from 'react';
 import { Cell } from '../store/cell';
 
-/** By the content of a dialog: what had the focus before. */
+/** By the content of a dialog: the element that had the focus before. */
 const origins = new WeakMap<Element, Element | null>();
 
 /** The contents of open dialogs, in the order in which they opened. */
 let open: readonly Element[] = [];
-/** What is above everything goes into it: the keyboard reaches nothing outside. */
+/** The topmost dialog. Notices are rendered into it, because the keyboard reaches nothing outside. */
 export const topmost = new Cell<Element | undefined>(undefined);
 
 function setOpen(next: readonly Element[]): void {
@@ -58,7 +57,7 @@ function focus(before: Element | null): void {
   }
 }
 
-/** What had the focus may be gone by now: then what opened it, and so on. */
+/** The element may be gone by now: then the one that opened it, and so on. */
 function present(element: Element | null | undefined): Element | undefined {
   let found = element;
   while (found && found !== document.body) {

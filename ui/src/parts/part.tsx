@@ -3,7 +3,7 @@ import { Cell, useCell } from '../store/cell';
 
 /** Whether a part of the console could not be loaded. */
 export const missing = new Cell(false);
-/** Goes up when missing parts shall be asked for again. */
+/** Increased to load missing parts again. */
 const round = new Cell(0);
 
 export function tryAgain(): void {

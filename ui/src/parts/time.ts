@@ -22,7 +22,7 @@ export function ago(at: number, now: number, t: Dictionary): string {
   return now - at < 5_000 ? t.time.now : t.time.ago(duration(now - at, t));
 }
 
-/** The clock, in steps; only while somebody looks, and not while `still`. */
+/** The current time, updated every `step` milliseconds while the component is shown and not `still`. */
 export function useNow(step: number, still = false): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { Activity, KeyRound, Play, Plus, RotateCw, Server, Settings, Square, Wrench } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { wish, type Wish } from '../api/servers';
+import { runAction, type ServerAction } from '../api/servers';
 import type { Dictionary } from '../i18n/en';
 import { toast } from '../parts/toast';
 import { allServers, asking } from '../store/servers';
@@ -68,7 +68,7 @@ export function commands(t: Dictionary, tools: CatalogTool[]): Command[] {
       icon: ICONS.servers,
       run: () => go('servers', server.name),
     });
-    const wishes: [Wish, string, ReactNode][] =
+    const wishes: [ServerAction, string, ReactNode][] =
       server.status === 'disconnected' || server.status === 'error'
         ? [['start', t.servers.startNamed(server.name), <Play key="i" size={15} />]]
         : [
@@ -102,10 +102,10 @@ export function commands(t: Dictionary, tools: CatalogTool[]): Command[] {
   }));
 }
 
-async function act(server: string, what: Wish, t: Dictionary): Promise<void> {
+async function act(server: string, what: ServerAction, t: Dictionary): Promise<void> {
   try {
     const { one } = asking();
-    one(await wish(server, what));
+    one(await runAction(server, what));
   } catch (error) {
     toast('bad', t.servers.failed(server), explained(error));
   }

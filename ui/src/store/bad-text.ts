@@ -1,4 +1,4 @@
-/** What somebody typed that is not (yet) a value. */
+/** Typed text that is not (yet) a value. */
 export class BadText {
   readonly text: string;
   constructor(text: string) {

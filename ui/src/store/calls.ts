@@ -1,6 +1,5 @@
-// Calls as the event stream tells of them. Under load there may be thousands a
-// second: they are gathered and shown once a second, as each new row moves all
-// others. A call that comes alone is shown at once.
+// Calls from the event stream. Under load there may be thousands a second: they are collected and shown once a
+// second, because each new row moves all others. A single call is shown at once.
 
 import type { Ended } from '../api/events';
 import type { Activity, Call } from '../api/types';
@@ -18,12 +17,12 @@ export interface Calls {
 const NONE: readonly Call[] = [];
 
 export const calls = new Cell<Calls>({ inFlight: NONE, recent: NONE });
-/** Goes up when what we have may have gaps. */
+/** Increased when calls may be missing. */
 export const gap = new Cell(0);
 
 let inFlight = new Map<Call['id'], Call>();
 let recent: Call[] = [];
-/** Calls that have just begun: most end before anybody could see them run. */
+/** Calls that have just begun: most end before a row for them would be seen. */
 let fresh = new Set<Call['id']>();
 let timer: number | undefined;
 let shown = 0;
@@ -64,7 +63,7 @@ export function ended(end: Ended): void {
   }
 }
 
-/** What is known already stays the same object: its row need not be drawn again. */
+/** A known call stays the same object, so that its row is not drawn again. */
 export function takeActivity(activity: Activity): void {
   const known = new Map(recent.map((call) => [call.id, call]));
   const going = inFlight;

@@ -48,7 +48,7 @@ export function setUnsaved(key: string, is: boolean): void {
   }
 }
 
-/** While nobody is signed in no form is shown, and what was typed is unsaved all the same. */
+/** Without a session no form is shown, but its input is still unsaved. */
 let hidden = false;
 
 export function hideForms(is: boolean): void {

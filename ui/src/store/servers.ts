@@ -18,7 +18,7 @@ export const revision = new Cell(0);
 /** Goes up with any change of a catalog. */
 export const catalogs = new Cell(0);
 
-/** Goes up with every piece of news; `heard` tells when a server last had some. */
+/** Increased with every event; `heard` has its value at the last event of each server. */
 let clock = 0;
 const heard = new Map<string, number>();
 
@@ -64,9 +64,8 @@ export function allServers(): ServerRecord[] {
 }
 
 /**
- * To be called before something is asked for; what it gives takes the answer.
- * An answer may come after events that are newer than it, and then it counts
- * for nothing.
+ * Call it before a request, and pass the answer to the returned functions. They ignore an answer that is older
+ * than the events received meanwhile.
  */
 export function asking(): { one: (server: ServerRecord) => void; all: (servers: ServerRecord[]) => void } {
   const since = clock;
@@ -102,7 +101,7 @@ export function take(server: ServerRecord): void {
   }
 }
 
-/** The whole truth: what is not in it is gone. */
+/** A complete list: servers that are not in it are removed. */
 export function takeAll(servers: ServerRecord[]): void {
   const there = new Set(servers.map((server) => server.name));
   for (const name of [...records.keys()]) {

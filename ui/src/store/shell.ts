@@ -1,4 +1,4 @@
-// What is open above the page, and who is signed in.
+// Dialogs above the page, and whether the browser is signed in.
 
 import type { Entry, NewEntry, ServerRecord, ToolRecord } from '../api/types';
 import { Cell } from './cell';

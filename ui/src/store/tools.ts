@@ -1,5 +1,4 @@
-// The tools of the servers, read when somebody looks and kept until the
-// server's catalog changes.
+// The tools of the servers, read when a screen shows them and kept until the server's catalog changes.
 
 import { useEffect, useState } from 'react';
 import { listTools } from '../api/servers';
@@ -75,7 +74,7 @@ export function useCatalog(): { tools: CatalogTool[]; complete: boolean } {
         try {
           found.set(name, await toolsOf(name));
         } catch {
-          // It went away meanwhile; the next revision tells.
+          // The server was removed meanwhile; the next revision shows that.
         }
       }
     };

@@ -74,7 +74,7 @@ function TextInput({ wired, schema, value, required, onChange }: Props) {
 function NumberInput({ wired, value, onChange }: Props) {
   const text = value instanceof BadText ? value.text : typeof value === 'number' ? String(value) : '';
   const [typed, setTyped] = useState(text);
-  // What was typed stays as it is ("1.", "-") as long as it means the value.
+  // The typed text stays as it is ("1.", "-") while it stands for the value.
   const shown = Number(typed) === value && typed.trim() !== '' ? typed : text;
   const set = (next: string) => {
     setTyped(next);

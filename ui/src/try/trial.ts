@@ -104,7 +104,7 @@ export class Trial {
     if (this.#rounds > MOST_ROUNDS) {
       this.state.set({ kind: 'exhausted' });
     } else if (Object.keys(result.inputRequests ?? {}).length === 0) {
-      // It asks nothing but to be asked again.
+      // The server has no question: it only wants the request to be sent again.
       await new Promise((resolve) => window.setTimeout(resolve, PACE));
       await this.#send(request, undefined, result.requestState);
     } else {

@@ -46,7 +46,7 @@ export function TryPanel({ subject }: { subject: Subject }) {
     }
     const parsed = parse(text, t.tryIt);
     if (typeof parsed === 'string') {
-      // What is no JSON has no form: it stays where it can be mended.
+      // Invalid JSON has no form: the editor stays open, so that it can be corrected.
       setProblems({ '': parsed });
     } else {
       setForm({ ...form, mode: next, values: parsed });

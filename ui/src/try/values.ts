@@ -59,7 +59,7 @@ export function initial(schema: Schema | undefined): Values {
   return values;
 }
 
-/** What a required field has that nobody has touched: for some kinds nothing is a value. */
+/** The value of a required field before any input: for some kinds the empty value is valid. */
 function least(schema: Schema): unknown {
   switch (kindOf(schema)) {
     case 'boolean':
@@ -84,7 +84,7 @@ export function check(schema: Schema | undefined, values: Values, t: Dictionary,
     const place = `${path}${name}`;
     const required = schema?.required?.includes(name) ?? false;
     if (kindOf(property) === 'object' && (required || isValues(value))) {
-      // Its own fields say what is missing in it.
+      // The problems are those of its own fields.
       Object.assign(problems, check(property, isValues(value) ? value : {}, t, `${place}.`));
       continue;
     }
@@ -116,7 +116,7 @@ export function isValues(value: unknown): value is Values {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof BadText);
 }
 
-/** As JSON that a person edits; what is not a value yet is left out. */
+/** JSON for the editor, without text that is not a value yet. */
 export function toText(values: Values): string {
   return JSON.stringify(values, (_, value: unknown) => (value instanceof BadText ? undefined : value), 2);
 }

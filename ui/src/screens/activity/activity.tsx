@@ -20,7 +20,7 @@ import { InFlight } from './in-flight';
 const LIMIT = 200;
 const POLL = 2_000;
 
-/** Who calls what, now and lately. */
+/** Calls in flight and recent calls. */
 export default function Activity() {
   const t = useText();
   const callerOf = useCallers();

@@ -6,7 +6,7 @@ import { useLoad } from '../../parts/load';
 import { useCell } from '../../store/cell';
 import { entriesRevision } from '../../store/live';
 
-/** Who made a call, in words: the entry's name, or whoever it was without one. */
+/** The name of a call's caller: the entry's name, or the principal's if there is no entry. */
 export function useCallers(): (call: Call) => string {
   const t = useText();
   const revision = useCell(entriesRevision);

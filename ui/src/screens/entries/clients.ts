@@ -1,4 +1,4 @@
-// What each client wants in its file, for one entry.
+// The settings of each client for one entry.
 
 export interface Client {
   name: string;
@@ -6,7 +6,7 @@ export interface Client {
   text: string;
 }
 
-interface Place {
+interface Endpoint {
   name: string;
   origin: string;
   key: string;
@@ -14,12 +14,12 @@ interface Place {
 
 const json = (value: unknown) => JSON.stringify(value, null, 2);
 
-/** Names as the pickiest of them want them. */
+/** The name reduced to characters that every client accepts. */
 function plain(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9-]+/g, '-').replaceAll(/^-+|-+$/g, '') || 'portway';
 }
 
-export function clients({ name: given, origin, key }: Place): Client[] {
+export function clients({ name: given, origin, key }: Endpoint): Client[] {
   const name = plain(given);
   const url = `${origin}/mcp`;
   const headers = { Authorization: `Bearer ${key}` };

@@ -20,7 +20,7 @@ interface Props {
 
 const KEY = 'entry';
 
-interface Work {
+interface NewEntryInput {
   name: string;
   picked: string[];
 }
@@ -29,7 +29,7 @@ interface Work {
 export function CreateEntry({ records, onClose, onCreated }: Props) {
   const t = useText();
   const { tools, complete } = useCatalog();
-  const [{ name, picked }, setWork] = useKept<Work>(KEY, () => ({ name: '', picked: [] }));
+  const [{ name, picked }, setWork] = useKept<NewEntryInput>(KEY, () => ({ name: '', picked: [] }));
   const [nameError, setNameError] = useState<string>();
   const [error, setError] = useState<string>();
   const [busy, setBusy] = useState(false);

@@ -13,7 +13,7 @@ import { touchEntries } from '../../store/live';
 import { AllowMissing } from './allow-missing';
 
 /** Lists are one item per line: neither patterns nor names of servers have line breaks. */
-interface Work {
+interface EntryInput {
   name: string;
   expires: string;
   allow: string;
@@ -38,7 +38,7 @@ const lines = (text: string) =>
     .filter(Boolean);
 const text = (list: string[] | undefined) => (list ?? []).join('\n');
 
-function workOf(entry: Entry): Work {
+function workOf(entry: Entry): EntryInput {
   return {
     name: entry.name,
     expires: local(entry.key?.expires_at),
@@ -59,9 +59,9 @@ function local(moment: string | null | undefined): string {
 }
 
 /** Only what was changed: the rest may have been changed elsewhere meanwhile. */
-function changes(work: Work, entry: Entry): EntryChange {
+function changes(work: EntryInput, entry: Entry): EntryChange {
   const before = workOf(entry);
-  const differs = (...fields: (keyof Work)[]) => fields.some((field) => work[field] !== before[field]);
+  const differs = (...fields: (keyof EntryInput)[]) => fields.some((field) => work[field] !== before[field]);
   const [allow, deny] = [lines(work.allow), lines(work.deny)];
   return {
     ...(differs('name') ? { name: work.name.trim() } : {}),

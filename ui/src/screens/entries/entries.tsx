@@ -16,7 +16,7 @@ import { Matrix } from './matrix';
 import { Records } from './records';
 import type { EntryData } from './data';
 
-/** Beyond so many, asking each for its bindings would take too long. */
+/** With more entries, reading the bindings of each would take too long. */
 const MOST = 100;
 
 async function read(signal: AbortSignal): Promise<EntryData> {

@@ -63,7 +63,7 @@ async function bind(entry: Entry, tool: CatalogTool, data: EntryData): Promise<v
   }
 }
 
-/** Who may use what: entries across, tools down. */
+/** Bindings: entries as columns, tools as rows. */
 export function Matrix({ data, onChange }: { data: EntryData; onChange: () => void }) {
   const t = useText();
   const { tools } = useCatalog();

@@ -15,7 +15,7 @@ import { names } from '../../store/servers';
 import { useCatalog } from '../../store/tools';
 import { AllowMissing } from './allow-missing';
 
-interface Work {
+interface RecordInput {
   name: string;
   description: string;
   server: string;
@@ -26,7 +26,7 @@ interface Work {
 const FIELDS = ['name', 'server', 'tool', 'description'] as const;
 const SHOWN = /^(name|server|tool|description)$/;
 
-function workOf(record: ToolRecord | undefined): Work {
+function workOf(record: ToolRecord | undefined): RecordInput {
   return {
     name: record?.name ?? '',
     description: record?.description ?? '',
@@ -37,7 +37,7 @@ function workOf(record: ToolRecord | undefined): Work {
 }
 
 /** Only what was changed: the rest may have been changed elsewhere meanwhile. */
-function changes(work: Work, record: ToolRecord | undefined): ToolRecordChange {
+function changes(work: RecordInput, record: ToolRecord | undefined): ToolRecordChange {
   const before = workOf(record);
   const moved = work.server !== before.server || work.tool !== before.tool;
   return {

@@ -1,5 +1,5 @@
 import { LoaderCircle, Pencil, Play, RotateCw, Square, Trash2 } from 'lucide-react';
-import { wish, type Wish } from '../../api/servers';
+import { runAction, type ServerAction } from '../../api/servers';
 import type { ServerRecord } from '../../api/types';
 import { explained, useText } from '../../i18n';
 import { IconButton } from '../../parts/icon-button';
@@ -9,20 +9,20 @@ import { overlay } from '../../store/shell';
 
 interface Props {
   server: ServerRecord;
-  pending: Wish | undefined;
-  setPending: (wish: Wish | undefined) => void;
+  pending: ServerAction | undefined;
+  setPending: (action: ServerAction | undefined) => void;
 }
 
 export function CardActions({ server, pending, setPending }: Props) {
   const t = useText();
-  const act = async (what: Wish) => {
+  const act = async (what: ServerAction) => {
     if (pending !== undefined) {
       return;
     }
     setPending(what);
     try {
       const { one } = asking();
-      one(await wish(server.name, what));
+      one(await runAction(server.name, what));
     } catch (error) {
       toast('bad', t.servers.failed(server.name), explained(error));
     } finally {

@@ -1,6 +1,6 @@
 import { ChevronDown, Wrench } from 'lucide-react';
 import { memo, useId, useState } from 'react';
-import type { Wish } from '../../api/servers';
+import type { ServerAction } from '../../api/servers';
 import type { ServerRecord } from '../../api/types';
 import { useText } from '../../i18n';
 import { Badge } from '../../parts/badge';
@@ -23,7 +23,7 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
   const id = useId();
   const server = useCell(cell);
   const [open, setOpen] = useState(() => unfolded.has(server.name));
-  const [pending, setPending] = useState<Wish>();
+  const [pending, setPending] = useState<ServerAction>();
   const now = useAppearance(server);
   const look = pending ? pendingLook(pending, server, now, t.status) : now;
   const toggle = () => {
@@ -90,15 +90,15 @@ export const ServerCard = memo(function ServerCard({ cell }: { cell: Cell<Server
 const WORD = { good: 'text-good-ink', warn: 'text-warn-ink', bad: 'text-bad-ink', idle: 'text-ink-3' };
 
 function pendingLook(
-  wish: Wish,
+  action: ServerAction,
   server: ServerRecord,
   now: Appearance,
   words: { connecting: string; restarting: string },
 ): Appearance {
-  if (wish === 'stop' || server.status === 'connecting') {
+  if (action === 'stop' || server.status === 'connecting') {
     return { ...now, beating: true };
   }
-  return { shade: 'warn', word: wish === 'restart' ? words.restarting : words.connecting, beating: true };
+  return { shade: 'warn', word: action === 'restart' ? words.restarting : words.connecting, beating: true };
 }
 
 function Facts({ server }: { server: ServerRecord }) {

@@ -10,7 +10,7 @@ import { Pairs } from './pairs';
 
 interface Props {
   draft: Draft;
-  /** What is saved; none where it is new. */
+  /** The saved definition; undefined for a new server. */
   base: ServerConfig | undefined;
   change: (part: Partial<Draft>) => void;
   problems: FieldProblem[];
@@ -69,7 +69,7 @@ export function FormFields({ draft, base, change, problems, isNew }: Props) {
                   }
                 }}
                 onBlur={() => {
-                  // What is saved may have spaces in it, and so may a path.
+                  // A saved command may contain spaces, and so may a path.
                   if (draft.command !== base?.command && !draft.command.trim().startsWith('/')) {
                     change(spread(draft));
                   }

@@ -28,10 +28,10 @@ interface Props {
 }
 
 /** All that a person has put into the form. */
-interface Work {
+interface FormInput {
   base: ServerRecord | undefined;
   draft: Draft;
-  /** Whether the place to paste into is shown, and what is in it. */
+  /** Whether the field for pasted JSON is shown, and its text. */
   pasting: boolean;
   paste: string;
   /** More than one pasted server. */
@@ -49,7 +49,7 @@ export default function ServerForm({ server, onClose }: Props) {
 function Form({ server, onClose }: Props) {
   const t = useText();
   const key = server ? `server ${server.id}` : 'server';
-  const [work, setWork] = useKept<Work>(key, () => ({
+  const [work, setWork] = useKept<FormInput>(key, () => ({
     base: server,
     draft: server ? draftOfServer(server) : emptyDraft(),
     pasting: false,
@@ -61,7 +61,7 @@ function Form({ server, onClose }: Props) {
   const [busy, setBusy] = useState(false);
   const [theirs, setTheirs] = useState<ServerRecord>();
   const { base, draft, pasting, paste, several } = work;
-  const change = (part: Partial<Work>) => setWork({ ...work, ...part });
+  const change = (part: Partial<FormInput>) => setWork({ ...work, ...part });
   const close = () => {
     forget(key);
     onClose();
@@ -191,7 +191,7 @@ function Form({ server, onClose }: Props) {
 }
 
 /** Whether there is something in the form that closing it would lose. */
-function touched({ base, draft, paste, several }: Work): boolean {
+function touched({ base, draft, paste, several }: FormInput): boolean {
   return paste.trim() !== '' || several.length > 0 || differs(draft, base ? draftOfServer(base) : emptyDraft());
 }
 
@@ -229,7 +229,7 @@ async function update(base: ServerRecord, draft: Draft): Promise<ServerRecord | 
   }
 }
 
-/** The answer to an edit of what has changed carries what is there now. */
+/** The answer to an outdated edit carries the current definition and its tag. */
 function isStale(error: ApiFailure): boolean {
   return error.status === 409 && typeof error.details === 'object' && error.details !== null && 'etag' in error.details;
 }

@@ -20,7 +20,7 @@ export function Pairs({ label, nameLabel, addLabel, pairs, onChange, error, line
   const t = useText();
   const set = (id: number, part: Partial<Pair>) =>
     onChange(pairs.map((one) => (one.id === id ? { ...one, ...part } : one)));
-  // An input would take the line breaks out of what is pasted into it.
+  // An input would remove the line breaks from pasted text.
   const Value = lines ? 'textarea' : 'input';
   return (
     <fieldset>

@@ -1,5 +1,5 @@
-// What people paste: a server, some servers, or a whole file of any client,
-// with comments and trailing commas.
+// Pasted definitions: a server, several servers, or a whole file of any client, with comments and trailing
+// commas.
 
 import type { ServerConfig } from '../../api/types';
 import { draftOf, type Draft } from './draft';

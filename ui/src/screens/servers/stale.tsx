@@ -12,7 +12,7 @@ interface Props {
   onTakeTheirs: () => void;
 }
 
-/** Somebody else was faster: both versions, and what differs. */
+/** The server changed during the edit: both versions and their differences. */
 export function Stale({ theirs, mine, onClose, onOverwrite, onTakeTheirs }: Props) {
   const t = useText();
   const saved = theirs.config ?? {};

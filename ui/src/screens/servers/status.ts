@@ -23,7 +23,7 @@ const SHADE: Record<ServerRecord['status'], Shade> = {
 function appearance(server: ServerRecord, t: Dictionary): Appearance {
   const { status, restarts, retryAt, transport } = server;
   const tries = retryAt !== null;
-  // A process is started again a few times; what is elsewhere may be away for long.
+  // A process is restarted a few times only; a remote server may be away for long.
   const restarting =
     (status === 'connecting' && restarts > 0) || (tries && (status === 'disconnected' || transport === 'stdio'));
   if (restarting) {
@@ -32,14 +32,14 @@ function appearance(server: ServerRecord, t: Dictionary): Appearance {
   return { shade: SHADE[status], word: t.status[status], beating: status === 'connecting' };
 }
 
-/** As long as Portway does not answer, nobody knows how its servers are. */
+/** While Portway does not answer, the state of its servers is unknown. */
 export function useAppearance(server: ServerRecord): Appearance {
   const t = useText();
   const known = appearance(server, t);
   return useCell(link) === 'down' ? { shade: 'idle', word: t.status.unknown, beating: false } : known;
 }
 
-/** What is run or reached, in one line. */
+/** The command line or the URL of a server. */
 export function target(server: ServerRecord): string {
   return server.config ? targetOf(server.config) : '';
 }

@@ -5,7 +5,7 @@ import { target } from './status';
 
 export type Filter = 'all' | Status;
 
-/** The names to show; the same array as long as they are the same. */
+/** The names to show; the same array while they do not change. */
 function watcher(query: string, filter: Filter): () => readonly string[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   let last: readonly string[] = [];

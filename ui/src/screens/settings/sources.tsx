@@ -11,7 +11,7 @@ import { names } from '../../store/servers';
 import { fileName } from '../servers/status';
 import { Section } from './settings';
 
-/** The files, what is in them, and what hides what. */
+/** The configuration files, their servers, and which definitions are overridden. */
 export function Sources() {
   const t = useText();
   const known = useCell(names);

@@ -1,7 +1,7 @@
 import * as Tabs from '@radix-ui/react-tabs';
 import { X } from 'lucide-react';
 import { useState } from 'react';
-import type { Wish } from '../../../api/servers';
+import type { ServerAction } from '../../../api/servers';
 import type { ServerRecord } from '../../../api/types';
 import { useText } from '../../../i18n';
 import { Drawer } from '../../../parts/drawer';
@@ -49,7 +49,7 @@ interface InsideProps extends Omit<Props, 'name'> {
 function Inside({ cell, tab, onTab, onClose }: InsideProps) {
   const t = useText();
   const server = useCell(cell);
-  const [pending, setPending] = useState<Wish>();
+  const [pending, setPending] = useState<ServerAction>();
   const look = useAppearance(server);
   const known = TABS.find((one) => one === tab) ?? 'overview';
   return (
