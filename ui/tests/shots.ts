@@ -1,4 +1,4 @@
-// Pictures of every screen in both themes: `npm run shots -- BINARY FIXTURE [FOLDER]`.
+// Pictures of every screen in both themes: `npm run shots -- BINARY FIXTURE [FOLDER [NAME]]`.
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -8,9 +8,9 @@ import { startPortway } from './portway.ts';
 import { openProxy } from './proxy.ts';
 import { createEntry, createTool } from './records.ts';
 
-const [binary, fixture, folder = 'tests/shots'] = process.argv.slice(2);
+const [binary, fixture, folder = 'tests/shots', only = ''] = process.argv.slice(2);
 if (!binary || !fixture) {
-  console.error('usage: npm run shots -- BINARY FIXTURE [FOLDER]');
+  console.error('usage: npm run shots -- BINARY FIXTURE [FOLDER [NAME]]');
   process.exit(2);
 }
 mkdirSync(folder, { recursive: true });
@@ -47,39 +47,41 @@ for (const [name, some] of [
 ] as const) {
   await createEntry(portway, name, some);
 }
-// A little traffic, for the charts.
-const { page: driver, context } = await openPage(browser, proxy, portway);
-await driver.locator('[data-server=memory][data-status=connected]').waitFor();
-await driver.evaluate(async () => {
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': {},
-  };
-  const call = (name: string, values: Record<string, string>) =>
-    fetch('/api/mcp/servers/github/mcp', {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'x-portway-console': '1',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': '2026-07-28',
-        'mcp-method': 'tools/call',
-        'mcp-name': name,
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name, arguments: values, _meta: meta },
-      }),
-    }).then((answer) => answer.text());
-  for (let round = 0; round < 24; round += 1) {
-    await Promise.all([...Array(1 + (round % 5)).keys()].map(() => call('echo', { text: 'hello' })));
-    if (round % 6 === 2) await call('fail', {});
-    await new Promise((resolve) => setTimeout(resolve, 220));
-  }
-});
-await context.close();
+/** A few seconds of calls, for the charts of the activity. */
+async function makeCalls(): Promise<void> {
+  const { page: driver, context } = await openPage(browser, proxy, portway);
+  await driver.locator('[data-server=memory][data-status=connected]').waitFor();
+  await driver.evaluate(async () => {
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const call = (name: string, values: Record<string, string>) =>
+      fetch('/api/mcp/servers/github/mcp', {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'x-portway-console': '1',
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': 'tools/call',
+          'mcp-name': name,
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name, arguments: values, _meta: meta },
+        }),
+      }).then((answer) => answer.text());
+    for (let round = 0; round < 24; round += 1) {
+      await Promise.all([...Array(1 + (round % 5)).keys()].map(() => call('echo', { text: 'hello' })));
+      if (round % 6 === 2) await call('fail', {});
+      await new Promise((resolve) => setTimeout(resolve, 220));
+    }
+  });
+  await context.close();
+}
 
 const shots: [name: string, path: string, act?: (page: Page) => Promise<void>][] = [
   ['servers', '#/servers'],
@@ -120,7 +122,10 @@ for (const [theme, language] of [
   ['light', 'en'],
   ['dark', 'zh-CN'],
 ] as const) {
-  for (const [name, path, act] of shots) {
+  for (const [name, path, act] of shots.filter(([one]) => one.includes(only))) {
+    if (name === 'activity') {
+      await makeCalls();
+    }
     const { page, context: own } = await openPage(browser, proxy, portway, { theme, language, path });
     await page.waitForTimeout(700);
     await act?.(page);
