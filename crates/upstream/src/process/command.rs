@@ -15,7 +15,7 @@ use config::{Containment, Launch, LaunchTarget, Privileges, child_env};
 pub struct Command {
     pub program: String,
     pub args: Vec<String>,
-    /// The whole environment of the child, but for [`MARKER`].
+    /// The whole environment of the child, but for `MARKER`.
     pub env: Vec<(String, String)>,
     pub cwd: PathBuf,
     pub containment: Containment,
@@ -26,8 +26,8 @@ pub struct Command {
     /// Names this Portway (its data directory) for [`sweep`](super::sweep):
     /// 1 to 64 letters, digits, `-` or `_`.
     pub instance: String,
-    /// A binary that calls [`shim::run_if_asked`](super::shim::run_if_asked)
-    /// first thing: [`own_binary`], outside tests.
+    /// A binary that calls `shim::run_if_asked`
+    /// first thing: `own_binary`, outside tests.
     pub shim: PathBuf,
 }
 

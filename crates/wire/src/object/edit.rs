@@ -53,7 +53,7 @@ impl<'a> Object<'a> {
         Self::default()
     }
 
-    /// None if `raw` is not an object, or one wider than [`MAX_MEMBERS`].
+    /// None if `raw` is not an object, or one wider than `MAX_MEMBERS`.
     pub fn read(raw: &'a RawValue) -> Option<Self> {
         Self::read_json(raw.get())
     }
@@ -121,7 +121,7 @@ impl<'a> Object<'a> {
         self.put(name, MemberValue::Object(object));
     }
 
-    /// As [`Object::set_text`], but leaves alone what says the same already,
+    /// As `Object::set_text`, but leaves alone what says the same already,
     /// however it is spelled.
     pub fn set_text_unless_equal(&mut self, name: &'a str, text: &'a str) {
         let says = |value: &MemberValue<'_>| match value {
