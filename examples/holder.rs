@@ -9,7 +9,7 @@ use std::io::Write;
 
 use config::{Containment, Privileges};
 use tokio::io::{AsyncBufReadExt, BufReader};
-use upstream::process::{Command, own_binary, spawn};
+use upstream::process::{ProcessCommand, own_binary, spawn};
 
 fn main() {
     upstream::shim::run_if_asked();
@@ -37,7 +37,7 @@ async fn run() {
         }
         shim => shim.into(),
     };
-    let command = Command {
+    let command = ProcessCommand {
         program: program.clone(),
         args: args.to_vec(),
         env: std::env::vars().collect(),
@@ -55,7 +55,7 @@ async fn run() {
     }
 }
 
-async fn hold(command: Command) {
+async fn hold(command: ProcessCommand) {
     let mut process = match spawn(&command).await {
         Ok(process) => process,
         Err(error) => return say(&format!("failed {error}")),

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use config::Secret;
 use config::settings::Settings;
-use fleet::registry::{self, Files, Registry, RegistryError};
-use fleet::{AskingServer, Fleet, Publisher, Surroundings};
+use fleet::registry::{self, Registry, RegistryError, SourceFiles};
+use fleet::{AskingServer, Fleet, FleetConfig, Publisher};
 use gateway::control::Control;
 use gateway::servers::ServerManager;
 use gateway::{Gateway, Seal, Sessions, UserServers};
@@ -74,25 +74,25 @@ impl App {
         tell_containment(&shim).await;
 
         let home = environment.get("HOME").map(Into::into);
-        let files = Files::new(settings.project.clone(), home);
+        let files = SourceFiles::new(settings.project.clone(), home);
         let registry =
             Arc::new(Registry::open(files, store.clone(), settings.data_dir.clone()).await?);
         let (asked, seen) = mpsc::channel(SEEN);
         tokio::spawn(remember_asking(registry.clone(), seen));
-        let surroundings = Arc::new(Surroundings {
+        let surroundings = Arc::new(FleetConfig {
             project: settings.project.clone(),
             variables: environment.clone().into_iter().collect(),
             base_env: Arc::new(environment.clone().into_iter().collect()),
             hidden: store::hidden_directories(&settings),
             instance,
             shim,
-            limits: upstream::Limits {
+            limits: upstream::ConnectionLimits {
                 message: settings.limits.max_line,
                 response: settings.limits.max_response,
                 connect: settings.limits.connect,
                 eof_grace: settings.limits.stop_grace,
                 term_grace: settings.limits.stop_grace,
-                ..upstream::Limits::default()
+                ..upstream::ConnectionLimits::default()
             },
             health_interval: settings.limits.health_interval,
             capabilities: gateway::everything(),

@@ -12,7 +12,7 @@ use clap::Args;
 use super::BAD_USE;
 use super::terminal::safe;
 use config::Problem;
-use fleet::registry::{Files, Loaded, Plan};
+use fleet::registry::{ConfigPlan, LoadedSources, SourceFiles};
 use lab::counted;
 use upstream::printable;
 
@@ -64,19 +64,25 @@ fn finish(outcome: anyhow::Result<(String, bool)>) -> ExitCode {
     }
 }
 
-fn files(project: Option<&Path>, environment: &BTreeMap<String, String>) -> anyhow::Result<Files> {
+fn files(
+    project: Option<&Path>,
+    environment: &BTreeMap<String, String>,
+) -> anyhow::Result<SourceFiles> {
     let project = project.unwrap_or(Path::new("."));
     let found = project.canonicalize();
     let found = found.with_context(|| format!("--project: {}", project.display()))?;
-    Ok(Files::new(found, environment.get("HOME").map(Into::into)))
+    Ok(SourceFiles::new(
+        found,
+        environment.get("HOME").map(Into::into),
+    ))
 }
 
 /// The files with a candidate in the place of `.mcp.json`. Whose it is and
 /// who may write it matters only where it is going to stand.
-fn candidate(files: &Files, path: &Path) -> anyhow::Result<(Files, Loaded)> {
+fn candidate(files: &SourceFiles, path: &Path) -> anyhow::Result<(SourceFiles, LoadedSources)> {
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     let files = files.with_mcp_at(path);
-    let others = files.load_now(&Loaded::default());
+    let others = files.load_now(&LoadedSources::default());
     let loaded = files.with_file(&others, &files.mcp(), &bytes);
     Ok((files, loaded))
 }
@@ -91,7 +97,7 @@ fn run_check(
             let (files, loaded) = candidate(&files, path)?;
             files.reports(&loaded)
         }
-        None => files.reports(&files.load_now(&Loaded::default())),
+        None => files.reports(&files.load_now(&LoadedSources::default())),
     };
     reports.extend(files.filters_report());
     let (mut lines, mut notes) = (String::new(), String::new());
@@ -147,15 +153,15 @@ fn run_plan(
     environment: &BTreeMap<String, String>,
 ) -> anyhow::Result<(String, bool)> {
     let files = files(args.project.as_deref(), environment)?;
-    let now = files.load_now(&Loaded::default());
+    let now = files.load_now(&LoadedSources::default());
     let (files, then) = candidate(&files, &args.file)?;
     let source = files.mcp();
-    let mut plan = Plan::between(&now, &then);
+    let mut plan = ConfigPlan::between(&now, &then);
     if then.problem(&source).is_some() {
         // It would change nothing: the last good state stays.
-        plan = Plan {
+        plan = ConfigPlan {
             problems: plan.problems,
-            ..Plan::between(&now, &now)
+            ..ConfigPlan::between(&now, &now)
         };
     }
     let path = source.to_string();

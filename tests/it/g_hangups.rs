@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use config::ServerName;
 use config::body::merge_patch;
-use fleet::registry::Basis;
+use fleet::registry::EditBasis;
 use gateway::servers::ServerManager;
 use serde_json::{Value, json};
 use store::{ApiKey, Creation, EntryId, NewBinding, NewEntry, NewTool};
@@ -95,7 +95,7 @@ async fn g1_an_edit_that_has_begun_is_finished_wherever_the_client_hangs_up() {
     for polls in 0..30 {
         let body = json!({"name": other}).to_string();
         let read = move |current: &_| merge_patch(current, body.as_bytes());
-        hang_up_after(polls, servers.update(name, Basis::Newest, read)).await;
+        hang_up_after(polls, servers.update(name, EditBasis::Newest, read)).await;
         if polls > 0 {
             std::mem::swap(&mut name, &mut other);
         }

@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
-use upstream::{Call, Connection, Limits, Link, Options, UpstreamError};
+use upstream::{
+    ConnectOptions, Connection, ConnectionLimits, ConnectionOwner, UpstreamCall, UpstreamError,
+};
 
 use crate::app::{PATIENCE, example};
 
@@ -67,20 +69,23 @@ impl RemoteFixture {
         }
     }
 
-    async fn connect(&self) -> (Link, Connection) {
+    async fn connect(&self) -> (ConnectionOwner, Connection) {
         connect(self.http())
             .await
             .unwrap_or_else(|error| panic!("{}: {error}", self.url))
     }
 }
 
-async fn connect(target: Target) -> Result<(Link, Connection), UpstreamError> {
+async fn connect(target: Target) -> Result<(ConnectionOwner, Connection), UpstreamError> {
     connect_as(target, EraChoice::Auto).await
 }
 
-async fn connect_as(target: Target, era: EraChoice) -> Result<(Link, Connection), UpstreamError> {
+async fn connect_as(
+    target: Target,
+    era: EraChoice,
+) -> Result<(ConnectionOwner, Connection), UpstreamError> {
     let launch = expand(&ServerSpec::new(target), &|_| None).unwrap();
-    let options = Options {
+    let options = ConnectOptions {
         title: "a remote server".into(),
         era,
         remembered: None,
@@ -91,7 +96,7 @@ async fn connect_as(target: Target, era: EraChoice) -> Result<(Link, Connection)
         base_env: Arc::default(),
         instance: String::new(),
         shim: PathBuf::new(),
-        limits: Limits::default(),
+        limits: ConnectionLimits::default(),
         log: Arc::new(|_, line| println!("log: {line}")),
         capabilities: upstream::no_capabilities(),
         redactor: Arc::new(Redactor::default()),
@@ -120,7 +125,7 @@ async fn call_within(
 ) -> Result<Value, UpstreamError> {
     let params = json!({"name": tool, "arguments": arguments});
     let params = serde_json::value::to_raw_value(&params).unwrap();
-    let call = Call::new("tools/call", limit).params(Some(&params));
+    let call = UpstreamCall::new("tools/call", limit).params(Some(&params));
     let answer = connection.request(call).await?;
     Ok(serde_json::from_str(answer.get()).unwrap())
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::body::{merge_patch, parse_body};
-use fleet::registry::{self, Basis, Files, Registry};
-use fleet::{CallError, CallItem, CallRequest, CallStream, Fleet, Publisher, Slot, Surroundings};
+use fleet::registry::{self, EditBasis, Registry, SourceFiles};
+use fleet::{CallError, CallItem, CallRequest, CallStream, Fleet, FleetConfig, Publisher, Slot};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::{JsonStore, Store};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use upstream::Limits;
+use upstream::ConnectionLimits;
 
 use crate::app::{PATIENCE, eventually, fixture, fixtures};
 use crate::process::forest::shim;
@@ -39,7 +39,7 @@ impl Rooms {
         std::fs::write(dir.path().join(".mcp.json"), file.to_string()).unwrap();
         let store = JsonStore::open(&dir.path().join("data")).unwrap().store;
         let store: Arc<dyn Store> = Arc::new(store);
-        let files = Files::new(dir.path().to_owned(), None);
+        let files = SourceFiles::new(dir.path().to_owned(), None);
         let registry = Registry::open(files, store.clone(), dir.path().join("data")).await;
         let registry = Arc::new(registry.unwrap());
         let (publisher, fleet) = Publisher::new();
@@ -122,7 +122,7 @@ impl Rooms {
     pub(crate) async fn patch(&self, server: &str, patch: Value) {
         let read =
             |current: &config::ServerSpec| merge_patch(current, patch.to_string().as_bytes());
-        let wanted = self.registry.update(server, Basis::Newest, read).await;
+        let wanted = self.registry.update(server, EditBasis::Newest, read).await;
         let wanted = wanted.unwrap();
         let seen = |view: &fleet::ServerView| view.wanted.generation >= wanted.generation;
         self.fleet.wait(server, seen, PATIENCE).await;
@@ -137,16 +137,16 @@ impl Rooms {
     }
 }
 
-fn surroundings(dir: &TempDir) -> Surroundings {
+fn surroundings(dir: &TempDir) -> FleetConfig {
     let path = std::env::var("PATH").unwrap();
-    Surroundings {
+    FleetConfig {
         project: dir.path().to_owned(),
         variables: [("PATH".to_owned(), path.clone())].into(),
         base_env: Arc::new(vec![("PATH".to_owned(), path)]),
         hidden: Vec::new(),
         instance: uuid::Uuid::new_v4().to_string(),
         shim: shim().to_owned(),
-        limits: Limits::default(),
+        limits: ConnectionLimits::default(),
         health_interval: Duration::from_secs(30),
         capabilities: upstream::no_capabilities(),
         asked: tokio::sync::mpsc::channel(1).0,

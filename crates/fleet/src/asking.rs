@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::slots;
 use super::supervisor::Supervisor;
 use config::Isolation;
-use upstream::{Asking, LogStream};
+use upstream::{LogStream, QuestionHistory};
 
 /// A server that was seen to ask its client something during a call.
 #[derive(Clone, Debug)]
@@ -18,15 +18,15 @@ pub struct AskingServer {
 
 /// What a supervisor knows of its server's questions.
 #[derive(Default)]
-pub(super) struct Known {
-    pub asking: Arc<Asking>,
+pub(super) struct QuestionState {
+    pub asking: Arc<QuestionHistory>,
     /// The definition that it is about.
     fingerprint: String,
     /// Whether it has been told that the server asks.
     told: bool,
 }
 
-impl Known {
+impl QuestionState {
     /// Resolves when the server is first seen to ask.
     pub(crate) fn noticed(&self) -> impl Future<Output = ()> + use<> {
         let (asking, told) = (self.asking.clone(), self.told);
@@ -46,9 +46,9 @@ impl Supervisor {
         let Ok(spec) = &self.wanted.spec else { return };
         let fingerprint = spec.fingerprint();
         if self.asking.fingerprint != fingerprint {
-            self.asking = Known {
+            self.asking = QuestionState {
                 fingerprint,
-                ..Known::default()
+                ..QuestionState::default()
             };
         }
         if self.wanted.asks {

@@ -10,11 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::{self, Catalog};
 use super::log::LogRing;
-use super::slots::Desk;
-use super::state::Line;
-use super::{Publisher, Surroundings};
+use super::slots::SlotTable;
+use super::state::ServerConnection;
+use super::{FleetConfig, Publisher};
 use config::{EraChoice, Redactor, ServerSpec, TransportKind};
-use upstream::{Asking, Connection, Limits, Link, LogSink, Options, UpstreamError};
+use upstream::{
+    ConnectOptions, Connection, ConnectionLimits, ConnectionOwner, LogSink, QuestionHistory,
+    UpstreamError,
+};
 use wire::Era;
 
 /// A slow server gives its place in the start queue to the next.
@@ -23,12 +26,12 @@ const START_SLOT: Duration = Duration::from_secs(2);
 const LEGACY_VERDICT: Duration = Duration::from_secs(24 * 3600);
 
 /// A server that is up.
-pub(super) struct Live {
-    pub link: Link,
-    pub line: Line,
+pub(super) struct LiveServer {
+    pub link: ConnectionOwner,
+    pub line: ServerConnection,
 }
 
-impl Live {
+impl LiveServer {
     /// Lets calls in flight finish, and refuses new ones.
     pub(crate) async fn drain(&self, limit: Duration) {
         self.line.connection.close_gate();
@@ -47,21 +50,21 @@ impl Live {
 
 /// How connections to one definition are made.
 #[derive(Clone)]
-pub(super) struct Recipe {
+pub(super) struct ConnectRecipe {
     pub spec: Arc<ServerSpec>,
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<FleetConfig>,
     pub log: Arc<LogRing>,
-    /// As in [`Options`]; outlives each connection.
-    pub asking: Arc<Asking>,
+    /// As in [`ConnectOptions`]; outlives each connection.
+    pub asking: Arc<QuestionHistory>,
 }
 
-impl Recipe {
+impl ConnectRecipe {
     pub(crate) async fn connect(
         &self,
         capabilities: Arc<RawValue>,
         remembered: Option<Era>,
         stop: &CancellationToken,
-    ) -> Result<(Link, Connection), UpstreamError> {
+    ) -> Result<(ConnectionOwner, Connection), UpstreamError> {
         let lookup = |name: &str| self.surroundings.variables.get(name).cloned();
         let launch =
             config::expand(&self.spec, &lookup).map_err(|problems| UpstreamError::Spawn {
@@ -79,11 +82,11 @@ impl Recipe {
         redactor: Arc<Redactor>,
         capabilities: Arc<RawValue>,
         remembered: Option<Era>,
-    ) -> Options {
+    ) -> ConnectOptions {
         let ring = self.log.clone();
         let log: LogSink = Arc::new(move |stream, text| ring.push(stream, text));
         let surroundings = &self.surroundings;
-        Options {
+        ConnectOptions {
             title: config::view::title(&self.spec),
             era: self.spec.era,
             remembered: remembered.filter(|_| self.spec.era == EraChoice::Auto),
@@ -94,7 +97,7 @@ impl Recipe {
             base_env: surroundings.base_env.clone(),
             instance: surroundings.instance.clone(),
             shim: surroundings.shim.clone(),
-            limits: Limits::clone(&surroundings.limits),
+            limits: ConnectionLimits::clone(&surroundings.limits),
             log,
             capabilities,
             redactor,
@@ -128,20 +131,20 @@ impl EraMemory {
     }
 }
 
-pub(super) struct Attempt<'a> {
-    pub recipe: Recipe,
+pub(super) struct ConnectAttempt<'a> {
+    pub recipe: ConnectRecipe,
     pub name: &'a Arc<str>,
     pub publisher: &'a Publisher,
     pub starts: &'a Semaphore,
     pub memory: &'a mut EraMemory,
 }
 
-impl Attempt<'_> {
+impl ConnectAttempt<'_> {
     /// When this returns an error, nothing of the attempt is left.
     pub(crate) async fn run(
         self,
         stop: &CancellationToken,
-    ) -> Result<(Live, Catalog), UpstreamError> {
+    ) -> Result<(LiveServer, Catalog), UpstreamError> {
         let slot = tokio::select! {
             slot = self.starts.acquire() => slot.ok(),
             () = stop.cancelled() => return Err(UpstreamError::Draining),
@@ -155,7 +158,10 @@ impl Attempt<'_> {
         work.await
     }
 
-    async fn bring_up(self, stop: &CancellationToken) -> Result<(Live, Catalog), UpstreamError> {
+    async fn bring_up(
+        self,
+        stop: &CancellationToken,
+    ) -> Result<(LiveServer, Catalog), UpstreamError> {
         let capabilities = self.recipe.main_capabilities();
         let remembered = self.memory.recall();
         // A verdict that leads to nothing is none: the server may be another now.
@@ -168,9 +174,9 @@ impl Attempt<'_> {
         };
         match listed {
             Ok(catalog) => {
-                let desk = Desk::new(self.recipe, self.name.clone(), self.publisher.clone());
-                let line = Line { connection, desk };
-                Ok((Live { link, line }, catalog))
+                let desk = SlotTable::new(self.recipe, self.name.clone(), self.publisher.clone());
+                let line = ServerConnection { connection, desk };
+                Ok((LiveServer { link, line }, catalog))
             }
             Err(error) => {
                 link.end().await;

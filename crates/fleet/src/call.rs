@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{CallError, Fleet, Slot};
 use upstream::{
-    Call, CallEvent, EventReceiver, EventSender, Notification, Peer, Permit, ServerRequest,
+    CallEvent, EventReceiver, EventSender, Notification, Peer, Permit, ServerRequest, UpstreamCall,
     UpstreamError, event_queue,
 };
 use wire::Era;
@@ -73,12 +73,12 @@ pub struct CallOutcome {
     pub result: Result<Box<RawValue>, CallError>,
 }
 
-type Work = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
+type CallFuture = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
 
 /// A call on its way. Dropping it gives the request up; the server is told.
 pub struct CallStream {
     events: EventReceiver,
-    work: Work,
+    work: CallFuture,
     outcome: Option<CallOutcome>,
 }
 
@@ -157,7 +157,7 @@ async fn send(fleet: Fleet, request: Arc<CallRequest>, events: EventSender) -> C
         if let Some(level) = request.log_level.filter(|_| peer.era == Era::Legacy) {
             connection.raise_log_level(level, permit.as_ref()).await;
         }
-        let call = Call {
+        let call = UpstreamCall {
             method: &request.method,
             params: request.params.as_deref(),
             name: request.name.as_deref(),

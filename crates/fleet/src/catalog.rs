@@ -16,18 +16,18 @@ pub use gather::list;
 /// The lists of one server.
 #[derive(Debug, Default, PartialEq)]
 pub struct Catalog {
-    pub tools: Vec<Item>,
-    pub resources: Vec<Item>,
-    pub templates: Vec<Item>,
-    pub prompts: Vec<Item>,
+    pub tools: Vec<CatalogItem>,
+    pub resources: Vec<CatalogItem>,
+    pub templates: Vec<CatalogItem>,
+    pub prompts: Vec<CatalogItem>,
     /// What was odd about them, for the server's log.
     pub remarks: Vec<String>,
-    facts: [Facts; 4],
+    facts: [ListFacts; 4],
 }
 
 /// One tool, resource, template or prompt, as the server sent it.
 #[derive(Debug)]
-pub struct Item {
+pub struct CatalogItem {
     /// The tool's or prompt's name, the resource's URI or URI template.
     pub key: String,
     pub raw: Arc<RawValue>,
@@ -38,15 +38,15 @@ pub struct Item {
 }
 
 /// The key and its place follow from the text.
-impl PartialEq for Item {
-    fn eq(&self, other: &Item) -> bool {
+impl PartialEq for CatalogItem {
+    fn eq(&self, other: &CatalogItem) -> bool {
         self.raw.get() == other.raw.get()
     }
 }
 
 /// What a list says besides its entries.
 #[derive(Debug)]
-pub struct Facts {
+pub struct ListFacts {
     /// Of all its pages together.
     pub freshness: Freshness,
     /// The server has the capability, but not this list.
@@ -55,9 +55,9 @@ pub struct Facts {
     pub rest: Option<Box<RawValue>>,
 }
 
-impl Default for Facts {
-    fn default() -> Facts {
-        Facts {
+impl Default for ListFacts {
+    fn default() -> ListFacts {
+        ListFacts {
             freshness: Freshness::NONE,
             missing: false,
             rest: None,
@@ -65,9 +65,9 @@ impl Default for Facts {
     }
 }
 
-impl PartialEq for Facts {
-    fn eq(&self, other: &Facts) -> bool {
-        let rest = |facts: &Facts| facts.rest.as_ref().map(|rest| rest.get().to_owned());
+impl PartialEq for ListFacts {
+    fn eq(&self, other: &ListFacts) -> bool {
+        let rest = |facts: &ListFacts| facts.rest.as_ref().map(|rest| rest.get().to_owned());
         self.freshness == other.freshness
             && self.missing == other.missing
             && rest(self) == rest(other)
@@ -76,94 +76,101 @@ impl PartialEq for Facts {
 
 /// One of the four lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ListKind {
     Tools,
     Resources,
     Templates,
     Prompts,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 4] = [Kind::Tools, Kind::Resources, Kind::Templates, Kind::Prompts];
+impl ListKind {
+    pub const ALL: [ListKind; 4] = [
+        ListKind::Tools,
+        ListKind::Resources,
+        ListKind::Templates,
+        ListKind::Prompts,
+    ];
 
-    pub fn of_method(method: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.method() == method)
+    pub fn of_method(method: &str) -> Option<ListKind> {
+        ListKind::ALL
+            .into_iter()
+            .find(|kind| kind.method() == method)
     }
 
     pub fn method(self) -> &'static str {
         match self {
-            Kind::Tools => "tools/list",
-            Kind::Resources => "resources/list",
-            Kind::Templates => "resources/templates/list",
-            Kind::Prompts => "prompts/list",
+            ListKind::Tools => "tools/list",
+            ListKind::Resources => "resources/list",
+            ListKind::Templates => "resources/templates/list",
+            ListKind::Prompts => "prompts/list",
         }
     }
 
     pub fn capability(self) -> &'static str {
         match self {
-            Kind::Tools => "tools",
-            Kind::Resources | Kind::Templates => "resources",
-            Kind::Prompts => "prompts",
+            ListKind::Tools => "tools",
+            ListKind::Resources | ListKind::Templates => "resources",
+            ListKind::Prompts => "prompts",
         }
     }
 
     /// The member of a result that holds the entries.
     pub fn member(self) -> &'static str {
         match self {
-            Kind::Tools => "tools",
-            Kind::Resources => "resources",
-            Kind::Templates => "resourceTemplates",
-            Kind::Prompts => "prompts",
+            ListKind::Tools => "tools",
+            ListKind::Resources => "resources",
+            ListKind::Templates => "resourceTemplates",
+            ListKind::Prompts => "prompts",
         }
     }
 
     /// The member of an entry that names it.
     fn key(self) -> &'static str {
         match self {
-            Kind::Tools | Kind::Prompts => "name",
-            Kind::Resources => "uri",
-            Kind::Templates => "uriTemplate",
+            ListKind::Tools | ListKind::Prompts => "name",
+            ListKind::Resources => "uri",
+            ListKind::Templates => "uriTemplate",
         }
     }
 }
 
 impl Catalog {
-    pub fn items(&self, kind: Kind) -> &[Item] {
+    pub fn items(&self, kind: ListKind) -> &[CatalogItem] {
         match kind {
-            Kind::Tools => &self.tools,
-            Kind::Resources => &self.resources,
-            Kind::Templates => &self.templates,
-            Kind::Prompts => &self.prompts,
+            ListKind::Tools => &self.tools,
+            ListKind::Resources => &self.resources,
+            ListKind::Templates => &self.templates,
+            ListKind::Prompts => &self.prompts,
         }
     }
 
-    pub fn facts(&self, kind: Kind) -> &Facts {
+    pub fn facts(&self, kind: ListKind) -> &ListFacts {
         &self.facts[kind as usize]
     }
 
-    pub fn put(&mut self, kind: Kind, items: Vec<Item>, facts: Facts) {
+    pub fn put(&mut self, kind: ListKind, items: Vec<CatalogItem>, facts: ListFacts) {
         self.facts[kind as usize] = facts;
         match kind {
-            Kind::Tools => self.tools = items,
-            Kind::Resources => self.resources = items,
-            Kind::Templates => self.templates = items,
-            Kind::Prompts => self.prompts = items,
+            ListKind::Tools => self.tools = items,
+            ListKind::Resources => self.resources = items,
+            ListKind::Templates => self.templates = items,
+            ListKind::Prompts => self.prompts = items,
         }
     }
 }
 
 #[derive(Deserialize)]
-struct Described {
+struct ItemDescription {
     description: Option<String>,
 }
 
-impl Item {
+impl CatalogItem {
     /// None for an entry without a name, or with a name that is empty or
     /// given twice.
-    pub fn new(kind: Kind, raw: Arc<RawValue>) -> Option<Item> {
+    pub fn new(kind: ListKind, raw: Arc<RawValue>) -> Option<CatalogItem> {
         let written = object::member(&raw, kind.key())?;
         let key = object::text(written).filter(|key| !key.is_empty())?;
-        Some(Item {
+        Some(CatalogItem {
             key: key.into_owned(),
             key_at: object::range_in(&raw, written),
             hides: invisible::has_hidden_chars(raw.get()),
@@ -172,7 +179,7 @@ impl Item {
     }
 
     pub fn description(&self) -> Option<String> {
-        serde_json::from_str::<Described>(self.raw.get())
+        serde_json::from_str::<ItemDescription>(self.raw.get())
             .ok()?
             .description
     }

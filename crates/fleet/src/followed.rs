@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::Fleet;
-use super::slots::Desk;
-use upstream::{Call, Connection};
+use super::slots::SlotTable;
+use upstream::{Connection, UpstreamCall};
 
 /// How long a process may take to agree; others wait for it.
 const SUBSCRIBE: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ impl Fleet {
     }
 }
 
-impl Desk {
+impl SlotTable {
     /// Follows a resource in every process beside the main one, present and
     /// to come.
     async fn follow(&self, uri: &str) {
@@ -62,6 +62,6 @@ impl Desk {
 /// none.
 async fn subscription(connection: &Connection, method: &str, uri: &str) {
     let params = serde_json::value::to_raw_value(&serde_json::json!({ "uri": uri })).ok();
-    let call = Call::new(method, SUBSCRIBE).params(params.as_deref());
+    let call = UpstreamCall::new(method, SUBSCRIBE).params(params.as_deref());
     let _ = connection.background(call).await;
 }

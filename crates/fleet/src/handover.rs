@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::attempt::Live;
-use super::state::State;
+use super::attempt::LiveServer;
+use super::state::ServerState;
 use super::supervisor::Supervisor;
-use crate::registry::Wanted;
+use crate::registry::DesiredServer;
 use config::TransportKind;
 
 /// A call ends by its own limit, which each progress restarts; this one holds
@@ -24,12 +24,12 @@ pub(super) struct Handover {
     /// Calls wait for the successor instead of failing.
     pub replacing: bool,
     /// A remote connection that serves until its successor is up.
-    pub old: Option<Live>,
+    pub old: Option<LiveServer>,
 }
 
 impl Supervisor {
     /// The wish changed while connected: what happens to the connection.
-    pub(super) async fn hand_over(&mut self, live: Live) -> Handover {
+    pub(super) async fn hand_over(&mut self, live: LiveServer) -> Handover {
         let next = self.wish.borrow().clone();
         let by_hand = next
             .as_ref()
@@ -38,7 +38,7 @@ impl Supervisor {
             live.line.connection.close_gate();
             // The wish in force stays until its calls have finished.
             let reason = next.map_or_else(|| "removed".to_owned(), |next| next.why_stopped());
-            self.tell_because(State::Stopped, false, Some(reason));
+            self.tell_because(ServerState::Stopped, false, Some(reason));
             self.finish(live, (!by_hand).then_some(LAST_CALLS)).await;
             return Handover::default();
         };
@@ -55,7 +55,7 @@ impl Supervisor {
         self.wanted = next;
         // Failures under the old wish are not why it connects.
         self.restarts = 0;
-        let state = State::Connecting {
+        let state = ServerState::Connecting {
             serving: None,
             replacing: true,
         };
@@ -69,7 +69,7 @@ impl Supervisor {
 
     /// Ends a connection. With `patience`, its calls may finish first, as long
     /// as nobody waits for the end.
-    pub(super) async fn finish(&mut self, live: Live, patience: Option<Duration>) {
+    pub(super) async fn finish(&mut self, live: LiveServer, patience: Option<Duration>) {
         if let Some(limit) = patience {
             tokio::select! {
                 () = live.drain(limit) => {}
@@ -81,7 +81,7 @@ impl Supervisor {
 
     /// Lets a remote connection that is not needed any more finish its calls,
     /// then ends it. Only the end of the whole fleet waits for that.
-    pub(super) fn retire(&self, old: Option<Live>) {
+    pub(super) fn retire(&self, old: Option<LiveServer>) {
         let Some(old) = old else { return };
         old.line.connection.close_gate();
         let going_down = self.going_down.clone();
@@ -124,12 +124,12 @@ impl Supervisor {
 
 /// Whether a person asked for the end of what runs, rather than for another
 /// definition.
-fn by_hand(old: &Arc<Wanted>, new: &Arc<Wanted>) -> bool {
+fn by_hand(old: &Arc<DesiredServer>, new: &Arc<DesiredServer>) -> bool {
     let stopped = old.run && !new.run && old.spec == new.spec;
     stopped || old.restarts != new.restarts
 }
 
-fn remote(wanted: &Wanted) -> bool {
+fn remote(wanted: &DesiredServer) -> bool {
     let spec = wanted.spec.as_ref();
     spec.is_ok_and(|spec| spec.transport() != TransportKind::Stdio)
 }

@@ -12,11 +12,11 @@ const KEPT: usize = 200;
 const REASON: usize = 2 << 10;
 
 #[derive(Default)]
-pub struct History(Mutex<VecDeque<Moment>>);
+pub struct History(Mutex<VecDeque<HistoryEntry>>);
 
 /// A server came into a state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Moment {
+pub struct HistoryEntry {
     /// Milliseconds since the epoch.
     pub at: u64,
     pub state: Status,
@@ -34,17 +34,17 @@ impl History {
             text
         });
         let mut moments = self.0.lock();
-        let same = |last: &Moment| last.state == state && last.reason == reason;
+        let same = |last: &HistoryEntry| last.state == state && last.reason == reason;
         if moments.back().is_some_and(same) {
             return;
         }
         if moments.len() == KEPT {
             moments.pop_front();
         }
-        moments.push_back(Moment { at, state, reason });
+        moments.push_back(HistoryEntry { at, state, reason });
     }
 
-    pub fn read(&self) -> Vec<Moment> {
+    pub fn read(&self) -> Vec<HistoryEntry> {
         self.0.lock().iter().cloned().collect()
     }
 }

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::registry::{Desired, Wanted};
-use upstream::{Connection, Limits, Notification, ServerRequest, UpstreamError};
+use crate::registry::{Desired, DesiredServer};
+use upstream::{Connection, ConnectionLimits, Notification, ServerRequest, UpstreamError};
 use wire::Era;
 
 mod asking;
@@ -41,7 +41,7 @@ pub use asking::AskingServer;
 pub use call::{CallItem, CallOutcome, CallRequest, CallStream, Permission};
 pub use offer::Offer;
 pub use slots::Slot;
-pub use state::{Line, RunState, ServerView, Snapshot, State, Status};
+pub use state::{RunState, ServerConnection, ServerState, ServerView, Snapshot, Status};
 
 use supervisor::Supervisor;
 
@@ -49,7 +49,7 @@ use supervisor::Supervisor;
 const STARTS_AT_ONCE: usize = 16;
 
 /// What every connection of this process is made with.
-pub struct Surroundings {
+pub struct FleetConfig {
     /// Where relative paths of definitions start.
     pub project: PathBuf,
     /// Our own environment: what `${VAR}` looks up.
@@ -60,7 +60,7 @@ pub struct Surroundings {
     pub hidden: Vec<PathBuf>,
     pub instance: String,
     pub shim: PathBuf,
-    pub limits: Limits,
+    pub limits: ConnectionLimits,
     pub health_interval: Duration,
     /// What we can answer for as a client.
     pub capabilities: Arc<RawValue>,
@@ -72,14 +72,14 @@ pub struct Surroundings {
 /// everything, side by side, and returns.
 pub async fn run(
     mut desired: watch::Receiver<Arc<Desired>>,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<FleetConfig>,
     publisher: Publisher,
     stop: CancellationToken,
 ) {
     let starts = Arc::new(Semaphore::new(STARTS_AT_ONCE));
     let going_down = stop.child_token();
     let retired = TaskTracker::new();
-    let mut wishes: HashMap<Arc<str>, Wish> = HashMap::new();
+    let mut wishes: HashMap<Arc<str>, SupervisorHandle> = HashMap::new();
     let mut supervisors = JoinSet::new();
     loop {
         let wanted = desired.borrow_and_update().clone();
@@ -103,7 +103,7 @@ pub async fn run(
                 Some(wish) => wish.change(wanted),
                 None if ending.contains(&wanted.id) => {}
                 None => {
-                    let (wish, receiver) = Wish::new(wanted);
+                    let (wish, receiver) = SupervisorHandle::new(wanted);
                     wishes.insert(name.clone(), wish);
                     let supervisor = Supervisor::new(
                         name.clone(),
@@ -135,19 +135,24 @@ pub async fn run(
 }
 
 /// What one supervisor is told to do.
-struct Wish {
+struct SupervisorHandle {
     id: Uuid,
-    sender: watch::Sender<Option<Arc<Wanted>>>,
+    sender: watch::Sender<Option<Arc<DesiredServer>>>,
 }
 
-impl Wish {
-    fn new(wanted: &Arc<Wanted>) -> (Wish, watch::Receiver<Option<Arc<Wanted>>>) {
+impl SupervisorHandle {
+    fn new(
+        wanted: &Arc<DesiredServer>,
+    ) -> (
+        SupervisorHandle,
+        watch::Receiver<Option<Arc<DesiredServer>>>,
+    ) {
         let (sender, receiver) = watch::channel(Some(wanted.clone()));
         let id = wanted.id;
-        (Wish { id, sender }, receiver)
+        (SupervisorHandle { id, sender }, receiver)
     }
 
-    fn change(&mut self, wanted: &Arc<Wanted>) {
+    fn change(&mut self, wanted: &Arc<DesiredServer>) {
         self.id = wanted.id;
         self.sender.send_if_modified(|old| {
             let fresh = old.as_ref().is_none_or(|old| !Arc::ptr_eq(old, wanted));
@@ -160,7 +165,7 @@ impl Wish {
 /// A notification of a server that belongs to no call: a resource changed, a
 /// list did.
 #[derive(Debug)]
-pub struct Update {
+pub struct ServerUpdate {
     pub server: Arc<str>,
     /// Whose process or connection says it, where it is not everybody's.
     pub whose: Option<Arc<str>>,
@@ -169,29 +174,29 @@ pub struct Update {
 
 /// Takes what a server asks outside any call on a connection that serves one
 /// legacy session alone, and that session's key; must not block.
-pub type Attendant = Box<dyn Fn(Arc<str>, ServerRequest) + Send + Sync>;
+pub type QuestionHandler = Box<dyn Fn(Arc<str>, ServerRequest) + Send + Sync>;
 
 /// How many of them a slow reader may be behind.
 const UPDATES: usize = 1024;
 
 /// What servers say and ask of their own accord, on its way.
-struct Unasked {
-    updates: broadcast::Sender<Arc<Update>>,
-    attendant: OnceLock<Attendant>,
+struct ServerMessages {
+    updates: broadcast::Sender<Arc<ServerUpdate>>,
+    attendant: OnceLock<QuestionHandler>,
 }
 
 /// The supervisors' way to tell what became of their servers.
 #[derive(Clone)]
 pub struct Publisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
-    unasked: Arc<Unasked>,
+    unasked: Arc<ServerMessages>,
 }
 
 impl Publisher {
     pub fn new() -> (Publisher, Fleet) {
         let (sender, receiver) = watch::channel(Arc::new(Snapshot::default()));
         let (updates, _) = broadcast::channel(UPDATES);
-        let unasked = Arc::new(Unasked {
+        let unasked = Arc::new(ServerMessages {
             updates,
             attendant: OnceLock::new(),
         });
@@ -243,7 +248,7 @@ impl Publisher {
     fn updated(&self, server: &Arc<str>, whose: Option<Arc<str>>, note: Notification) {
         let server = server.clone();
         // Nobody listening is fine.
-        let _ = self.unasked.updates.send(Arc::new(Update {
+        let _ = self.unasked.updates.send(Arc::new(ServerUpdate {
             server,
             whose,
             note,
@@ -255,7 +260,7 @@ impl Publisher {
 #[derive(Clone)]
 pub struct Fleet {
     snapshots: watch::Receiver<Arc<Snapshot>>,
-    unasked: Arc<Unasked>,
+    unasked: Arc<ServerMessages>,
 }
 
 /// Why a request never reached its server, or what came of it.
@@ -308,13 +313,13 @@ impl Fleet {
     }
 
     /// What servers say of their own accord, from now on.
-    pub fn updates(&self) -> broadcast::Receiver<Arc<Update>> {
+    pub fn updates(&self) -> broadcast::Receiver<Arc<ServerUpdate>> {
         self.unasked.updates.subscribe()
     }
 
     /// Has somebody take what servers ask of one session alone; the first
     /// who does is it.
-    pub fn attend(&self, attendant: Attendant) {
+    pub fn attend(&self, attendant: QuestionHandler) {
         let _ = self.unasked.attendant.set(attendant);
     }
 
@@ -326,7 +331,7 @@ impl Fleet {
     }
 
     /// Tells of an update that reached us another way: on a listen.
-    pub fn tell_update(&self, update: Update) {
+    pub fn tell_update(&self, update: ServerUpdate) {
         let _ = self.unasked.updates.send(Arc::new(update));
     }
 
@@ -367,7 +372,7 @@ impl Fleet {
         server: &str,
         start: Instant,
         limit: Option<Duration>,
-    ) -> Result<(Line, Duration), CallError> {
+    ) -> Result<(ServerConnection, Duration), CallError> {
         loop {
             let snapshot = snapshots.borrow_and_update().clone();
             let Some(view) = snapshot.find(server) else {

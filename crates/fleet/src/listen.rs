@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use upstream::{Call, CallEvent, Connection, event_queue};
+use upstream::{CallEvent, Connection, UpstreamCall, event_queue};
 use wire::Era;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -80,7 +80,7 @@ fn filter(connection: &Connection) -> Option<Box<RawValue>> {
 /// One listen, until it ends. True if anything was heard.
 async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Sender<()>) -> bool {
     let (events, mut queue) = event_queue(16);
-    let call = Call {
+    let call = UpstreamCall {
         method: "subscriptions/listen",
         params: Some(filter),
         name: None,

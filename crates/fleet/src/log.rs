@@ -17,10 +17,10 @@ const LINE: usize = 4 << 10;
 /// A bounded ring; the oldest lines go first. Whatever goes in is made safe
 /// to show: secrets of the definition covered, control characters escaped.
 #[derive(Default)]
-pub struct LogRing(Mutex<Inner>);
+pub struct LogRing(Mutex<LogBuffer>);
 
 #[derive(Default)]
-struct Inner {
+struct LogBuffer {
     redactor: Arc<Redactor>,
     next: u64,
     bytes: usize,

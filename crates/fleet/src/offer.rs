@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::catalog::Catalog;
-use super::state::State;
+use super::state::ServerState;
 use upstream::Peer;
 
 /// What a server offers to clients.
@@ -31,19 +31,27 @@ pub(super) fn renewed(old: Option<&Arc<Offer>>, catalog: Catalog, peer: &Arc<Pee
 }
 
 /// What stays of an offer when the state changes.
-pub(super) fn kept(offer: Option<&Arc<Offer>>, before: &State, now: &State) -> Option<Arc<Offer>> {
+pub(super) fn kept(
+    offer: Option<&Arc<Offer>>,
+    before: &ServerState,
+    now: &ServerState,
+) -> Option<Arc<Offer>> {
     let offer = offer?;
     let away = match now {
-        State::Connected { .. }
-        | State::Connecting {
+        ServerState::Connected { .. }
+        | ServerState::Connecting {
             serving: Some(_), ..
         } => false,
-        State::Connecting {
+        ServerState::Connecting {
             replacing: true, ..
         }
-        | State::Waiting { lost: true, .. } => true,
+        | ServerState::Waiting { lost: true, .. } => true,
         // The first try after a loss; if that fails too, it is an error.
-        State::Connecting { .. } if matches!(before, State::Waiting { lost: true, .. }) => true,
+        ServerState::Connecting { .. }
+            if matches!(before, ServerState::Waiting { lost: true, .. }) =>
+        {
+            true
+        }
         _ => return None,
     };
     if away == offer.stale {
@@ -71,29 +79,33 @@ mod tests {
         })
     }
 
-    fn waiting(lost: bool) -> State {
-        State::Waiting {
+    fn waiting(lost: bool) -> ServerState {
+        ServerState::Waiting {
             error: "gone".into(),
             lost,
             retry_at: std::time::SystemTime::UNIX_EPOCH,
         }
     }
 
-    fn connecting(replacing: bool) -> State {
+    fn connecting(replacing: bool) -> ServerState {
         let serving = None;
-        State::Connecting { serving, replacing }
+        ServerState::Connecting { serving, replacing }
     }
 
     #[test]
     fn a_server_away_for_a_moment_keeps_its_lists() {
         for (before, now, wanted) in [
-            (State::Stopped, connecting(true), Some(true)),
-            (State::Stopped, waiting(true), Some(true)),
+            (ServerState::Stopped, connecting(true), Some(true)),
+            (ServerState::Stopped, waiting(true), Some(true)),
             (waiting(true), connecting(false), Some(true)),
-            (State::Stopped, connecting(false), None),
+            (ServerState::Stopped, connecting(false), None),
             (connecting(false), waiting(false), None),
-            (waiting(true), State::Stopped, None),
-            (waiting(true), State::Failed { error: "no".into() }, None),
+            (waiting(true), ServerState::Stopped, None),
+            (
+                waiting(true),
+                ServerState::Failed { error: "no".into() },
+                None,
+            ),
         ] {
             for stale in [true, false] {
                 let kept = kept(Some(&offer(stale)), &before, &now);

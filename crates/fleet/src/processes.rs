@@ -11,7 +11,7 @@ use upstream::process;
 /// may hold what `${VAR}` stands for.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Process {
+pub struct ProcessEntry {
     pub pid: u32,
     pub ppid: u32,
     pub command: String,
@@ -23,10 +23,10 @@ pub struct Process {
 impl ServerView {
     /// What runs now, the server first. Reads `/proc`: not for a thread that
     /// has others waiting.
-    pub fn processes(&self) -> Vec<Process> {
+    pub fn processes(&self) -> Vec<ProcessEntry> {
         let tree = self.process.as_ref().and_then(|facts| facts.tree);
-        let found = tree.map(process::Tree::list).unwrap_or_default();
-        let shown = |info: process::ProcessInfo| Process {
+        let found = tree.map(process::ProcessTree::list).unwrap_or_default();
+        let shown = |info: process::ProcessInfo| ProcessEntry {
             pid: info.pid,
             ppid: info.ppid,
             // A process may call itself anything.

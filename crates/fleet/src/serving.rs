@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::attempt::Live;
+use super::attempt::LiveServer;
 use super::catalog::{self, Catalog};
 use super::listen;
 use super::supervisor::{FORGIVEN_AFTER, Supervisor};
-use upstream::{Call, Connection, Inbound, LogStream, Notification, UpstreamError};
+use upstream::{Connection, InboundMessage, LogStream, Notification, UpstreamCall, UpstreamError};
 use wire::{Era, object};
 
 /// How long a health check may take: as long as the pause between two, within
@@ -21,32 +21,32 @@ const CHECK_LIMITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs
 /// Changes that come in a burst are listed once.
 const SETTLE: Duration = Duration::from_millis(50);
 
-pub(super) enum Ended {
+pub(super) enum ServingEnd {
     /// The wish asks for something else; the connection is still up.
-    Superseded(Live),
+    Superseded(LiveServer),
     /// The connection is of no use any more; what is left of it is to be
     /// ended.
-    Gone(UpstreamError, Live),
+    Gone(UpstreamError, LiveServer),
 }
 
-type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
+type OptionalTask<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
 /// What woke us.
-enum Woken {
+enum ServingEvent {
     Superseded,
     Gone(UpstreamError),
-    Said(Option<Inbound>),
+    Said(Option<InboundMessage>),
     /// On a connection beside the main one, or on that.
     ListsChanged(Option<Connection>),
     CheckDue,
     Checked(Result<Box<RawValue>, UpstreamError>),
-    Listed(Listed),
+    Listed(NewLists),
     Forgiven,
     Asks,
 }
 
 /// Serves until the connection or the wish ends.
-pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended {
+pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> ServingEnd {
     let period = supervisor.surroundings.health_interval;
     let mut ticks = interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -55,8 +55,8 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
     let forgiven = tokio::time::sleep(FORGIVEN_AFTER);
     let asks = supervisor.asking.noticed();
     tokio::pin!(gone, forgiven, asks);
-    let mut check: Pending<Result<Box<RawValue>, UpstreamError>> = None;
-    let mut listing: Pending<Listed> = None;
+    let mut check: OptionalTask<Result<Box<RawValue>, UpstreamError>> = None;
+    let mut listing: OptionalTask<NewLists> = None;
     let mut stale: Option<Connection> = None;
     let mut lists = live.line.desk.lists();
     let mut talks = true;
@@ -68,50 +68,50 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
         }
         let woken = tokio::select! {
             biased;
-            () = supervisor.superseded() => Woken::Superseded,
-            reason = &mut gone => Woken::Gone(reason),
-            checked = ready(&mut check) => Woken::Checked(checked),
-            listed = ready(&mut listing) => Woken::Listed(listed),
-            _ = ticks.tick(), if check.is_none() => Woken::CheckDue,
-            () = next(&mut changes) => Woken::ListsChanged(None),
-            Ok(()) = lists.changed() => Woken::ListsChanged(lists.borrow_and_update().clone()),
-            () = &mut forgiven, if supervisor.restarts > 0 => Woken::Forgiven,
-            () = &mut asks => Woken::Asks,
+            () = supervisor.superseded() => ServingEvent::Superseded,
+            reason = &mut gone => ServingEvent::Gone(reason),
+            checked = ready(&mut check) => ServingEvent::Checked(checked),
+            listed = ready(&mut listing) => ServingEvent::Listed(listed),
+            _ = ticks.tick(), if check.is_none() => ServingEvent::CheckDue,
+            () = next(&mut changes) => ServingEvent::ListsChanged(None),
+            Ok(()) = lists.changed() => ServingEvent::ListsChanged(lists.borrow_and_update().clone()),
+            () = &mut forgiven, if supervisor.restarts > 0 => ServingEvent::Forgiven,
+            () = &mut asks => ServingEvent::Asks,
             // Last: a server that never stops talking must not hide the rest.
-            said = live.link.inbound.recv(), if talks => Woken::Said(said),
+            said = live.link.inbound.recv(), if talks => ServingEvent::Said(said),
         };
         match woken {
-            Woken::Superseded => return Ended::Superseded(live),
-            Woken::Gone(reason) => return Ended::Gone(reason, live),
-            Woken::Said(None) => talks = false,
-            Woken::Said(Some(said)) => {
+            ServingEvent::Superseded => return ServingEnd::Superseded(live),
+            ServingEvent::Gone(reason) => return ServingEnd::Gone(reason, live),
+            ServingEvent::Said(None) => talks = false,
+            ServingEvent::Said(Some(said)) => {
                 if heard(supervisor, said) {
                     stale = Some(live.line.connection.clone());
                 }
             }
-            Woken::ListsChanged(whose) => {
+            ServingEvent::ListsChanged(whose) => {
                 stale = Some(whose.unwrap_or_else(|| live.line.connection.clone()));
             }
-            Woken::Forgiven => supervisor.forgive(),
-            Woken::Asks => {
+            ServingEvent::Forgiven => supervisor.forgive(),
+            ServingEvent::Asks => {
                 supervisor.asks();
                 asks.set(supervisor.asking.noticed());
             }
-            Woken::CheckDue => {
+            ServingEvent::CheckDue => {
                 check = Some(Box::pin(examine(live.line.connection.clone(), period)))
             }
-            Woken::Checked(result) => {
+            ServingEvent::Checked(result) => {
                 check = None;
                 if let Some(reason) = unhealthy(result) {
-                    return Ended::Gone(reason, live);
+                    return ServingEnd::Gone(reason, live);
                 }
             }
-            Woken::Listed(listed) => {
+            ServingEvent::Listed(listed) => {
                 listing = None;
                 match listed.catalog {
                     Ok(catalog) => supervisor.tell_catalog(*catalog, live.line.connection.peer()),
                     Err(reason) if listed.from.same(&live.line.connection) => {
-                        return Ended::Gone(reason, live);
+                        return ServingEnd::Gone(reason, live);
                     }
                     // The end of that one is seen elsewhere.
                     Err(_) => {}
@@ -122,9 +122,9 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: Live) -> Ended 
 }
 
 /// Takes what a server says unasked; true if its lists changed.
-fn heard(supervisor: &Supervisor, said: Inbound) -> bool {
+fn heard(supervisor: &Supervisor, said: InboundMessage) -> bool {
     match said {
-        Inbound::Notification(Notification { method, params }) => match method.as_str() {
+        InboundMessage::Notification(Notification { method, params }) => match method.as_str() {
             "notifications/message" => {
                 if let Some(params) = params {
                     supervisor.note(LogStream::Protocol, &log_line(&params));
@@ -139,7 +139,7 @@ fn heard(supervisor: &Supervisor, said: Inbound) -> bool {
                 stale
             }
         },
-        Inbound::Request(request) => {
+        InboundMessage::Request(request) => {
             // Refused when dropped.
             let text = format!("asked for {}, which nobody can answer now", request.method);
             supervisor.note(LogStream::Protocol, &text);
@@ -154,15 +154,15 @@ fn log_line(params: &RawValue) -> String {
 }
 
 /// New lists, or why there are none.
-struct Listed {
+struct NewLists {
     from: Connection,
     catalog: Result<Box<Catalog>, UpstreamError>,
 }
 
-async fn relist(from: Connection, limit: Duration) -> Listed {
+async fn relist(from: Connection, limit: Duration) -> NewLists {
     tokio::time::sleep(SETTLE).await;
     let catalog = catalog::list(&from, limit).await.map(Box::new);
-    Listed { from, catalog }
+    NewLists { from, catalog }
 }
 
 async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValue>, UpstreamError> {
@@ -172,7 +172,9 @@ async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValu
     };
     let [least, most] = CHECK_LIMITS;
     let limit = period.clamp(least, most);
-    connection.background(Call::new(method, limit)).await
+    connection
+        .background(UpstreamCall::new(method, limit))
+        .await
 }
 
 /// An answer of any kind, an error too, is a sign of life.
@@ -187,7 +189,7 @@ fn unhealthy(result: Result<Box<RawValue>, UpstreamError>) -> Option<UpstreamErr
     }
 }
 
-async fn ready<T>(pending: &mut Pending<T>) -> T {
+async fn ready<T>(pending: &mut OptionalTask<T>) -> T {
     match pending {
         Some(work) => work.await,
         None => std::future::pending().await,

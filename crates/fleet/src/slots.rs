@@ -15,11 +15,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Publisher;
-use super::attempt::Recipe;
+use super::attempt::ConnectRecipe;
 use super::listen;
-use bounds::{Activity, Taken, TooMany};
+use bounds::{SlotActivity, SlotUse, TooMany};
 use config::{Isolation, ServerSpec, TransportKind};
-use upstream::{Asking, Connection, Inbound, Link, LogStream, Peer, UpstreamError};
+use upstream::{
+    Connection, ConnectionOwner, InboundMessage, LogStream, Peer, QuestionHistory, UpstreamError,
+};
 use wire::Era;
 
 /// How long a principal that cannot get a process of its own shares the main
@@ -44,13 +46,13 @@ pub struct Slot {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct SlotKey {
     whose: Arc<str>,
     capabilities: String,
 }
 
 /// Whom one connection serves.
-struct Whose {
+struct SlotUser {
     /// To tell apart what is said on it.
     tag: Option<Arc<str>>,
     /// The key of the one legacy session it serves, and that session's end.
@@ -59,7 +61,7 @@ struct Whose {
 
 /// One connection, made or being made.
 #[derive(Clone)]
-struct Place {
+struct SlotEntry {
     connection: Arc<OnceCell<Connection>>,
     principal: Arc<str>,
     owner: Arc<str>,
@@ -68,24 +70,24 @@ struct Place {
     end: CancellationToken,
 }
 
-impl Place {
-    fn activity(&self) -> Activity {
+impl SlotEntry {
+    fn activity(&self) -> SlotActivity {
         match self.connection.get() {
-            Some(connection) if connection.is_held() => Activity::Busy,
-            Some(connection) if connection.in_flight() == 0 => Activity::Idle,
-            Some(connection) if connection.only_questions() => Activity::Asking,
-            Some(_) => Activity::Busy,
+            Some(connection) if connection.is_held() => SlotActivity::Busy,
+            Some(connection) if connection.in_flight() == 0 => SlotActivity::Idle,
+            Some(connection) if connection.only_questions() => SlotActivity::Asking,
+            Some(_) => SlotActivity::Busy,
             // Given up by whoever was making it.
-            None if Arc::strong_count(&self.connection) == 1 => Activity::Idle,
-            None => Activity::Busy,
+            None if Arc::strong_count(&self.connection) == 1 => SlotActivity::Idle,
+            None => SlotActivity::Busy,
         }
     }
 }
 
-type Slots = HashMap<Key, Place>;
+type SlotMap = HashMap<SlotKey, SlotEntry>;
 
 /// Who shares a process or connection, as things are.
-pub(super) fn in_force(spec: &ServerSpec, peer: &Peer, asking: &Asking) -> Isolation {
+pub(super) fn in_force(spec: &ServerSpec, peer: &Peer, asking: &QuestionHistory) -> Isolation {
     let legacy = peer.era == Era::Legacy;
     let remote = spec.transport() != TransportKind::Stdio;
     match spec.isolation {
@@ -96,11 +98,11 @@ pub(super) fn in_force(spec: &ServerSpec, peer: &Peer, asking: &Asking) -> Isola
 }
 
 /// Where the connections of one server beside its main one are handed out.
-pub struct Desk {
-    recipe: Recipe,
+pub struct SlotTable {
+    recipe: ConnectRecipe,
     name: Arc<str>,
     publisher: Publisher,
-    slots: Mutex<Slots>,
+    slots: Mutex<SlotMap>,
     /// Resources that are followed in every process.
     pub(super) followed: Mutex<HashSet<String>>,
     /// The connection that the server's lists are those of; `None`: the main
@@ -114,9 +116,13 @@ pub struct Desk {
     tasks: TaskTracker,
 }
 
-impl Desk {
-    pub(super) fn new(recipe: Recipe, name: Arc<str>, publisher: Publisher) -> Arc<Desk> {
-        Arc::new(Desk {
+impl SlotTable {
+    pub(super) fn new(
+        recipe: ConnectRecipe,
+        name: Arc<str>,
+        publisher: Publisher,
+    ) -> Arc<SlotTable> {
+        Arc::new(SlotTable {
             recipe,
             name,
             publisher,
@@ -159,14 +165,14 @@ impl Desk {
     }
 
     /// The place of one key; another one may have to make room for it.
-    fn place(&self, key: &Key, slot: &Slot) -> Result<Place, UpstreamError> {
+    fn place(&self, key: &SlotKey, slot: &Slot) -> Result<SlotEntry, UpstreamError> {
         let mut slots = self.slots.lock();
         if let Some(place) = slots.get_mut(key) {
             place.used = Instant::now();
             return Ok(place.clone());
         }
         make_room(&mut slots, slot, self.recipe.spec.isolation)?;
-        let place = Place {
+        let place = SlotEntry {
             connection: Arc::default(),
             principal: slot.principal.clone(),
             owner: slot.owner.clone(),
@@ -186,9 +192,9 @@ impl Desk {
     }
 
     /// Whether a client needs a connection of its own, and whose it is.
-    fn key(&self, slot: &Slot, peer: &Peer) -> Option<Key> {
+    fn key(&self, slot: &Slot, peer: &Peer) -> Option<SlotKey> {
         let spec = &self.recipe.spec;
-        let alone = |whose: &Arc<str>| Key {
+        let alone = |whose: &Arc<str>| SlotKey {
             whose: whose.clone(),
             capabilities: slot.capabilities.get().to_owned(),
         };
@@ -219,7 +225,7 @@ impl Desk {
         self.tag(&self.key(slot, main.peer())?)
     }
 
-    fn tag(&self, key: &Key) -> Option<Arc<str>> {
+    fn tag(&self, key: &SlotKey) -> Option<Arc<str>> {
         match self.recipe.spec.isolation {
             Isolation::Principal | Isolation::Session => {
                 Some(format!("{}\0{}", key.whose, key.capabilities).into())
@@ -237,9 +243,9 @@ impl Desk {
 
     async fn make(
         self: &Arc<Self>,
-        key: &Key,
+        key: &SlotKey,
         slot: &Slot,
-        place: &Place,
+        place: &SlotEntry,
         main: &Connection,
     ) -> Result<Connection, UpstreamError> {
         let capabilities = slot.capabilities.clone();
@@ -253,7 +259,7 @@ impl Desk {
         self.follow_all(&connection).await;
         let (desk, place) = (self.clone(), place.clone());
         let (key, held) = (key.clone(), connection.clone());
-        let whose = Whose {
+        let whose = SlotUser {
             tag: match self.was_one() {
                 true => Some(slot.principal.clone()),
                 false => self.tag(&key),
@@ -279,8 +285,8 @@ impl Desk {
     /// is refused while calls of several principals run.
     fn share(
         self: &Arc<Self>,
-        key: &Key,
-        place: &Place,
+        key: &SlotKey,
+        place: &SlotEntry,
         main: &Connection,
         error: &UpstreamError,
     ) -> Connection {
@@ -302,11 +308,11 @@ impl Desk {
     /// desk closes.
     async fn hold(
         self: Arc<Self>,
-        key: Key,
-        place: Place,
-        mut link: Link,
+        key: SlotKey,
+        place: SlotEntry,
+        mut link: ConnectionOwner,
         connection: Connection,
-        whose: Whose,
+        whose: SlotUser,
     ) {
         let gone = link.gone();
         tokio::pin!(gone);
@@ -349,9 +355,9 @@ impl Desk {
         link.end().await;
     }
 
-    fn heard(&self, whose: &Whose, connection: &Connection, said: Inbound) {
+    fn heard(&self, whose: &SlotUser, connection: &Connection, said: InboundMessage) {
         match (said, &whose.alone) {
-            (Inbound::Notification(note), _) => {
+            (InboundMessage::Notification(note), _) => {
                 // What was one process has one list, that of the process which
                 // changed it last. A remote server tells the main connection
                 // as well.
@@ -360,11 +366,11 @@ impl Desk {
                 }
                 self.publisher.updated(&self.name, whose.tag.clone(), note);
             }
-            (Inbound::Request(request), Some((session, _))) => {
+            (InboundMessage::Request(request), Some((session, _))) => {
                 self.publisher.asked(session, request);
             }
             // Refused when dropped.
-            (Inbound::Request(_), None) => {}
+            (InboundMessage::Request(_), None) => {}
         }
     }
 
@@ -381,7 +387,7 @@ impl Desk {
     }
 
     /// Unless the place is somebody else's by now.
-    fn forget(&self, key: &Key, place: &Place) {
+    fn forget(&self, key: &SlotKey, place: &SlotEntry) {
         let mut slots = self.slots.lock();
         let known = slots.get(key);
         if known.is_some_and(|known| Arc::ptr_eq(&known.connection, &place.connection)) {
@@ -398,10 +404,10 @@ impl Desk {
 }
 
 /// Ends the connection that gives way to a new one for `slot`, if one must.
-fn make_room(slots: &mut Slots, slot: &Slot, isolation: Isolation) -> Result<(), UpstreamError> {
-    let taken: Vec<Taken<'_, &Key>> = slots
+fn make_room(slots: &mut SlotMap, slot: &Slot, isolation: Isolation) -> Result<(), UpstreamError> {
+    let taken: Vec<SlotUse<'_, &SlotKey>> = slots
         .iter()
-        .map(|(key, place)| Taken {
+        .map(|(key, place)| SlotUse {
             key,
             principal: &place.principal,
             owner: &place.owner,

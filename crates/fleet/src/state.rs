@@ -10,8 +10,8 @@ use super::catalog::Catalog;
 use super::history::History;
 use super::log::LogRing;
 use super::offer::Offer;
-use super::slots::Desk;
-use crate::registry::Wanted;
+use super::slots::SlotTable;
+use crate::registry::DesiredServer;
 use config::Isolation;
 use upstream::{Connection, ProcessFacts};
 
@@ -37,8 +37,8 @@ impl Snapshot {
 #[derive(Clone)]
 pub struct ServerView {
     /// The wish this view answers to.
-    pub wanted: Arc<Wanted>,
-    pub state: State,
+    pub wanted: Arc<DesiredServer>,
+    pub state: ServerState,
     pub since: SystemTime,
     /// Whether the wish has come to something: connected, stopped, failed.
     pub settled: bool,
@@ -69,24 +69,24 @@ impl ServerView {
 
 /// The connection everybody shares, and where those who must not get theirs.
 #[derive(Clone)]
-pub struct Line {
+pub struct ServerConnection {
     pub connection: Connection,
-    pub desk: Arc<Desk>,
+    pub desk: Arc<SlotTable>,
 }
 
 /// The state carries what makes it true; `status` and `state` of the API are
 /// functions of it.
 #[derive(Clone)]
-pub enum State {
+pub enum ServerState {
     Stopped,
     Connecting {
         /// The connection that still takes calls while its successor is made.
-        serving: Option<Line>,
+        serving: Option<ServerConnection>,
         /// A replacement: calls wait for it instead of failing.
         replacing: bool,
     },
     Connected {
-        line: Line,
+        line: ServerConnection,
     },
     /// Will be tried again.
     Waiting {
@@ -119,13 +119,13 @@ pub enum RunState {
     Error,
 }
 
-impl State {
+impl ServerState {
     pub fn status(&self) -> Status {
         match self {
-            State::Stopped | State::Waiting { lost: true, .. } => Status::Disconnected,
-            State::Connecting { .. } => Status::Connecting,
-            State::Connected { .. } => Status::Connected,
-            State::Waiting { lost: false, .. } | State::Failed { .. } => Status::Error,
+            ServerState::Stopped | ServerState::Waiting { lost: true, .. } => Status::Disconnected,
+            ServerState::Connecting { .. } => Status::Connecting,
+            ServerState::Connected { .. } => Status::Connected,
+            ServerState::Waiting { lost: false, .. } | ServerState::Failed { .. } => Status::Error,
         }
     }
 
@@ -139,7 +139,7 @@ impl State {
 
     pub fn error(&self) -> Option<&str> {
         match self {
-            State::Waiting { error, .. } | State::Failed { error } => Some(error),
+            ServerState::Waiting { error, .. } | ServerState::Failed { error } => Some(error),
             _ => None,
         }
     }
@@ -147,7 +147,7 @@ impl State {
     /// When it is tried again by itself.
     pub fn retry_at(&self) -> Option<SystemTime> {
         match self {
-            State::Waiting { retry_at, .. } => Some(*retry_at),
+            ServerState::Waiting { retry_at, .. } => Some(*retry_at),
             _ => None,
         }
     }
@@ -155,17 +155,19 @@ impl State {
     /// The connection that takes calls now.
     pub fn connection(&self) -> Option<&Connection> {
         match self {
-            State::Connected { line } => Some(&line.connection),
-            State::Connecting { serving, .. } => serving.as_ref().map(|line| &line.connection),
+            ServerState::Connected { line } => Some(&line.connection),
+            ServerState::Connecting { serving, .. } => {
+                serving.as_ref().map(|line| &line.connection)
+            }
             _ => None,
         }
     }
 
     /// The same, with the way to further connections.
-    pub fn line(&self) -> Option<&Line> {
+    pub fn line(&self) -> Option<&ServerConnection> {
         match self {
-            State::Connected { line } => Some(line),
-            State::Connecting { serving, .. } => serving.as_ref(),
+            ServerState::Connected { line } => Some(line),
+            ServerState::Connecting { serving, .. } => serving.as_ref(),
             _ => None,
         }
     }
@@ -174,7 +176,7 @@ impl State {
     pub(crate) fn holds_calls(&self) -> bool {
         matches!(
             self,
-            State::Connecting {
+            ServerState::Connecting {
                 replacing: true,
                 ..
             }

@@ -8,17 +8,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::asking::Known;
-use super::attempt::{Attempt, EraMemory, Live, Recipe};
+use super::asking::QuestionState;
+use super::attempt::{ConnectAttempt, ConnectRecipe, EraMemory, LiveServer};
 use super::catalog::Catalog;
 use super::handover::Handover;
 use super::history::History;
 use super::log::LogRing;
 use super::offer::{self, Offer};
-use super::serving::{Ended, serve};
-use super::state::{ServerView, State};
-use super::{Publisher, Surroundings, backoff};
-use crate::registry::Wanted;
+use super::serving::{ServingEnd, serve};
+use super::state::{ServerState, ServerView};
+use super::{FleetConfig, Publisher, backoff};
+use crate::registry::DesiredServer;
 use config::{ServerSpec, TransportKind};
 use upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError};
 
@@ -27,9 +27,9 @@ pub(super) const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
 pub(super) struct Supervisor {
     pub(super) name: Arc<str>,
-    pub(super) wish: watch::Receiver<Option<Arc<Wanted>>>,
+    pub(super) wish: watch::Receiver<Option<Arc<DesiredServer>>>,
     publisher: Publisher,
-    pub(super) surroundings: Arc<Surroundings>,
+    pub(super) surroundings: Arc<FleetConfig>,
     starts: Arc<Semaphore>,
     /// All of Portway ends: nothing is waited for any more.
     pub(super) going_down: CancellationToken,
@@ -38,16 +38,16 @@ pub(super) struct Supervisor {
     log: Arc<LogRing>,
     history: Arc<History>,
     memory: EraMemory,
-    pub(super) asking: Known,
+    pub(super) asking: QuestionState,
     pub(super) restarts: u32,
     /// The wish in force.
-    pub(super) wanted: Arc<Wanted>,
-    pub(super) told: Told,
+    pub(super) wanted: Arc<DesiredServer>,
+    pub(super) told: PublishedState,
 }
 
 /// What was last published, so that a new wish can repeat it.
-pub(super) struct Told {
-    pub(super) state: State,
+pub(super) struct PublishedState {
+    pub(super) state: ServerState,
     since: SystemTime,
     settled: bool,
     settled_once: bool,
@@ -59,9 +59,9 @@ pub(super) struct Told {
 impl Supervisor {
     pub(crate) fn new(
         name: Arc<str>,
-        mut wish: watch::Receiver<Option<Arc<Wanted>>>,
+        mut wish: watch::Receiver<Option<Arc<DesiredServer>>>,
         publisher: Publisher,
-        surroundings: Arc<Surroundings>,
+        surroundings: Arc<FleetConfig>,
         starts: Arc<Semaphore>,
         going_down: CancellationToken,
         retired: TaskTracker,
@@ -79,10 +79,10 @@ impl Supervisor {
             log: Arc::default(),
             history: Arc::default(),
             memory: EraMemory::default(),
-            asking: Known::default(),
+            asking: QuestionState::default(),
             restarts: 0,
-            told: Told {
-                state: State::Stopped,
+            told: PublishedState {
+                state: ServerState::Stopped,
                 since: SystemTime::now(),
                 settled: false,
                 settled_once: false,
@@ -99,12 +99,12 @@ impl Supervisor {
             match self.wanted.spec.clone() {
                 Err(problems) => {
                     let error = config::problem::in_lines(&problems).into();
-                    self.tell(State::Failed { error }, true);
+                    self.tell(ServerState::Failed { error }, true);
                     self.retire(handover.old.take());
                     self.wait_for_change().await;
                 }
                 Ok(_) if !self.wanted.run => {
-                    self.tell(State::Stopped, true);
+                    self.tell(ServerState::Stopped, true);
                     self.retire(handover.old.take());
                     self.wait_for_change().await;
                 }
@@ -128,13 +128,13 @@ impl Supervisor {
     }
 
     /// What the history says beside a state.
-    fn why(&self, state: &State) -> Option<String> {
+    fn why(&self, state: &ServerState) -> Option<String> {
         match state {
-            State::Connecting { .. } if self.restarts > 0 => {
+            ServerState::Connecting { .. } if self.restarts > 0 => {
                 Some(format!("try {} after a failure", self.restarts + 1))
             }
-            State::Connecting { .. } => Some(self.wanted.why()),
-            State::Stopped => Some(self.wanted.why_stopped()),
+            ServerState::Connecting { .. } => Some(self.wanted.why()),
+            ServerState::Stopped => Some(self.wanted.why_stopped()),
             state => state.error().map(str::to_owned),
         }
     }
@@ -172,7 +172,7 @@ impl Supervisor {
         loop {
             let replacing = std::mem::take(&mut handover.replacing);
             let serving = handover.old.as_ref().map(|old| old.line.clone());
-            self.tell(State::Connecting { serving, replacing }, false);
+            self.tell(ServerState::Connecting { serving, replacing }, false);
             let attempt = self.attempt(spec).await;
             let old = handover.old.take();
             let (error, lost) = match attempt {
@@ -182,8 +182,8 @@ impl Supervisor {
                     self.came_up(&live, catalog);
                     self.retire(old);
                     match serve(self, live).await {
-                        Ended::Superseded(live) => return self.hand_over(live).await,
-                        Ended::Gone(error, live) => {
+                        ServingEnd::Superseded(live) => return self.hand_over(live).await,
+                        ServingEnd::Gone(error, live) => {
                             if since.elapsed() >= FORGIVEN_AFTER {
                                 failures = 0;
                             }
@@ -207,10 +207,10 @@ impl Supervisor {
     async fn attempt(
         &mut self,
         spec: &Arc<ServerSpec>,
-    ) -> Option<Result<(Live, Catalog), UpstreamError>> {
+    ) -> Option<Result<(LiveServer, Catalog), UpstreamError>> {
         let stop = CancellationToken::new();
         let mut memory = std::mem::take(&mut self.memory);
-        let recipe = Recipe {
+        let recipe = ConnectRecipe {
             spec: spec.clone(),
             surroundings: self.surroundings.clone(),
             log: self.log.clone(),
@@ -221,7 +221,7 @@ impl Supervisor {
             self.publisher.clone(),
             self.starts.clone(),
         );
-        let attempt = Attempt {
+        let attempt = ConnectAttempt {
             recipe,
             name: &name,
             publisher: &publisher,
@@ -247,14 +247,14 @@ impl Supervisor {
         result
     }
 
-    fn came_up(&mut self, live: &Live, catalog: Catalog) {
+    fn came_up(&mut self, live: &LiveServer, catalog: Catalog) {
         for remark in &catalog.remarks {
             self.note(LogStream::Protocol, remark);
         }
         let line = live.line.clone();
         self.offer(catalog, line.connection.peer());
         self.told.process = live.link.process.clone();
-        self.tell(State::Connected { line }, true);
+        self.tell(ServerState::Connected { line }, true);
         tracing::info!(
             server = %self.name,
             era = ?live.line.connection.peer().era,
@@ -271,7 +271,7 @@ impl Supervisor {
         kind: TransportKind,
         error: &UpstreamError,
         failures: u32,
-        lost: Option<Live>,
+        lost: Option<LiveServer>,
     ) -> bool {
         // It may quote the server.
         let text: Arc<str> = self.log.clean(&error.to_string()).into();
@@ -288,7 +288,7 @@ impl Supervisor {
         let Some(wait) = wait else {
             let line = text.replace('\n', " | ");
             tracing::error!(server = %self.name, "server {} failed: {line}", self.name);
-            self.tell(State::Failed { error: text }, true);
+            self.tell(ServerState::Failed { error: text }, true);
             end(lost).await;
             self.superseded().await;
             return false;
@@ -301,7 +301,7 @@ impl Supervisor {
             if lost.is_some() { "is gone" } else { "did not start" },
             wait.as_millis()
         );
-        let state = State::Waiting {
+        let state = ServerState::Waiting {
             error: text,
             lost: lost.is_some(),
             retry_at: SystemTime::now() + wait,
@@ -335,17 +335,22 @@ impl Supervisor {
         self.log.push(stream, text);
     }
 
-    pub(super) fn tell(&mut self, state: State, settled: bool) {
+    pub(super) fn tell(&mut self, state: ServerState, settled: bool) {
         let reason = self.why(&state);
         self.tell_because(state, settled, reason);
     }
 
-    pub(super) fn tell_because(&mut self, state: State, settled: bool, reason: Option<String>) {
+    pub(super) fn tell_because(
+        &mut self,
+        state: ServerState,
+        settled: bool,
+        reason: Option<String>,
+    ) {
         self.told.offer = offer::kept(self.told.offer.as_ref(), &self.told.state, &state);
         if state.connection().is_none() {
             self.told.catalog = Arc::default();
         }
-        if !matches!(state, State::Connected { .. }) {
+        if !matches!(state, ServerState::Connected { .. }) {
             self.told.process = None;
         }
         self.told.since = SystemTime::now();
@@ -388,7 +393,7 @@ impl Supervisor {
 
 /// A server that hangs takes its time to be ended; nobody should believe it
 /// connected meanwhile, so this comes after the telling.
-async fn end(lost: Option<Live>) {
+async fn end(lost: Option<LiveServer>) {
     if let Some(live) = lost {
         live.end().await;
     }

@@ -14,7 +14,7 @@ use super::renames::{Catalogs, NameConflicts, Renames};
 use super::scope::EntryScope;
 use super::users::UserServers;
 use config::filters::Filters;
-use fleet::catalog::{Catalog, Item};
+use fleet::catalog::{Catalog, CatalogItem};
 use fleet::{Fleet, Snapshot};
 use store::{ADMIN, EntryId, Grant, Store, StoreChange};
 use wire::object::{member, text};
@@ -335,7 +335,7 @@ fn compare(old: &Arc<Catalog>, new: &Arc<Catalog>) -> ListSet {
     if Arc::ptr_eq(old, new) {
         return ListSet::default();
     }
-    let differ = |old: &[Item], new: &[Item]| {
+    let differ = |old: &[CatalogItem], new: &[CatalogItem]| {
         old.len() != new.len()
             || old
                 .iter()

@@ -22,9 +22,11 @@ use super::permission::{GrantPermission, Requirement};
 use super::renames::Renames;
 use super::resolve::no_resource;
 use super::users::UserServers;
-use fleet::{CallError, Fleet, Slot, Snapshot, Update};
+use fleet::{CallError, Fleet, ServerUpdate, Slot, Snapshot};
 use store::Store;
-use upstream::{Call, CallEvent, Connection, Hold, Permit, UpstreamError, event_queue};
+use upstream::{
+    CallEvent, Connection, ConnectionHold, Permit, UpstreamCall, UpstreamError, event_queue,
+};
 use wire::{Era, RpcError, code};
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -244,7 +246,7 @@ impl SubscriptionTask {
             && let Some(connection) = connection.filter(legacy)
         {
             let params = self.params();
-            let call = Call::new("resources/unsubscribe", LIMIT).params(params.as_deref());
+            let call = UpstreamCall::new("resources/unsubscribe", LIMIT).params(params.as_deref());
             let _ = connection.background(call).await;
             let (server, uri) = (&self.key.server, &self.key.uri);
             self.fleet.follow_beside(server, uri, false).await;
@@ -297,8 +299,11 @@ impl SubscriptionTask {
         match connection.peer().era {
             Era::Legacy => {
                 let params = self.params();
-                let call = Call::new("resources/subscribe", LIMIT).params(params.as_deref());
-                connection.background(Call { permit, ..call }).await?;
+                let call =
+                    UpstreamCall::new("resources/subscribe", LIMIT).params(params.as_deref());
+                connection
+                    .background(UpstreamCall { permit, ..call })
+                    .await?;
                 if self.slot.is_none() {
                     let (server, uri) = (&self.key.server, &self.key.uri);
                     self.fleet.follow_beside(server, uri, true).await;
@@ -335,11 +340,11 @@ impl SubscriptionTask {
         let (stop, fleet, key) = (self.stop.clone(), self.fleet.clone(), self.key.clone());
         tokio::spawn(async move {
             let _end = end;
-            let call = Call {
+            let call = UpstreamCall {
                 limit: None,
                 events: Some(events),
                 permit: permit.as_ref(),
-                ..Call::new("subscriptions/listen", LIMIT).params(Some(&filter))
+                ..UpstreamCall::new("subscriptions/listen", LIMIT).params(Some(&filter))
             };
             let request = connection.background(call);
             tokio::pin!(request);
@@ -359,7 +364,7 @@ impl SubscriptionTask {
                                 let _ = acknowledged.send(Ok(()));
                             }
                         } else {
-                            fleet.tell_update(Update {
+                            fleet.tell_update(ServerUpdate {
                                 server: key.server.clone(),
                                 whose: key.whose.clone(),
                                 note,
@@ -381,7 +386,7 @@ impl SubscriptionTask {
 struct ActiveSubscription {
     main: Connection,
     connection: Connection,
-    _hold: Hold,
+    _hold: ConnectionHold,
     ended: CancellationToken,
 }
 

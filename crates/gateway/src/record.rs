@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use config::{Isolation, Problem, TransportKind};
-use fleet::registry::Wanted;
+use fleet::registry::DesiredServer;
 use fleet::{RunState, ServerView, Status};
 
 #[derive(Serialize)]
@@ -66,7 +66,7 @@ impl ServerDetails {
 }
 
 /// `wanted` says what it should be; `view`, if there is one yet, what it is.
-pub fn record(wanted: &Wanted, view: Option<&Arc<ServerView>>) -> ServerDetails {
+pub fn record(wanted: &DesiredServer, view: Option<&Arc<ServerView>>) -> ServerDetails {
     let spec = wanted.spec.as_deref().ok();
     let state = view.map(|view| &view.state);
     let peer = state

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::naming;
-use fleet::catalog::{Catalog, Kind};
+use fleet::catalog::{Catalog, ListKind};
 
 /// Names in one event, and lines in the log.
 const SHOWN: usize = 100;
@@ -62,7 +62,7 @@ impl NameConflicts {
     /// Takes the new catalogs; returns the renames against `before`.
     pub(crate) fn follow(&mut self, before: &Catalogs, now: &Catalogs) -> Vec<Renames> {
         let mut clashes = BTreeMap::new();
-        for kind in [Kind::Tools, Kind::Prompts] {
+        for kind in [ListKind::Tools, ListKind::Prompts] {
             clashes.extend(clashing(now, kind));
         }
         let old = std::mem::replace(&mut self.0, clashes);
@@ -99,7 +99,7 @@ impl NameKey {
         let Some(catalog) = catalogs.get(&self.server) else {
             return false;
         };
-        let kinds = [Kind::Tools, Kind::Prompts].into_iter();
+        let kinds = [ListKind::Tools, ListKind::Prompts].into_iter();
         let mut items = kinds
             .filter(|kind| kind.member() == self.kind)
             .flat_map(|kind| catalog.items(kind));
@@ -107,7 +107,7 @@ impl NameKey {
     }
 }
 
-fn clashing(catalogs: &Catalogs, kind: Kind) -> Vec<(NameKey, NameConflict)> {
+fn clashing(catalogs: &Catalogs, kind: ListKind) -> Vec<(NameKey, NameConflict)> {
     let all = catalogs.iter().flat_map(|(server, catalog)| {
         let items = catalog.items(kind).iter();
         items.map(move |item| (server, item.key.as_str()))
@@ -132,8 +132,8 @@ fn clashing(catalogs: &Catalogs, kind: Kind) -> Vec<(NameKey, NameConflict)> {
 
 impl Renames {
     fn new((server, mut names): (Arc<str>, Vec<Rename>)) -> Renames {
-        let has = |kind: Kind| names.iter().any(|rename| rename.kind == kind.member());
-        let (tools, prompts) = (has(Kind::Tools), has(Kind::Prompts));
+        let has = |kind: ListKind| names.iter().any(|rename| rename.kind == kind.member());
+        let (tools, prompts) = (has(ListKind::Tools), has(ListKind::Prompts));
         let total = names.len();
         names.truncate(SHOWN);
         Renames {

@@ -12,7 +12,7 @@ use config::body::{ServerChange, parse_body};
 use config::{Problem, ServerSpec};
 use fleet::catalog::Catalog;
 use fleet::log::LogLine;
-use fleet::registry::{Basis, Registry, RegistryError, UpdateError, Wanted};
+use fleet::registry::{DesiredServer, EditBasis, Registry, RegistryError, UpdateError};
 use fleet::{Fleet, ServerView, Status};
 
 /// An answer that is about a start waits so long; then it tells what is.
@@ -30,7 +30,7 @@ pub struct ServerManager {
 
 /// A server, and how it was when the answer was due.
 pub struct ManagedServer {
-    pub wanted: Arc<Wanted>,
+    pub wanted: Arc<DesiredServer>,
     pub record: ServerDetails,
 }
 
@@ -45,7 +45,7 @@ impl ServerManager {
     }
 
     /// By name or id.
-    pub fn find(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+    pub fn find(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         self.registry
             .find(server)
             .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
@@ -72,7 +72,7 @@ impl ServerManager {
     pub async fn update(
         &self,
         server: &str,
-        basis: Basis,
+        basis: EditBasis,
         read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>> + Send + Sync + 'static,
     ) -> Result<ManagedServer, UpdateError> {
         let (servers, server) = (self.clone(), server.to_owned());
@@ -84,7 +84,7 @@ impl ServerManager {
     }
 
     /// Stops it first, if it runs.
-    pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+    pub async fn remove(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         let (servers, server) = (self.clone(), server.to_owned());
         to_the_end(async move {
             let removed = servers.registry.remove(&server).await?;
@@ -121,7 +121,7 @@ impl ServerManager {
         Ok(self.acted(&wanted).await)
     }
 
-    pub fn catalog(&self, wanted: &Wanted) -> Arc<Catalog> {
+    pub fn catalog(&self, wanted: &DesiredServer) -> Arc<Catalog> {
         let snapshot = self.fleet.snapshot();
         let view = snapshot.servers.get(&wanted.name);
         view.map_or_else(Arc::default, |view| view.catalog.clone())
@@ -144,7 +144,7 @@ impl ServerManager {
     }
 
     /// The record once the supervisor has seen the wish.
-    async fn taken_up(&self, wanted: Arc<Wanted>) -> ManagedServer {
+    async fn taken_up(&self, wanted: Arc<DesiredServer>) -> ManagedServer {
         let seen = |view: &ServerView| view.wanted.generation >= wanted.generation;
         let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
         let record = record(&wanted, view.as_ref());
@@ -153,7 +153,7 @@ impl ServerManager {
 
     /// The record once the wish has come to something, with a warning if the
     /// store has not recorded it.
-    async fn acted(&self, wanted: &Wanted) -> ServerDetails {
+    async fn acted(&self, wanted: &DesiredServer) -> ServerDetails {
         let (mut record, recorded) = tokio::join!(self.settled(wanted), self.registry.recorded());
         if let Err(reason) = recorded {
             record.warn(format!(
@@ -165,7 +165,7 @@ impl ServerManager {
     }
 
     /// The record once the wish has come to something.
-    async fn settled(&self, wanted: &Wanted) -> ServerDetails {
+    async fn settled(&self, wanted: &DesiredServer) -> ServerDetails {
         let settled =
             |view: &ServerView| view.settled && view.wanted.generation >= wanted.generation;
         let view = self.fleet.wait(&wanted.name, settled, START_WAIT).await;

@@ -27,7 +27,7 @@ use serde_json::value::RawValue;
 use super::body::PreparedResult;
 use super::control::Control;
 use super::uris::{self, UriRole};
-use fleet::catalog::Kind;
+use fleet::catalog::ListKind;
 use wire::header::ParamHeader;
 use wire::{Era, RpcError, code};
 
@@ -233,7 +233,7 @@ impl View {
         params: Option<&RawValue>,
     ) -> Result<PreparedResult, RpcError> {
         self.offers(method)?;
-        let kind = Kind::of_method(method).ok_or_else(|| unknown(method))?;
+        let kind = ListKind::of_method(method).ok_or_else(|| unknown(method))?;
         let list = &self.lists[kind as usize];
         if list.missing {
             return Err(unknown(method));
@@ -242,7 +242,7 @@ impl View {
     }
 
     /// All entries of a list as modern clients see them.
-    pub fn listed(&self, kind: Kind) -> Vec<Cow<'_, RawValue>> {
+    pub fn listed(&self, kind: ListKind) -> Vec<Cow<'_, RawValue>> {
         let entries = self.lists[kind as usize].entries.iter();
         entries.map(|entry| entry.shown(Era::Modern)).collect()
     }
@@ -262,7 +262,7 @@ impl View {
 
     /// A hash of the tools in any order.
     pub fn hash(&self) -> String {
-        self.lists[Kind::Tools as usize].hash()
+        self.lists[ListKind::Tools as usize].hash()
     }
 }
 

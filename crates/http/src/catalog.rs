@@ -17,7 +17,7 @@ use super::json::Json;
 use super::mcp::{McpEndpoint, ServerInPath};
 use super::principal::Principal;
 use super::tools::ToolsApi;
-use fleet::catalog::Kind;
+use fleet::catalog::ListKind;
 use gateway::{AskError, Caller};
 
 /// A handler's argument: the client, and the server in the path or the filter
@@ -51,24 +51,24 @@ pub(super) async fn resources(
     State(tools): State<ToolsApi>,
     CatalogCaller(caller): CatalogCaller,
 ) -> Response {
-    listed(&tools, &caller, Kind::Resources)
+    listed(&tools, &caller, ListKind::Resources)
 }
 
 pub(super) async fn templates(
     State(tools): State<ToolsApi>,
     CatalogCaller(caller): CatalogCaller,
 ) -> Response {
-    listed(&tools, &caller, Kind::Templates)
+    listed(&tools, &caller, ListKind::Templates)
 }
 
 pub(super) async fn prompts(
     State(tools): State<ToolsApi>,
     CatalogCaller(caller): CatalogCaller,
 ) -> Response {
-    listed(&tools, &caller, Kind::Prompts)
+    listed(&tools, &caller, ListKind::Prompts)
 }
 
-fn listed(tools: &ToolsApi, caller: &Caller, kind: Kind) -> Response {
+fn listed(tools: &ToolsApi, caller: &Caller, kind: ListKind) -> Response {
     let view = tools.mcp.gateway.view(caller);
     axum::Json(view.listed(kind)).into_response()
 }

@@ -12,7 +12,7 @@ use super::error::ApiError;
 use super::servers::invalid;
 use config::ServerSpec;
 use config::body::{parse_body, parse_replacement};
-use fleet::registry::{Loaded, Plan, Registry, SourceReport};
+use fleet::registry::{ConfigPlan, LoadedSources, Registry, SourceReport};
 
 pub(super) async fn sources(State(registry): State<Arc<Registry>>) -> Json<Vec<SourceReport>> {
     Json(registry.reports().await)
@@ -27,7 +27,7 @@ pub(super) async fn schema() -> Json<Value> {
 pub(super) async fn plan(
     State(registry): State<Arc<Registry>>,
     body: Bytes,
-) -> Result<Json<Plan>, ApiError> {
+) -> Result<Json<ConfigPlan>, ApiError> {
     let text = std::str::from_utf8(&body)
         .map_err(|_| ApiError::bad_request("the body is not UTF-8 text"))?;
     let fields: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
@@ -49,10 +49,14 @@ pub(super) async fn plan(
             with.map_err(ApiError::from)?
         }
     };
-    Ok(Json(Plan::between(&loaded, &candidate)))
+    Ok(Json(ConfigPlan::between(&loaded, &candidate)))
 }
 
-fn whole(registry: &Registry, loaded: &Loaded, text: &str) -> Result<Loaded, ApiError> {
+fn whole(
+    registry: &Registry,
+    loaded: &LoadedSources,
+    text: &str,
+) -> Result<LoadedSources, ApiError> {
     let source = registry.files().mcp();
     let candidate = registry.files().with_file(loaded, &source, text.as_bytes());
     match candidate.problem(&source) {

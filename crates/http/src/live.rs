@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::error::ApiError;
 use super::events::Feed;
 use super::extract::{Path, Query};
-use fleet::history::Moment;
-use fleet::processes::Process;
+use fleet::history::HistoryEntry;
+use fleet::processes::ProcessEntry;
 use fleet::registry::{Registry, RegistryError};
 use fleet::{Fleet, ServerView};
 use gateway::Renames;
@@ -86,7 +86,7 @@ pub(super) async fn activity(
 
 #[derive(Serialize)]
 pub(super) struct ProcessList {
-    processes: Vec<Process>,
+    processes: Vec<ProcessEntry>,
 }
 
 pub(super) async fn process(
@@ -105,7 +105,7 @@ pub(super) async fn process(
 pub(super) async fn history(
     State(live): State<LiveApi>,
     Path(server): Path,
-) -> Result<Json<Vec<Moment>>, ApiError> {
+) -> Result<Json<Vec<HistoryEntry>>, ApiError> {
     let view = live.view(&server)?;
     Ok(Json(
         view.map(|view| view.history.read()).unwrap_or_default(),

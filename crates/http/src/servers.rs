@@ -17,9 +17,9 @@ use super::extract::{Path, Query};
 use super::tag::{Asked, Tagged, Tags};
 use config::body::{ServerChange, merge_patch, parse_replacement};
 use config::{Problem, ServerSpec};
-use fleet::catalog::{Catalog, Item};
+use fleet::catalog::{Catalog, CatalogItem};
 use fleet::log::LogLine;
-use fleet::registry::{Basis, RegistryError, SourceError, UpdateError, Wanted};
+use fleet::registry::{DesiredServer, EditBasis, RegistryError, SourceError, UpdateError};
 use gateway::record::ServerDetails;
 use gateway::servers::{ManagedServer, ServerManager};
 use store::{StoreError, StoreErrorKind};
@@ -93,7 +93,7 @@ pub(super) async fn replace(
     body: Bytes,
 ) -> Result<Tagged, ApiError> {
     let read = move |current: &_| parse_replacement(current, &body);
-    update(state, path, asked, Basis::AsTold, read).await
+    update(state, path, asked, EditBasis::AsTold, read).await
 }
 
 pub(super) async fn change(
@@ -103,7 +103,7 @@ pub(super) async fn change(
     body: Bytes,
 ) -> Result<Tagged, ApiError> {
     let read = move |current: &_| merge_patch(current, &body);
-    update(state, path, asked, Basis::Newest, read).await
+    update(state, path, asked, EditBasis::Newest, read).await
 }
 
 /// An edit that says what it was made from is held against what is there when
@@ -112,11 +112,11 @@ pub(super) async fn update(
     State(servers): State<ServersApi>,
     Path(server): Path,
     asked: Asked,
-    basis: Basis,
+    basis: EditBasis,
     read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>> + Send + Sync + 'static,
 ) -> Result<Tagged, ApiError> {
     let basis = match asked.given() {
-        true => Basis::Newest,
+        true => EditBasis::Newest,
         false => basis,
     };
     let stale = Arc::new(OnceLock::new());
@@ -178,9 +178,9 @@ pub(super) async fn tools(
 }
 
 /// Its tools as it lists them, each with its key.
-fn shown_tools(servers: &ServersApi, wanted: &Wanted) -> Vec<Arc<RawValue>> {
+fn shown_tools(servers: &ServersApi, wanted: &DesiredServer) -> Vec<Arc<RawValue>> {
     let catalog = servers.managing.catalog(wanted);
-    let with_key = |tool: &Item| -> Arc<RawValue> {
+    let with_key = |tool: &CatalogItem| -> Arc<RawValue> {
         let mut shown = tool.raw.clone();
         let key = json!(format!("{}:{}", wanted.name, tool.key));
         let flags = json!(["invisible_chars"]);

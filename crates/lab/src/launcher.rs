@@ -12,7 +12,7 @@ use crate::dialog::{Channel, Dialog};
 use crate::http::{HttpChannel, old_sse};
 use crate::pipe::{PipeChannel, SharedOutput};
 use config::{Launch, LaunchTarget, Redactor, RemoteKind};
-use upstream::process::{self, Command, Exit, Grace, Process};
+use upstream::process::{self, Exit, Grace, Process, ProcessCommand};
 use upstream::{Endpoint, LogSink, UpstreamError};
 
 /// For one ordinary question.
@@ -27,7 +27,7 @@ const BRIEF: Grace = Grace {
 pub(crate) struct Launcher {
     pub launch: Launch,
     /// What to run; `None` for a server that is reached.
-    pub command: Option<Command>,
+    pub command: Option<ProcessCommand>,
     /// The capabilities that the lab announces as a client.
     pub capabilities: Arc<RawValue>,
     pub redactor: Arc<Redactor>,

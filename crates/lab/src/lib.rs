@@ -37,7 +37,7 @@ use eras::HandshakeAnswer;
 pub use finding::{Finding, Severity, counted, short};
 use launcher::{Launcher, ServerCopy};
 pub use report::{LabReport, Section};
-use upstream::process::{self, Command};
+use upstream::process::{self, ProcessCommand};
 
 /// Given a server and the names of its tools, those that Portway must respell
 /// for models: the tool's own name and the new one.
@@ -84,8 +84,8 @@ pub async fn examine(experiment: &Experiment) -> Result<LabReport, LabError> {
     let redactor = Arc::new(Redactor::new(launch.secrets()));
     let shim = process::own_binary().map_err(LabError::OwnBinary)?;
     let base: Vec<(String, String)> = environment.clone().into_iter().collect();
-    let command = Command::of(&launch, &experiment.project, &base, spec.containment);
-    let command = command.map(|command| Command {
+    let command = ProcessCommand::of(&launch, &experiment.project, &base, spec.containment);
+    let command = command.map(|command| ProcessCommand {
         privileges: spec.privileges,
         hidden: experiment.hidden.clone(),
         instance: format!("lab-{}", std::process::id()),

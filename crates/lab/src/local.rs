@@ -9,7 +9,7 @@ use crate::launcher::{Launcher, ServerCopy};
 use crate::report::{LabReport, Section};
 use crate::{Experiment, advice, ending, examine_dialog};
 use config::{Containment, EraChoice};
-use upstream::containment::Step;
+use upstream::containment::ContainmentStep;
 use wire::Era;
 
 /// For an answer to `server/discover`, a slow start included: part of the
@@ -203,7 +203,7 @@ async fn loosely(launcher: &mut Launcher) -> bool {
         }
         _ => None,
     };
-    if strongest != Some(Step::Namespace) {
+    if strongest != Some(ContainmentStep::Namespace) {
         return false;
     }
     if let Some(command) = &mut launcher.command {

@@ -16,7 +16,7 @@ use crate::dialog::{
     CancelOutcome, LabRequest, MessageLog, Reaction, TimedReaction, answer, cancellation,
 };
 use crate::http;
-use upstream::{Endpoint, Lines, OutputLine};
+use upstream::{Endpoint, LineReader, OutputLine};
 
 const LINE_LIMIT: usize = 8 << 20;
 const STDERR_LINE: usize = 4 << 10;
@@ -263,7 +263,7 @@ pub(crate) fn is_message(value: &Value) -> bool {
 }
 
 async fn read(stdout: impl AsyncRead + Unpin, inbox: mpsc::Sender<Value>, outputs: SharedOutput) {
-    let mut lines = Lines::new(stdout, LINE_LIMIT);
+    let mut lines = LineReader::new(stdout, LINE_LIMIT);
     loop {
         let line = match lines.next().await {
             Ok(Some(OutputLine::Whole(line))) => line,
@@ -297,7 +297,7 @@ async fn read(stdout: impl AsyncRead + Unpin, inbox: mpsc::Sender<Value>, output
 
 /// Keeps stderr flowing, or a full pipe would block the server.
 async fn drain(stderr: impl AsyncRead + Unpin, outputs: SharedOutput) {
-    let mut lines = Lines::new(stderr, STDERR_LINE);
+    let mut lines = LineReader::new(stderr, STDERR_LINE);
     while let Ok(Some(OutputLine::Whole(line) | OutputLine::TooLong(line))) = lines.next().await {
         let mut output = outputs.lock();
         output.stderr_bytes += line.len() + 1;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::Call;
+use super::UpstreamCall;
 use wire::object::{member, text};
 
 /// Tools, prompts and resources that are remembered for one server. What does
@@ -16,7 +16,7 @@ const SUBJECTS: usize = 4096;
 
 /// Shared by all connections to one definition.
 #[derive(Default)]
-pub struct Asking {
+pub struct QuestionHistory {
     seen: AtomicBool,
     noticed: Notify,
     /// Told when something is learned of a subject.
@@ -25,12 +25,12 @@ pub struct Asking {
     subjects: Mutex<HashMap<String, bool>>,
 }
 
-impl Asking {
+impl QuestionHistory {
     /// `seen`: an earlier run has seen this definition ask.
-    pub fn new(seen: bool) -> Asking {
-        Asking {
+    pub fn new(seen: bool) -> QuestionHistory {
+        QuestionHistory {
             seen: seen.into(),
-            ..Asking::default()
+            ..QuestionHistory::default()
         }
     }
 
@@ -91,7 +91,7 @@ impl Asking {
 }
 
 /// The tool, prompt or resource that a call is about.
-pub(super) fn subject(call: &Call<'_>) -> String {
+pub(super) fn subject(call: &UpstreamCall<'_>) -> String {
     let named = || {
         let param = wire::method::name_param(call.method)?;
         member(call.params?, param).and_then(text)
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn c7_a_tool_that_asked_once_is_not_forgotten() {
-        let asking = Asking::default();
+        let asking = QuestionHistory::default();
         assert_eq!(asking.asks("tools/call a"), None);
         asking.learn("tools/call a", false);
         assert_eq!(asking.asks("tools/call a"), Some(false));
@@ -125,14 +125,14 @@ mod tests {
     #[test]
     fn c7_a_call_is_known_by_the_servers_name_of_its_tool() {
         let params = RawValue::from_string(r#"{"name":"a"}"#.into()).unwrap();
-        let call = Call::new("tools/call", Duration::from_secs(1)).params(Some(&params));
+        let call = UpstreamCall::new("tools/call", Duration::from_secs(1)).params(Some(&params));
         assert_eq!(subject(&call), "tools/call a");
-        let renamed = Call {
+        let renamed = UpstreamCall {
             name: Some("b"),
             ..call
         };
         assert_eq!(subject(&renamed), "tools/call b");
-        let list = Call::new("tools/list", Duration::from_secs(1));
+        let list = UpstreamCall::new("tools/list", Duration::from_secs(1));
         assert_eq!(subject(&list), "tools/list ");
     }
 }

@@ -12,8 +12,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::Asking;
-use super::pending::{LINGERS, Pending};
+use super::asking::QuestionHistory;
+use super::pending::{LINGERS, PendingRequests};
 use super::{CallEvent, LogSink, LogStream, ServerRequest};
 use wire::{RpcError, code};
 
@@ -44,26 +44,26 @@ impl Candidates {
 
 /// The questions of one connection.
 pub(crate) struct Attribution {
-    pending: Arc<Pending>,
-    asking: Arc<Asking>,
+    pending: Arc<PendingRequests>,
+    asking: Arc<QuestionHistory>,
     log: LogSink,
     /// Told whenever something is asked.
     asked: Notify,
     /// Every open question has a receiver of it.
     open: watch::Sender<()>,
-    held: Mutex<Vec<Held>>,
+    held: Mutex<Vec<HeldQuestion>>,
 }
 
 /// A question that nobody can be asked yet.
-struct Held {
+struct HeldQuestion {
     id: Box<RawValue>,
     withdrawn: CancellationToken,
 }
 
 impl Attribution {
     pub(crate) fn new(
-        pending: &Arc<Pending>,
-        asking: &Arc<Asking>,
+        pending: &Arc<PendingRequests>,
+        asking: &Arc<QuestionHistory>,
         log: &LogSink,
     ) -> Arc<Attribution> {
         Arc::new(Attribution {
@@ -119,7 +119,7 @@ impl Attribution {
                 return self.refuse(&candidates, request);
             }
             let until = Instant::now() + HOLD + STAGGER * held.len() as u32;
-            held.push(Held {
+            held.push(HeldQuestion {
                 id: request.id().to_owned(),
                 withdrawn: withdrawn.clone(),
             });
@@ -211,38 +211,38 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::pending::Ticket;
-    use crate::permit::Line;
-    use crate::{Call, EventReceiver, event_queue};
+    use crate::pending::PendingRequest;
+    use crate::permit::OutgoingMessage;
+    use crate::{EventReceiver, UpstreamCall, event_queue};
 
     /// A connection with calls in flight, and what its server is told.
-    struct Rig {
+    struct AttributionRig {
         attribution: Arc<Attribution>,
-        outbox: mpsc::Sender<Line>,
-        answers: mpsc::Receiver<Line>,
+        outbox: mpsc::Sender<OutgoingMessage>,
+        answers: mpsc::Receiver<OutgoingMessage>,
     }
 
-    impl Rig {
-        fn new() -> Rig {
+    impl AttributionRig {
+        fn new() -> AttributionRig {
             let (outbox, answers) = mpsc::channel(8);
             let log: LogSink = Arc::new(|_, _| {});
-            let asking = Arc::new(Asking::default());
-            Rig {
-                attribution: Attribution::new(&Pending::new(), &asking, &log),
+            let asking = Arc::new(QuestionHistory::default());
+            AttributionRig {
+                attribution: Attribution::new(&PendingRequests::new(), &asking, &log),
                 outbox,
                 answers,
             }
         }
 
-        fn call(&self, id: u64, whose: &str) -> (Ticket, EventReceiver) {
+        fn call(&self, id: u64, whose: &str) -> (PendingRequest, EventReceiver) {
             let (events, queue) = event_queue(8);
             let whose = whose.into();
             let able = RawValue::from_string(r#"{"elicitation":{}}"#.into()).unwrap();
-            let call = Call {
+            let call = UpstreamCall {
                 events: Some(events),
                 capabilities: Some(&able),
                 whose: Some(&whose),
-                ..Call::new("tools/call", Duration::from_secs(30))
+                ..UpstreamCall::new("tools/call", Duration::from_secs(30))
             };
             let ticket = self.attribution.pending.expect(id, &call);
             (ticket.unwrap(), queue)
@@ -263,7 +263,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn c7_a_question_waits_until_it_is_clear_whose_it_is() {
-        let rig = Rig::new();
+        let rig = AttributionRig::new();
         let (_first, mut first) = rig.call(1, "a");
         let (second, mut other) = rig.call(2, "b");
         assert!(rig.ask("7").is_none());
@@ -276,7 +276,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn c7_a_call_that_came_later_is_not_asked() {
-        let rig = Rig::new();
+        let rig = AttributionRig::new();
         let (_first, mut first) = rig.call(1, "a");
         let (second, _) = rig.call(2, "a");
         assert!(rig.ask("7").is_none());
@@ -288,7 +288,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn c7_what_stays_unclear_is_refused_with_the_reason() {
-        let mut rig = Rig::new();
+        let mut rig = AttributionRig::new();
         let calls = [rig.call(1, "a"), rig.call(2, "b")];
         assert!(rig.ask("7").is_none());
         let told = rig.told().await;
@@ -303,7 +303,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn c7_a_held_question_that_is_withdrawn_gets_no_answer() {
-        let mut rig = Rig::new();
+        let mut rig = AttributionRig::new();
         let calls = [rig.call(1, "a"), rig.call(2, "b")];
         assert!(rig.ask("7").is_none());
         let id = RawValue::from_string("7".into()).unwrap();
@@ -315,7 +315,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn c7_outside_any_call_nothing_is_learned() {
-        let rig = Rig::new();
+        let rig = AttributionRig::new();
         assert!(rig.ask("7").is_some());
         assert!(!rig.attribution.asking.seen());
     }

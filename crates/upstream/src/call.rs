@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use super::heartbeat::Pause;
-use super::permit::Line;
+use super::heartbeat::TimeoutPause;
+use super::permit::OutgoingMessage;
 use super::turn::Turn;
 use super::{EventSender, Outbox, Permit};
 use wire::RpcError;
 
 /// One request to a server.
-pub struct Call<'a> {
+pub struct UpstreamCall<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
     /// The name or URI it is about, as the server knows it; `None`: what the
@@ -36,9 +36,9 @@ pub struct Call<'a> {
     pub whose: Option<&'a Arc<str>>,
 }
 
-impl<'a> Call<'a> {
-    pub fn new(method: &'a str, limit: Duration) -> Call<'a> {
-        Call {
+impl<'a> UpstreamCall<'a> {
+    pub fn new(method: &'a str, limit: Duration) -> UpstreamCall<'a> {
+        UpstreamCall {
             method,
             params: None,
             name: None,
@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
         self.events.is_some() && self.limit.is_none()
     }
 
-    pub fn params(mut self, params: Option<&'a RawValue>) -> Call<'a> {
+    pub fn params(mut self, params: Option<&'a RawValue>) -> UpstreamCall<'a> {
         self.params = params;
         self
     }
@@ -94,7 +94,7 @@ pub enum CallEvent {
 
 /// Something a server says that belongs to no request of ours.
 #[derive(Debug)]
-pub enum Inbound {
+pub enum InboundMessage {
     Notification(Notification),
     Request(ServerRequest),
 }
@@ -113,7 +113,7 @@ pub struct ServerRequest {
     id: Box<RawValue>,
     outbox: Option<Outbox>,
     /// Holds the time of the call it belongs to.
-    pause: Option<Pause>,
+    pause: Option<TimeoutPause>,
     turn: Option<Arc<Turn>>,
     /// Says that the question is open, as long as it exists.
     _open: Option<watch::Receiver<()>>,
@@ -142,7 +142,7 @@ impl ServerRequest {
         self
     }
 
-    pub(crate) fn hold(&mut self, pause: Pause, turn: Option<Arc<Turn>>) {
+    pub(crate) fn hold(&mut self, pause: TimeoutPause, turn: Option<Arc<Turn>>) {
         self.pause = Some(pause);
         self.turn = turn;
     }
@@ -172,7 +172,7 @@ impl ServerRequest {
             Ok(result) => wire::response(&self.id, &result),
             Err(error) => wire::error(Some(&self.id), &error),
         };
-        let _ = outbox.try_send(Line::answer(bytes));
+        let _ = outbox.try_send(OutgoingMessage::answer(bytes));
     }
 }
 

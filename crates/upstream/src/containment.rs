@@ -10,14 +10,14 @@ use tokio::sync::OnceCell;
 
 use super::process::helper::Helper;
 use super::process::{self, SpawnError};
-use super::shim::message::{Report, Request};
+use super::shim::message::{HelperReport, LaunchRequest};
 use config::{Containment, Privileges};
 
 /// One way of holding a tree, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
-pub enum Step {
+pub enum ContainmentStep {
     /// A PID namespace: the kernel kills every member when its init dies,
     /// whoever else was killed first.
     Namespace,
@@ -30,30 +30,35 @@ pub enum Step {
     Group,
 }
 
-impl Step {
-    pub const ALL: [Step; 4] = [Step::Namespace, Step::Cgroup, Step::Subreaper, Step::Group];
+impl ContainmentStep {
+    pub const ALL: [ContainmentStep; 4] = [
+        ContainmentStep::Namespace,
+        ContainmentStep::Cgroup,
+        ContainmentStep::Subreaper,
+        ContainmentStep::Group,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
-            Step::Namespace => "namespace",
-            Step::Cgroup => "cgroup",
-            Step::Subreaper => "subreaper",
-            Step::Group => "group",
+            ContainmentStep::Namespace => "namespace",
+            ContainmentStep::Cgroup => "cgroup",
+            ContainmentStep::Subreaper => "subreaper",
+            ContainmentStep::Group => "group",
         }
     }
 
     /// What it does not hold; `None` for the one that holds everything.
     pub fn gap(self) -> Option<&'static str> {
         match self {
-            Step::Namespace => None,
-            Step::Cgroup => Some(
+            ContainmentStep::Namespace => None,
+            ContainmentStep::Cgroup => Some(
                 "if Portway and its helper are killed together, processes stay until the next start",
             ),
-            Step::Subreaper => Some(
+            ContainmentStep::Subreaper => Some(
                 "a process that keeps forking can escape, and if Portway and its helper are killed \
                  together, processes stay until the next start",
             ),
-            Step::Group => Some(
+            ContainmentStep::Group => Some(
                 "a process that leaves its group is found only by a mark in its environment, and if \
                  Portway and its helper are killed together, processes stay until the next start",
             ),
@@ -61,27 +66,27 @@ impl Step {
     }
 
     /// The one that a definition asks for; `auto` names none.
-    pub fn named(wish: Containment) -> Option<Step> {
+    pub fn named(wish: Containment) -> Option<ContainmentStep> {
         match wish {
             Containment::Auto => None,
-            Containment::Namespace => Some(Step::Namespace),
-            Containment::Cgroup => Some(Step::Cgroup),
-            Containment::Subreaper => Some(Step::Subreaper),
-            Containment::Group => Some(Step::Group),
+            Containment::Namespace => Some(ContainmentStep::Namespace),
+            Containment::Cgroup => Some(ContainmentStep::Cgroup),
+            Containment::Subreaper => Some(ContainmentStep::Subreaper),
+            Containment::Group => Some(ContainmentStep::Group),
         }
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ContainmentStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
 /// What a server held like this can still do, a sentence each.
-pub fn gaps(step: Step, privileges: Privileges) -> Vec<&'static str> {
+pub fn gaps(step: ContainmentStep, privileges: Privileges) -> Vec<&'static str> {
     let keeps = privileges == Privileges::Keep;
-    let reads = step != Step::Namespace && (keeps || !has_capabilities());
+    let reads = step != ContainmentStep::Namespace && (keeps || !has_capabilities());
     let gaps = [
         step.gap(),
         reads.then_some("it can read Portway's environment and memory, and the keys in them"),
@@ -101,24 +106,24 @@ fn has_capabilities() -> bool {
 /// What works here and, for the rest, why not.
 #[derive(Debug)]
 pub struct Ladder {
-    works: Vec<Step>,
-    refused: Vec<(Step, String)>,
+    works: Vec<ContainmentStep>,
+    refused: Vec<(ContainmentStep, String)>,
 }
 
 impl Ladder {
     /// Strongest first; never empty.
-    pub fn works(&self) -> &[Step] {
+    pub fn works(&self) -> &[ContainmentStep] {
         &self.works
     }
 
-    pub fn refused(&self) -> &[(Step, String)] {
+    pub fn refused(&self) -> &[(ContainmentStep, String)] {
         &self.refused
     }
 
     /// The steps to try for a wish, in order. `auto` may go down: what worked
     /// at start can fail later, at a limit on namespaces for instance.
-    pub(super) fn choose(&self, wish: Containment) -> Result<&[Step], SpawnError> {
-        let Some(step) = Step::named(wish) else {
+    pub(super) fn choose(&self, wish: Containment) -> Result<&[ContainmentStep], SpawnError> {
+        let Some(step) = ContainmentStep::named(wish) else {
             return Ok(&self.works);
         };
         match self.works.iter().position(|works| *works == step) {
@@ -131,7 +136,7 @@ impl Ladder {
         }
     }
 
-    fn why_not(&self, step: Step) -> String {
+    fn why_not(&self, step: ContainmentStep) -> String {
         let found = self.refused.iter().find(|(refused, _)| *refused == step);
         found.map_or_else(String::new, |(_, reason)| reason.clone())
     }
@@ -151,15 +156,15 @@ async fn probe(shim: &Path) -> Result<Ladder, SpawnError> {
         refused: Vec::new(),
     };
     let (namespace, cgroup, subreaper) = tokio::join!(
-        probe_step(shim, Step::Namespace),
-        probe_step(shim, Step::Cgroup),
-        probe_step(shim, Step::Subreaper),
+        probe_step(shim, ContainmentStep::Namespace),
+        probe_step(shim, ContainmentStep::Cgroup),
+        probe_step(shim, ContainmentStep::Subreaper),
     );
     let found = [
-        (Step::Namespace, namespace?),
-        (Step::Cgroup, cgroup?),
-        (Step::Subreaper, subreaper?),
-        (Step::Group, None),
+        (ContainmentStep::Namespace, namespace?),
+        (ContainmentStep::Cgroup, cgroup?),
+        (ContainmentStep::Subreaper, subreaper?),
+        (ContainmentStep::Group, None),
     ];
     for (step, refusal) in found {
         match refusal {
@@ -172,14 +177,14 @@ async fn probe(shim: &Path) -> Result<Ladder, SpawnError> {
 
 /// `None` if it works, else why it does not. An error is the trouble of the
 /// moment and says nothing about the step.
-async fn probe_step(shim: &Path, step: Step) -> Result<Option<String>, SpawnError> {
+async fn probe_step(shim: &Path, step: ContainmentStep) -> Result<Option<String>, SpawnError> {
     if cfg!(not(target_os = "linux")) {
         return Ok(Some("is made of Linux features".into()));
     }
     let marker = CString::new(process::marker("probe")).unwrap_or_default();
-    let request = Request::probe(step, marker);
+    let request = LaunchRequest::probe(step, marker);
     match Helper::start(shim, "probe", &request, &[]).await {
-        Ok((_, Report::Failed(failure))) => {
+        Ok((_, HelperReport::Failed(failure))) => {
             match SpawnError::reported(failure, step, Path::new(""), Path::new("")) {
                 SpawnError::Refused { reason, .. } => Ok(Some(reason)),
                 other => Err(other),
@@ -200,14 +205,14 @@ mod tests {
 
     fn ladder() -> Ladder {
         Ladder {
-            works: vec![Step::Subreaper, Step::Group],
+            works: vec![ContainmentStep::Subreaper, ContainmentStep::Group],
             refused: vec![
                 (
-                    Step::Namespace,
+                    ContainmentStep::Namespace,
                     "making the namespaces: Operation not permitted".into(),
                 ),
                 (
-                    Step::Cgroup,
+                    ContainmentStep::Cgroup,
                     "making a cgroup: Read-only file system".into(),
                 ),
             ],
@@ -219,9 +224,12 @@ mod tests {
         let ladder = ladder();
         assert_eq!(
             ladder.choose(Containment::Auto).unwrap(),
-            [Step::Subreaper, Step::Group]
+            [ContainmentStep::Subreaper, ContainmentStep::Group]
         );
-        assert_eq!(ladder.choose(Containment::Group).unwrap(), [Step::Group]);
+        assert_eq!(
+            ladder.choose(Containment::Group).unwrap(),
+            [ContainmentStep::Group]
+        );
     }
 
     #[test]

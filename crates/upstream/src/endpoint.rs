@@ -12,8 +12,8 @@ use url::Url;
 
 use super::client::{ClientError, Headers, HttpClient, ResponseBody, causes, request_uri};
 use super::lines::quote;
-use super::permit::{Passing, Permit};
-use super::reply::Failure;
+use super::permit::{Permit, WriteGuard};
+use super::reply::ExchangeFailure;
 use super::{LogSink, UpstreamError};
 use config::Redactor;
 
@@ -71,8 +71,8 @@ impl Endpoint {
     }
 
     /// Another address of the same server, named by the server itself.
-    pub fn at(&self, reference: &str) -> Result<Endpoint, Failure> {
-        let odd = |what: &str| Failure::Odd(format!("{self} {what}"));
+    pub fn at(&self, reference: &str) -> Result<Endpoint, ExchangeFailure> {
+        let odd = |what: &str| ExchangeFailure::Odd(format!("{self} {what}"));
         let target = self
             .url
             .join(reference)
@@ -99,7 +99,7 @@ impl Endpoint {
         method: Method,
         headers: &Headers,
         body: Bytes,
-    ) -> Result<Response<ResponseBody>, Failure> {
+    ) -> Result<Response<ResponseBody>, ExchangeFailure> {
         self.send_permitted(method, headers, body, None).await
     }
 
@@ -110,19 +110,19 @@ impl Endpoint {
         headers: &Headers,
         body: Bytes,
         permit: Option<&Arc<dyn Permit>>,
-    ) -> Result<Response<ResponseBody>, Failure> {
+    ) -> Result<Response<ResponseBody>, ExchangeFailure> {
         let connection = self.client.connect().await.map_err(|error| {
             let causes = self.quote(&causes(&*error));
-            Failure::Unsent(format!("{self} could not be reached: {causes}"))
+            ExchangeFailure::Unsent(format!("{self} could not be reached: {causes}"))
         })?;
-        let passing = Passing::enter(permit)?;
+        let passing = WriteGuard::enter(permit)?;
         let headers = [&self.fixed, headers];
         let response = self
             .client
             .exchange(connection, &method, &self.uri, headers, &body, passing);
         response.await.map_err(|error| {
             let causes = self.quote(&causes(&error));
-            Failure::Broken(format!("{self}: {causes}"))
+            ExchangeFailure::Broken(format!("{self}: {causes}"))
         })
     }
 

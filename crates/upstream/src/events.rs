@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 
 use super::UpstreamError;
 use super::client::{BodyError, ResponseBody};
-use super::reply::Failure;
+use super::reply::ExchangeFailure;
 use wire::sse::{Decoder, Event, EventTooLong};
 
 /// How long an answered stream may take to end, so that its connection can
@@ -33,13 +33,13 @@ impl Events {
 
     /// The next event, or `None` when the server ended the stream. Loses
     /// nothing when it is dropped half way.
-    pub async fn next(&mut self) -> Result<Option<Event>, Failure> {
+    pub async fn next(&mut self) -> Result<Option<Event>, ExchangeFailure> {
         loop {
             match self.ready() {
                 Ok(Some(event)) => return Ok(Some(event)),
                 Ok(None) => {}
                 Err(long) => {
-                    return Err(Failure::Other(UpstreamError::TooLarge {
+                    return Err(ExchangeFailure::Other(UpstreamError::TooLarge {
                         limit: long.limit,
                     }));
                 }
@@ -48,7 +48,10 @@ impl Events {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 Err(_) => {
-                    return Err(Failure::Broken(format!("{}: the stream broke", self.from)));
+                    return Err(ExchangeFailure::Broken(format!(
+                        "{}: the stream broke",
+                        self.from
+                    )));
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::UpstreamError;
 
 /// Counts calls in flight, and closes so that they can finish.
 #[derive(Default)]
-pub(crate) struct Gate {
+pub(crate) struct CallGate {
     /// Calls in flight; the top bit says closed.
     state: AtomicUsize,
     /// Told when the last call leaves, and at the closing.
@@ -21,10 +21,10 @@ pub(crate) struct Gate {
 
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
-impl Gate {
-    pub(crate) fn enter(self: &Arc<Self>) -> Result<Pass, UpstreamError> {
+impl CallGate {
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<InFlightGuard, UpstreamError> {
         let before = self.state.fetch_add(1, Ordering::AcqRel);
-        let pass = Pass(self.clone());
+        let pass = InFlightGuard(self.clone());
         if before & CLOSED != 0 {
             return Err(UpstreamError::Draining);
         }
@@ -36,9 +36,9 @@ impl Gate {
         self.emptied.notify_waiters();
     }
 
-    pub(crate) fn hold(self: &Arc<Self>) -> Hold {
+    pub(crate) fn hold(self: &Arc<Self>) -> ConnectionHold {
         self.held.fetch_add(1, Ordering::AcqRel);
-        Hold(self.clone())
+        ConnectionHold(self.clone())
     }
 
     pub(crate) fn is_held(&self) -> bool {
@@ -81,18 +81,18 @@ impl Gate {
 }
 
 /// Keeps a connection that would otherwise end when it is idle.
-pub struct Hold(Arc<Gate>);
+pub struct ConnectionHold(Arc<CallGate>);
 
-impl Drop for Hold {
+impl Drop for ConnectionHold {
     fn drop(&mut self) {
         self.0.held.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// Held while a call is in flight.
-pub(crate) struct Pass(Arc<Gate>);
+pub(crate) struct InFlightGuard(Arc<CallGate>);
 
-impl Drop for Pass {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let before = self.0.state.fetch_sub(1, Ordering::AcqRel);
         if before & !CLOSED == 1 {

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::lines::quote;
-use super::peer::{Peer, Spelling, client_info, empty_object};
-use super::pending::Answer;
-use super::{Call, Options, Transport, UpstreamError};
+use super::peer::{Peer, RequestEncoder, client_info, empty_object};
+use super::pending::RequestResult;
+use super::{ConnectOptions, Transport, UpstreamCall, UpstreamError};
 use wire::{Era, RpcError, code};
 
 /// What an answer to `server/discover` says about the other side.
-pub(crate) enum Verdict {
+pub(crate) enum EraVerdict {
     Modern(Peer),
     /// Speaks the old handshake, or nothing that says otherwise.
     Legacy,
@@ -22,23 +22,23 @@ pub(crate) enum Verdict {
 }
 
 #[derive(Deserialize)]
-struct Discovered {
+struct DiscoverAnswer {
     #[serde(rename = "supportedVersions")]
     versions: Vec<String>,
     capabilities: Option<Box<RawValue>>,
     instructions: Option<String>,
     #[serde(rename = "_meta")]
-    meta: Option<DiscoveredMeta>,
+    meta: Option<DiscoverMeta>,
 }
 
 #[derive(Deserialize)]
-struct DiscoveredMeta {
+struct DiscoverMeta {
     #[serde(rename = "io.modelcontextprotocol/serverInfo")]
     server_info: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct Initialized {
+struct InitializeAnswer {
     #[serde(rename = "protocolVersion")]
     version: String,
     capabilities: Option<Box<RawValue>>,
@@ -49,38 +49,38 @@ struct Initialized {
 
 /// Reads the answer to a probe. Only what a modern server alone would say is
 /// taken as modern; which error a legacy server answers with tells nothing.
-pub(crate) fn verdict(answer: &Answer, capabilities: &Arc<RawValue>) -> Verdict {
+pub(crate) fn verdict(answer: &RequestResult, capabilities: &Arc<RawValue>) -> EraVerdict {
     match answer {
-        Ok(result) => match serde_json::from_str::<Discovered>(result.get()) {
+        Ok(result) => match serde_json::from_str::<DiscoverAnswer>(result.get()) {
             Ok(found) if found.versions.iter().any(|v| v == wire::MODERN) => {
-                Verdict::Modern(modern_peer(found, capabilities))
+                EraVerdict::Modern(modern_peer(found, capabilities))
             }
             Ok(found) => only_versions(&found.versions),
-            Err(_) => Verdict::Legacy,
+            Err(_) => EraVerdict::Legacy,
         },
         Err(UpstreamError::Rpc(error)) if error.code == code::UNSUPPORTED_VERSION => {
             match supported(error) {
                 Some(versions) => only_versions(&versions),
-                None => Verdict::Legacy,
+                None => EraVerdict::Legacy,
             }
         }
         // Our own request was wrong in a modern server's eyes.
         Err(UpstreamError::Rpc(error))
             if matches!(error.code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY) =>
         {
-            Verdict::Refused(format!("server/discover was refused: {}", error.message))
+            EraVerdict::Refused(format!("server/discover was refused: {}", error.message))
         }
-        Err(_) => Verdict::Legacy,
+        Err(_) => EraVerdict::Legacy,
     }
 }
 
 /// The versions a refusal of ours names.
 fn supported(error: &RpcError) -> Option<Vec<String>> {
     #[derive(Deserialize)]
-    struct Data {
+    struct UnsupportedVersion {
         supported: Vec<String>,
     }
-    let data: Data = serde_json::from_str(error.data.as_deref()?.get()).ok()?;
+    let data: UnsupportedVersion = serde_json::from_str(error.data.as_deref()?.get()).ok()?;
     Some(data.supported)
 }
 
@@ -90,18 +90,18 @@ pub(crate) fn names_our_version(error: &RpcError) -> bool {
         && supported(error).is_some_and(|all| all.iter().any(|v| v == wire::MODERN))
 }
 
-fn only_versions(versions: &[String]) -> Verdict {
+fn only_versions(versions: &[String]) -> EraVerdict {
     if versions.is_empty() || versions.iter().any(|v| wire::LEGACY.contains(&v.as_str())) {
-        return Verdict::Legacy;
+        return EraVerdict::Legacy;
     }
-    Verdict::Refused(format!(
+    EraVerdict::Refused(format!(
         "the server speaks only MCP {}, Portway {} and earlier",
         versions.join(", "),
         wire::MODERN
     ))
 }
 
-fn modern_peer(found: Discovered, capabilities: &Arc<RawValue>) -> Peer {
+fn modern_peer(found: DiscoverAnswer, capabilities: &Arc<RawValue>) -> Peer {
     Peer {
         era: Era::Modern,
         version: wire::MODERN.to_owned(),
@@ -110,17 +110,20 @@ fn modern_peer(found: Discovered, capabilities: &Arc<RawValue>) -> Peer {
             .unwrap_or_else(|| empty_object().to_owned()),
         server_info: found.meta.and_then(|meta| meta.server_info),
         instructions: found.instructions,
-        spelling: Spelling::modern(capabilities.clone()),
+        spelling: RequestEncoder::modern(capabilities.clone()),
     }
 }
 
 /// The peer of a definition that says `era: modern`. Nobody is asked in the
 /// old way then, so the error must say why not.
-pub(crate) fn insist(answer: Answer, options: &Options) -> Result<Peer, UpstreamError> {
+pub(crate) fn insist(
+    answer: RequestResult,
+    options: &ConnectOptions,
+) -> Result<Peer, UpstreamError> {
     let why = match verdict(&answer, &options.capabilities) {
-        Verdict::Modern(peer) => return Ok(peer),
-        Verdict::Refused(reason) => return Err(UpstreamError::Protocol(reason)),
-        Verdict::Legacy => match answer {
+        EraVerdict::Modern(peer) => return Ok(peer),
+        EraVerdict::Refused(reason) => return Err(UpstreamError::Protocol(reason)),
+        EraVerdict::Legacy => match answer {
             Ok(_) => "the answer to server/discover is not one".to_owned(),
             Err(UpstreamError::Rpc(error)) => quote(&error.message, &options.redactor),
             Err(other) => return Err(other),
@@ -137,22 +140,26 @@ pub(crate) fn not_modern(why: &str) -> String {
 }
 
 /// Asks who is there, in the modern way.
-pub(crate) async fn discover(transport: &Transport, options: &Options, limit: Duration) -> Answer {
-    let spelling = Spelling::modern(options.capabilities.clone());
+pub(crate) async fn discover(
+    transport: &Transport,
+    options: &ConnectOptions,
+    limit: Duration,
+) -> RequestResult {
+    let spelling = RequestEncoder::modern(options.capabilities.clone());
     transport
-        .request(&spelling, Call::new("server/discover", limit))
+        .request(&spelling, UpstreamCall::new("server/discover", limit))
         .await
 }
 
 /// The legacy handshake, `notifications/initialized` included.
 pub(crate) async fn initialize(
     transport: &Transport,
-    options: &Options,
+    options: &ConnectOptions,
     limit: Duration,
 ) -> Result<Peer, UpstreamError> {
     let params = initialize_params(&options.capabilities)?;
-    let spelling = Spelling::legacy(wire::LEGACY[0], options.capabilities.clone());
-    let call = Call::new("initialize", limit).params(Some(&params));
+    let spelling = RequestEncoder::legacy(wire::LEGACY[0], options.capabilities.clone());
+    let call = UpstreamCall::new("initialize", limit).params(Some(&params));
     let answer = match transport.request(&spelling, call).await {
         Err(UpstreamError::Rpc(error)) => {
             return Err(UpstreamError::Protocol(format!(
@@ -184,7 +191,7 @@ pub(crate) fn legacy_peer(
     answer: &RawValue,
     capabilities: &Arc<RawValue>,
 ) -> Result<Peer, UpstreamError> {
-    let found: Initialized = serde_json::from_str(answer.get()).map_err(|error| {
+    let found: InitializeAnswer = serde_json::from_str(answer.get()).map_err(|error| {
         UpstreamError::Protocol(format!("the answer to initialize is not one: {error}"))
     })?;
     if !wire::LEGACY.contains(&found.version.as_str()) {
@@ -195,7 +202,7 @@ pub(crate) fn legacy_peer(
     }
     Ok(Peer {
         era: Era::Legacy,
-        spelling: Spelling::legacy(&found.version, capabilities.clone()),
+        spelling: RequestEncoder::legacy(&found.version, capabilities.clone()),
         version: found.version,
         capabilities: found
             .capabilities
@@ -210,7 +217,7 @@ pub(crate) fn legacy_peer(
 /// first decides.
 pub(crate) async fn probe_pipe(
     transport: &Transport,
-    options: &Options,
+    options: &ConnectOptions,
 ) -> Result<Peer, UpstreamError> {
     let limits = &options.limits;
     let discover = discover(transport, options, limits.connect);
@@ -224,9 +231,9 @@ pub(crate) async fn probe_pipe(
             return Err(error);
         }
         return match verdict(&answer, &options.capabilities) {
-            Verdict::Modern(peer) => Ok(peer),
-            Verdict::Refused(reason) => Err(UpstreamError::Protocol(reason)),
-            Verdict::Legacy => initialize(transport, options, limits.connect).await,
+            EraVerdict::Modern(peer) => Ok(peer),
+            EraVerdict::Refused(reason) => Err(UpstreamError::Protocol(reason)),
+            EraVerdict::Legacy => initialize(transport, options, limits.connect).await,
         };
     }
     let initialize = initialize(transport, options, limits.connect);
@@ -236,14 +243,14 @@ pub(crate) async fn probe_pipe(
             Ok(peer) => Ok(peer),
             // Refused, perhaps by a modern server that is about to answer.
             Err(refusal) => match verdict(&discover.await, &options.capabilities) {
-                Verdict::Modern(peer) => Ok(peer),
+                EraVerdict::Modern(peer) => Ok(peer),
                 _ => Err(refusal),
             },
         },
         answer = &mut discover => match verdict(&answer, &options.capabilities) {
-            Verdict::Modern(peer) => Ok(peer),
-            Verdict::Refused(reason) => Err(UpstreamError::Protocol(reason)),
-            Verdict::Legacy => initialize.await,
+            EraVerdict::Modern(peer) => Ok(peer),
+            EraVerdict::Refused(reason) => Err(UpstreamError::Protocol(reason)),
+            EraVerdict::Legacy => initialize.await,
         },
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::UpstreamError;
-use super::pending::Answer;
+use super::pending::RequestResult;
 
 /// When something was last heard of a request, and whether its time counts.
 pub(crate) struct Heartbeat {
@@ -18,9 +18,9 @@ pub(crate) struct Heartbeat {
 }
 
 /// Stops the time of a request while it exists.
-pub(crate) struct Pause(Arc<Heartbeat>);
+pub(crate) struct TimeoutPause(Arc<Heartbeat>);
 
-impl Drop for Pause {
+impl Drop for TimeoutPause {
     fn drop(&mut self) {
         self.0.touch();
         self.0.paused.fetch_sub(1, Ordering::AcqRel);
@@ -41,9 +41,9 @@ impl Heartbeat {
         self.last_ms.store(ms, Ordering::Relaxed);
     }
 
-    pub(crate) fn pause(self: &Arc<Self>) -> Pause {
+    pub(crate) fn pause(self: &Arc<Self>) -> TimeoutPause {
         self.paused.fetch_add(1, Ordering::AcqRel);
-        Pause(self.clone())
+        TimeoutPause(self.clone())
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -62,8 +62,8 @@ impl Heartbeat {
 pub(crate) async fn within(
     limit: Option<Duration>,
     beat: &Heartbeat,
-    work: impl Future<Output = Answer>,
-) -> Answer {
+    work: impl Future<Output = RequestResult>,
+) -> RequestResult {
     let Some(limit) = limit else {
         return work.await;
     };

@@ -13,18 +13,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Headers;
 use super::endpoint::Endpoint;
-use super::peer::{Peer, Spelling};
-use super::pending::{Answer, Pending};
-use super::permit::{Line, Permit};
-use super::pipe::{CancelOnDrop, Pipe, Receiver};
-use super::reply::{Failure, Reply};
+use super::peer::{Peer, RequestEncoder};
+use super::pending::{PendingRequests, RequestResult};
+use super::permit::{OutgoingMessage, Permit};
+use super::pipe::{CancelOnDrop, MessageReceiver, Pipe};
+use super::reply::{ExchangeFailure, HttpReply};
 use super::{
-    Call, Connection, INBOUND_QUEUE, Inbound, Limits, Link, LogStream, Options, Transport,
-    UpstreamError, poster,
+    ConnectOptions, Connection, ConnectionLimits, ConnectionOwner, INBOUND_QUEUE, InboundMessage,
+    LogStream, Transport, UpstreamCall, UpstreamError, poster,
 };
 use wire::Era;
 
-mod flight;
+mod exchange;
 mod legacy;
 mod listen;
 mod modern;
@@ -33,9 +33,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use flight::Flight;
-use legacy::Session;
-use modern::{Outgoing, ToolHeaders};
+use exchange::HttpExchange;
+use legacy::HttpSession;
+use modern::{ModernRequest, ToolHeaders};
 
 /// Replies and cancellations on their way to the server.
 const OUTBOX_QUEUE: usize = 256;
@@ -47,20 +47,20 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 
 /// The handle that requests go through.
 #[derive(Clone)]
-pub(crate) struct Http(Arc<Shared>);
+pub(crate) struct HttpTransport(Arc<HttpShared>);
 
 /// A result, or why there is none.
-type Found = Result<Box<RawValue>, Failure>;
+type ExchangeResult = Result<Box<RawValue>, ExchangeFailure>;
 
 /// What is one per connection.
-struct Shared {
+struct HttpShared {
     endpoint: Endpoint,
-    limits: Limits,
+    limits: ConnectionLimits,
     capabilities: Arc<RawValue>,
     /// Takes what belongs to no request, and knows those that wait.
-    receiver: Receiver,
+    receiver: MessageReceiver,
     /// Legacy only; none before the handshake, and none ever in a modern one.
-    session: watch::Sender<Option<Arc<Session>>>,
+    session: watch::Sender<Option<Arc<HttpSession>>>,
     /// Held across the handshake of a new session; other requests wait for it.
     renewing: tokio::sync::Mutex<()>,
     tools: ToolHeaders,
@@ -70,19 +70,19 @@ struct Shared {
 }
 
 /// What the owner of a connection gets, once there is one.
-struct Ends {
-    queue: mpsc::Receiver<Line>,
-    inbound: mpsc::Receiver<Inbound>,
+struct TransportEnds {
+    queue: mpsc::Receiver<OutgoingMessage>,
+    inbound: mpsc::Receiver<InboundMessage>,
     gone: watch::Receiver<Option<UpstreamError>>,
 }
 
-impl Http {
-    fn new(endpoint: Endpoint, options: &Options) -> (Http, Ends) {
+impl HttpTransport {
+    fn new(endpoint: Endpoint, options: &ConnectOptions) -> (HttpTransport, TransportEnds) {
         let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
         let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
         let (gone_sender, gone) = watch::channel(None);
         let (_, receiver) = Pipe::new(outbox, inbound_sender, options);
-        let shared = Shared {
+        let shared = HttpShared {
             endpoint,
             limits: options.limits.clone(),
             capabilities: options.capabilities.clone(),
@@ -94,8 +94,8 @@ impl Http {
             gone: gone_sender,
         };
         (
-            Http(Arc::new(shared)),
-            Ends {
+            HttpTransport(Arc::new(shared)),
+            TransportEnds {
                 queue,
                 inbound,
                 gone,
@@ -104,11 +104,11 @@ impl Http {
     }
 
     /// Hands the connection over to its owner.
-    fn start(self, peer: Peer, ends: Ends) -> (Link, Connection) {
+    fn start(self, peer: Peer, ends: TransportEnds) -> (ConnectionOwner, Connection) {
         let stop = CancellationToken::new();
         let keeper = keep(self.0.clone(), ends.queue, stop.clone());
         let transport = Arc::new(Transport::Http(self));
-        let link = Link {
+        let link = ConnectionOwner {
             inbound: ends.inbound,
             process: None,
             transport: transport.clone(),
@@ -120,17 +120,21 @@ impl Http {
         (link, connection)
     }
 
-    pub(crate) async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+    pub(crate) async fn request(
+        &self,
+        spelling: &RequestEncoder,
+        call: UpstreamCall<'_>,
+    ) -> RequestResult {
         Ok(self.exchange(spelling, call).await?)
     }
 
-    async fn exchange(&self, spelling: &Spelling, call: Call<'_>) -> Found {
+    async fn exchange(&self, spelling: &RequestEncoder, call: UpstreamCall<'_>) -> ExchangeResult {
         let shared = &self.0;
         shared.alive()?;
         let id = shared.receiver.pending.next_id();
         let body = Bytes::from(spelling.request(&call, id)?);
         let mut ticket = shared.receiver.pending.expect(id, &call)?;
-        let flight = Flight::new(shared, spelling.era, id, call.events).permit(call.permit);
+        let flight = HttpExchange::new(shared, spelling.era, id, call.events).permit(call.permit);
         let mut cancel = CancelOnDrop {
             outbox: &shared.receiver.outbox,
             pending: &shared.receiver.pending,
@@ -142,7 +146,7 @@ impl Http {
         let work = Box::pin(async {
             match spelling.era {
                 Era::Modern => {
-                    let outgoing = Outgoing {
+                    let outgoing = ModernRequest {
                         method: call.method,
                         params: call.params,
                         name: call.name,
@@ -158,9 +162,12 @@ impl Http {
             biased;
             outcome = work => outcome,
             // The limit, or an answer that took another stream.
-            answer = ticket.wait(call.limit) => answer.map_err(Failure::from),
+            answer = ticket.wait(call.limit) => answer.map_err(ExchangeFailure::from),
         };
-        cancel.armed &= matches!(outcome, Err(Failure::Other(UpstreamError::Timeout { .. })));
+        cancel.armed &= matches!(
+            outcome,
+            Err(ExchangeFailure::Other(UpstreamError::Timeout { .. }))
+        );
         outcome
     }
 
@@ -173,7 +180,7 @@ impl Http {
         }
     }
 
-    pub(crate) fn pending(&self) -> &Pending {
+    pub(crate) fn pending(&self) -> &PendingRequests {
         &self.0.receiver.pending
     }
 
@@ -183,7 +190,7 @@ impl Http {
     }
 }
 
-impl Shared {
+impl HttpShared {
     /// Fails once the connection is of no more use.
     fn alive(&self) -> Result<(), UpstreamError> {
         match &*self.gone.borrow() {
@@ -201,7 +208,7 @@ impl Shared {
         mut headers: Headers,
         body: Bytes,
         permit: Option<&Arc<dyn Permit>>,
-    ) -> Result<Replied, Failure> {
+    ) -> Result<SessionReply, ExchangeFailure> {
         headers.add(&header::ACCEPT, &BOTH);
         headers.add(&header::CONTENT_TYPE, &JSON);
         self.ask(Method::POST, &headers, body, permit).await
@@ -213,12 +220,12 @@ impl Shared {
         headers: &Headers,
         body: Bytes,
         permit: Option<&Arc<dyn Permit>>,
-    ) -> Result<Replied, Failure> {
+    ) -> Result<SessionReply, ExchangeFailure> {
         let sent = self.endpoint.send_permitted(method, headers, body, permit);
         let response = sent.await?;
         let session = response.headers().get(SESSION).cloned();
         let reply = self.endpoint.read(response, &self.limits).await?;
-        Ok(Replied { reply, session })
+        Ok(SessionReply { reply, session })
     }
 }
 
@@ -227,19 +234,19 @@ pub(super) const BOTH: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-struct Replied {
-    reply: Reply,
+struct SessionReply {
+    reply: HttpReply,
     /// The session the server opened with this answer, if it did.
     session: Option<HeaderValue>,
 }
 
 /// Owns what runs beside the requests, to the end.
 async fn keep(
-    shared: Arc<Shared>,
-    queue: mpsc::Receiver<Line>,
+    shared: Arc<HttpShared>,
+    queue: mpsc::Receiver<OutgoingMessage>,
     stop: CancellationToken,
 ) -> Option<usize> {
-    let post = |message: Line| {
+    let post = |message: OutgoingMessage| {
         let shared = shared.clone();
         async move {
             let post = shared.deliver(message.bytes);

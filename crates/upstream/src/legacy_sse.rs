@@ -16,12 +16,12 @@ use super::events::Events;
 use super::handshake;
 use super::http::{BOTH, JSON};
 use super::peer::Peer;
-use super::permit::Line;
-use super::pipe::{Pipe, Receiver};
-use super::reply::{Failure, Reply};
+use super::permit::OutgoingMessage;
+use super::pipe::{MessageReceiver, Pipe};
+use super::reply::{ExchangeFailure, HttpReply};
 use super::{
-    Connection, INBOUND_QUEUE, Limits, Link, LogSink, LogStream, Options, Transport, UpstreamError,
-    poster,
+    ConnectOptions, Connection, ConnectionLimits, ConnectionOwner, INBOUND_QUEUE, LogSink,
+    LogStream, Transport, UpstreamError, poster,
 };
 use config::EraChoice;
 use wire::Message;
@@ -35,8 +35,8 @@ const POST_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn connect(
     endpoint: &Endpoint,
-    options: &Options,
-) -> Result<(Link, Connection), Failure> {
+    options: &ConnectOptions,
+) -> Result<(ConnectionOwner, Connection), ExchangeFailure> {
     let (messages, events) = open(endpoint, &options.limits).await?;
     let link = start(messages, events, options);
     // Dropped half way, the link ends what it started.
@@ -54,10 +54,10 @@ pub(super) async fn connect(
 
 /// Whether a failure to connect says that there is no such stream, rather
 /// than that it does not work.
-pub(super) fn is_none(failure: &Failure) -> bool {
+pub(super) fn is_none(failure: &ExchangeFailure) -> bool {
     match failure {
-        Failure::Odd(_) => true,
-        Failure::Refused { status, .. } | Failure::Rpc { status, .. } => matches!(
+        ExchangeFailure::Odd(_) => true,
+        ExchangeFailure::Refused { status, .. } | ExchangeFailure::Rpc { status, .. } => matches!(
             *status,
             StatusCode::BAD_REQUEST
                 | StatusCode::NOT_FOUND
@@ -70,7 +70,7 @@ pub(super) fn is_none(failure: &Failure) -> bool {
 
 /// The modern revision does not know this transport, so nobody is asked for
 /// it; a definition that insists is obeyed.
-async fn greet(transport: &Transport, options: &Options) -> Result<Peer, UpstreamError> {
+async fn greet(transport: &Transport, options: &ConnectOptions) -> Result<Peer, UpstreamError> {
     let limit = options.limits.connect;
     if options.era != EraChoice::Modern {
         return handshake::initialize(transport, options, limit).await;
@@ -80,13 +80,18 @@ async fn greet(transport: &Transport, options: &Options) -> Result<Peer, Upstrea
 }
 
 /// Opens the stream and waits for the address it begins with.
-async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<(Endpoint, Box<Events>), Failure> {
+async fn open(
+    endpoint: &Endpoint,
+    limits: &ConnectionLimits,
+) -> Result<(Endpoint, Box<Events>), ExchangeFailure> {
     let mut headers = Headers::new();
     let events = HeaderValue::from_static("text/event-stream");
     headers.add(&header::ACCEPT, &events);
     let response = endpoint.send(Method::GET, &headers, Bytes::new()).await?;
-    let Reply::Stream(mut events) = endpoint.read(response, limits).await? else {
-        return Err(Failure::Odd(format!("{endpoint} has no event stream")));
+    let HttpReply::Stream(mut events) = endpoint.read(response, limits).await? else {
+        return Err(ExchangeFailure::Odd(format!(
+            "{endpoint} has no event stream"
+        )));
     };
     let address = async {
         while let Some(event) = events.next().await? {
@@ -99,34 +104,34 @@ async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<(Endpoint, Box<Eve
                 break;
             }
         }
-        Err(Failure::Odd(format!(
+        Err(ExchangeFailure::Odd(format!(
             "{endpoint}: the event stream names no address for messages"
         )))
     };
     let messages = tokio::time::timeout(ENDPOINT_LIMIT, address)
         .await
         .unwrap_or_else(|_| {
-            Err(Failure::Odd(format!(
+            Err(ExchangeFailure::Odd(format!(
                 "{endpoint}: the event stream stays silent instead of naming an address"
             )))
         })?;
     Ok((messages, events))
 }
 
-fn start(messages: Endpoint, events: Box<Events>, options: &Options) -> Link {
+fn start(messages: Endpoint, events: Box<Events>, options: &ConnectOptions) -> ConnectionOwner {
     let (outbox, queue) = mpsc::channel(OUTBOX_QUEUE);
     let (inbound_sender, inbound) = mpsc::channel(INBOUND_QUEUE);
     let (gone_sender, gone) = watch::channel(None);
     let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options);
     let stop = CancellationToken::new();
-    let sender = Arc::new(Sender {
+    let sender = Arc::new(SsePoster {
         endpoint: messages,
         limits: options.limits.clone(),
         log: options.log.clone(),
         pipe: pipe.clone(),
     });
     let keeper = keep(sender, queue, events, receiver, stop.clone(), gone_sender);
-    Link {
+    ConnectionOwner {
         inbound,
         process: None,
         transport: Arc::new(Transport::Pipe(pipe)),
@@ -137,10 +142,10 @@ fn start(messages: Endpoint, events: Box<Events>, options: &Options) -> Link {
 }
 
 async fn keep(
-    sender: Arc<Sender>,
-    queue: mpsc::Receiver<Line>,
+    sender: Arc<SsePoster>,
+    queue: mpsc::Receiver<OutgoingMessage>,
     events: Box<Events>,
-    receiver: Receiver,
+    receiver: MessageReceiver,
     stop: CancellationToken,
     gone: watch::Sender<Option<UpstreamError>>,
 ) -> Option<usize> {
@@ -160,7 +165,7 @@ async fn keep(
 }
 
 /// Reads messages until the stream ends; says why it did.
-async fn read(mut events: Box<Events>, receiver: &Receiver) -> UpstreamError {
+async fn read(mut events: Box<Events>, receiver: &MessageReceiver) -> UpstreamError {
     loop {
         match events.next().await {
             Ok(Some(event)) if event.is_message() => {
@@ -175,17 +180,17 @@ async fn read(mut events: Box<Events>, receiver: &Receiver) -> UpstreamError {
     }
 }
 
-struct Sender {
+struct SsePoster {
     endpoint: Endpoint,
-    limits: Limits,
+    limits: ConnectionLimits,
     log: LogSink,
     pipe: Pipe,
 }
 
-impl Sender {
+impl SsePoster {
     /// Posts one message. If the server does not take it, whoever waits for
     /// an answer to it hears that at once.
-    async fn post(&self, message: Line) {
+    async fn post(&self, message: OutgoingMessage) {
         let error = match tokio::time::timeout(POST_LIMIT, self.send(&message)).await {
             Ok(Ok(())) => return,
             Ok(Err(failure)) => UpstreamError::from(failure),
@@ -201,7 +206,7 @@ impl Sender {
         }
     }
 
-    async fn send(&self, message: &Line) -> Result<(), Failure> {
+    async fn send(&self, message: &OutgoingMessage) -> Result<(), ExchangeFailure> {
         let mut headers = Headers::new();
         headers.add(&header::ACCEPT, &BOTH);
         headers.add(&header::CONTENT_TYPE, &JSON);

@@ -2,7 +2,7 @@
 //! Streamable HTTP or the old HTTP+SSE, in either era.
 //!
 //! This room spawns, opens sockets, counts ids and times out. It does not
-//! retry, knows no other server, and not who asked. A [`Link`] is the owner:
+//! retry, knows no other server, and not who asked. A [`ConnectionOwner`] is the owner:
 //! when it is ended, the whole process tree is gone before `end` returns. A
 //! [`Connection`] is the handle that callers clone.
 
@@ -49,37 +49,37 @@ mod stdio;
 mod turn;
 mod unread;
 
-pub use asking::Asking;
-pub use call::{Call, CallEvent, Inbound, Notification, ServerRequest};
+pub use asking::QuestionHistory;
+pub use call::{CallEvent, InboundMessage, Notification, ServerRequest, UpstreamCall};
 pub use error::UpstreamError;
-pub use gate::Hold;
+pub use gate::ConnectionHold;
 pub use peer::Peer;
 pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
-use self::http::Http;
+use self::http::HttpTransport;
 pub use client::{BodyError, ClientError, Headers, HttpClient, ResponseBody, SendError};
 pub use endpoint::Endpoint;
 pub use events::Events;
-pub use lines::{Line as OutputLine, Lines, printable};
-pub use reply::Failure as ExchangeFailure;
+pub use lines::{LineReader, OutputLine, printable};
+pub use reply::ExchangeFailure;
 
-use gate::Gate;
-use peer::Spelling;
-use pending::{Answer, Pending};
-use permit::Line;
+use gate::CallGate;
+use peer::RequestEncoder;
+use pending::{PendingRequests, RequestResult};
+use permit::OutgoingMessage;
 use pipe::Pipe;
 
 /// Messages to the server that expect no answer through us: notifications,
 /// cancellations, replies to its own requests.
-pub(crate) type Outbox = mpsc::Sender<Line>;
+pub(crate) type Outbox = mpsc::Sender<OutgoingMessage>;
 
 /// How many unasked-for messages of a server may wait for its owner.
 const INBOUND_QUEUE: usize = 256;
 
 /// Bounds of one connection.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// One stdio line or one SSE event.
     pub message: usize,
     /// One HTTP response body.
@@ -94,9 +94,9 @@ pub struct Limits {
     pub term_grace: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ConnectionLimits {
+    fn default() -> ConnectionLimits {
+        ConnectionLimits {
             message: 8 << 20,
             response: 16 << 20,
             probe: Duration::from_millis(2500),
@@ -122,7 +122,7 @@ pub type LogSink = Arc<dyn Fn(LogStream, &str) + Send + Sync>;
 
 /// What a connection is made with, besides the expanded definition.
 #[derive(Clone)]
-pub struct Options {
+pub struct ConnectOptions {
     /// What is run or reached, as the definition says it: safe to show.
     pub title: String,
     pub era: EraChoice,
@@ -140,31 +140,31 @@ pub struct Options {
     pub instance: String,
     /// Our own binary, re-executed to hold the process tree.
     pub shim: PathBuf,
-    pub limits: Limits,
+    pub limits: ConnectionLimits,
     pub log: LogSink,
     /// The client capabilities we can answer for.
     pub capabilities: Arc<RawValue>,
     /// Takes known secrets out of what a server prints.
     pub redactor: Arc<Redactor>,
     /// What all connections to the server know of its questions.
-    pub asking: Arc<Asking>,
+    pub asking: Arc<QuestionHistory>,
 }
 
 /// The transports, as requests see them.
 pub(crate) enum Transport {
     Pipe(Pipe),
-    Http(Http),
+    Http(HttpTransport),
 }
 
 impl Transport {
-    async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+    async fn request(&self, spelling: &RequestEncoder, call: UpstreamCall<'_>) -> RequestResult {
         match self {
             Transport::Pipe(pipe) => pipe.request(spelling, call).await,
             Transport::Http(http) => http.request(spelling, call).await,
         }
     }
 
-    fn pending(&self) -> &Pending {
+    fn pending(&self) -> &PendingRequests {
         match self {
             Transport::Pipe(pipe) => pipe.pending(),
             Transport::Http(http) => http.pending(),
@@ -184,7 +184,7 @@ impl Transport {
 pub struct Connection {
     transport: Arc<Transport>,
     peer: Arc<Peer>,
-    gate: Arc<Gate>,
+    gate: Arc<CallGate>,
     /// The most talkative log level asked for, as its number.
     level: Arc<AtomicU8>,
 }
@@ -230,22 +230,26 @@ impl Connection {
         let Ok(params) = RawValue::from_string(params) else {
             return;
         };
-        let call = Call::new("logging/setLevel", LEVEL_LIMIT).params(Some(&params));
-        if self.background(Call { permit, ..call }).await.is_ok() {
+        let call = UpstreamCall::new("logging/setLevel", LEVEL_LIMIT).params(Some(&params));
+        if self
+            .background(UpstreamCall { permit, ..call })
+            .await
+            .is_ok()
+        {
             self.level.fetch_min(wanted, Ordering::Relaxed);
         }
     }
 
     /// Sends a request and waits for its answer. Dropping the future cancels
     /// the request upstream.
-    pub async fn request(&self, call: Call<'_>) -> Answer {
+    pub async fn request(&self, call: UpstreamCall<'_>) -> RequestResult {
         let _pass = self.gate.enter()?;
         self.transport.request(&self.peer.spelling, call).await
     }
 
     /// A request of the connection's own owner (lists, health, listening):
     /// it neither counts as a call in flight nor waits for the gate.
-    pub async fn background(&self, call: Call<'_>) -> Answer {
+    pub async fn background(&self, call: UpstreamCall<'_>) -> RequestResult {
         self.transport.request(&self.peer.spelling, call).await
     }
 
@@ -284,7 +288,7 @@ impl Connection {
     }
 
     /// While it exists, the connection is not idle.
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> ConnectionHold {
         self.gate.hold()
     }
 
@@ -334,11 +338,11 @@ impl std::fmt::Debug for Connection {
 #[derive(Clone, Debug)]
 pub struct ProcessFacts {
     pub pid: u32,
-    pub containment: containment::Step,
+    pub containment: containment::ContainmentStep,
     /// Whether Portway's own directories are hidden from it.
     pub hides: bool,
     pub privileges: Privileges,
-    pub tree: Option<process::Tree>,
+    pub tree: Option<process::ProcessTree>,
 }
 
 impl ProcessFacts {
@@ -352,8 +356,8 @@ impl ProcessFacts {
 }
 
 /// The one owner of a connection.
-pub struct Link {
-    pub inbound: mpsc::Receiver<Inbound>,
+pub struct ConnectionOwner {
+    pub inbound: mpsc::Receiver<InboundMessage>,
     pub process: Option<ProcessFacts>,
     transport: Arc<Transport>,
     gone: watch::Receiver<Option<UpstreamError>>,
@@ -362,7 +366,7 @@ pub struct Link {
     keeper: Option<JoinHandle<Option<usize>>>,
 }
 
-impl Link {
+impl ConnectionOwner {
     /// Resolves with the reason when the connection has ended by itself.
     pub fn gone(&self) -> impl Future<Output = UpstreamError> + use<> {
         let mut gone = self.gone.clone();
@@ -394,7 +398,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for ConnectionOwner {
     fn drop(&mut self) {
         // Not ended in order: the keeper still ends the tree, unattended.
         self.stop.cancel();
@@ -410,9 +414,9 @@ pub fn no_capabilities() -> Arc<RawValue> {
 /// error nothing of the attempt is left; `stop` ends the attempt early.
 pub async fn connect(
     launch: &Launch,
-    options: &Options,
+    options: &ConnectOptions,
     stop: &CancellationToken,
-) -> Result<(Link, Connection), UpstreamError> {
+) -> Result<(ConnectionOwner, Connection), UpstreamError> {
     match &launch.target {
         LaunchTarget::Stdio { .. } => stdio::connect(launch, options, stop).await,
         LaunchTarget::Remote { kind, url, headers } => {

@@ -10,7 +10,7 @@ const CHUNK: usize = 64 << 10;
 const QUOTE: usize = 200;
 
 /// Splits a byte stream at newlines. Memory is bounded by the limit.
-pub struct Lines<R> {
+pub struct LineReader<R> {
     source: R,
     buffer: BytesMut,
     /// How much of the buffer is known to hold no newline.
@@ -18,15 +18,15 @@ pub struct Lines<R> {
     limit: usize,
 }
 
-pub enum Line {
+pub enum OutputLine {
     Whole(BytesMut),
     /// The limit is reached and no newline in sight: what is there so far.
     TooLong(BytesMut),
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
-    pub fn new(source: R, limit: usize) -> Lines<R> {
-        Lines {
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub fn new(source: R, limit: usize) -> LineReader<R> {
+        LineReader {
             source,
             buffer: BytesMut::new(),
             scanned: 0,
@@ -36,7 +36,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     /// The next line without its end, or `None` at the end of the stream. A
     /// last line without newline counts.
-    pub async fn next(&mut self) -> std::io::Result<Option<Line>> {
+    pub async fn next(&mut self) -> std::io::Result<Option<OutputLine>> {
         loop {
             let fresh = &self.buffer[self.scanned..];
             if let Some(at) = fresh.iter().position(|&byte| byte == b'\n') {
@@ -46,18 +46,18 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 if line.last() == Some(&b'\r') {
                     line.truncate(line.len() - 1);
                 }
-                return Ok(Some(Line::Whole(line)));
+                return Ok(Some(OutputLine::Whole(line)));
             }
             self.scanned = self.buffer.len();
             if self.buffer.len() >= self.limit {
                 self.scanned = 0;
-                return Ok(Some(Line::TooLong(self.buffer.split())));
+                return Ok(Some(OutputLine::TooLong(self.buffer.split())));
             }
             self.buffer.reserve(CHUNK.min(4096.max(self.buffer.len())));
             if self.source.read_buf(&mut self.buffer).await? == 0 {
                 self.scanned = 0;
                 let rest = self.buffer.split();
-                return Ok((!rest.is_empty()).then_some(Line::Whole(rest)));
+                return Ok((!rest.is_empty()).then_some(OutputLine::Whole(rest)));
             }
         }
     }
@@ -95,12 +95,12 @@ mod tests {
     use super::*;
 
     async fn collect(input: &[u8], limit: usize) -> Vec<(bool, Vec<u8>)> {
-        let mut lines = Lines::new(input, limit);
+        let mut lines = LineReader::new(input, limit);
         let mut out = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             out.push(match line {
-                Line::Whole(line) => (true, line.to_vec()),
-                Line::TooLong(line) => (false, line.to_vec()),
+                OutputLine::Whole(line) => (true, line.to_vec()),
+                OutputLine::TooLong(line) => (false, line.to_vec()),
             });
         }
         out

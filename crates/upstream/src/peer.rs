@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::{Call, UpstreamError};
+use super::{UpstreamCall, UpstreamError};
 use wire::{Era, meta, object};
 
 /// What the handshake or the discovery told.
@@ -17,7 +17,7 @@ pub struct Peer {
     /// Implementation, as sent; display only.
     pub server_info: Option<Box<RawValue>>,
     pub instructions: Option<String>,
-    pub(crate) spelling: Spelling,
+    pub(crate) spelling: RequestEncoder,
 }
 
 impl Peer {
@@ -28,7 +28,7 @@ impl Peer {
             version: wire::MODERN.to_owned(),
             server_info: Some(client_info().to_owned()),
             instructions: Some(instructions.to_owned()),
-            spelling: Spelling::modern(capabilities.clone().into()),
+            spelling: RequestEncoder::modern(capabilities.clone().into()),
             capabilities,
         }
     }
@@ -52,24 +52,24 @@ impl Peer {
 
 /// What every request to this peer carries.
 #[derive(Clone, Debug)]
-pub(crate) struct Spelling {
+pub(crate) struct RequestEncoder {
     pub era: Era,
     pub version: String,
     pub capabilities: Arc<RawValue>,
 }
 
-impl Spelling {
+impl RequestEncoder {
     /// The version a request or header names before anything is negotiated.
-    pub(crate) fn modern(capabilities: Arc<RawValue>) -> Spelling {
-        Spelling {
+    pub(crate) fn modern(capabilities: Arc<RawValue>) -> RequestEncoder {
+        RequestEncoder {
             era: Era::Modern,
             version: wire::MODERN.to_owned(),
             capabilities,
         }
     }
 
-    pub(crate) fn legacy(version: &str, capabilities: Arc<RawValue>) -> Spelling {
-        Spelling {
+    pub(crate) fn legacy(version: &str, capabilities: Arc<RawValue>) -> RequestEncoder {
+        RequestEncoder {
             era: Era::Legacy,
             version: version.to_owned(),
             capabilities,
@@ -77,7 +77,11 @@ impl Spelling {
     }
 
     /// The request as this peer wants it: one line, envelope added or removed.
-    pub(crate) fn request(&self, call: &Call<'_>, id: u64) -> Result<Vec<u8>, UpstreamError> {
+    pub(crate) fn request(
+        &self,
+        call: &UpstreamCall<'_>,
+        id: u64,
+    ) -> Result<Vec<u8>, UpstreamError> {
         let progress_token = call.progress.then_some(id);
         let params = match self.era {
             Era::Modern => {

@@ -13,14 +13,14 @@ use tokio::time::Instant;
 use super::attribution::Candidates;
 use super::heartbeat::{Heartbeat, within};
 use super::turn::{TOGETHER, Turn};
-use super::{Call, CallEvent, EventSender, UpstreamError};
+use super::{CallEvent, EventSender, UpstreamCall, UpstreamError};
 
-pub(crate) type Answer = Result<Box<RawValue>, UpstreamError>;
+pub(crate) type RequestResult = Result<Box<RawValue>, UpstreamError>;
 
 /// The waiting requests of one connection, by our own id.
 ///
 /// The lock is held for a map operation, never across an await.
-pub(crate) struct Pending {
+pub(crate) struct PendingRequests {
     next: AtomicU64,
     waiters: Mutex<Waiters>,
     /// Told whenever a request is no longer waited for.
@@ -31,7 +31,7 @@ pub(crate) struct Pending {
 struct Waiters {
     by_id: HashMap<u64, Waiter>,
     /// Calls that were given up but may still be running over there.
-    given_up: HashMap<u64, GivenUp>,
+    given_up: HashMap<u64, AbandonedRequest>,
     /// Set once when the connection is gone: later requests fail at once.
     gone: Option<UpstreamError>,
     /// Somebody has waited for a request to leave, and may do so again.
@@ -39,7 +39,7 @@ struct Waiters {
 }
 
 struct Waiter {
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<RequestResult>,
     events: Option<EventSender>,
     /// Somebody's call, and not a request of the connection's owner.
     call: bool,
@@ -67,7 +67,7 @@ impl Waiter {
     }
 }
 
-struct GivenUp {
+struct AbandonedRequest {
     since: Instant,
     whose: Option<Arc<str>>,
 }
@@ -78,9 +78,9 @@ pub(super) const LINGERS: Duration = Duration::from_millis(200);
 const FOREIGN: Duration = Duration::from_secs(600);
 const LINGERING: usize = 1024;
 
-impl Pending {
-    pub(crate) fn new() -> Arc<Pending> {
-        Arc::new(Pending {
+impl PendingRequests {
+    pub(crate) fn new() -> Arc<PendingRequests> {
+        Arc::new(PendingRequests {
             next: AtomicU64::new(1),
             waiters: Mutex::default(),
             left: Notify::new(),
@@ -95,17 +95,17 @@ impl Pending {
     pub(crate) fn expect(
         self: &Arc<Self>,
         id: u64,
-        call: &Call<'_>,
-    ) -> Result<Ticket, UpstreamError> {
+        call: &UpstreamCall<'_>,
+    ) -> Result<PendingRequest, UpstreamError> {
         self.expect_in_turn(id, call, None)
     }
 
     pub(crate) fn expect_in_turn(
         self: &Arc<Self>,
         id: u64,
-        call: &Call<'_>,
+        call: &UpstreamCall<'_>,
         turn: Option<Arc<Turn>>,
-    ) -> Result<Ticket, UpstreamError> {
+    ) -> Result<PendingRequest, UpstreamError> {
         let (answer, receiver) = oneshot::channel();
         let beat = Arc::new(Heartbeat::new());
         let mut waiters = self.waiters.lock();
@@ -127,7 +127,7 @@ impl Pending {
                 beat: beat.clone(),
             },
         );
-        Ok(Ticket {
+        Ok(PendingRequest {
             id,
             pending: self.clone(),
             answer: receiver,
@@ -137,7 +137,7 @@ impl Pending {
     }
 
     /// Hands an answer to its waiter; false if nobody waits for that id.
-    pub(crate) fn resolve(&self, id: u64, answer: Answer) -> bool {
+    pub(crate) fn resolve(&self, id: u64, answer: RequestResult) -> bool {
         let (waiter, watched) = {
             let mut waiters = self.waiters.lock();
             if !waiters.given_up.is_empty() {
@@ -229,12 +229,13 @@ impl Pending {
         }
         let first = &running[0].1.whose;
         let anothers = |whose: &Option<Arc<str>>| whose.is_none() || whose != first;
-        let lingers = |call: &GivenUp| {
+        let lingers = |call: &AbandonedRequest| {
             let anothers = call.whose.is_some() && call.whose != *first;
             call.since.elapsed() < if anothers { foreign } else { LINGERS }
         };
         let given_up = waiters.given_up.iter().filter(|(_, call)| lingers(call));
-        let given_up: Vec<(u64, &GivenUp)> = given_up.map(|(id, call)| (*id, call)).collect();
+        let given_up: Vec<(u64, &AbandonedRequest)> =
+            given_up.map(|(id, call)| (*id, call)).collect();
         let others = running[1..].iter().map(|(_, waiter)| &waiter.whose);
         let mut others = others.chain(given_up.iter().map(|(_, call)| &call.whose));
         let mixed = others.any(anothers);
@@ -308,7 +309,9 @@ impl Pending {
             && waiters.given_up.len() < LINGERING
         {
             let since = Instant::now();
-            waiters.given_up.insert(id, GivenUp { since, whose });
+            waiters
+                .given_up
+                .insert(id, AbandonedRequest { since, whose });
         }
     }
 
@@ -327,18 +330,18 @@ impl Pending {
 }
 
 /// One waiting request.
-pub(crate) struct Ticket {
+pub(crate) struct PendingRequest {
     pub id: u64,
-    pending: Arc<Pending>,
-    answer: oneshot::Receiver<Answer>,
+    pending: Arc<PendingRequests>,
+    answer: oneshot::Receiver<RequestResult>,
     /// It was answered, and so is not waited for any more.
     answered: bool,
     beat: Arc<Heartbeat>,
 }
 
-impl Ticket {
+impl PendingRequest {
     /// Waits for the answer, at most `limit` since the last sign of life.
-    pub(crate) async fn wait(&mut self, limit: Option<Duration>) -> Answer {
+    pub(crate) async fn wait(&mut self, limit: Option<Duration>) -> RequestResult {
         let answer = async {
             let answer = (&mut self.answer).await;
             self.answered = answer.is_ok();
@@ -348,7 +351,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if self.answered {
             return;

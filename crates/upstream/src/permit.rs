@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::UpstreamError;
-use super::pending::Pending;
+use super::pending::PendingRequests;
 
 /// What a request is sent on the strength of. Whoever takes it back waits
 /// until those who entered have left; after that nothing is written.
@@ -18,19 +18,19 @@ pub trait Permit: Send + Sync {
 
 /// Held while bytes are being written.
 #[must_use]
-pub(crate) struct Passing(Option<Arc<dyn Permit>>);
+pub(crate) struct WriteGuard(Option<Arc<dyn Permit>>);
 
-impl Passing {
+impl WriteGuard {
     /// Those without a permit need none.
-    pub(crate) fn enter(permit: Option<&Arc<dyn Permit>>) -> Result<Passing, UpstreamError> {
+    pub(crate) fn enter(permit: Option<&Arc<dyn Permit>>) -> Result<WriteGuard, UpstreamError> {
         match permit {
             Some(permit) if !permit.enter() => Err(UpstreamError::Revoked),
-            permit => Ok(Passing(permit.cloned())),
+            permit => Ok(WriteGuard(permit.cloned())),
         }
     }
 }
 
-impl Drop for Passing {
+impl Drop for WriteGuard {
     fn drop(&mut self) {
         if let Some(permit) = &self.0 {
             permit.leave();
@@ -39,41 +39,41 @@ impl Drop for Passing {
 }
 
 /// A message in the queue to a server.
-pub(crate) struct Line {
+pub(crate) struct OutgoingMessage {
     pub bytes: Bytes,
-    permitted: Option<Permitted>,
+    permitted: Option<PermittedRequest>,
     /// To a question of the server's: sent even at the very end.
     pub answer: bool,
 }
 
-struct Permitted {
+struct PermittedRequest {
     permit: Arc<dyn Permit>,
     /// Who waits for the answer, and hears it when there will be none.
-    pending: Arc<Pending>,
+    pending: Arc<PendingRequests>,
     id: u64,
 }
 
-impl Line {
+impl OutgoingMessage {
     pub(crate) fn new(
         bytes: Bytes,
         permit: Option<&Arc<dyn Permit>>,
-        pending: &Arc<Pending>,
+        pending: &Arc<PendingRequests>,
         id: u64,
-    ) -> Line {
-        let permitted = permit.map(|permit| Permitted {
+    ) -> OutgoingMessage {
+        let permitted = permit.map(|permit| PermittedRequest {
             permit: permit.clone(),
             pending: pending.clone(),
             id,
         });
-        Line {
+        OutgoingMessage {
             bytes,
             permitted,
             answer: false,
         }
     }
 
-    pub(crate) fn answer(bytes: Vec<u8>) -> Line {
-        Line {
+    pub(crate) fn answer(bytes: Vec<u8>) -> OutgoingMessage {
+        OutgoingMessage {
             answer: true,
             ..bytes.into()
         }
@@ -85,10 +85,10 @@ impl Line {
 
     /// Right before it is written. `None`: it must not be, and whoever made
     /// the request has been told.
-    pub(crate) fn enter(&self) -> Option<Passing> {
-        match (Passing::enter(self.permit()), &self.permitted) {
+    pub(crate) fn enter(&self) -> Option<WriteGuard> {
+        match (WriteGuard::enter(self.permit()), &self.permitted) {
             (Ok(passing), _) => Some(passing),
-            (Err(error), Some(Permitted { pending, id, .. })) => {
+            (Err(error), Some(PermittedRequest { pending, id, .. })) => {
                 pending.resolve(*id, Err(error));
                 None
             }
@@ -97,9 +97,9 @@ impl Line {
     }
 }
 
-impl From<Bytes> for Line {
-    fn from(bytes: Bytes) -> Line {
-        Line {
+impl From<Bytes> for OutgoingMessage {
+    fn from(bytes: Bytes) -> OutgoingMessage {
+        OutgoingMessage {
             bytes,
             permitted: None,
             answer: false,
@@ -107,8 +107,8 @@ impl From<Bytes> for Line {
     }
 }
 
-impl From<Vec<u8>> for Line {
-    fn from(bytes: Vec<u8>) -> Line {
+impl From<Vec<u8>> for OutgoingMessage {
+    fn from(bytes: Vec<u8>) -> OutgoingMessage {
         Bytes::from(bytes).into()
     }
 }

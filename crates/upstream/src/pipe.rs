@@ -10,15 +10,15 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
 
-use super::asking::Asking;
+use super::asking::QuestionHistory;
 use super::attribution::Attribution;
-use super::peer::{Spelling, empty_object};
-use super::pending::{Answer, Pending, Ticket};
-use super::permit::Line;
+use super::peer::{RequestEncoder, empty_object};
+use super::pending::{PendingRequest, PendingRequests, RequestResult};
+use super::permit::OutgoingMessage;
 use super::turn::{Turn, Turns};
 use super::{
-    Call, CallEvent, Inbound, LogSink, LogStream, Notification, Options, Outbox, ServerRequest,
-    UpstreamError,
+    CallEvent, ConnectOptions, InboundMessage, LogSink, LogStream, Notification, Outbox,
+    ServerRequest, UpstreamCall, UpstreamError,
 };
 use wire::message::Malformed;
 use wire::{Message, Outcome, RpcError, message, meta, object};
@@ -36,17 +36,17 @@ pub(super) const CANCELLED: &str = "notifications/cancelled";
 #[derive(Clone)]
 pub(crate) struct Pipe {
     outbox: Outbox,
-    pending: Arc<Pending>,
-    asking: Arc<Asking>,
+    pending: Arc<PendingRequests>,
+    asking: Arc<QuestionHistory>,
     questions: Arc<Attribution>,
     turns: Arc<Turns>,
 }
 
 /// The receiving half: takes each message as it arrives.
-pub(crate) struct Receiver {
+pub(crate) struct MessageReceiver {
     pub outbox: Outbox,
-    pub pending: Arc<Pending>,
-    pub inbound: mpsc::Sender<Inbound>,
+    pub pending: Arc<PendingRequests>,
+    pub inbound: mpsc::Sender<InboundMessage>,
     pub log: LogSink,
     noise: AtomicU64,
     questions: Arc<Attribution>,
@@ -55,12 +55,12 @@ pub(crate) struct Receiver {
 impl Pipe {
     pub(crate) fn new(
         outbox: Outbox,
-        inbound: mpsc::Sender<Inbound>,
-        options: &Options,
-    ) -> (Pipe, Receiver) {
-        let pending = Pending::new();
+        inbound: mpsc::Sender<InboundMessage>,
+        options: &ConnectOptions,
+    ) -> (Pipe, MessageReceiver) {
+        let pending = PendingRequests::new();
         let questions = Attribution::new(&pending, &options.asking, &options.log);
-        let receiver = Receiver {
+        let receiver = MessageReceiver {
             outbox: outbox.clone(),
             pending: pending.clone(),
             inbound,
@@ -78,7 +78,7 @@ impl Pipe {
         (pipe, receiver)
     }
 
-    pub(crate) fn pending(&self) -> &Arc<Pending> {
+    pub(crate) fn pending(&self) -> &Arc<PendingRequests> {
         &self.pending
     }
 
@@ -87,14 +87,18 @@ impl Pipe {
         &self.questions
     }
 
-    pub(crate) async fn send(&self, message: Line) -> Result<(), UpstreamError> {
+    pub(crate) async fn send(&self, message: OutgoingMessage) -> Result<(), UpstreamError> {
         self.outbox
             .send(message)
             .await
             .map_err(|_| UpstreamError::Lost("the connection ended".into()))
     }
 
-    pub(crate) async fn request(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+    pub(crate) async fn request(
+        &self,
+        spelling: &RequestEncoder,
+        call: UpstreamCall<'_>,
+    ) -> RequestResult {
         if call.is_somebodys() && self.asking.seen() {
             return Box::pin(self.request_in_turn(spelling, call)).await;
         }
@@ -102,12 +106,16 @@ impl Pipe {
     }
 
     /// A request to a server that asks its client things.
-    async fn request_in_turn(&self, spelling: &Spelling, call: Call<'_>) -> Answer {
+    async fn request_in_turn(
+        &self,
+        spelling: &RequestEncoder,
+        call: UpstreamCall<'_>,
+    ) -> RequestResult {
         let start = Instant::now();
         let turn = Arc::new(self.turns.turn(&call, &self.asking));
         turn.take(&self.asking).await;
         let _ended = turn.end_with_call();
-        let call = Call {
+        let call = UpstreamCall {
             limit: call
                 .limit
                 .map(|limit| limit.saturating_sub(start.elapsed())),
@@ -122,10 +130,10 @@ impl Pipe {
 
     async fn request_now(
         &self,
-        spelling: &Spelling,
-        call: Call<'_>,
+        spelling: &RequestEncoder,
+        call: UpstreamCall<'_>,
         turn: Option<&Arc<Turn>>,
-    ) -> Answer {
+    ) -> RequestResult {
         let id = self.pending.next_id();
         let message = spelling.request(&call, id)?;
         let mut ticket = self.pending.expect_in_turn(id, &call, turn.cloned())?;
@@ -137,7 +145,7 @@ impl Pipe {
             // understand the probe need not hear of its end.
             armed: !matches!(call.method, "initialize" | "server/discover"),
         };
-        let line = Line::new(message.into(), call.permit, &self.pending, id);
+        let line = OutgoingMessage::new(message.into(), call.permit, &self.pending, id);
         let answer = self.exchange(line, &mut ticket, call.limit).await;
         // Only a caller that gave up cancels; an answer of any kind ends it.
         cancel.armed &= matches!(answer, Err(UpstreamError::Timeout { .. }));
@@ -146,10 +154,10 @@ impl Pipe {
 
     async fn exchange(
         &self,
-        message: Line,
-        ticket: &mut Ticket,
+        message: OutgoingMessage,
+        ticket: &mut PendingRequest,
         limit: Option<Duration>,
-    ) -> Answer {
+    ) -> RequestResult {
         match (self.outbox.try_send(message), limit) {
             (Ok(()), _) => {}
             // A server that does not read its stdin fills the queue: that wait
@@ -190,7 +198,7 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
 
 pub(crate) struct CancelOnDrop<'a> {
     pub outbox: &'a Outbox,
-    pub pending: &'a Pending,
+    pub pending: &'a PendingRequests,
     pub id: u64,
     pub armed: bool,
 }
@@ -204,7 +212,7 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-impl Receiver {
+impl MessageReceiver {
     /// Takes one message. An error ends the connection.
     pub(crate) fn receive(&self, bytes: &[u8]) -> Result<(), UpstreamError> {
         // Revision 2025-03-26 lets a server put several into one.
@@ -244,7 +252,7 @@ impl Receiver {
             }
         } else if let Some(id) = bad.deep_request() {
             let refusal = wire::error(Some(id), &RpcError::from(bad));
-            let _ = self.outbox.try_send(Line::answer(refusal));
+            let _ = self.outbox.try_send(OutgoingMessage::answer(refusal));
         } else {
             return false;
         }
@@ -315,7 +323,9 @@ impl Receiver {
             // Full: the owner is far behind. That a list changed is in its
             // queue by then, in the part that nothing else may fill.
             _ if has_room(method, &self.inbound) => {
-                let _ = self.inbound.try_send(Inbound::Notification(notification()));
+                let _ = self
+                    .inbound
+                    .try_send(InboundMessage::Notification(notification()));
             }
             _ => {}
         }
@@ -348,13 +358,13 @@ impl Receiver {
         if method == "ping" {
             let _ = self
                 .outbox
-                .try_send(Line::answer(wire::response(id, empty_object())));
+                .try_send(OutgoingMessage::answer(wire::response(id, empty_object())));
             return;
         }
         let request = ServerRequest::new(id, method, params, self.outbox.clone());
         // Full, or nobody's: dropping it refuses it.
         if let Some(request) = self.questions.take(request) {
-            let _ = self.inbound.try_send(Inbound::Request(request));
+            let _ = self.inbound.try_send(InboundMessage::Request(request));
         }
     }
 }

@@ -4,7 +4,7 @@
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::permit::Line;
+use super::permit::OutgoingMessage;
 use wire::Message;
 
 const AT_ONCE: usize = 16;
@@ -12,9 +12,9 @@ const AT_ONCE: usize = 16;
 /// Posts what comes out of `queue`, several messages at a time: one that the
 /// server is slow to take delays no other. Only what follows the end of the
 /// handshake waits for it.
-pub(crate) async fn run<F, P>(mut queue: mpsc::Receiver<Line>, post: P)
+pub(crate) async fn run<F, P>(mut queue: mpsc::Receiver<OutgoingMessage>, post: P)
 where
-    P: Fn(Line) -> F,
+    P: Fn(OutgoingMessage) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
     let mut flying = JoinSet::new();

@@ -23,12 +23,12 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use self::helper::{Helper, Watched};
-use super::containment::{Ladder, Step, ladder};
-use super::shim::message::{KILL, Report, TERMINATE};
+use self::helper::{Helper, HelperEvent};
+use super::containment::{ContainmentStep, Ladder, ladder};
+use super::shim::message::{HelperReport, KILL, TERMINATE};
 use super::{leftovers, procfs};
 
-pub use self::command::Command;
+pub use self::command::ProcessCommand;
 pub use self::descriptors::{descriptor_limit, raise_descriptor_limit};
 pub use self::error::SpawnError;
 pub use super::shim::message::Exit;
@@ -86,13 +86,13 @@ pub struct ProcessInfo {
 
 /// Where a server's tree is to be found for as long as it runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Tree {
+pub struct ProcessTree {
     helper: i32,
     init: i32,
     server: i32,
 }
 
-impl Tree {
+impl ProcessTree {
     /// What runs below the helper now, the server first. Empty where there
     /// is no `/proc`.
     pub fn list(self) -> Vec<ProcessInfo> {
@@ -113,7 +113,7 @@ pub struct Process {
     pub stdout: Option<Receiver>,
     pub stderr: Option<Receiver>,
     helper: Helper,
-    step: Step,
+    step: ContainmentStep,
     server: i32,
     init: i32,
     hides: bool,
@@ -128,7 +128,7 @@ pub(super) fn marker(instance: &str) -> String {
 }
 
 /// Starts a server, with the first step of the ladder that takes it.
-pub async fn spawn(command: &Command) -> Result<Process, SpawnError> {
+pub async fn spawn(command: &ProcessCommand) -> Result<Process, SpawnError> {
     let ladder = ladder(&command.shim).await?;
     let steps = ladder.choose(command.containment)?;
     let path = command.find_program().await?;
@@ -165,8 +165,12 @@ fn refused(refusal: Option<SpawnError>, ladder: &Ladder) -> SpawnError {
     }
 }
 
-async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, SpawnError> {
-    if step == Step::Namespace {
+async fn start(
+    command: &ProcessCommand,
+    step: ContainmentStep,
+    path: &Path,
+) -> Result<Process, SpawnError> {
+    if step == ContainmentStep::Namespace {
         let (command, path) = (command.clone(), path.to_owned());
         let checked = tokio::task::spawn_blocking(move || hidden::check(&command, &path));
         checked.await.unwrap_or(Ok(()))?;
@@ -187,7 +191,7 @@ async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, Sp
         .map_or_else(String::new, |name| name.to_string_lossy().into());
     let (helper, report) = Helper::start(&command.shim, &title, &request, &theirs).await?;
     match report {
-        Report::Started {
+        HelperReport::Started {
             server,
             init,
             hides,
@@ -204,8 +208,10 @@ async fn start(command: &Command, step: Step, path: &Path) -> Result<Process, Sp
             exit: None,
             cleanup: None,
         }),
-        Report::Failed(failure) => Err(SpawnError::reported(failure, step, path, &command.cwd)),
-        Report::Exited(_) => Err(SpawnError::Io {
+        HelperReport::Failed(failure) => {
+            Err(SpawnError::reported(failure, step, path, &command.cwd))
+        }
+        HelperReport::Exited(_) => Err(SpawnError::Io {
             doing: "talking to the helper",
             source: io::ErrorKind::InvalidData.into(),
         }),
@@ -218,7 +224,7 @@ impl Process {
         self.server.unsigned_abs()
     }
 
-    pub fn containment(&self) -> Step {
+    pub fn containment(&self) -> ContainmentStep {
         self.step
     }
 
@@ -235,17 +241,17 @@ impl Process {
                 return exit;
             }
             match self.helper.watch().await {
-                Ok(Watched::Report(Report::Exited(exit))) => self.exit = Some(exit),
-                Ok(Watched::Report(_)) => {}
+                Ok(HelperEvent::Report(HelperReport::Exited(exit))) => self.exit = Some(exit),
+                Ok(HelperEvent::Report(_)) => {}
                 // A stopped helper ends nothing, should Portway be killed.
-                Ok(Watched::Stopped) => {
+                Ok(HelperEvent::Stopped) => {
                     let server = self.server;
                     tracing::warn!(server, "the helper of a server was stopped; it goes on now");
                     self.helper.resume();
                 }
                 // The helper was killed, and the server with it: its death
                 // signal is SIGKILL in every step.
-                Ok(Watched::Gone) | Err(_) => {
+                Ok(HelperEvent::Gone) | Err(_) => {
                     self.exit = Some(Exit::HelperKilled);
                     self.clean_up_after_helper();
                 }
@@ -281,8 +287,8 @@ impl Process {
     }
 
     /// Where its tree is; `None` once the helper is gone.
-    pub fn tree(&self) -> Option<Tree> {
-        Some(Tree {
+    pub fn tree(&self) -> Option<ProcessTree> {
+        Some(ProcessTree {
             helper: self.helper.pid()?.cast_signed(),
             init: self.init,
             server: self.server,
@@ -297,7 +303,7 @@ impl Process {
             self.cleanup = Some(tokio::task::spawn_blocking(move || {
                 leftovers::kill(&marker);
                 // A dying process has lost its marker before it is gone.
-                if step == Step::Namespace {
+                if step == ContainmentStep::Namespace {
                     leftovers::await_end(init);
                 }
             }));

@@ -12,9 +12,9 @@ use super::CallEvent;
 
 /// A queue that holds at most so many events.
 pub fn event_queue(most: usize) -> (EventSender, EventReceiver) {
-    let queue = Arc::new(Queue {
+    let queue = Arc::new(EventQueue {
         most,
-        state: Mutex::new(State {
+        state: Mutex::new(QueueState {
             waiting: VecDeque::new(),
             reader: None,
             senders: 1,
@@ -24,13 +24,13 @@ pub fn event_queue(most: usize) -> (EventSender, EventReceiver) {
     (EventSender(queue.clone()), EventReceiver(queue))
 }
 
-struct Queue {
+struct EventQueue {
     most: usize,
     /// The lock is held for moments, never across an await.
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
 }
 
-struct State {
+struct QueueState {
     waiting: VecDeque<CallEvent>,
     reader: Option<Waker>,
     senders: usize,
@@ -38,7 +38,7 @@ struct State {
     closed: bool,
 }
 
-pub struct EventSender(Arc<Queue>);
+pub struct EventSender(Arc<EventQueue>);
 
 impl EventSender {
     /// Takes an event if `fits` says so of the places that are free, and of
@@ -93,7 +93,7 @@ impl Drop for EventSender {
     }
 }
 
-pub struct EventReceiver(Arc<Queue>);
+pub struct EventReceiver(Arc<EventQueue>);
 
 impl EventReceiver {
     /// The next event; None when nobody is left who could send one.

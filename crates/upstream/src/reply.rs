@@ -10,13 +10,13 @@ use http::{Response, StatusCode};
 use super::client::{BodyError, ResponseBody};
 use super::endpoint::Endpoint;
 use super::events::Events;
-use super::{Limits, UpstreamError};
+use super::{ConnectionLimits, UpstreamError};
 use wire::{Message, Outcome, RpcError, code};
 
 /// How much of a refusal is read, looking for its reason.
 const REFUSAL: usize = 256 << 10;
 
-pub enum Reply {
+pub enum HttpReply {
     Message(Bytes),
     Stream(Box<Events>),
     /// Accepted, without a message.
@@ -27,7 +27,7 @@ pub enum Reply {
 /// what it tells about the server's era, and whether the request ran, hangs
 /// on it. The texts name the server and hold no secret.
 #[derive(Clone, Debug)]
-pub enum Failure {
+pub enum ExchangeFailure {
     /// Nobody took the request.
     Unsent(String),
     /// The connection broke when the request may have arrived.
@@ -58,51 +58,53 @@ pub enum Failure {
     Other(UpstreamError),
 }
 
-impl From<UpstreamError> for Failure {
-    fn from(error: UpstreamError) -> Failure {
+impl From<UpstreamError> for ExchangeFailure {
+    fn from(error: UpstreamError) -> ExchangeFailure {
         match error {
-            UpstreamError::Rpc(error) => Failure::Rpc {
+            UpstreamError::Rpc(error) => ExchangeFailure::Rpc {
                 status: StatusCode::OK,
                 error,
             },
-            other => Failure::Other(other),
+            other => ExchangeFailure::Other(other),
         }
     }
 }
 
-impl From<Failure> for UpstreamError {
-    fn from(failure: Failure) -> UpstreamError {
+impl From<ExchangeFailure> for UpstreamError {
+    fn from(failure: ExchangeFailure) -> UpstreamError {
         match failure {
-            Failure::Unsent(text) | Failure::Outage(text) => UpstreamError::Unreachable(text),
-            Failure::Broken(text) => UpstreamError::Lost(text),
-            Failure::Login { text, .. } => UpstreamError::Login(text),
-            Failure::Moved(text) | Failure::Refused { text, .. } | Failure::Odd(text) => {
-                UpstreamError::Protocol(text)
+            ExchangeFailure::Unsent(text) | ExchangeFailure::Outage(text) => {
+                UpstreamError::Unreachable(text)
             }
-            Failure::Rpc { error, .. } => UpstreamError::Rpc(error),
-            Failure::Other(error) => error,
+            ExchangeFailure::Broken(text) => UpstreamError::Lost(text),
+            ExchangeFailure::Login { text, .. } => UpstreamError::Login(text),
+            ExchangeFailure::Moved(text)
+            | ExchangeFailure::Refused { text, .. }
+            | ExchangeFailure::Odd(text) => UpstreamError::Protocol(text),
+            ExchangeFailure::Rpc { error, .. } => UpstreamError::Rpc(error),
+            ExchangeFailure::Other(error) => error,
         }
     }
 }
 
-impl Failure {
+impl ExchangeFailure {
     /// Whether the server refused a request because it does not know the
     /// session it came with; such a request did not run. The protocol says
     /// 404; servers copied from early examples say 400 or 401 and name it.
     pub fn session_lost(&self) -> bool {
         match self {
-            Failure::Rpc { error, .. } if error.code == code::METHOD_NOT_FOUND => false,
-            Failure::Rpc {
+            ExchangeFailure::Rpc { error, .. } if error.code == code::METHOD_NOT_FOUND => false,
+            ExchangeFailure::Rpc {
                 status: StatusCode::BAD_REQUEST,
                 error,
             } => of_session(&error.message),
-            Failure::Refused {
+            ExchangeFailure::Refused {
                 status: StatusCode::BAD_REQUEST,
                 of_session,
                 ..
             }
-            | Failure::Login { of_session, .. } => *of_session,
-            Failure::Rpc { status, .. } | Failure::Refused { status, .. } => {
+            | ExchangeFailure::Login { of_session, .. } => *of_session,
+            ExchangeFailure::Rpc { status, .. } | ExchangeFailure::Refused { status, .. } => {
                 *status == StatusCode::NOT_FOUND
             }
             _ => false,
@@ -112,9 +114,11 @@ impl Failure {
     /// Whether the same request may fare better in a moment.
     pub fn passing(&self) -> bool {
         match self {
-            Failure::Unsent(_) | Failure::Broken(_) | Failure::Outage(_) => true,
-            Failure::Rpc { status, .. } => status.is_server_error(),
-            Failure::Refused { status, .. } => matches!(
+            ExchangeFailure::Unsent(_)
+            | ExchangeFailure::Broken(_)
+            | ExchangeFailure::Outage(_) => true,
+            ExchangeFailure::Rpc { status, .. } => status.is_server_error(),
+            ExchangeFailure::Refused { status, .. } => matches!(
                 *status,
                 StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
             ),
@@ -128,8 +132,8 @@ impl Endpoint {
     pub async fn read(
         &self,
         response: Response<ResponseBody>,
-        limits: &Limits,
-    ) -> Result<Reply, Failure> {
+        limits: &ConnectionLimits,
+    ) -> Result<HttpReply, ExchangeFailure> {
         let status = response.status();
         if status.is_redirection() {
             return Err(self.moved(&response));
@@ -138,58 +142,60 @@ impl Endpoint {
             return Err(self.refusal(response).await);
         }
         if let Some(coding) = coding(response.headers()) {
-            return Err(Failure::Odd(format!(
+            return Err(ExchangeFailure::Odd(format!(
                 "{self} answered in the coding {:?}, which was not asked for",
                 self.quote(&coding)
             )));
         }
         if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
-            return Ok(Reply::Nothing(status));
+            return Ok(HttpReply::Nothing(status));
         }
         let (head, body) = response.into_parts();
         let kind = kind(&head.headers);
         if kind == "text/event-stream" {
             let events = Events::new(body, limits.message, self.to_string());
-            return Ok(Reply::Stream(Box::new(events)));
+            return Ok(HttpReply::Stream(Box::new(events)));
         }
         let body = self.body(body, limits.response).await?;
         if body.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Reply::Nothing(status));
+            return Ok(HttpReply::Nothing(status));
         }
         if kind.is_empty() || kind == "application/json" || kind.ends_with("+json") {
-            return Ok(Reply::Message(body));
+            return Ok(HttpReply::Message(body));
         }
-        Err(Failure::Odd(format!(
+        Err(ExchangeFailure::Odd(format!(
             "{self} answered with {:?} instead of an MCP message; is this the right URL? It begins: {}",
             self.quote(&kind),
             self.quote(&String::from_utf8_lossy(&body))
         )))
     }
 
-    async fn body(&self, body: ResponseBody, limit: usize) -> Result<Bytes, Failure> {
+    async fn body(&self, body: ResponseBody, limit: usize) -> Result<Bytes, ExchangeFailure> {
         match body.collect(limit).await {
             Ok(whole) => Ok(whole),
-            Err(BodyError::TooLarge) => Err(Failure::Other(UpstreamError::TooLarge { limit })),
-            Err(error) => Err(Failure::Broken(format!(
+            Err(BodyError::TooLarge) => {
+                Err(ExchangeFailure::Other(UpstreamError::TooLarge { limit }))
+            }
+            Err(error) => Err(ExchangeFailure::Broken(format!(
                 "{self}: the answer broke off: {}",
                 self.quote(&error.to_string())
             ))),
         }
     }
 
-    fn moved(&self, response: &Response<ResponseBody>) -> Failure {
+    fn moved(&self, response: &Response<ResponseBody>) -> ExchangeFailure {
         let status = response.status();
         let target = match self.redirect_host(response) {
             Some(host) => format!(" to {host}"),
             None => String::new(),
         };
-        Failure::Moved(format!(
+        ExchangeFailure::Moved(format!(
             "{self} redirects{target} ({status}); redirects are not followed: \
              put the new address into the definition"
         ))
     }
 
-    async fn refusal(&self, response: Response<ResponseBody>) -> Failure {
+    async fn refusal(&self, response: Response<ResponseBody>) -> ExchangeFailure {
         let status = response.status();
         // Its reason is welcome, not needed.
         let body = match coding(response.headers()) {
@@ -201,7 +207,7 @@ impl Endpoint {
         };
         let login = status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN;
         let words = match rpc_error(&body) {
-            Some(error) if !login => return Failure::Rpc { status, error },
+            Some(error) if !login => return ExchangeFailure::Rpc { status, error },
             Some(error) => error.message,
             None => String::from_utf8_lossy(&body).into_owned(),
         };
@@ -212,12 +218,12 @@ impl Endpoint {
         };
         if login {
             let text = format!("{self} {} ({status}{words})", self.login_advice(status));
-            return Failure::Login { text, of_session };
+            return ExchangeFailure::Login { text, of_session };
         }
         let text = format!("{self} answered {status}{words}");
         match status.is_server_error() {
-            true => Failure::Outage(text),
-            false => Failure::Refused {
+            true => ExchangeFailure::Outage(text),
+            false => ExchangeFailure::Refused {
                 status,
                 text,
                 of_session,

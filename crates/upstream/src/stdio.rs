@@ -13,14 +13,14 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::lines::{Line as Read, Lines, printable};
-use super::permit::{Line, Passing};
-use super::pipe::{Pipe, Receiver};
+use super::lines::{LineReader, OutputLine, printable};
+use super::permit::{OutgoingMessage, WriteGuard};
+use super::pipe::{MessageReceiver, Pipe};
 use super::process::{self, Exit, Grace, Process};
 use super::unread::unread;
 use super::{
-    Connection, INBOUND_QUEUE, Link, LogStream, Options, ProcessFacts, Transport, UpstreamError,
-    handshake,
+    ConnectOptions, Connection, ConnectionOwner, INBOUND_QUEUE, LogStream, ProcessFacts, Transport,
+    UpstreamError, handshake,
 };
 use config::{EraChoice, Launch, Redactor};
 use wire::Era;
@@ -40,9 +40,9 @@ const IN_VAIN: Duration = Duration::from_millis(250);
 
 pub(super) async fn connect(
     launch: &Launch,
-    options: &Options,
+    options: &ConnectOptions,
     stop: &CancellationToken,
-) -> Result<(Link, Connection), UpstreamError> {
+) -> Result<(ConnectionOwner, Connection), UpstreamError> {
     let mut era = match (options.era, options.remembered) {
         (EraChoice::Auto, Some(Era::Legacy)) => EraChoice::Legacy,
         (choice, _) => choice,
@@ -73,7 +73,7 @@ pub(super) async fn connect(
 
 /// Says what was run, and what it wrote to stderr, where the error alone does
 /// not.
-fn explained(error: UpstreamError, options: &Options, tail: &Tail) -> UpstreamError {
+fn explained(error: UpstreamError, options: &ConnectOptions, tail: &StderrTail) -> UpstreamError {
     match error {
         UpstreamError::Protocol(_)
         | UpstreamError::Unreachable(_)
@@ -86,8 +86,8 @@ fn explained(error: UpstreamError, options: &Options, tail: &Tail) -> UpstreamEr
 }
 
 async fn greet(
-    link: &mut Link,
-    options: &Options,
+    link: &mut ConnectionOwner,
+    options: &ConnectOptions,
     era: EraChoice,
     stop: &CancellationToken,
 ) -> Result<Connection, UpstreamError> {
@@ -124,7 +124,10 @@ async fn greet(
 }
 
 /// Starts the process and the tasks that carry its three streams.
-async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), UpstreamError> {
+async fn open(
+    launch: &Launch,
+    options: &ConnectOptions,
+) -> Result<(ConnectionOwner, StderrTail), UpstreamError> {
     let mut process = spawn(launch, options).await?;
     let facts = ProcessFacts {
         pid: process.pid(),
@@ -149,9 +152,9 @@ async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), Upstre
     let (pipe, receiver) = Pipe::new(outbox, inbound_sender, options);
     let stop = CancellationToken::new();
     let writer_stop = CancellationToken::new();
-    let tail = Tail::default();
+    let tail = StderrTail::default();
 
-    let keeper = Keeper {
+    let keeper = ProcessKeeper {
         process,
         title: options.title.clone(),
         redactor: options.redactor.clone(),
@@ -168,7 +171,7 @@ async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), Upstre
         pipe: pipe.clone(),
         gone: gone_sender,
     };
-    let link = Link {
+    let link = ConnectionOwner {
         inbound,
         process: Some(facts),
         transport: Arc::new(Transport::Pipe(pipe)),
@@ -179,11 +182,11 @@ async fn open(launch: &Launch, options: &Options) -> Result<(Link, Tail), Upstre
     Ok((link, tail))
 }
 
-async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamError> {
+async fn spawn(launch: &Launch, options: &ConnectOptions) -> Result<Process, UpstreamError> {
     let (project, base_env) = (&options.project, &options.base_env);
-    let command = process::Command::of(launch, project, base_env, options.containment)
+    let command = process::ProcessCommand::of(launch, project, base_env, options.containment)
         .expect("connect sends only stdio definitions here");
-    let command = process::Command {
+    let command = process::ProcessCommand {
         privileges: options.privileges,
         hidden: options.hidden.clone(),
         instance: options.instance.clone(),
@@ -203,7 +206,7 @@ async fn spawn(launch: &Launch, options: &Options) -> Result<Process, UpstreamEr
 }
 
 /// Owns the process from the first moment to the last.
-struct Keeper {
+struct ProcessKeeper {
     process: Process,
     title: String,
     redactor: Arc<Redactor>,
@@ -212,33 +215,33 @@ struct Keeper {
     writer_stop: CancellationToken,
     reader: JoinHandle<UpstreamError>,
     stderr: JoinHandle<()>,
-    tail: Tail,
+    tail: StderrTail,
     stop: CancellationToken,
     pipe: Pipe,
     gone: watch::Sender<Option<UpstreamError>>,
 }
 
-enum End {
+enum ServerEnd {
     Exit(Exit),
     Output(UpstreamError),
     Asked,
 }
 
-impl Keeper {
+impl ProcessKeeper {
     /// Returns how much of our input the server left unread.
     async fn run(mut self) -> Option<usize> {
         let end = tokio::select! {
             biased;
-            () = self.stop.cancelled() => End::Asked,
-            exit = self.process.exited() => End::Exit(exit),
-            reason = &mut self.reader => End::Output(
+            () = self.stop.cancelled() => ServerEnd::Asked,
+            exit = self.process.exited() => ServerEnd::Exit(exit),
+            reason = &mut self.reader => ServerEnd::Output(
                 reason.unwrap_or_else(|error| UpstreamError::Lost(error.to_string())),
             ),
         };
-        let asked = matches!(end, End::Asked);
+        let asked = matches!(end, ServerEnd::Asked);
         let reason = match end {
-            End::Asked => UpstreamError::Lost("the server was stopped".into()),
-            End::Exit(exit) => {
+            ServerEnd::Asked => UpstreamError::Lost("the server was stopped".into()),
+            ServerEnd::Exit(exit) => {
                 // What it still had to say arrives before the verdict.
                 let last = tokio::time::timeout(LAST_WORDS, &mut self.reader).await;
                 let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
@@ -246,7 +249,7 @@ impl Keeper {
                 cause(last).unwrap_or_else(|| UpstreamError::Exited(self.obituary(exit)))
             }
             // It closed its stdout: mostly it is about to exit and say why.
-            End::Output(UpstreamError::Lost(text)) => {
+            ServerEnd::Output(UpstreamError::Lost(text)) => {
                 match tokio::time::timeout(LAST_WORDS, self.process.exited()).await {
                     Ok(exit) => {
                         let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
@@ -255,7 +258,7 @@ impl Keeper {
                     Err(_) => UpstreamError::Exited(format!("`{}`: {text}", self.title)),
                 }
             }
-            End::Output(reason) => reason,
+            ServerEnd::Output(reason) => reason,
         };
         self.pipe.pending().fail_all(&reason);
         self.gone.send_replace(Some(reason));
@@ -314,9 +317,9 @@ fn cause(reader: Option<UpstreamError>) -> Option<UpstreamError> {
 
 /// The last lines of a server's stderr, as they came.
 #[derive(Clone, Default)]
-struct Tail(Arc<Mutex<VecDeque<String>>>);
+struct StderrTail(Arc<Mutex<VecDeque<String>>>);
 
-impl Tail {
+impl StderrTail {
     fn push(&self, line: String) {
         let mut lines = self.0.lock();
         if lines.len() == TAIL_LINES {
@@ -339,7 +342,7 @@ impl Tail {
 /// Writes until told to stop; then says how many bytes nobody has read.
 async fn write(
     mut stdin: impl AsyncWrite + AsFd + Unpin,
-    mut queue: mpsc::Receiver<Line>,
+    mut queue: mpsc::Receiver<OutgoingMessage>,
     stop: CancellationToken,
 ) -> Option<usize> {
     let mut batch = BytesMut::new();
@@ -384,7 +387,7 @@ async fn write(
     unread(stdin.as_fd()).map(|unread| unread + unsent)
 }
 
-fn put(batch: &mut BytesMut, passing: &mut Vec<Passing>, message: &Line) {
+fn put(batch: &mut BytesMut, passing: &mut Vec<WriteGuard>, message: &OutgoingMessage) {
     let Some(entered) = message.enter() else {
         return;
     };
@@ -396,17 +399,21 @@ fn put(batch: &mut BytesMut, passing: &mut Vec<Passing>, message: &Line) {
 }
 
 /// Reads messages until the stream or our patience ends; says why.
-async fn read(stdout: impl AsyncRead + Unpin, receiver: Receiver, limit: usize) -> UpstreamError {
-    let mut lines = Lines::new(stdout, limit);
+async fn read(
+    stdout: impl AsyncRead + Unpin,
+    receiver: MessageReceiver,
+    limit: usize,
+) -> UpstreamError {
+    let mut lines = LineReader::new(stdout, limit);
     loop {
         match lines.next().await {
-            Ok(Some(Read::Whole(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
-            Ok(Some(Read::Whole(line))) => {
+            Ok(Some(OutputLine::Whole(line))) if line.iter().all(u8::is_ascii_whitespace) => {}
+            Ok(Some(OutputLine::Whole(line))) => {
                 if let Err(reason) = receiver.receive(&line) {
                     return reason;
                 }
             }
-            Ok(Some(Read::TooLong(_))) => return UpstreamError::TooLarge { limit },
+            Ok(Some(OutputLine::TooLong(_))) => return UpstreamError::TooLarge { limit },
             Ok(None) => return UpstreamError::Lost("it closed its stdout".into()),
             Err(error) => return UpstreamError::Lost(error.to_string()),
         }
@@ -415,9 +422,9 @@ async fn read(stdout: impl AsyncRead + Unpin, receiver: Receiver, limit: usize) 
 
 /// Keeps stderr flowing (a full pipe would block the server) and remembers
 /// its last lines.
-async fn drain(stderr: impl AsyncRead + Unpin, options: Options, tail: Tail) {
-    let mut lines = Lines::new(stderr, STDERR_LINE);
-    while let Ok(Some(Read::Whole(line) | Read::TooLong(line))) = lines.next().await {
+async fn drain(stderr: impl AsyncRead + Unpin, options: ConnectOptions, tail: StderrTail) {
+    let mut lines = LineReader::new(stderr, STDERR_LINE);
+    while let Ok(Some(OutputLine::Whole(line) | OutputLine::TooLong(line))) = lines.next().await {
         let text = String::from_utf8_lossy(&line);
         (options.log)(LogStream::Stderr, &text);
         tail.push(text.into_owned());

@@ -13,8 +13,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Call;
-use super::asking::{Asking, subject};
+use super::UpstreamCall;
+use super::asking::{QuestionHistory, subject};
 use super::heartbeat::Heartbeat;
 
 /// How long a call waits for its turn that is known to ask,
@@ -30,7 +30,7 @@ pub(crate) struct Turns(Mutex<HashMap<Arc<str>, Arc<Semaphore>>>);
 
 impl Turns {
     /// The turn of one call, not yet taken.
-    pub(crate) fn turn(&self, call: &Call<'_>, asking: &Asking) -> Turn {
+    pub(crate) fn turn(&self, call: &UpstreamCall<'_>, asking: &QuestionHistory) -> Turn {
         let subject = subject(call);
         let patience = match asking.asks(&subject) {
             Some(true) => Some(KNOWN),
@@ -38,7 +38,7 @@ impl Turns {
             Some(false) => None,
         };
         Turn {
-            place: patience.zip(call.whose).map(|(patience, whose)| Place {
+            place: patience.zip(call.whose).map(|(patience, whose)| TurnQueue {
                 turns: self.of(whose),
                 patience,
             }),
@@ -63,14 +63,14 @@ impl Turns {
 /// The turn of one call on a connection to a server that asks.
 pub(crate) struct Turn {
     pub subject: String,
-    place: Option<Place>,
+    place: Option<TurnQueue>,
     held: Mutex<Option<OwnedSemaphorePermit>>,
     /// How often the call was asked something.
     questions: AtomicU64,
 }
 
 #[derive(Clone)]
-struct Place {
+struct TurnQueue {
     turns: Arc<Semaphore>,
     patience: Duration,
 }
@@ -78,8 +78,8 @@ struct Place {
 impl Turn {
     /// Waits for the turn; goes on without where that takes too long, or where
     /// another call has shown meanwhile that none is needed.
-    pub(crate) async fn take(&self, asking: &Asking) {
-        let Some(Place { turns, patience }) = &self.place else {
+    pub(crate) async fn take(&self, asking: &QuestionHistory) {
+        let Some(TurnQueue { turns, patience }) = &self.place else {
             return;
         };
         tokio::select! {
@@ -92,13 +92,13 @@ impl Turn {
 
     /// Gives the turn up when the call ends, however it does.
     pub(crate) fn end_with_call(&self) -> impl Drop {
-        struct Ended<'a>(&'a Turn);
-        impl Drop for Ended<'_> {
+        struct TurnEnd<'a>(&'a Turn);
+        impl Drop for TurnEnd<'_> {
             fn drop(&mut self) {
                 drop(self.0.held.lock().take());
             }
         }
-        Ended(self)
+        TurnEnd(self)
     }
 
     /// The call is being asked something. Unless it has its answer by then,

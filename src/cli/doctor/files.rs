@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cli::files::complaint;
 use config::ServerSpec;
 use config::settings::Settings;
-use fleet::registry::{Files, Loaded, SourceReport};
+use fleet::registry::{LoadedSources, SourceFiles, SourceReport};
 use lab::{Finding, Severity, counted};
 
 pub(super) struct Examined {
@@ -16,8 +16,8 @@ pub(super) struct Examined {
 
 pub(super) fn examine(settings: &Settings, environment: &BTreeMap<String, String>) -> Examined {
     let home = environment.get("HOME").map(Into::into);
-    let files = Files::new(settings.project.clone(), home);
-    let loaded = files.load_now(&Loaded::default());
+    let files = SourceFiles::new(settings.project.clone(), home);
+    let loaded = files.load_now(&LoadedSources::default());
     let mut reports = files.reports(&loaded);
     reports.extend(files.filters_report());
     Examined {

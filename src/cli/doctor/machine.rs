@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use config::Privileges;
 use config::settings::Settings;
 use lab::Finding;
-use upstream::containment::{self, Step};
+use upstream::containment::{self, ContainmentStep};
 use upstream::process;
 
 /// The protocol's own date: no clock that is right shows an earlier one.
@@ -39,10 +39,14 @@ async fn containment() -> Vec<Finding> {
         Err(error) => return vec![Finding::bad(id, error.to_string(), todo)],
     };
     let works: Vec<&str> = ladder.works().iter().map(|step| step.as_str()).collect();
-    let strongest = ladder.works().first().copied().unwrap_or(Step::Group);
+    let strongest = ladder
+        .works()
+        .first()
+        .copied()
+        .unwrap_or(ContainmentStep::Group);
     let found = format!("{} (works here: {})", meaning(strongest), works.join(", "));
     let mut findings = vec![match strongest {
-        Step::Group => Finding::warn(
+        ContainmentStep::Group => Finding::warn(
             id,
             found,
             "a server's process that leaves its group is found only by a mark in its environment",
@@ -51,9 +55,9 @@ async fn containment() -> Vec<Finding> {
     }];
     let gaps = containment::gaps(strongest, Privileges::default());
     findings.extend(gaps.iter().map(|gap| Finding::note(id, *gap)));
-    if strongest != Step::Namespace {
+    if strongest != ContainmentStep::Namespace {
         let found = "servers can read Portway's data directory, and the keys in it";
-        findings.push(Finding::note(id, found).with(remedy(Step::Namespace)));
+        findings.push(Finding::note(id, found).with(remedy(ContainmentStep::Namespace)));
     }
     for (step, reason) in ladder.refused() {
         let found = format!("{step} does not work here: {reason}");
@@ -62,23 +66,27 @@ async fn containment() -> Vec<Finding> {
     findings
 }
 
-fn meaning(step: Step) -> &'static str {
+fn meaning(step: ContainmentStep) -> &'static str {
     match step {
-        Step::Namespace => "the kernel ends all of a server, whoever is killed first",
-        Step::Cgroup => "a helper ends all of a server by its cgroup",
-        Step::Subreaper => "a helper ends all of a server, daemons too, as long as it lives",
-        Step::Group => "a server's process group is ended",
+        ContainmentStep::Namespace => "the kernel ends all of a server, whoever is killed first",
+        ContainmentStep::Cgroup => "a helper ends all of a server by its cgroup",
+        ContainmentStep::Subreaper => {
+            "a helper ends all of a server, daemons too, as long as it lives"
+        }
+        ContainmentStep::Group => "a server's process group is ended",
     }
 }
 
-fn remedy(step: Step) -> &'static str {
+fn remedy(step: ContainmentStep) -> &'static str {
     match step {
-        Step::Namespace => {
+        ContainmentStep::Namespace => {
             "user namespaces are off, or closed by a container: \
              sysctl kernel.unprivileged_userns_clone, AppArmor, or the container's security options"
         }
-        Step::Cgroup => "it needs a cgroup of its own to write to (systemd: Delegate=yes)",
-        Step::Subreaper | Step::Group => "it needs Linux",
+        ContainmentStep::Cgroup => {
+            "it needs a cgroup of its own to write to (systemd: Delegate=yes)"
+        }
+        ContainmentStep::Subreaper | ContainmentStep::Group => "it needs Linux",
     }
 }
 

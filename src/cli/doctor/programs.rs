@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
 
 use lab::{Finding, short};
-use upstream::process::Command;
+use upstream::process::ProcessCommand;
 
 /// `npx --version` starts a whole Node.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -48,7 +48,7 @@ pub(super) fn hint(program: &str) -> &'static str {
 
 /// What known runtimes say of themselves, by path.
 pub(super) async fn versions(
-    found: &BTreeMap<String, Command>,
+    found: &BTreeMap<String, ProcessCommand>,
 ) -> BTreeMap<String, Result<String, String>> {
     let known = found
         .iter()
@@ -62,7 +62,7 @@ pub(super) async fn versions(
     asked.collect().await
 }
 
-async fn version(path: &str, command: &Command) -> Result<String, String> {
+async fn version(path: &str, command: &ProcessCommand) -> Result<String, String> {
     let mut child = tokio::process::Command::new(path)
         .arg("--version")
         .env_clear()

@@ -15,7 +15,7 @@ use config::{
     self, Containment, Launch, LaunchTarget, Problem, Redactor, ServerSpec, TransportKind, view,
 };
 use lab::{Finding, counted};
-use upstream::containment::{self, Step};
+use upstream::containment::{self, ContainmentStep};
 use upstream::{HttpClient, process};
 
 /// For one address, from the first packet to the head of the answer.
@@ -79,7 +79,7 @@ pub(super) fn gaps(servers: &[(String, ServerSpec)]) -> Vec<Finding> {
         .filter(|(_, spec)| spec.enabled && stdio(spec));
     on.flat_map(|(name, spec)| {
         // What `auto` comes to is found when the server runs.
-        let step = Step::named(spec.containment).unwrap_or(Step::Namespace);
+        let step = ContainmentStep::named(spec.containment).unwrap_or(ContainmentStep::Namespace);
         let gaps = containment::gaps(step, spec.privileges);
         gaps.into_iter().map(|text| gap(name, text))
     })
@@ -141,7 +141,7 @@ async fn commands(
     let mut findings = Vec::new();
     for one in ready {
         let project = &settings.project;
-        let command = process::Command::of(&one.launch, project, &base, Containment::Auto);
+        let command = process::ProcessCommand::of(&one.launch, project, &base, Containment::Auto);
         let Some(command) = command else { continue };
         match command.find_program().await {
             Ok(path) => {

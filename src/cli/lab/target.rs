@@ -9,7 +9,7 @@ use super::LabArgs;
 use crate::cli::failure::Failure;
 use crate::cli::servers::header as split;
 use config::{ServerSpec, Target};
-use fleet::registry::{Files, Loaded};
+use fleet::registry::{LoadedSources, SourceFiles};
 
 /// The name of a server of the files, the definition, and the project.
 pub(super) fn find(
@@ -39,7 +39,7 @@ pub(super) fn find(
         }
         (Some(name), _) => {
             let home = environment.get("HOME").map(Into::into);
-            let files = Files::new(project.clone(), home);
+            let files = SourceFiles::new(project.clone(), home);
             (Some(name.clone()), defined(&files, name)?)
         }
         (None, None) => {
@@ -52,8 +52,8 @@ pub(super) fn find(
     Ok((name, spec, project))
 }
 
-fn defined(files: &Files, name: &str) -> Result<ServerSpec, Failure> {
-    let loaded = files.load_now(&Loaded::default());
+fn defined(files: &SourceFiles, name: &str) -> Result<ServerSpec, Failure> {
+    let loaded = files.load_now(&LoadedSources::default());
     let Some(effective) = loaded.effective(name) else {
         let names: Vec<&str> = loaded.names().collect();
         let known = match names.is_empty() {

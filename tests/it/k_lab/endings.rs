@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Lab, hold};
 use crate::app::eventually;
 use crate::process::forest::ladder_here;
-use upstream::containment::Step;
+use upstream::containment::ContainmentStep;
 
 #[tokio::test]
 async fn k7_lab_tells_how_a_server_ends() {
@@ -65,7 +65,10 @@ async fn k7_lab_counts_what_a_server_leaves_behind() {
 #[tokio::test]
 async fn k7_lab_finds_who_does_not_work_in_a_namespace() {
     let works = ladder_here().await.works();
-    if !crate::needs::has(works.contains(&Step::Namespace), "pid-namespaces") {
+    if !crate::needs::has(
+        works.contains(&ContainmentStep::Namespace),
+        "pid-namespaces",
+    ) {
         return;
     }
     let told = Lab::of_fixture(&[], &["--refuse-namespace"]).run().await;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio_util::sync::CancellationToken;
-use upstream::containment::Step;
+use upstream::containment::ContainmentStep;
 use upstream::process::{Exit, Grace, spawn, sweep};
-use upstream::{Limits, Options};
+use upstream::{ConnectOptions, ConnectionLimits};
 
 use super::forest::{LIMIT, SHORT, TestForest, first_line, helpers, ladder_here, shim};
 use crate::app::fixture;
@@ -17,9 +17,9 @@ use crate::app::fixture;
 const FOREVER: Duration = Duration::from_secs(3600);
 
 /// What each step promises to hold.
-fn kinds(step: Step) -> &'static [&'static str] {
+fn kinds(step: ContainmentStep) -> &'static [&'static str] {
     match step {
-        Step::Group => &["tree", "daemon"],
+        ContainmentStep::Group => &["tree", "daemon"],
         _ => &["tree", "daemon", "comet"],
     }
 }
@@ -123,7 +123,7 @@ async fn a3_a_stop_answers_what_the_server_has_asked() {
         cwd: None,
     };
     let launch = config::expand(&config::ServerSpec::new(target), &|_| None).unwrap();
-    let options = Options {
+    let options = ConnectOptions {
         title: "one that asks".into(),
         era: config::EraChoice::Legacy,
         remembered: None,
@@ -134,10 +134,10 @@ async fn a3_a_stop_answers_what_the_server_has_asked() {
         base_env: Arc::default(),
         instance: TestForest::new().name.clone(),
         shim: shim().to_path_buf(),
-        limits: Limits {
+        limits: ConnectionLimits {
             eof_grace: FOREVER,
             term_grace: FOREVER,
-            ..Limits::default()
+            ..ConnectionLimits::default()
         },
         log: Arc::new(|_, _| {}),
         capabilities: upstream::no_capabilities(),
@@ -238,9 +238,11 @@ async fn a3_one_server_does_not_keep_another_alive() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a11_a_restart_sweeps_what_a_lost_helper_left() {
     let tree = TestForest::new();
-    let process = tree.grow(Step::Group, "daemon", &["--deaf"]).await;
+    let process = tree
+        .grow(ContainmentStep::Group, "daemon", &["--deaf"])
+        .await;
     let other = TestForest::new();
-    let bystander = other.grow(Step::Group, "daemon", &[]).await;
+    let bystander = other.grow(ContainmentStep::Group, "daemon", &[]).await;
     // The helper and its owner at once: nobody is left to clean up.
     let [helper] = helpers(&tree.name)[..] else {
         panic!("not one helper");

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use config::{Containment, Privileges};
 use tokio::io::{AsyncBufReadExt, BufReader};
-use upstream::containment::{Ladder, Step, ladder};
-use upstream::process::{Command, Grace, Process, spawn};
+use upstream::containment::{ContainmentStep, Ladder, ladder};
+use upstream::process::{Grace, Process, ProcessCommand, spawn};
 
 /// For what takes milliseconds on an idle machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -50,12 +50,12 @@ pub(crate) async fn ladder_here() -> &'static Ladder {
     ladder(shim()).await.unwrap()
 }
 
-pub(crate) fn wish(step: Step) -> Containment {
+pub(crate) fn wish(step: ContainmentStep) -> Containment {
     match step {
-        Step::Namespace => Containment::Namespace,
-        Step::Cgroup => Containment::Cgroup,
-        Step::Subreaper => Containment::Subreaper,
-        Step::Group => Containment::Group,
+        ContainmentStep::Namespace => Containment::Namespace,
+        ContainmentStep::Cgroup => Containment::Cgroup,
+        ContainmentStep::Subreaper => Containment::Subreaper,
+        ContainmentStep::Group => Containment::Group,
     }
 }
 
@@ -85,8 +85,13 @@ impl TestForest {
         vec![("PATH".into(), path), ("TREE".into(), self.name.clone())]
     }
 
-    pub(crate) fn command(&self, step: Step, program: &str, args: &[&str]) -> Command {
-        Command {
+    pub(crate) fn command(
+        &self,
+        step: ContainmentStep,
+        program: &str,
+        args: &[&str],
+    ) -> ProcessCommand {
+        ProcessCommand {
             program: program.into(),
             args: args.iter().map(|arg| arg.to_string()).collect(),
             env: self.env(),
@@ -99,7 +104,12 @@ impl TestForest {
         }
     }
 
-    pub(crate) fn unruly(&self, step: Step, kind: &str, extra: &[&str]) -> Command {
+    pub(crate) fn unruly(
+        &self,
+        step: ContainmentStep,
+        kind: &str,
+        extra: &[&str],
+    ) -> ProcessCommand {
         let heartbeat = self.heartbeat();
         let mut args = vec![kind, heartbeat.to_str().unwrap()];
         args.extend(extra);
@@ -107,7 +117,7 @@ impl TestForest {
     }
 
     /// Started, with all its processes up.
-    pub(crate) async fn grow(&self, step: Step, kind: &str, extra: &[&str]) -> Process {
+    pub(crate) async fn grow(&self, step: ContainmentStep, kind: &str, extra: &[&str]) -> Process {
         let mut process = spawn(&self.unruly(step, kind, extra)).await.unwrap();
         assert_eq!(first_line(&mut process).await, "ready");
         process

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
-use upstream::containment::Step;
+use upstream::containment::ContainmentStep;
 
 use super::forest::{LIMIT, TestForest, example, helpers, ladder_here, marked, rounds, shim};
 use crate::needs::has;
@@ -128,10 +128,17 @@ async fn a11_killed_while_servers_run_leaves_none() {
     for &step in ladder_here().await.works() {
         let kinds = KINDS
             .iter()
-            .filter(|kind| (step, **kind) != (Step::Group, "comet"));
+            .filter(|kind| (step, **kind) != (ContainmentStep::Group, "comet"));
         for kind in kinds {
             let mut times = Vec::new();
-            for _ in 0..rounds(1, if step == Step::Namespace { 100 } else { 25 }) {
+            for _ in 0..rounds(
+                1,
+                if step == ContainmentStep::Namespace {
+                    100
+                } else {
+                    25
+                },
+            ) {
                 let mut holder = ServerParent::start(step.as_str(), kind, 1, RunAs::Us);
                 holder.await_ready(1);
                 let killed = holder.kill();
@@ -192,7 +199,10 @@ fn await_nothing_left(start: Instant, tree: &TestForest, what: &str) -> Duration
 #[tokio::test(flavor = "multi_thread")]
 async fn a11_killed_together_with_the_helper_leaves_none() {
     let works = ladder_here().await.works();
-    if !has(works.contains(&Step::Namespace), "pid-namespaces") {
+    if !has(
+        works.contains(&ContainmentStep::Namespace),
+        "pid-namespaces",
+    ) {
         return;
     }
     for kind in KINDS {

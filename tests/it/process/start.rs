@@ -6,21 +6,21 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 
 use config::{Containment, Privileges};
-use upstream::containment::Step;
-use upstream::process::{Command, Grace, SpawnError, spawn};
+use upstream::containment::ContainmentStep;
+use upstream::process::{Grace, ProcessCommand, SpawnError, spawn};
 
 use super::forest::{SHORT, TestForest, all_output, example, ladder_here, shim};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c8_auto_takes_the_strongest_step_that_works() {
     let ladder = ladder_here().await;
-    assert_eq!(ladder.works().last(), Some(&Step::Group));
+    assert_eq!(ladder.works().last(), Some(&ContainmentStep::Group));
     assert_eq!(
         ladder.works().len() + ladder.refused().len(),
-        Step::ALL.len()
+        ContainmentStep::ALL.len()
     );
     let tree = TestForest::new();
-    let mut command = tree.command(Step::Group, "cat", &[]);
+    let mut command = tree.command(ContainmentStep::Group, "cat", &[]);
     command.containment = Containment::Auto;
     let process = spawn(&command).await.unwrap();
     assert_eq!(process.containment(), ladder.works()[0]);
@@ -98,7 +98,7 @@ async fn a5_a_working_directory_that_cannot_be_used_says_why() {
     let tree = TestForest::new();
     fs::write(tree.dir.path().join("file"), "").unwrap();
     for (name, reason) in [("none", "No such file"), ("file", "not a directory")] {
-        let mut command = tree.command(Step::Group, "cat", &[]);
+        let mut command = tree.command(ContainmentStep::Group, "cat", &[]);
         command.cwd = tree.dir.path().join(name);
         let error = spawn(&command).await.err().unwrap();
         assert!(matches!(error, SpawnError::BadCwd { .. }), "{error}");
@@ -113,7 +113,7 @@ async fn a5_a_working_directory_that_cannot_be_used_says_why() {
 async fn a5_a_missing_helper_is_not_the_servers_fault() {
     ladder_here().await;
     let tree = TestForest::new();
-    let mut command = tree.command(Step::Group, "cat", &[]);
+    let mut command = tree.command(ContainmentStep::Group, "cat", &[]);
     command.shim = "/no/such/portway".into();
     let error = spawn(&command).await.err().unwrap();
     assert!(
@@ -148,7 +148,7 @@ async fn a2_a_script_without_a_first_line_runs_as_execvp_would() {
     fs::write(&file, "echo bare $1\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(
-        output(&tree.command(Step::Group, "./bare", &["one"])).await,
+        output(&tree.command(ContainmentStep::Group, "./bare", &["one"])).await,
         "bare one\n"
     );
 }
@@ -251,13 +251,16 @@ async fn a2_the_helper_is_ourselves_though_the_file_be_gone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn c8_a_namespace_shows_the_server_itself_and_no_dead_parent() {
     let works = ladder_here().await.works();
-    if !crate::needs::has(works.contains(&Step::Namespace), "pid-namespaces") {
+    if !crate::needs::has(
+        works.contains(&ContainmentStep::Namespace),
+        "pid-namespaces",
+    ) {
         return;
     }
     let tree = TestForest::new();
     let script =
         "echo $PPID; ls -d /proc/[0-9]* | wc -l; readlink /proc/self/exe >/dev/null && echo own";
-    let text = output(&tree.command(Step::Namespace, "sh", &["-c", script])).await;
+    let text = output(&tree.command(ContainmentStep::Namespace, "sh", &["-c", script])).await;
     let lines: Vec<&str> = text.lines().collect();
     // A parent of 1 is what servers take for "my parent has died".
     assert_eq!(lines[0], "0");
@@ -291,7 +294,7 @@ async fn a3_the_tree_can_be_looked_at() {
     }
 }
 
-async fn output(command: &Command) -> String {
+async fn output(command: &ProcessCommand) -> String {
     let mut process = spawn(command).await.unwrap();
     drop(process.stdin.take());
     let text = all_output(&mut process).await;
@@ -317,7 +320,7 @@ async fn t_a_server_has_no_privileges_unless_its_definition_says_so() {
             assert_eq!(status(&text, set), "0".repeat(16), "{step} {set}");
         }
         // Shortening the list of what can ever be had is a privilege itself.
-        if step == Step::Namespace || nix::unistd::geteuid().is_root() {
+        if step == ContainmentStep::Namespace || nix::unistd::geteuid().is_root() {
             assert_eq!(status(&text, "CapBnd:"), "0".repeat(16), "{step}");
         }
         command.privileges = Privileges::Keep;
@@ -347,7 +350,7 @@ async fn t_a_server_cannot_see_what_is_hidden_from_it() {
         command.hidden = vec![keys.clone(), directory.join("not-there")];
         let mut process = spawn(&command).await.unwrap();
         let hides = process.hides();
-        assert_eq!(hides, step == Step::Namespace, "{step}");
+        assert_eq!(hides, step == ContainmentStep::Namespace, "{step}");
         let text = all_output(&mut process).await;
         process.end(SHORT).await;
         assert!(text.contains("to be seen"), "{step}: {text}");

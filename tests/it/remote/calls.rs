@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use upstream::{Call, CallEvent, Inbound, UpstreamError, event_queue};
+use upstream::{CallEvent, InboundMessage, UpstreamCall, UpstreamError, event_queue};
 
 use super::{call, call_within, connect, fixture, say};
 use crate::app::PATIENCE;
@@ -99,7 +99,7 @@ async fn progress(args: &[&str]) {
     let params = json!({"name": "progress", "arguments": {"steps": 8, "ms": 400}});
     let params = serde_json::value::to_raw_value(&params).unwrap();
     let (events, mut heard) = event_queue(32);
-    let mut call = Call::new("tools/call", Duration::from_secs(2)).params(Some(&params));
+    let mut call = UpstreamCall::new("tools/call", Duration::from_secs(2)).params(Some(&params));
     call.progress = true;
     call.events = Some(events);
     let answer = connection.request(call).await;
@@ -122,8 +122,8 @@ async fn c3_changes_are_heard_on_the_stream_of_each_transport() {
         let heard = async {
             loop {
                 match link.inbound.recv().await.expect("a living connection") {
-                    Inbound::Notification(note) => break note.method,
-                    Inbound::Request(_) => {}
+                    InboundMessage::Notification(note) => break note.method,
+                    InboundMessage::Request(_) => {}
                 }
             }
         };

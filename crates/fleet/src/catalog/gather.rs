@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::{Catalog, Facts, Item, Kind};
-use upstream::{Call, Connection, UpstreamError};
+use super::{Catalog, CatalogItem, ListFacts, ListKind};
+use upstream::{Connection, UpstreamCall, UpstreamError};
 use wire::meta::SERVER_INFO;
 use wire::object::{self, Object};
 use wire::result::Freshness;
@@ -24,11 +24,11 @@ const BYTES: usize = 32 << 20;
 /// error of the server; the other lists may fail alone.
 pub async fn list(connection: &Connection, limit: Duration) -> Result<Catalog, UpstreamError> {
     let mut catalog = Catalog::default();
-    for kind in Kind::ALL {
-        let mut list = List::new(kind, connection.peer().era);
+    for kind in ListKind::ALL {
+        let mut list = ListBuilder::new(kind, connection.peer().era);
         match list.pages(connection, limit).await {
             Ok(()) => {}
-            Err(error) if kind == Kind::Tools => return Err(of_tools(error)),
+            Err(error) if kind == ListKind::Tools => return Err(of_tools(error)),
             Err(UpstreamError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => {
                 list.facts.missing = true;
             }
@@ -64,11 +64,11 @@ fn cursor_params(cursor: &str) -> Result<Box<RawValue>, UpstreamError> {
 }
 
 /// One list being gathered.
-struct List {
-    kind: Kind,
+struct ListBuilder {
+    kind: ListKind,
     era: Era,
-    items: Vec<Item>,
-    facts: Facts,
+    items: Vec<CatalogItem>,
+    facts: ListFacts,
     keys: HashSet<String>,
     cursors: HashSet<String>,
     bytes: usize,
@@ -76,13 +76,13 @@ struct List {
     remarks: Vec<String>,
 }
 
-impl List {
-    fn new(kind: Kind, era: Era) -> List {
-        List {
+impl ListBuilder {
+    fn new(kind: ListKind, era: Era) -> ListBuilder {
+        ListBuilder {
             kind,
             era,
             items: Vec::new(),
-            facts: Facts::default(),
+            facts: ListFacts::default(),
             keys: HashSet::new(),
             cursors: HashSet::new(),
             bytes: 0,
@@ -102,7 +102,7 @@ impl List {
         let mut cursor: Option<String> = None;
         for number in 0..PAGES {
             let params = cursor.as_deref().map(cursor_params).transpose()?;
-            let call = Call::new(self.kind.method(), limit).params(params.as_deref());
+            let call = UpstreamCall::new(self.kind.method(), limit).params(params.as_deref());
             let page = connection.background(call).await?;
             self.judge(&page, number);
             cursor = self.add(&page)?;
@@ -113,7 +113,7 @@ impl List {
         if cursor.is_some() || self.full {
             self.remark("cut short: too many pages or entries".into());
         }
-        if self.kind == Kind::Tools {
+        if self.kind == ListKind::Tools {
             self.leave_out(connection);
         }
         Ok(())
@@ -194,7 +194,7 @@ impl List {
 
     fn entry(&mut self, entry: &RawValue) {
         let raw = Arc::from(wire::compact(entry).into_owned());
-        let Some(item) = Item::new(self.kind, raw) else {
+        let Some(item) = CatalogItem::new(self.kind, raw) else {
             let key = self.kind.key();
             return self.remark(format!("an entry without {key:?} was left out"));
         };
@@ -214,7 +214,7 @@ impl List {
 }
 
 /// What a page has besides its entries and what the protocol puts there.
-fn rest(page: &RawValue, kind: Kind) -> Option<Box<RawValue>> {
+fn rest(page: &RawValue, kind: ListKind) -> Option<Box<RawValue>> {
     let mut object = Object::read(page)?;
     object.retain(|name| {
         !matches!(name, "nextCursor" | "resultType" | "ttlMs" | "cacheScope")
@@ -241,8 +241,8 @@ mod tests {
     }
 
     /// The list after these pages, and the cursor of the last.
-    fn gathered(era: Era, pages: &[&str]) -> (List, Option<String>) {
-        let mut list = List::new(Kind::Tools, era);
+    fn gathered(era: Era, pages: &[&str]) -> (ListBuilder, Option<String>) {
+        let mut list = ListBuilder::new(ListKind::Tools, era);
         let mut cursor = None;
         for (number, page) in pages.iter().enumerate() {
             let page = raw(page);
@@ -294,7 +294,7 @@ mod tests {
             r#"{"tools":{}}"#,
             r#"{"tools":[],"nextCursor":1}"#,
         ] {
-            let mut list = List::new(Kind::Tools, Era::Modern);
+            let mut list = ListBuilder::new(ListKind::Tools, Era::Modern);
             assert!(list.add(&raw(page)).is_err(), "{page}");
         }
         let twice = r#"{"tools":[],"nextCursor":"a"}"#;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::rewrite::{Draft, SourceError, TRIES};
-use super::{Edits, Occasion, Registry, RegistryError, UpdateError, Wanted};
+use super::{DesiredServer, Edits, Occasion, Registry, RegistryError, UpdateError};
 use config::body::ServerChange;
 use config::layers::Source;
 use config::{Problem, ServerName, ServerSpec};
@@ -12,7 +12,7 @@ use store::{ServerRecord, StoreError};
 
 /// What a change was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
+pub enum EditBasis {
     /// Whatever the definition is by now: only a part of it is changed.
     Newest,
     /// The definition as it was last told; nobody has asked to undo a newer
@@ -27,7 +27,7 @@ impl Registry {
         name: ServerName,
         spec: ServerSpec,
         auto_start: bool,
-    ) -> Result<Arc<Wanted>, RegistryError> {
+    ) -> Result<Arc<DesiredServer>, RegistryError> {
         let mut edits = self.open_edits().await?;
         if self.desired().contains_key(name.as_str()) {
             return Err(RegistryError::NameTaken(name.to_string()));
@@ -81,9 +81,9 @@ impl Registry {
     pub async fn update(
         &self,
         server: &str,
-        basis: Basis,
+        basis: EditBasis,
         read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>>,
-    ) -> Result<Arc<Wanted>, UpdateError> {
+    ) -> Result<Arc<DesiredServer>, UpdateError> {
         let mut edits = self.open_edits().await?;
         let wanted = self.found(server)?;
         let renamed = match self.rewrite(&mut edits, &wanted, basis, &read).await {
@@ -104,8 +104,8 @@ impl Registry {
     async fn rewrite(
         &self,
         edits: &mut Edits,
-        wanted: &Wanted,
-        basis: Basis,
+        wanted: &DesiredServer,
+        basis: EditBasis,
         read: &impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>>,
     ) -> Result<Option<ServerName>, UpdateError> {
         for _ in 0..TRIES {
@@ -131,8 +131,8 @@ impl Registry {
     fn amend(
         &self,
         draft: &mut Draft<'_>,
-        wanted: &Wanted,
-        basis: Basis,
+        wanted: &DesiredServer,
+        basis: EditBasis,
         read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>>,
     ) -> Result<Option<ServerName>, UpdateError> {
         let broken = || RegistryError::Broken(wanted.name.to_string());
@@ -148,7 +148,7 @@ impl Registry {
             None => return Err(draft.gone().into()),
         };
         let told = wanted.spec.as_deref().ok();
-        if basis == Basis::AsTold && told != Some(&current) && misnamed.is_none() {
+        if basis == EditBasis::AsTold && told != Some(&current) && misnamed.is_none() {
             return Err(RegistryError::Stale(wanted.name.to_string()).into());
         }
         let change = read(&current).map_err(UpdateError::Problems)?;
@@ -171,7 +171,7 @@ impl Registry {
     }
 
     /// Removes a definition from its source; one that it hid comes forth.
-    pub async fn remove(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+    pub async fn remove(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         let mut edits = self.open_edits().await?;
         let wanted = self.found(server)?;
         self.take_out(&wanted, &mut edits).await?;
@@ -180,7 +180,11 @@ impl Registry {
         Ok(wanted)
     }
 
-    async fn take_out(&self, wanted: &Wanted, edits: &mut Edits) -> Result<(), RegistryError> {
+    async fn take_out(
+        &self,
+        wanted: &DesiredServer,
+        edits: &mut Edits,
+    ) -> Result<(), RegistryError> {
         // The record stays for the definition that comes forth.
         let record = match wanted.shadows.is_empty() {
             true => edits.records.get(&*wanted.name).cloned(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::value::RawValue;
 
-use super::sources::{FileState, Files, Loaded};
+use super::sources::{FileState, LoadedSources, SourceFiles};
 use config::Problem;
 use config::layers::{Source, SourceKind};
 use store::{DefinitionChange, Store, StoreError};
@@ -40,11 +40,11 @@ pub(super) async fn document(store: &dyn Store) -> Result<Option<String>, StoreE
 /// Adds what the database says to what the files say. Where it cannot be
 /// asked, what it said last holds.
 pub(super) async fn add(
-    files: &Files,
+    files: &SourceFiles,
     store: &dyn Store,
-    loaded: &Loaded,
-    before: &Loaded,
-) -> Option<Loaded> {
+    loaded: &LoadedSources,
+    before: &LoadedSources,
+) -> Option<LoadedSources> {
     let path = Path::new(PATH);
     let old = before.files.get(path);
     match document(store).await {

@@ -39,7 +39,7 @@ const RECORD_AGAIN: Duration = Duration::from_millis(500);
 
 /// Reloads the registry whenever a file has changed, until `stop`.
 pub async fn follow(registry: Arc<Registry>, stop: CancellationToken) {
-    let mut follower = Follower::default();
+    let mut follower = SourceFollower::default();
     tokio::select! {
         () = follower.run(&registry) => {}
         () = follow_store(&registry) => {}
@@ -92,19 +92,19 @@ async fn record_runs(registry: &Registry) {
     }
 }
 
-type Stamps = Vec<Option<Stamp>>;
+type FileStamps = Vec<Option<FileStamp>>;
 
 #[derive(Default)]
-struct Follower {
+struct SourceFollower {
     /// What was last read; nothing at first, so that what changed since the
     /// start is found.
-    seen: Option<Stamps>,
+    seen: Option<FileStamps>,
     /// When to read once more, whatever the stamps say.
     again: Option<Instant>,
     failure: Option<String>,
 }
 
-impl Follower {
+impl SourceFollower {
     async fn run(&mut self, registry: &Registry) {
         loop {
             tokio::time::sleep(PERIOD).await;
@@ -140,7 +140,7 @@ impl Follower {
 }
 
 /// The stamps once they rest; `None` if they do not.
-async fn settle(registry: &Registry, mut now: Option<Stamps>) -> Option<Stamps> {
+async fn settle(registry: &Registry, mut now: Option<FileStamps>) -> Option<FileStamps> {
     for _ in 0..RESTS {
         tokio::time::sleep(REST).await;
         let later = look(registry).await;
@@ -152,7 +152,7 @@ async fn settle(registry: &Registry, mut now: Option<Stamps>) -> Option<Stamps> 
     None
 }
 
-async fn look(registry: &Registry) -> Option<Stamps> {
+async fn look(registry: &Registry) -> Option<FileStamps> {
     let paths = registry.files.paths();
     let stamps = move || paths.iter().map(|path: &PathBuf| stamp(path)).collect();
     tokio::task::spawn_blocking(stamps).await.ok()
@@ -160,7 +160,7 @@ async fn look(registry: &Registry) -> Option<Stamps> {
 
 /// What tells one state of a file from another without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     device: u64,
     inode: u64,
     size: u64,
@@ -171,10 +171,10 @@ struct Stamp {
 }
 
 #[cfg(unix)]
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<FileStamp> {
     use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(path).ok()?;
-    Some(Stamp {
+    Some(FileStamp {
         device: file.dev(),
         inode: file.ino(),
         size: file.size(),

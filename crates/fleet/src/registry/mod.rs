@@ -27,13 +27,13 @@ mod tell;
 mod unfinished;
 mod wanted;
 
-pub use changes::Basis;
+pub use changes::EditBasis;
 pub use follow::follow;
-pub use plan::{Fault, Plan};
+pub use plan::{ConfigPlan, FileProblem};
 pub use report::{DefinitionReport, SourceReport};
 pub use rewrite::SourceError;
-pub use sources::{Files, Loaded};
-pub use wanted::{Cause, Via, Wanted};
+pub use sources::{LoadedSources, SourceFiles};
+pub use wanted::{DesiredServer, RunCause, Via};
 
 use wanted::Occasion;
 
@@ -42,7 +42,7 @@ use runs::Runs;
 use unfinished::UnfinishedEdit;
 
 /// Everything that is defined, by name.
-pub type Desired = BTreeMap<Arc<str>, Arc<Wanted>>;
+pub type Desired = BTreeMap<Arc<str>, Arc<DesiredServer>>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
@@ -73,14 +73,14 @@ pub struct Registry {
     desired: watch::Sender<Arc<Desired>>,
     filters: watch::Sender<Arc<Filters>>,
     store: Arc<dyn Store>,
-    files: Files,
+    files: SourceFiles,
     /// Where an edit is noted while it goes on.
     data_dir: PathBuf,
 }
 
 struct Edits {
     records: BTreeMap<String, ServerRecord>,
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedSources>,
     filters: FilterFile,
     /// An edit that the records have still to follow.
     unfinished: Option<UnfinishedEdit>,
@@ -110,7 +110,7 @@ impl Edits {
     /// Servers whose definition has the newer word on whether they run. One
     /// that was taken out starts afresh if it ever comes back.
     fn overruled(&self, before: &Desired) -> Vec<Arc<str>> {
-        let flipped = |old: &Arc<Wanted>| match self.loaded.merged.get(&*old.name) {
+        let flipped = |old: &Arc<DesiredServer>| match self.loaded.merged.get(&*old.name) {
             None => true,
             Some(effective) => match (&old.spec, &effective.definition) {
                 (Ok(old), Ok((_, new))) => old.enabled != new.enabled,
@@ -142,7 +142,7 @@ impl Registry {
     /// Reads the files and the store. A file that cannot be used costs its
     /// own servers, never the start.
     pub async fn open(
-        mut files: Files,
+        mut files: SourceFiles,
         store: Arc<dyn Store>,
         data_dir: PathBuf,
     ) -> Result<Registry, StoreError> {
@@ -202,7 +202,7 @@ impl Registry {
     }
 
     /// By name or id.
-    pub fn find(&self, server: &str) -> Option<Arc<Wanted>> {
+    pub fn find(&self, server: &str) -> Option<Arc<DesiredServer>> {
         let desired = self.desired();
         if let Some(wanted) = desired.get(server) {
             return Some(wanted.clone());
@@ -314,7 +314,7 @@ impl Registry {
             let kept = before.filter(|before| before.same(&wanted)).cloned();
             let wanted = kept.unwrap_or_else(|| {
                 generation += 1;
-                Arc::new(Wanted {
+                Arc::new(DesiredServer {
                     generation,
                     cause: occasion.cause(before.map(|before| &**before), &wanted),
                     ..wanted
@@ -335,11 +335,11 @@ impl Registry {
     }
 
     /// What the files say now, and whether they can be read.
-    pub async fn loaded(&self) -> Arc<Loaded> {
+    pub async fn loaded(&self) -> Arc<LoadedSources> {
         self.edits.lock().await.loaded.clone()
     }
 
-    pub fn files(&self) -> &Files {
+    pub fn files(&self) -> &SourceFiles {
         &self.files
     }
 
@@ -360,12 +360,12 @@ impl Registry {
         Ok(edits)
     }
 
-    fn found(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+    fn found(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         self.find(server)
             .ok_or_else(|| RegistryError::NotFound(server.to_owned()))
     }
 
-    fn named(&self, name: &str) -> Result<Arc<Wanted>, RegistryError> {
+    fn named(&self, name: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         let wanted = self.desired().get(name).cloned();
         wanted.ok_or_else(|| RegistryError::NotFound(name.to_owned()))
     }

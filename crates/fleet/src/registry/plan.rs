@@ -4,34 +4,34 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::Wanted;
-use super::sources::Loaded;
+use super::DesiredServer;
+use super::sources::LoadedSources;
 use config::{Problem, ServerSpec};
 
 /// The servers by what would become of them.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Plan {
+pub struct ConfigPlan {
     pub added: Vec<String>,
     pub removed: Vec<String>,
     /// Changed so that what runs has to be replaced.
     pub restarted: Vec<String>,
     /// Unchanged, or changed in a way that needs no restart.
     pub kept: Vec<String>,
-    pub problems: Vec<Fault>,
+    pub problems: Vec<FileProblem>,
 }
 
 /// A problem and the file it is in.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct FileProblem {
     pub file: String,
     #[serde(flatten)]
     pub problem: Problem,
 }
 
-impl Plan {
+impl ConfigPlan {
     /// What going from one state of the files to another means.
-    pub fn between(old: &Loaded, new: &Loaded) -> Plan {
-        let mut plan = Plan::default();
+    pub fn between(old: &LoadedSources, new: &LoadedSources) -> ConfigPlan {
+        let mut plan = ConfigPlan::default();
         for (path, state) in &new.files {
             plan.blame(path, state.problem.iter().chain(&state.parsed.problems));
         }
@@ -63,7 +63,7 @@ impl Plan {
     fn blame<'p>(&mut self, path: &Path, problems: impl IntoIterator<Item = &'p Problem>) {
         let file = path.display().to_string();
         self.problems
-            .extend(problems.into_iter().map(|problem| Fault {
+            .extend(problems.into_iter().map(|problem| FileProblem {
                 file: file.clone(),
                 problem: problem.clone(),
             }));
@@ -74,9 +74,9 @@ fn undisturbed(old: &ServerSpec, new: &ServerSpec) -> bool {
     old.enabled == new.enabled && new.same_connection(old)
 }
 
-impl Wanted {
+impl DesiredServer {
     /// Whether what was made for `old` also serves this wish.
-    pub fn keeps(&self, old: &Wanted) -> bool {
+    pub fn keeps(&self, old: &DesiredServer) -> bool {
         self.run == old.run
             && self.restarts == old.restarts
             && match (&self.spec, &old.spec) {

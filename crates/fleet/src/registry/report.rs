@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::filters::FilterFile;
 use super::rewrite::SourceError;
-use super::sources::{Files, Loaded};
+use super::sources::{LoadedSources, SourceFiles};
 use config::layers::{Layer, MergedServer, SourceKind};
 use config::{Problem, ServerSpec};
 
@@ -39,8 +39,8 @@ fn as_text<S: Serializer>(problem: &Option<Problem>, serializer: S) -> Result<S:
     }
 }
 
-impl Files {
-    pub fn reports(&self, loaded: &Loaded) -> Vec<SourceReport> {
+impl SourceFiles {
+    pub fn reports(&self, loaded: &LoadedSources) -> Vec<SourceReport> {
         let mut reports = Vec::new();
         for (path, state) in &loaded.files {
             let mut problems = state.parsed.problems.clone();
@@ -67,10 +67,10 @@ impl Files {
     /// What the files would say if one server were written as the API would.
     pub fn with_server(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedSources,
         name: &str,
         spec: &ServerSpec,
-    ) -> Result<Loaded, SourceError> {
+    ) -> Result<LoadedSources, SourceError> {
         let source = loaded
             .merged
             .get(name)
@@ -90,7 +90,7 @@ impl Files {
     }
 }
 
-impl Loaded {
+impl LoadedSources {
     /// The definition in force under a name, and where it stands.
     pub fn effective(&self, name: &str) -> Option<&MergedServer> {
         self.merged.get(name)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::database;
-use super::sources::{Files, Loaded, dialect, read_file};
+use super::sources::{LoadedSources, SourceFiles, dialect, read_file};
 use config::edit::{self, EditError};
 use config::layers::{self, Source, SourceKind};
 use config::{Definition, Problem, ServerSpec, parse_file};
@@ -44,7 +44,7 @@ pub enum SourceError {
 
 /// A file as it is now, to be changed and put back.
 pub(super) struct Draft<'f> {
-    files: &'f Files,
+    files: &'f SourceFiles,
     pub source: Source,
     /// What is on disk; `None` where there is no file.
     found: Option<Vec<u8>>,
@@ -53,13 +53,13 @@ pub(super) struct Draft<'f> {
     store: Option<&'f dyn Store>,
 }
 
-impl Files {
+impl SourceFiles {
     /// The file of a source, as it is at this moment. One in the middle of a
     /// save is waited for.
     pub(super) async fn draft<'f>(
         &'f self,
         source: &Source,
-        loaded: &Loaded,
+        loaded: &LoadedSources,
         store: &'f dyn Store,
     ) -> Result<Draft<'f>, SourceError> {
         if source.kind == SourceKind::Database {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Cause, Registry, RegistryError, Wanted};
+use super::{DesiredServer, Registry, RegistryError, RunCause};
 use store::{ServerRecord, StoreError, StoreErrorKind};
 
 /// How long an answer waits for the store before it says that the change is
@@ -52,17 +52,22 @@ impl Runs {
 
 impl Registry {
     /// Start or stop. What is so already stays as it is.
-    pub fn set_run(&self, server: &str, run: bool) -> Result<Arc<Wanted>, RegistryError> {
+    pub fn set_run(&self, server: &str, run: bool) -> Result<Arc<DesiredServer>, RegistryError> {
         self.wish(server, run, false)
     }
 
     /// Ends what runs and starts it anew: one edit, so that what was stopped
     /// is started once.
-    pub fn restart(&self, server: &str) -> Result<Arc<Wanted>, RegistryError> {
+    pub fn restart(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         self.wish(server, true, true)
     }
 
-    fn wish(&self, server: &str, run: bool, anew: bool) -> Result<Arc<Wanted>, RegistryError> {
+    fn wish(
+        &self,
+        server: &str,
+        run: bool,
+        anew: bool,
+    ) -> Result<Arc<DesiredServer>, RegistryError> {
         let mut runs = self.runs.lock();
         if runs.closed {
             return Err(RegistryError::Closed);
@@ -75,7 +80,7 @@ impl Registry {
         }
         let restarts = runs.restarts.entry(before.name.clone()).or_default();
         *restarts += u64::from(anew);
-        let wanted = Wanted {
+        let wanted = DesiredServer {
             id: before.id,
             name: before.name.clone(),
             run: run && before.spec.is_ok(),
@@ -86,9 +91,9 @@ impl Registry {
             source: before.source.clone(),
             shadows: before.shadows.clone(),
             cause: match (anew, run) {
-                (true, _) => Cause::Restart,
-                (false, true) => Cause::Start,
-                (false, false) => Cause::Stop,
+                (true, _) => RunCause::Restart,
+                (false, true) => RunCause::Start,
+                (false, false) => RunCause::Stop,
             },
         };
         if before.same(&wanted) {

@@ -14,7 +14,7 @@ use store::ReadError;
 
 /// The files that may define servers.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub struct SourceFiles {
     /// Absolute; `.kode.json` is here.
     project: PathBuf,
     /// The project's `.mcp.json`.
@@ -27,7 +27,7 @@ pub struct Files {
 
 /// What the files said last.
 #[derive(Default)]
-pub struct Loaded {
+pub struct LoadedSources {
     pub(super) files: BTreeMap<PathBuf, FileState>,
     pub(super) merged: IndexMap<String, MergedServer>,
     /// A file could not be read: it is tried again although nobody changes it.
@@ -43,16 +43,16 @@ pub(super) struct FileState {
     pub problem: Option<Problem>,
 }
 
-impl Files {
+impl SourceFiles {
     /// `project` is absolute and free of links.
-    pub fn new(project: PathBuf, home: Option<PathBuf>) -> Files {
+    pub fn new(project: PathBuf, home: Option<PathBuf>) -> SourceFiles {
         // Whoever works in their home by another name has one file there.
         let home = home.map(|home| match home.canonicalize() {
             Ok(real) if real == project => real,
             _ => home,
         });
         let mcp = project.join(".mcp.json");
-        Files {
+        SourceFiles {
             project,
             mcp,
             home,
@@ -61,8 +61,8 @@ impl Files {
     }
 
     /// The same with another file in the place of `.mcp.json`.
-    pub fn with_mcp_at(&self, path: &Path) -> Files {
-        Files {
+    pub fn with_mcp_at(&self, path: &Path) -> SourceFiles {
+        SourceFiles {
             mcp: path.to_owned(),
             ..self.clone()
         }
@@ -123,7 +123,7 @@ impl Files {
     }
 
     /// Reads everything anew, away from those who must not wait for a disk.
-    pub(super) async fn load(&self, before: Arc<Loaded>) -> Arc<Loaded> {
+    pub(super) async fn load(&self, before: Arc<LoadedSources>) -> Arc<LoadedSources> {
         let (files, old) = (self.clone(), before.clone());
         match tokio::task::spawn_blocking(move || files.load_now(&old)).await {
             Ok(loaded) => Arc::new(loaded),
@@ -135,7 +135,7 @@ impl Files {
     }
 
     /// Reads everything anew. Blocks on the disk.
-    pub fn load_now(&self, before: &Loaded) -> Loaded {
+    pub fn load_now(&self, before: &LoadedSources) -> LoadedSources {
         let mut files = BTreeMap::new();
         let mut unread = false;
         for (kind, path) in self.all() {
@@ -146,7 +146,7 @@ impl Files {
                 files.insert(path, state);
             }
         }
-        Loaded {
+        LoadedSources {
             unread,
             ..self.merge(files)
         }
@@ -154,7 +154,12 @@ impl Files {
 
     /// What the files would say together if one of them held `bytes`; one
     /// that cannot be used keeps its last good state, as it would in earnest.
-    pub fn with_file(&self, loaded: &Loaded, source: &Source, bytes: &[u8]) -> Loaded {
+    pub fn with_file(
+        &self,
+        loaded: &LoadedSources,
+        source: &Source,
+        bytes: &[u8],
+    ) -> LoadedSources {
         let kind = match source.kind {
             SourceKind::KodeGlobalProject => SourceKind::KodeGlobal,
             kind => kind,
@@ -163,20 +168,25 @@ impl Files {
         self.with_state(loaded, source, state)
     }
 
-    pub(super) fn with_state(&self, loaded: &Loaded, source: &Source, state: FileState) -> Loaded {
+    pub(super) fn with_state(
+        &self,
+        loaded: &LoadedSources,
+        source: &Source,
+        state: FileState,
+    ) -> LoadedSources {
         let mut files = loaded.files.clone();
         files.insert(source.path.clone(), state);
-        Loaded {
+        LoadedSources {
             unread: loaded.unread,
             ..self.merge(files)
         }
     }
 
-    fn merge(&self, files: BTreeMap<PathBuf, FileState>) -> Loaded {
+    fn merge(&self, files: BTreeMap<PathBuf, FileState>) -> LoadedSources {
         let layers = files
             .iter()
             .flat_map(|(path, state)| self.layers_of(path, state));
-        Loaded {
+        LoadedSources {
             merged: layers::merge(layers.collect()),
             files,
             unread: false,
@@ -196,7 +206,7 @@ impl Files {
     }
 }
 
-impl Loaded {
+impl LoadedSources {
     /// What is wrong with a whole file, so that it is not in force.
     pub fn problem(&self, source: &Source) -> Option<&Problem> {
         self.files.get(&source.path)?.problem.as_ref()

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::Desired;
-use super::sources::Loaded;
+use super::sources::LoadedSources;
 use config::layers::MergedServer;
 
 /// More names than this are counted, not listed.
 const NAMES: usize = 10;
 
 /// Logs what is new and wrong or hidden; what was said before is not repeated.
-pub(super) fn files(loaded: &Loaded, before: &Loaded) {
+pub(super) fn files(loaded: &LoadedSources, before: &LoadedSources) {
     for (path, state) in &loaded.files {
         let old = before.files.get(path);
         let file = path.display();

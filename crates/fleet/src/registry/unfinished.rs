@@ -14,7 +14,7 @@ use store::{ServerRecord, StoreError, StoreErrorKind};
 
 /// A server that leaves its source, or gets another name there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Move {
+struct UnfinishedMove {
     source: SourceKind,
     from: ServerName,
     to: Option<ServerName>,
@@ -22,7 +22,7 @@ struct Move {
 
 #[derive(Clone, Debug)]
 pub(super) struct UnfinishedEdit {
-    edit: Move,
+    edit: UnfinishedMove,
     /// The source is known to have the change.
     saved: bool,
 }
@@ -40,7 +40,7 @@ impl Registry {
         // A store that takes no writes refuses this one, while nothing has
         // changed yet.
         self.store.put_server(record).await?;
-        let edit = Move {
+        let edit = UnfinishedMove {
             source: draft.source.kind,
             from: record.name.clone(),
             to: to.cloned(),
@@ -77,7 +77,7 @@ impl Registry {
     }
 
     /// The definition has moved: what is in memory follows.
-    fn saved(&self, edits: &mut Edits, edit: Move) {
+    fn saved(&self, edits: &mut Edits, edit: UnfinishedMove) {
         let record = edits.records.remove(edit.from.as_str());
         if let Some(to) = &edit.to {
             self.runs.lock().rename(edit.from.as_str(), to.as_str());
@@ -155,7 +155,7 @@ impl Registry {
         }
     }
 
-    async fn note(&self, edit: Option<&Move>) -> Result<(), StoreError> {
+    async fn note(&self, edit: Option<&UnfinishedMove>) -> Result<(), StoreError> {
         let text = |edit| serde_json::to_vec(edit).expect("names are text");
         let note = edit.map(text);
         let directory = self.data_dir.clone();

@@ -12,7 +12,7 @@ use config::{DEFAULT_TIMEOUT, Problem, ServerSpec};
 
 /// One server as it should be.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct DesiredServer {
     pub id: Uuid,
     /// As it stands in its file, even where that is not a valid name.
     pub name: Arc<str>,
@@ -28,12 +28,12 @@ pub struct Wanted {
     /// Definitions of the same name that this one hides.
     pub shadows: Vec<Source>,
     /// Why it is as it is.
-    pub cause: Cause,
+    pub cause: RunCause,
 }
 
 /// Why a wish came to be what it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cause {
+pub enum RunCause {
     #[default]
     Startup,
     Added(Via),
@@ -64,28 +64,28 @@ pub(super) enum Occasion<'a> {
 
 impl Occasion<'_> {
     /// Why `next` is not what was wished for before.
-    pub(super) fn cause(self, before: Option<&Wanted>, next: &Wanted) -> Cause {
+    pub(super) fn cause(self, before: Option<&DesiredServer>, next: &DesiredServer) -> RunCause {
         let via = match self {
             Occasion::Edit(name) if name == &*next.name => Via::Api,
             _ => Via::Source,
         };
         match (self, before) {
-            (Occasion::Startup, _) => Cause::Startup,
-            (_, None) => Cause::Added(via),
-            (_, Some(before)) if before.restarts != next.restarts => Cause::Restart,
+            (Occasion::Startup, _) => RunCause::Startup,
+            (_, None) => RunCause::Added(via),
+            (_, Some(before)) if before.restarts != next.restarts => RunCause::Restart,
             (_, Some(before)) if before.spec != next.spec || before.source != next.source => {
-                Cause::Changed(via)
+                RunCause::Changed(via)
             }
             (_, Some(before)) if before.run != next.run => match next.run {
-                true => Cause::Start,
-                false => Cause::Stop,
+                true => RunCause::Start,
+                false => RunCause::Stop,
             },
             (_, Some(before)) => before.cause,
         }
     }
 }
 
-impl Wanted {
+impl DesiredServer {
     pub fn timeout(&self) -> Duration {
         self.spec
             .as_ref()
@@ -100,12 +100,12 @@ impl Wanted {
             (Via::Source, _) => format!("in {}", self.source.describe()),
         };
         match self.cause {
-            Cause::Startup => "Portway starts".to_owned(),
-            Cause::Added(via) => format!("added {}", place(via)),
-            Cause::Changed(via) => format!("definition changed {}", place(via)),
-            Cause::Start => "start asked for".to_owned(),
-            Cause::Stop => "stop asked for".to_owned(),
-            Cause::Restart => "restart asked for".to_owned(),
+            RunCause::Startup => "Portway starts".to_owned(),
+            RunCause::Added(via) => format!("added {}", place(via)),
+            RunCause::Changed(via) => format!("definition changed {}", place(via)),
+            RunCause::Start => "start asked for".to_owned(),
+            RunCause::Stop => "stop asked for".to_owned(),
+            RunCause::Restart => "restart asked for".to_owned(),
         }
     }
 
@@ -114,16 +114,16 @@ impl Wanted {
         match (&self.spec, self.cause) {
             // The definition became invalid.
             (Err(_), _) => self.why(),
-            (Ok(_), Cause::Stop) => "stopped by hand".to_owned(),
-            (Ok(spec), Cause::Startup) if !spec.enabled => "not enabled".to_owned(),
+            (Ok(_), RunCause::Stop) => "stopped by hand".to_owned(),
+            (Ok(spec), RunCause::Startup) if !spec.enabled => "not enabled".to_owned(),
             (Ok(spec), _) if !spec.enabled => format!("not enabled: {}", self.why()),
-            (Ok(_), Cause::Added(_)) => format!("not started: {}", self.why()),
+            (Ok(_), RunCause::Added(_)) => format!("not started: {}", self.why()),
             // An earlier stop still holds.
             (Ok(_), _) => "stopped by hand".to_owned(),
         }
     }
 
-    pub(super) fn same(&self, other: &Wanted) -> bool {
+    pub(super) fn same(&self, other: &DesiredServer) -> bool {
         self.id == other.id
             && self.run == other.run
             && self.asks == other.asks
@@ -141,8 +141,8 @@ impl Edits {
         runs: &Runs,
         name: &Arc<str>,
         effective: &MergedServer,
-        before: Option<&Arc<Wanted>>,
-    ) -> Wanted {
+        before: Option<&Arc<DesiredServer>>,
+    ) -> DesiredServer {
         let record = self.records.get(&**name);
         let spec = match &effective.definition {
             // The same value, so that nobody takes it for a change.
@@ -157,7 +157,7 @@ impl Edits {
             .as_ref()
             .is_ok_and(|spec| asks.is_some_and(|asks| asks == spec.fingerprint()));
         let enabled = spec.as_ref().is_ok_and(|spec| spec.enabled);
-        Wanted {
+        DesiredServer {
             id: record.map_or_else(|| id_of_unnamable(name), |record| record.id),
             name: name.clone(),
             run: runs.run_of(name, record).unwrap_or(enabled) && spec.is_ok(),
@@ -167,7 +167,7 @@ impl Edits {
             restarts: runs.restarts.get(name).copied().unwrap_or_default(),
             source: effective.source.clone(),
             shadows: effective.shadows.clone(),
-            cause: Cause::default(),
+            cause: RunCause::default(),
         }
     }
 }

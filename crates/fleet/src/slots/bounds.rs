@@ -21,7 +21,7 @@ const USER: usize = 64;
 
 /// What a slot does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Activity {
+pub(super) enum SlotActivity {
     Idle,
     /// Every call in it waits for its client's answer to a question.
     Asking,
@@ -29,12 +29,12 @@ pub(super) enum Activity {
 }
 
 /// A slot that is taken.
-pub(super) struct Taken<'a, K> {
+pub(super) struct SlotUse<'a, K> {
     pub key: K,
     pub principal: &'a str,
     pub owner: &'a str,
     pub used: Instant,
-    pub activity: Activity,
+    pub activity: SlotActivity,
 }
 
 /// Why there is no slot.
@@ -45,13 +45,13 @@ pub(super) struct TooMany {
 }
 
 /// Which slots count for a bound.
-type Counts<'a, K> = &'a dyn Fn(&Taken<'_, K>) -> bool;
+type CountedSlots<'a, K> = &'a dyn Fn(&SlotUse<'_, K>) -> bool;
 
 /// The slot that gives way to a new one, if one must. A principal or an owner
 /// with too many loses its own; where the server has too many, the longest
 /// idle one goes, or a slot of the owner with most.
 pub(super) fn displaced<K: Copy>(
-    taken: &[Taken<'_, K>],
+    taken: &[SlotUse<'_, K>],
     (principal, owner): (&str, &str),
     isolation: Isolation,
 ) -> Result<Option<K>, TooMany> {
@@ -61,7 +61,7 @@ pub(super) fn displaced<K: Copy>(
     };
     let is_admins = owner == ADMIN;
     let of_owner = if is_admins { SLOTS - RESERVE } else { of_user };
-    let bounds: [(usize, &str, Counts<'_, K>); 2] = [
+    let bounds: [(usize, &str, CountedSlots<'_, K>); 2] = [
         (of_principal, "this principal's", &|slot| {
             slot.principal == principal
         }),
@@ -71,7 +71,7 @@ pub(super) fn displaced<K: Copy>(
         if taken.iter().filter(|slot| counts(slot)).count() >= limit {
             let own = taken.iter().filter(|slot| counts(slot));
             let gives_way = own
-                .filter(|slot| slot.activity != Activity::Busy)
+                .filter(|slot| slot.activity != SlotActivity::Busy)
                 .min_by_key(|slot| slot.used);
             return match gives_way {
                 Some(slot) => Ok(Some(slot.key)),
@@ -84,9 +84,9 @@ pub(super) fn displaced<K: Copy>(
     if taken.len() < SLOTS && !users_full {
         return Ok(None);
     }
-    let among = |slot: &&Taken<'_, K>| !users_full || slot.owner != ADMIN;
+    let among = |slot: &&SlotUse<'_, K>| !users_full || slot.owner != ADMIN;
     let idle = taken.iter().filter(among);
-    let idle = idle.filter(|slot| slot.activity == Activity::Idle);
+    let idle = idle.filter(|slot| slot.activity == SlotActivity::Idle);
     if let Some(slot) = idle.min_by_key(|slot| slot.used) {
         return Ok(Some(slot.key));
     }
@@ -98,7 +98,7 @@ pub(super) fn displaced<K: Copy>(
     let asking = taken
         .iter()
         .filter(among)
-        .filter(|slot| slot.activity == Activity::Asking && count(slot.owner) > count(owner));
+        .filter(|slot| slot.activity == SlotActivity::Asking && count(slot.owner) > count(owner));
     let limit = if users_full { SLOTS - RESERVE } else { SLOTS };
     match asking.max_by_key(|slot| (count(slot.owner), Reverse(slot.used))) {
         Some(slot) => Ok(Some(slot.key)),

@@ -17,7 +17,7 @@ use config::Problem;
 use config::body::merge_patch;
 use fleet::CallRequest;
 use fleet::log::LogLine;
-use fleet::registry::{Basis, RegistryError, SourceError, UpdateError};
+use fleet::registry::{EditBasis, RegistryError, SourceError, UpdateError};
 use store::{StoreError, StoreErrorKind};
 use upstream::UpstreamError;
 use wire::Era;
@@ -125,7 +125,7 @@ impl Control {
                 let given = ToolArguments::read(arguments, &["server", "name", "changes"])?;
                 let (server, changes) = (given.server()?, given.needed("changes")?.to_owned());
                 let read = move |current: &_| merge_patch(current, changes.get().as_bytes());
-                let updated = servers.update(&server, Basis::Newest, read).await?;
+                let updated = servers.update(&server, EditBasis::Newest, read).await?;
                 said(&updated.record)
             }
             ControlTool::RemoveServer => {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Control, NAME};
 use crate::naming;
 use fleet::Offer;
-use fleet::catalog::Item;
+use fleet::catalog::CatalogItem;
 use fleet::registry::RegistryError;
 use wire::invisible::without_tags;
 
@@ -85,7 +85,7 @@ impl Control {
     }
 }
 
-fn found(name: String, server: &Arc<str>, item: &Item) -> ToolMatch {
+fn found(name: String, server: &Arc<str>, item: &CatalogItem) -> ToolMatch {
     let described: ToolDescription =
         serde_json::from_str(&without_tags(item.raw.get())).unwrap_or_default();
     ToolMatch {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::search::MOST_SHOWN;
 use crate::record::shape::{self, object};
 use config::schema::request;
-use fleet::catalog::{Catalog, Facts, Item, Kind};
+use fleet::catalog::{Catalog, CatalogItem, ListFacts, ListKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ControlTool {
@@ -233,7 +233,7 @@ impl ControlTool {
         }
     }
 
-    fn item(self) -> Item {
+    fn item(self) -> CatalogItem {
         let manner = self.manner();
         let listed = json!({
             "name": self.name(),
@@ -250,7 +250,7 @@ impl ControlTool {
             },
         });
         let raw = to_raw_value(&listed).expect("plain data serialises into memory");
-        Item::new(Kind::Tools, Arc::from(raw)).expect("it has a name")
+        CatalogItem::new(ListKind::Tools, Arc::from(raw)).expect("it has a name")
     }
 }
 
@@ -258,6 +258,6 @@ impl ControlTool {
 pub(super) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let tools = ControlTool::ALL.map(ControlTool::item);
-    catalog.put(Kind::Tools, tools.into(), Facts::default());
+    catalog.put(ListKind::Tools, tools.into(), ListFacts::default());
     catalog
 }

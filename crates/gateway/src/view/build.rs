@@ -14,7 +14,7 @@ use super::{RouteTarget, View};
 use crate::control::{self, Control};
 use crate::{naming, uris};
 use config::filters::{Filter, FilterError};
-use fleet::catalog::{Item, Kind};
+use fleet::catalog::{CatalogItem, ListKind};
 use fleet::{Offer, ServerView, Snapshot};
 use wire::object::{inner_member, member, text};
 use wire::result::Freshness;
@@ -66,7 +66,7 @@ impl View {
 
     pub(super) fn empty(only: Option<Arc<str>>, info: EndpointInfo) -> View {
         View {
-            lists: Kind::ALL.map(|kind| ViewList::new(kind, info.server_info.clone())),
+            lists: ListKind::ALL.map(|kind| ViewList::new(kind, info.server_info.clone())),
             only,
             info,
             tools: HashMap::new(),
@@ -88,9 +88,9 @@ impl View {
         name: String,
         named_by_key: bool,
         prepared: PreparedTool,
-        (offered, item): (ServerOffer<'_>, &Item),
+        (offered, item): (ServerOffer<'_>, &CatalogItem),
     ) {
-        let list = &mut self.lists[Kind::Tools as usize];
+        let list = &mut self.lists[ListKind::Tools as usize];
         let target = RouteTarget {
             server: offered.server.clone(),
             name: item.key.clone(),
@@ -110,9 +110,9 @@ impl View {
         name: String,
         named_by_key: bool,
         entry: ListEntry,
-        (offered, item): (ServerOffer<'_>, &Item),
+        (offered, item): (ServerOffer<'_>, &CatalogItem),
     ) {
-        let list = &mut self.lists[Kind::Prompts as usize];
+        let list = &mut self.lists[ListKind::Prompts as usize];
         let target = RouteTarget {
             server: offered.server.clone(),
             name: item.key.clone(),
@@ -144,7 +144,7 @@ fn one_server(
     };
     let mut view = View::empty(Some(server.clone()), EndpointInfo::of_server(server, offer));
     view.control = control.cloned();
-    for kind in Kind::ALL {
+    for kind in ListKind::ALL {
         let list = &mut view.lists[kind as usize];
         let facts = offer.catalog.facts(kind);
         list.freshness = offered.freshness(kind);
@@ -153,15 +153,15 @@ fn one_server(
         for item in offer.catalog.items(kind) {
             let (name, raw) = (item.key.clone(), item.raw.clone());
             match kind {
-                Kind::Tools if hidden(&name) => {}
-                Kind::Tools => {
+                ListKind::Tools if hidden(&name) => {}
+                ListKind::Tools => {
                     let prepared = list_entry::tool(raw, offer.peer.era, false);
                     view.add_tool(name, false, prepared, (offered, item));
                 }
-                Kind::Prompts => {
+                ListKind::Prompts => {
                     view.add_prompt(name, false, ListEntry::same(raw, false), (offered, item));
                 }
-                Kind::Resources | Kind::Templates => {
+                ListKind::Resources | ListKind::Templates => {
                     let entry = ListEntry::same(raw, false);
                     view.lists[kind as usize].entries.push(entry);
                 }
@@ -198,7 +198,7 @@ impl<'a> ServerOffer<'a> {
         })
     }
 
-    pub(super) fn freshness(self, kind: Kind) -> Freshness {
+    pub(super) fn freshness(self, kind: ListKind) -> Freshness {
         if self.offer.stale {
             Freshness::NONE
         } else {
@@ -238,7 +238,7 @@ pub(super) fn shown_servers(offers: &[ServerOffer<'_>]) -> BTreeSet<Arc<str>> {
     shown.map(|offered| offered.server.clone()).collect()
 }
 
-pub(super) fn freshness(offers: &[ServerOffer<'_>], kind: Kind) -> Freshness {
+pub(super) fn freshness(offers: &[ServerOffer<'_>], kind: ListKind) -> Freshness {
     let shown = offers.iter().filter(|offered| offered.shown);
     let each = shown.map(|offered| offered.freshness(kind));
     each.reduce(Freshness::and).unwrap_or(Freshness::NONE)
@@ -258,7 +258,7 @@ impl View {
         view.absent = absent(snapshot, admits);
         let mut offers = offers(snapshot, admits);
         view.servers = shown_servers(&offers);
-        for kind in Kind::ALL {
+        for kind in ListKind::ALL {
             view.lists[kind as usize].freshness = freshness(&offers, kind);
         }
         // Last: it has nothing but tools, and lists are no less fresh for it.
@@ -268,10 +268,10 @@ impl View {
         view.info.instructions = instructions::joined(INTRODUCTION, texts);
         // Before the tools: the server that lists a page has more right to it than
         // one that mentions it.
-        for kind in [Kind::Resources, Kind::Templates] {
+        for kind in [ListKind::Resources, ListKind::Templates] {
             add_resources(&mut view, &offers, kind);
         }
-        for (name, offered, item) in named(&offers, Kind::Tools) {
+        for (name, offered, item) in named(&offers, ListKind::Tools) {
             let ServerOffer { server, offer, .. } = offered;
             if filter.is_some_and(|filter| !filter.allows(server, &item.key)) {
                 continue;
@@ -291,8 +291,8 @@ impl View {
 /// The shown entries of one kind with their names, by name.
 pub(super) fn named<'a>(
     offers: &[ServerOffer<'a>],
-    kind: Kind,
-) -> Vec<(String, ServerOffer<'a>, &'a Item)> {
+    kind: ListKind,
+) -> Vec<(String, ServerOffer<'a>, &'a CatalogItem)> {
     let items = offers.iter().flat_map(|offered| {
         let items = offered.offer.catalog.items(kind).iter();
         items.map(move |item| (*offered, item))
@@ -311,7 +311,7 @@ pub(super) fn named<'a>(
 }
 
 /// The page of a tool that has one (MCP Apps), which need not be listed.
-pub(super) fn app_of(item: &Item) -> Option<String> {
+pub(super) fn app_of(item: &CatalogItem) -> Option<String> {
     if !item.raw.get().contains("ui://") {
         return None;
     }
@@ -321,7 +321,7 @@ pub(super) fn app_of(item: &Item) -> Option<String> {
 }
 
 pub(super) fn add_prompts(view: &mut View, offers: &[ServerOffer<'_>]) {
-    for (name, offered, item) in named(offers, Kind::Prompts) {
+    for (name, offered, item) in named(offers, ListKind::Prompts) {
         let raw = list_entry::renamed(item, &name);
         let entry = ListEntry::same(raw, offered.offer.stale);
         view.add_prompt(name, true, entry, (offered, item));
@@ -329,7 +329,7 @@ pub(super) fn add_prompts(view: &mut View, offers: &[ServerOffer<'_>]) {
 }
 
 /// In the order of servers, each in its own.
-pub(super) fn add_resources(view: &mut View, offers: &[ServerOffer<'_>], kind: Kind) {
+pub(super) fn add_resources(view: &mut View, offers: &[ServerOffer<'_>], kind: ListKind) {
     let shown = offers.iter().filter(|offered| offered.shown);
     for ServerOffer { server, offer, .. } in shown {
         for item in offer.catalog.items(kind) {

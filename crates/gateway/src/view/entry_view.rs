@@ -19,7 +19,7 @@ use crate::naming;
 use crate::seal::Seal;
 use config::filters::Filter;
 use fleet::Snapshot;
-use fleet::catalog::{Item, Kind};
+use fleet::catalog::{CatalogItem, ListKind};
 use store::{Grant, ToolRecord};
 use wire::result::Freshness;
 
@@ -56,15 +56,15 @@ impl View {
             exposed(&exposes.resources, server)
         });
         view.servers = build::shown_servers(&resources);
-        for kind in [Kind::Resources, Kind::Templates] {
+        for kind in [ListKind::Resources, ListKind::Templates] {
             view.lists[kind as usize].freshness = build::freshness(&resources, kind);
             build::add_resources(&mut view, &resources, kind);
         }
         if !exposes.prompts.is_empty() {
             let shown = |server: &str| exposed(&exposes.prompts, server);
             let prompts = build::offers(context.snapshot, shown);
-            let freshness = build::freshness(&prompts, Kind::Prompts);
-            view.lists[Kind::Prompts as usize].freshness = freshness;
+            let freshness = build::freshness(&prompts, ListKind::Prompts);
+            view.lists[ListKind::Prompts as usize].freshness = freshness;
             build::add_prompts(&mut view, &prompts);
         }
         let mut links = Links {
@@ -77,7 +77,7 @@ impl View {
         let bound = bound_tools(&mut view, &mut links, context);
         let matched = matched_tools(&mut view, &mut links, context);
         let freshness = bound.into_iter().chain(matched).reduce(Freshness::and);
-        view.lists[Kind::Tools as usize].freshness = freshness.unwrap_or(Freshness::NONE);
+        view.lists[ListKind::Tools as usize].freshness = freshness.unwrap_or(Freshness::NONE);
         view.info.instructions = instructions(&view, context);
         view.links = Some(links);
         view
@@ -119,7 +119,7 @@ fn bound_tools(
         let Some((offered, item)) = found.filter(|_| !links.hidden.contains(&number)) else {
             continue;
         };
-        let its = offered.freshness(Kind::Tools);
+        let its = offered.freshness(ListKind::Tools);
         freshness = Some(freshness.map_or(its, |all| all.and(its)));
         if let Some(uri) = build::app_of(item) {
             links.pages.entry(uri).or_insert(number);
@@ -142,13 +142,13 @@ fn matched_tools(
     let admits = |server: &str| filter.may_grant(server) && context.admits(server);
     view.absent = build::absent(context.snapshot, admits);
     let mut offers = build::offers(context.snapshot, admits);
-    let freshness = build::freshness(&offers, Kind::Tools);
+    let freshness = build::freshness(&offers, ListKind::Tools);
     // Portway's own tools count for the names, and are given by bindings only.
     let control = ServerOffer::of_control(context.control, context.snapshot, |_| false);
     offers.extend(control);
     let key = |tool: &Arc<ToolRecord>| (tool.server.clone(), tool.tool.clone());
     let bound: HashSet<(String, String)> = grant.tools.iter().map(key).collect();
-    for (name, offered, item) in build::named(&offers, Kind::Tools) {
+    for (name, offered, item) in build::named(&offers, ListKind::Tools) {
         let server = offered.server;
         let given = filter.grants(server, &item.key) && context.allows(server, &item.key);
         if !given || bound.contains(&(server.to_string(), item.key.clone())) {
@@ -175,13 +175,13 @@ fn find<'a>(
     granted: &ToolRecord,
     snapshot: &'a Snapshot,
     control: Option<&'a Arc<Control>>,
-) -> Option<(ServerOffer<'a>, &'a Item)> {
+) -> Option<(ServerOffer<'a>, &'a CatalogItem)> {
     let offer = control::offer(snapshot, control, &granted.server)?;
     let (server, control) = match snapshot.servers.get_key_value(granted.server.as_str()) {
         Some((server, _)) => (server, None),
         None => (control?.name(), control),
     };
-    let mut items = offer.catalog.items(Kind::Tools).iter();
+    let mut items = offer.catalog.items(ListKind::Tools).iter();
     let item = items.find(|item| item.key == granted.tool)?;
     let offered = ServerOffer {
         server,

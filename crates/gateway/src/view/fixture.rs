@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use config::filters::Filter;
 use config::layers::{Source, SourceKind};
-use fleet::catalog::{Catalog, Facts, Item, Kind};
-use fleet::registry::Wanted;
-use fleet::{Offer, ServerView, Snapshot, State};
+use fleet::catalog::{Catalog, CatalogItem, ListFacts, ListKind};
+use fleet::registry::DesiredServer;
+use fleet::{Offer, ServerState, ServerView, Snapshot};
 use store::{
     ApiKey, Entry, EntryId, ExposedServers, Grant, KeyRecord, Timestamp, ToolId, ToolRecord,
 };
@@ -24,7 +24,7 @@ pub(crate) struct SnapshotBuilder(Snapshot);
 
 impl SnapshotBuilder {
     pub(crate) fn add(mut self, name: &str, offer: Option<Arc<Offer>>) -> SnapshotBuilder {
-        let wanted = Wanted {
+        let wanted = DesiredServer {
             id: uuid::Uuid::new_v4(),
             name: name.into(),
             spec: Err(Arc::default()),
@@ -41,7 +41,7 @@ impl SnapshotBuilder {
         };
         let view = ServerView {
             wanted: Arc::new(wanted),
-            state: State::Stopped,
+            state: ServerState::Stopped,
             since: SystemTime::now(),
             settled: true,
             settled_once: true,
@@ -81,17 +81,17 @@ pub(crate) fn listed(era: Era) -> ServerBuilder {
 }
 
 impl ServerBuilder {
-    pub(crate) fn with(mut self, kind: Kind, entries: &[Value]) -> ServerBuilder {
+    pub(crate) fn with(mut self, kind: ListKind, entries: &[Value]) -> ServerBuilder {
         let item = |entry: &Value| {
             let raw = serde_json::value::to_raw_value(entry).unwrap();
-            Item::new(kind, Arc::from(raw)).unwrap()
+            CatalogItem::new(kind, Arc::from(raw)).unwrap()
         };
-        let facts = Facts {
+        let facts = ListFacts {
             freshness: Freshness {
                 ttl_ms: 5000,
                 public: true,
             },
-            ..Facts::default()
+            ..ListFacts::default()
         };
         self.catalog
             .put(kind, entries.iter().map(item).collect(), facts);
@@ -103,7 +103,7 @@ impl ServerBuilder {
             .iter()
             .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
             .collect();
-        self.with(Kind::Tools, &tools)
+        self.with(ListKind::Tools, &tools)
     }
 
     pub(crate) fn capable(mut self, capabilities: &'static str) -> ServerBuilder {

@@ -14,7 +14,7 @@ use super::{RouteTarget, View};
 use crate::format::{self, Format, ListedTool};
 use crate::naming;
 use config::typo_distance;
-use fleet::catalog::Kind;
+use fleet::catalog::ListKind;
 use wire::Era;
 use wire::object::member;
 
@@ -88,7 +88,9 @@ impl View {
 
     /// The schema that a tool's arguments must meet.
     pub fn input_schema(&self, target: &RouteTarget) -> Option<&RawValue> {
-        let entry = self.lists[Kind::Tools as usize].entries.get(target.at)?;
+        let entry = self.lists[ListKind::Tools as usize]
+            .entries
+            .get(target.at)?;
         member(&entry.modern, "inputSchema")
     }
 
@@ -119,7 +121,7 @@ impl View {
     }
 
     fn format_tools(&self, format: Format) -> ToolList {
-        let entries = &self.lists[Kind::Tools as usize].entries;
+        let entries = &self.lists[ListKind::Tools as usize].entries;
         let mut tools: Vec<(&String, &RouteTarget)> = self.tools.iter().collect();
         tools.sort_unstable_by_key(|(_, target)| target.at);
         let mut spelled = Vec::with_capacity(tools.len());

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::list_entry::ListEntry;
 use crate::body::PreparedResult;
-use fleet::catalog::Kind;
+use fleet::catalog::ListKind;
 use wire::message::compact;
 use wire::meta::{SERVER_INFO, set_meta_member};
 use wire::object::{each_member, is_null, member, text};
@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 4 << 20;
 const TAG: usize = 8;
 
 pub(super) struct ViewList {
-    pub kind: Kind,
+    pub kind: ListKind,
     pub entries: Vec<ListEntry>,
     pub freshness: Freshness,
     /// Further members of the result, as the server had them.
@@ -46,7 +46,7 @@ pub(super) struct ViewList {
 }
 
 impl ViewList {
-    pub(super) fn new(kind: Kind, info: Arc<RawValue>) -> ViewList {
+    pub(super) fn new(kind: ListKind, info: Arc<RawValue>) -> ViewList {
         ViewList {
             kind,
             entries: Vec::new(),

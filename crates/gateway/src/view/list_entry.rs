@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use fleet::catalog::Item;
+use fleet::catalog::CatalogItem;
 use wire::Era;
 use wire::header::{self, ParamHeader};
 use wire::invisible::without_tags;
@@ -56,7 +56,7 @@ impl ListEntry {
 
 /// An entry under another name, for an endpoint of many servers. Invisible
 /// characters, which a model would read and a person would not, are removed.
-pub(super) fn renamed(item: &Item, name: &str) -> Arc<RawValue> {
+pub(super) fn renamed(item: &CatalogItem, name: &str) -> Arc<RawValue> {
     let text = item.raw.get();
     let mut out = String::with_capacity(text.len() + name.len() + 16);
     out.push_str(&without_tags(&text[..item.key_at.start]));
@@ -129,7 +129,7 @@ fn with_headers(raw: Arc<RawValue>) -> (Arc<RawValue>, Vec<ParamHeader>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleet::catalog::Kind;
+    use fleet::catalog::ListKind;
 
     fn raw(json: &str) -> Arc<RawValue> {
         Arc::from(RawValue::from_string(json.to_owned()).unwrap())
@@ -144,7 +144,7 @@ mod tests {
                 r#"{ "x" : 1e400, "na\u006de":"b\"c","z":{"name":"a"} }"#,
             ),
         ] {
-            let item = Item::new(Kind::Tools, raw(json)).unwrap();
+            let item = CatalogItem::new(ListKind::Tools, raw(json)).unwrap();
             assert_eq!(item.key, "a");
             assert_eq!(renamed(&item, "b\"c").get(), wanted);
         }

@@ -44,7 +44,7 @@ fn parsed(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap()
 }
 
-fn list(view: &View, kind: Kind, era: Era) -> Value {
+fn list(view: &View, kind: ListKind, era: Era) -> Value {
     page(&view.list(kind.method(), era, None).unwrap())
 }
 
@@ -63,7 +63,7 @@ fn d1_all_tools_in_one_sorted_list_each_with_its_way_back() {
         .add("off", None)
         .snapshot();
     let view = Views::default().get(&everything(), &snapshot);
-    let tools = list(&view, Kind::Tools, MODERN);
+    let tools = list(&view, ListKind::Tools, MODERN);
     let names = names(&tools, "tools", "name");
     assert_eq!(
         names,
@@ -90,7 +90,7 @@ fn d1_all_tools_in_one_sorted_list_each_with_its_way_back() {
         tools["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
         "portway"
     );
-    let legacy = list(&view, Kind::Tools, LEGACY);
+    let legacy = list(&view, ListKind::Tools, LEGACY);
     assert_eq!(legacy.as_object().unwrap().len(), 1, "{legacy}");
 }
 
@@ -101,13 +101,16 @@ fn k4_one_server_is_shown_as_it_is() {
         .add(
             "s",
             listed(Era::Modern)
-                .with(Kind::Tools, &[odd.clone(), json!({"name": "a"})])
-                .with(Kind::Resources, &[json!({"uri": "file:///a", "name": "a"})])
+                .with(ListKind::Tools, &[odd.clone(), json!({"name": "a"})])
+                .with(
+                    ListKind::Resources,
+                    &[json!({"uri": "file:///a", "name": "a"})],
+                )
                 .offer(),
         )
         .snapshot();
     let view = Views::default().get(&only("s"), &snapshot);
-    let tools = list(&view, Kind::Tools, MODERN);
+    let tools = list(&view, ListKind::Tools, MODERN);
     assert_eq!(tools["tools"][0], odd);
     assert_eq!(names(&tools, "tools", "name"), ["z z", "a"]);
     assert_eq!(
@@ -116,7 +119,7 @@ fn k4_one_server_is_shown_as_it_is() {
     );
     let target = view.tool("z z").unwrap();
     assert!(target.wrapped);
-    let legacy = list(&view, Kind::Tools, LEGACY);
+    let legacy = list(&view, ListKind::Tools, LEGACY);
     assert_eq!(
         legacy["tools"][0]["outputSchema"]["required"],
         json!(["result"])
@@ -151,7 +154,10 @@ fn methods_that_no_server_of_an_endpoint_has_are_unknown() {
     assert!(view.offers("completion/complete").is_err());
     let shared = views.get(&everything(), &snapshot);
     assert!(shared.offers("prompts/get").is_ok());
-    assert_eq!(list(&shared, Kind::Prompts, LEGACY), json!({"prompts": []}));
+    assert_eq!(
+        list(&shared, ListKind::Prompts, LEGACY),
+        json!({"prompts": []})
+    );
     for (server, words) in [("off", "is not connected"), ("none", "no server is called")] {
         let error = views
             .get(&only(server), &snapshot)
@@ -169,13 +175,13 @@ fn i1_resources_of_all_servers_keep_their_way_back() {
         .add(
             "b",
             listed(Era::Modern)
-                .with(Kind::Tools, &[page])
+                .with(ListKind::Tools, &[page])
                 .with(
-                    Kind::Resources,
+                    ListKind::Resources,
                     &[ui.clone(), json!({"uri": "file:///x/y?z#f", "name": "f"})],
                 )
                 .with(
-                    Kind::Templates,
+                    ListKind::Templates,
                     &[json!({"uriTemplate": "db://{table}/{row}", "name": "r"})],
                 )
                 .offer(),
@@ -183,12 +189,15 @@ fn i1_resources_of_all_servers_keep_their_way_back() {
         .add(
             "c c",
             listed(Era::Legacy)
-                .with(Kind::Resources, &[ui, json!({"uri": "a:b", "name": "n"})])
+                .with(
+                    ListKind::Resources,
+                    &[ui, json!({"uri": "a:b", "name": "n"})],
+                )
                 .offer(),
         )
         .snapshot();
     let view = Views::default().get(&everything(), &snapshot);
-    let resources = list(&view, Kind::Resources, LEGACY);
+    let resources = list(&view, ListKind::Resources, LEGACY);
     assert_eq!(
         names(&resources, "resources", "uri"),
         [
@@ -197,7 +206,7 @@ fn i1_resources_of_all_servers_keep_their_way_back() {
             "portway://c%20c/a:b"
         ]
     );
-    let templates = list(&view, Kind::Templates, LEGACY);
+    let templates = list(&view, ListKind::Templates, LEGACY);
     assert_eq!(
         templates["resourceTemplates"][0]["uriTemplate"],
         "portway://b/db://{table}/{row}"
@@ -224,7 +233,7 @@ fn i1_resources_of_all_servers_keep_their_way_back() {
 fn lists_of_a_server_that_is_away_are_marked() {
     let tool = json!({"name": "t", "_meta": {"a": 1}});
     let offer = |stale| {
-        let listed = listed(Era::Modern).with(Kind::Tools, std::slice::from_ref(&tool));
+        let listed = listed(Era::Modern).with(ListKind::Tools, std::slice::from_ref(&tool));
         if stale {
             listed.stale().offer()
         } else {
@@ -237,14 +246,14 @@ fn lists_of_a_server_that_is_away_are_marked() {
         View::of_all(&away, None, None),
         View::of_all(&here, None, None),
     );
-    let tools = list(&away, Kind::Tools, MODERN);
+    let tools = list(&away, ListKind::Tools, MODERN);
     assert_eq!(
         tools["tools"][0]["_meta"],
         json!({"a": 1, "portway/stale": true})
     );
     assert_eq!(tools["ttlMs"], 0);
     assert_eq!(
-        list(&here, Kind::Tools, MODERN)["tools"][0]["_meta"],
+        list(&here, ListKind::Tools, MODERN)["tools"][0]["_meta"],
         json!({"a": 1})
     );
     assert_eq!(away.hash(), here.hash());
@@ -312,7 +321,7 @@ fn the_cost_of_a_view_grows_with_its_tools_and_no_faster() {
     let servers = |count: usize| {
         (0..10).fold(SnapshotBuilder::default(), |servers, server| {
             let tools: Vec<Value> = (0..count / 10).map(tool).collect();
-            let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
+            let offer = listed(Era::Modern).with(ListKind::Tools, &tools).offer();
             servers.add(&format!("server-{server}"), offer)
         })
     };

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::list_entry::{self, ListEntry, PreparedTool};
 use fleet::Offer;
-use fleet::catalog::Item;
+use fleet::catalog::CatalogItem;
 use store::{ToolId, ToolRecord};
 use wire::Era;
 use wire::header::ParamHeader;
@@ -47,7 +47,12 @@ const SWEEP: usize = 1024;
 
 impl ToolTexts {
     /// The tool of a record, under the record's name and description.
-    pub(super) fn get(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> PreparedTool {
+    pub(super) fn get(
+        &self,
+        record: &Arc<ToolRecord>,
+        item: &CatalogItem,
+        offer: &Offer,
+    ) -> PreparedTool {
         let mut known = self.0.lock();
         let text = known.by_tool.get(&record.id);
         if let Some(prepared) = text.and_then(|text| text.of(record, item, offer)) {
@@ -76,7 +81,7 @@ impl TextIndex {
 impl ToolText {
     fn new(
         record: &Arc<ToolRecord>,
-        item: &Item,
+        item: &CatalogItem,
         offer: &Offer,
         prepared: &PreparedTool,
     ) -> ToolText {
@@ -94,7 +99,12 @@ impl ToolText {
     }
 
     /// The text, if it was made of exactly this and a view still has it.
-    fn of(&self, record: &Arc<ToolRecord>, item: &Item, offer: &Offer) -> Option<PreparedTool> {
+    fn of(
+        &self,
+        record: &Arc<ToolRecord>,
+        item: &CatalogItem,
+        offer: &Offer,
+    ) -> Option<PreparedTool> {
         let same = std::ptr::eq(self.record.as_ptr(), Arc::as_ptr(record))
             && std::ptr::eq(self.raw.as_ptr(), Arc::as_ptr(&item.raw))
             && self.era == offer.peer.era

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Feed;
 use super::ring::News;
 use fleet::ServerView;
-use fleet::registry::Wanted;
+use fleet::registry::DesiredServer;
 use gateway::Renames;
 use gateway::activity::CallRecord;
 use store::StoreChange;
@@ -23,7 +23,7 @@ const PACE: Duration = Duration::from_millis(10);
 
 /// A server as it was last told.
 struct Known {
-    wanted: Arc<Wanted>,
+    wanted: Arc<DesiredServer>,
     view: Option<Arc<ServerView>>,
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn follow(
 fn now(feed: &Feed) -> Servers {
     let desired = feed.registry.desired();
     let snapshot = feed.fleet.snapshot();
-    let one = |wanted: &Arc<Wanted>| Known {
+    let one = |wanted: &Arc<DesiredServer>| Known {
         wanted: wanted.clone(),
         view: snapshot.servers.get(&wanted.name).cloned(),
     };

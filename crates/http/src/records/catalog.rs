@@ -11,7 +11,7 @@ use super::{Paging, RecordsApi};
 use crate::Principal;
 use crate::error::ApiError;
 use crate::extract::Query;
-use fleet::catalog::{Catalog, Item};
+use fleet::catalog::{Catalog, CatalogItem};
 use wire::invisible::without_tags;
 
 /// Longer ones find nothing better.
@@ -90,7 +90,7 @@ pub(crate) async fn list(
         let items = catalog.iter().flat_map(|catalog| catalog.tools.iter());
         items.map(move |item| (name, item))
     });
-    let mut found: Vec<(&Arc<str>, &Item)> = tools
+    let mut found: Vec<(&Arc<str>, &CatalogItem)> = tools
         .filter(|(server, item)| mentions(server, item, &words))
         .collect();
     found.sort_unstable_by(|one, other| (one.0, &one.1.key).cmp(&(other.0, &other.1.key)));
@@ -107,11 +107,11 @@ pub(crate) async fn list(
     }))
 }
 
-fn described(item: &Item) -> Described {
+fn described(item: &CatalogItem) -> Described {
     serde_json::from_str(&without_tags(item.raw.get())).unwrap_or_default()
 }
 
-fn mentions(server: &str, item: &Item, words: &[&str]) -> bool {
+fn mentions(server: &str, item: &CatalogItem, words: &[&str]) -> bool {
     if words.is_empty() {
         return true;
     }
@@ -139,7 +139,7 @@ impl BindableServer {
 }
 
 impl BindableTool {
-    fn new(server: &Arc<str>, item: &Item) -> BindableTool {
+    fn new(server: &Arc<str>, item: &CatalogItem) -> BindableTool {
         let described = described(item);
         BindableTool {
             key: format!("{server}:{}", item.key),

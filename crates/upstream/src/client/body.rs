@@ -18,7 +18,7 @@ const MOST: usize = 256 << 10;
 
 /// Where a body ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum BodyFraming {
     Length(u64),
     Chunked(ChunkState),
     /// With the connection.
@@ -35,19 +35,22 @@ pub(super) enum ChunkState {
     End,
 }
 
-impl Framing {
-    pub(super) fn chunked() -> Framing {
-        Framing::Chunked(ChunkState::Size)
+impl BodyFraming {
+    pub(super) fn chunked() -> BodyFraming {
+        BodyFraming::Chunked(ChunkState::Size)
     }
 
     fn is_over(&self) -> bool {
-        matches!(self, Framing::Length(0) | Framing::Chunked(ChunkState::End))
+        matches!(
+            self,
+            BodyFraming::Length(0) | BodyFraming::Chunked(ChunkState::End)
+        )
     }
 
     /// How much to read at once.
     fn read_size(&self) -> usize {
         match self {
-            Framing::Length(left) => (*left).clamp(READ as u64, MOST as u64) as usize,
+            BodyFraming::Length(left) => (*left).clamp(READ as u64, MOST as u64) as usize,
             _ => READ,
         }
     }
@@ -57,15 +60,15 @@ impl Framing {
     fn take(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, BodyError> {
         loop {
             let next = match self {
-                Framing::Length(0) | Framing::Chunked(ChunkState::End) => return Ok(None),
-                Framing::Close => return Ok(piece(buffer, u64::MAX)),
-                Framing::Chunked(ChunkState::Data(0)) => ChunkState::DataEnd,
-                Framing::Length(left) | Framing::Chunked(ChunkState::Data(left)) => {
+                BodyFraming::Length(0) | BodyFraming::Chunked(ChunkState::End) => return Ok(None),
+                BodyFraming::Close => return Ok(piece(buffer, u64::MAX)),
+                BodyFraming::Chunked(ChunkState::Data(0)) => ChunkState::DataEnd,
+                BodyFraming::Length(left) | BodyFraming::Chunked(ChunkState::Data(left)) => {
                     let piece = piece(buffer, *left);
                     *left -= piece.as_ref().map_or(0, Bytes::len) as u64;
                     return Ok(piece);
                 }
-                Framing::Chunked(state) => {
+                BodyFraming::Chunked(state) => {
                     let Some(line) = line(buffer)? else {
                         return Ok(None);
                     };
@@ -81,7 +84,7 @@ impl Framing {
                     }
                 }
             };
-            *self = Framing::Chunked(next);
+            *self = BodyFraming::Chunked(next);
         }
     }
 }
@@ -135,7 +138,7 @@ pub enum BodyError {
 pub struct ResponseBody {
     /// `None` at the end of the body.
     connection: Option<HttpConnection>,
-    framing: Framing,
+    framing: BodyFraming,
     /// Where the connection goes then, if it may be used again.
     idle: Option<Arc<IdleConnections>>,
 }
@@ -143,7 +146,7 @@ pub struct ResponseBody {
 impl ResponseBody {
     pub(super) fn new(
         connection: HttpConnection,
-        framing: Framing,
+        framing: BodyFraming,
         idle: Option<Arc<IdleConnections>>,
     ) -> ResponseBody {
         let mut body = ResponseBody {
@@ -158,7 +161,7 @@ impl ResponseBody {
     /// What is left to be read, if the head of the response said it.
     pub fn length(&self) -> Option<u64> {
         match self.framing {
-            Framing::Length(left) => Some(left),
+            BodyFraming::Length(left) => Some(left),
             _ => None,
         }
     }
@@ -182,7 +185,7 @@ impl ResponseBody {
             };
             connection.buffer.reserve(self.framing.read_size());
             match connection.socket.read_buf(&mut connection.buffer).await? {
-                0 if self.framing == Framing::Close => self.connection = None,
+                0 if self.framing == BodyFraming::Close => self.connection = None,
                 0 => return Err(BodyError::Short),
                 _ => {}
             }
@@ -231,7 +234,11 @@ mod tests {
     use super::*;
 
     /// The body of `text` as it comes in pieces of `step` bytes.
-    fn read(mut framing: Framing, text: &str, step: usize) -> Result<(String, String), BodyError> {
+    fn read(
+        mut framing: BodyFraming,
+        text: &str,
+        step: usize,
+    ) -> Result<(String, String), BodyError> {
         let (mut buffer, mut body) = (BytesMut::new(), Vec::new());
         for bytes in text.as_bytes().chunks(step) {
             buffer.extend_from_slice(bytes);
@@ -247,14 +254,14 @@ mod tests {
     fn c1_bodies_end_where_their_framing_says() {
         let chunks = "3\r\nabc\r\n0A;ext=1\r\n0123456789\r\n0\r\nx: y\r\n\r\n";
         for step in 1..chunks.len() {
-            let both = read(Framing::chunked(), chunks, step).unwrap();
+            let both = read(BodyFraming::chunked(), chunks, step).unwrap();
             assert_eq!(both, ("abc0123456789".into(), "over".into()), "{step}");
-            let (body, over) = read(Framing::Length(5), "abcdefg", step).unwrap();
+            let (body, over) = read(BodyFraming::Length(5), "abcdefg", step).unwrap();
             assert_eq!((body.as_str(), over.as_str()), ("abcde", "over"));
-            let (body, over) = read(Framing::Close, "abc", step).unwrap();
+            let (body, over) = read(BodyFraming::Close, "abc", step).unwrap();
             assert_eq!((body.as_str(), over.as_str()), ("abc", "open"));
         }
-        let (body, over) = read(Framing::chunked(), "3\r\nabc\r\n", 1).unwrap();
+        let (body, over) = read(BodyFraming::chunked(), "3\r\nabc\r\n", 1).unwrap();
         assert_eq!((body.as_str(), over.as_str()), ("abc", "open"));
     }
 
@@ -268,9 +275,9 @@ mod tests {
             "3\r\nabcd\r\n",
             "1000000000000000\r\n",
         ] {
-            assert!(read(Framing::chunked(), text, 1).is_err(), "{text:?}");
+            assert!(read(BodyFraming::chunked(), text, 1).is_err(), "{text:?}");
         }
         let endless = "1".repeat(LINE_LIMIT + 1);
-        assert!(read(Framing::chunked(), &endless, 100).is_err());
+        assert!(read(BodyFraming::chunked(), &endless, 100).is_err());
     }
 }

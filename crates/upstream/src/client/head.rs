@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
-use super::body::Framing;
+use super::body::BodyFraming;
 
 /// Most bytes, and most lines, of a response's head.
 const HEAD_LIMIT: usize = 128 << 10;
@@ -76,7 +76,7 @@ pub(super) fn request(
 pub(super) struct ResponseHead {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub framing: Framing,
+    pub framing: BodyFraming,
     /// Another request may follow on the same connection.
     pub keeps: bool,
 }
@@ -84,33 +84,33 @@ pub(super) struct ResponseHead {
 /// Why a response cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("not an HTTP answer: {0}")]
-pub(super) struct NotHttp(&'static str);
+pub(super) struct InvalidResponse(&'static str);
 
 /// Takes the head off the front of `buffer`, once it has come whole.
 /// Interim responses are skipped.
 pub(super) fn read(
     buffer: &mut BytesMut,
     method: &Method,
-) -> Result<Option<ResponseHead>, NotHttp> {
+) -> Result<Option<ResponseHead>, InvalidResponse> {
     loop {
         let mut lines = [httparse::EMPTY_HEADER; LINES];
         let mut parsed = httparse::Response::new(&mut lines);
         let size = match parsed.parse(buffer) {
             Ok(httparse::Status::Complete(size)) => size,
             Ok(httparse::Status::Partial) if buffer.len() > HEAD_LIMIT => {
-                return Err(NotHttp("its head is too large"));
+                return Err(InvalidResponse("its head is too large"));
             }
             Ok(httparse::Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => {
-                return Err(NotHttp("its head has too many lines"));
+                return Err(InvalidResponse("its head has too many lines"));
             }
-            Err(_) => return Err(NotHttp("its head cannot be read")),
+            Err(_) => return Err(InvalidResponse("its head cannot be read")),
         };
         let status = StatusCode::from_u16(parsed.code.unwrap_or(0))
-            .map_err(|_| NotHttp("its status is none"))?;
+            .map_err(|_| InvalidResponse("its status is none"))?;
         if status.is_informational() {
             if status == StatusCode::SWITCHING_PROTOCOLS {
-                return Err(NotHttp("it wants another protocol"));
+                return Err(InvalidResponse("it wants another protocol"));
             }
             let _ = buffer.split_to(size);
             continue;
@@ -125,14 +125,14 @@ pub(super) fn read(
         let text = buffer.split_to(size).freeze();
         let mut headers = HeaderMap::with_capacity(places.len());
         for (name, value) in places {
-            let name = name.map_err(|_| NotHttp("a header has no name"))?;
+            let name = name.map_err(|_| InvalidResponse("a header has no name"))?;
             let value = HeaderValue::from_maybe_shared(text.slice(value))
-                .map_err(|_| NotHttp("a header has a value that is none"))?;
+                .map_err(|_| InvalidResponse("a header has a value that is none"))?;
             headers.append(name, value);
         }
         let (mut framing, keeps) = framing(status, &headers, new)?;
         if method == Method::HEAD {
-            framing = Framing::Length(0);
+            framing = BodyFraming::Length(0);
         }
         return Ok(Some(ResponseHead {
             status,
@@ -149,7 +149,11 @@ fn place(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
 }
 
 /// Where the body ends, and whether the connection outlives it.
-fn framing(status: StatusCode, headers: &HeaderMap, new: bool) -> Result<(Framing, bool), NotHttp> {
+fn framing(
+    status: StatusCode,
+    headers: &HeaderMap,
+    new: bool,
+) -> Result<(BodyFraming, bool), InvalidResponse> {
     let says = |what: &str| {
         let lines = headers.get_all(header::CONNECTION).iter();
         let mut words = lines
@@ -163,7 +167,7 @@ fn framing(status: StatusCode, headers: &HeaderMap, new: bool) -> Result<(Framin
         says("keep-alive")
     };
     if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
-        return Ok((Framing::Length(0), keeps));
+        return Ok((BodyFraming::Length(0), keeps));
     }
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     if let Some(coding) = codings.next() {
@@ -172,9 +176,9 @@ fn framing(status: StatusCode, headers: &HeaderMap, new: bool) -> Result<(Framin
             .trim_ascii()
             .eq_ignore_ascii_case(b"chunked");
         if !chunked || codings.next().is_some() {
-            return Err(NotHttp("its body has a coding we did not ask for"));
+            return Err(InvalidResponse("its body has a coding we did not ask for"));
         }
-        return Ok((Framing::chunked(), keeps));
+        return Ok((BodyFraming::chunked(), keeps));
     }
     let mut length = None;
     for line in headers.get_all(header::CONTENT_LENGTH) {
@@ -183,14 +187,14 @@ fn framing(status: StatusCode, headers: &HeaderMap, new: bool) -> Result<(Framin
             .ok()
             .filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
         let said = digits.and_then(|digits| digits.parse::<u64>().ok());
-        let said = said.ok_or(NotHttp("its length is not a number"))?;
+        let said = said.ok_or(InvalidResponse("its length is not a number"))?;
         if length.replace(said).is_some_and(|other| other != said) {
-            return Err(NotHttp("it has two lengths"));
+            return Err(InvalidResponse("it has two lengths"));
         }
     }
     Ok(match length {
-        Some(length) => (Framing::Length(length), keeps),
-        None => (Framing::Close, false),
+        Some(length) => (BodyFraming::Length(length), keeps),
+        None => (BodyFraming::Close, false),
     })
 }
 
@@ -200,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    fn read_all(text: &str) -> Result<Option<(u16, Framing, bool, Bytes)>, String> {
+    fn read_all(text: &str) -> Result<Option<(u16, BodyFraming, bool, Bytes)>, String> {
         let mut buffer = BytesMut::from(text.as_bytes());
         let head = read(&mut buffer, &Method::POST).map_err(|error| error.to_string())?;
         Ok(head.map(|head| {
@@ -211,19 +215,19 @@ mod tests {
 
     #[test]
     fn c1_the_head_says_where_the_body_ends() {
-        let chunked = Framing::chunked;
+        let chunked = BodyFraming::chunked;
         let table = [
             (
                 "200 OK\r\nContent-Length: 3\r\n\r\nabc",
-                (200, Framing::Length(3), true, "abc"),
+                (200, BodyFraming::Length(3), true, "abc"),
             ),
             (
                 "200\r\ncontent-length: 3\r\ncontent-length: 3\r\n\r\n",
-                (200, Framing::Length(3), true, ""),
+                (200, BodyFraming::Length(3), true, ""),
             ),
             (
                 "202 Accepted\r\nconnection: Close\r\ncontent-length: 0\r\n\r\n",
-                (202, Framing::Length(0), false, ""),
+                (202, BodyFraming::Length(0), false, ""),
             ),
             (
                 "200 OK\r\ntransfer-encoding: Chunked\r\n\r\n0\r\n\r\n",
@@ -231,12 +235,15 @@ mod tests {
             ),
             (
                 "204 No Content\r\n\r\n",
-                (204, Framing::Length(0), true, ""),
+                (204, BodyFraming::Length(0), true, ""),
             ),
-            ("200 OK\r\n\r\nrest", (200, Framing::Close, false, "rest")),
+            (
+                "200 OK\r\n\r\nrest",
+                (200, BodyFraming::Close, false, "rest"),
+            ),
             (
                 "100 Continue\r\n\r\nHTTP/1.1 404 \r\ncontent-length: 1\r\n\r\nx",
-                (404, Framing::Length(1), true, "x"),
+                (404, BodyFraming::Length(1), true, "x"),
             ),
         ];
         for (text, (status, framing, keeps, rest)) in table {
@@ -250,7 +257,7 @@ mod tests {
         assert!(!old.2);
         let mut to_head = BytesMut::from("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n");
         let to_head = read(&mut to_head, &Method::HEAD).unwrap().unwrap();
-        assert_eq!(to_head.framing, Framing::Length(0));
+        assert_eq!(to_head.framing, BodyFraming::Length(0));
     }
 
     #[test]

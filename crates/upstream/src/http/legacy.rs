@@ -7,20 +7,20 @@ use bytes::Bytes;
 use http::Method;
 use http::header::HeaderValue;
 
-use super::flight::Flight;
-use super::{Found, SESSION, Shared, VERSION};
+use super::exchange::HttpExchange;
+use super::{ExchangeResult, HttpShared, SESSION, VERSION};
 use crate::client::Headers;
 use crate::handshake;
 use crate::peer::Peer;
-use crate::reply::{Failure, Reply};
-use crate::{Inbound, Notification, Permit, UpstreamError};
+use crate::reply::{ExchangeFailure, HttpReply};
+use crate::{InboundMessage, Notification, Permit, UpstreamError};
 use wire::Era;
 
 /// How long the goodbye may take.
 const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
 
 /// One handshake and what came of it.
-pub(super) struct Session {
+pub(super) struct HttpSession {
     /// None with a server that keeps no sessions.
     id: Option<HeaderValue>,
     version: HeaderValue,
@@ -31,7 +31,7 @@ pub(super) struct Session {
     number: u64,
 }
 
-impl Session {
+impl HttpSession {
     /// What every message of this session carries.
     pub(super) fn headers(&self) -> Headers {
         let mut headers = Headers::new();
@@ -43,31 +43,37 @@ impl Session {
     }
 
     /// Whether a failure says that the server no longer knows this session.
-    pub(super) fn lost(&self, failure: &Failure) -> bool {
+    pub(super) fn lost(&self, failure: &ExchangeFailure) -> bool {
         self.id.is_some() && failure.session_lost()
     }
 
-    fn same_server(&self, other: &Session) -> bool {
+    fn same_server(&self, other: &HttpSession) -> bool {
         self.version == other.version && self.capabilities == other.capabilities
     }
 }
 
-impl Shared {
-    pub(super) fn current(&self) -> Result<Arc<Session>, Failure> {
+impl HttpShared {
+    pub(super) fn current(&self) -> Result<Arc<HttpSession>, ExchangeFailure> {
         let session = self.session.borrow().clone();
-        session.ok_or_else(|| Failure::Odd("no handshake yet".into()))
+        session.ok_or_else(|| ExchangeFailure::Odd("no handshake yet".into()))
     }
 
-    pub(super) async fn legacy(self: &Arc<Self>, flight: &Flight<'_>, body: Bytes) -> Found {
+    pub(super) async fn legacy(
+        self: &Arc<Self>,
+        flight: &HttpExchange<'_>,
+        body: Bytes,
+    ) -> ExchangeResult {
         let (reply, session) = self.post_in_session(body, flight.permit).await?;
         match reply {
-            Reply::Stream(events) => Box::pin(self.follow(flight, Some(&session), events)).await,
+            HttpReply::Stream(events) => {
+                Box::pin(self.follow(flight, Some(&session), events)).await
+            }
             other => flight.only(other),
         }
     }
 
     /// A message that has no answer.
-    pub(super) async fn deliver(self: &Arc<Self>, message: Bytes) -> Result<(), Failure> {
+    pub(super) async fn deliver(self: &Arc<Self>, message: Bytes) -> Result<(), ExchangeFailure> {
         // A modern server takes none.
         if self.session.borrow().is_none() {
             return Ok(());
@@ -81,7 +87,7 @@ impl Shared {
         self: &Arc<Self>,
         body: Bytes,
         permit: Option<&Arc<dyn Permit>>,
-    ) -> Result<(Reply, Arc<Session>), Failure> {
+    ) -> Result<(HttpReply, Arc<HttpSession>), ExchangeFailure> {
         let session = self.current()?;
         let first = self.post(session.headers(), body.clone(), permit).await;
         match first {
@@ -95,30 +101,30 @@ impl Shared {
     }
 
     /// The first handshake.
-    pub(super) async fn open(&self) -> Result<Peer, Failure> {
+    pub(super) async fn open(&self) -> Result<Peer, ExchangeFailure> {
         let (peer, session) = self.shake_hands(1).await?;
         self.session.send_replace(Some(Arc::new(session)));
         Ok(peer)
     }
 
-    async fn shake_hands(&self, number: u64) -> Result<(Peer, Session), Failure> {
+    async fn shake_hands(&self, number: u64) -> Result<(Peer, HttpSession), ExchangeFailure> {
         let id = self.receiver.pending.next_id();
         let params = handshake::initialize_params(&self.capabilities)?;
         let body = wire::request(id, "initialize", Some(&params));
         let replied = self.post(Headers::new(), body.into(), None).await?;
-        let flight = Flight::new(self, Era::Legacy, id, None);
+        let flight = HttpExchange::new(self, Era::Legacy, id, None);
         let found = match replied.reply {
-            Reply::Stream(events) => self.follow(&flight, None, events).await?,
+            HttpReply::Stream(events) => self.follow(&flight, None, events).await?,
             other => flight.only(other)?,
         };
         let peer = handshake::legacy_peer(&found, &self.capabilities)?;
-        let session = Session {
+        let session = HttpSession {
             id: replied.session.map(|mut id| {
                 id.set_sensitive(true);
                 id
             }),
             version: HeaderValue::from_str(&peer.version)
-                .map_err(|_| Failure::Odd("a version that is none".into()))?,
+                .map_err(|_| ExchangeFailure::Odd("a version that is none".into()))?,
             capabilities: peer.capabilities.get().to_owned(),
             lists: ["tools", "resources", "prompts"]
                 .into_iter()
@@ -136,14 +142,17 @@ impl Shared {
 
     /// A session in place of `lost`: opened once, whoever asks first. A
     /// caller that gives up meanwhile does not cut the handshake short.
-    pub(super) async fn renew(self: &Arc<Self>, lost: &Session) -> Result<Arc<Session>, Failure> {
+    pub(super) async fn renew(
+        self: &Arc<Self>,
+        lost: &HttpSession,
+    ) -> Result<Arc<HttpSession>, ExchangeFailure> {
         let shared = self.clone();
         let number = lost.number;
         let renewed = tokio::spawn(async move { shared.renew_now(number).await }).await;
-        renewed.unwrap_or_else(|error| Err(Failure::Broken(error.to_string())))
+        renewed.unwrap_or_else(|error| Err(ExchangeFailure::Broken(error.to_string())))
     }
 
-    async fn renew_now(&self, lost: u64) -> Result<Arc<Session>, Failure> {
+    async fn renew_now(&self, lost: u64) -> Result<Arc<HttpSession>, ExchangeFailure> {
         let _turn = self.renewing.lock().await;
         self.alive()?;
         let old = self.current()?;
@@ -153,7 +162,7 @@ impl Shared {
         let limit = self.limits.connect;
         let renewed = match tokio::time::timeout(limit, self.shake_hands(lost + 1)).await {
             Ok(renewed) => renewed,
-            Err(_) => Err(Failure::Other(UpstreamError::Timeout { limit })),
+            Err(_) => Err(ExchangeFailure::Other(UpstreamError::Timeout { limit })),
         };
         let (_, session) = renewed.inspect_err(|failure| {
             self.log("the server has forgotten our session and opens no new one");
@@ -170,7 +179,7 @@ impl Shared {
             self.log("the server came back as another: other revision or capabilities");
             let reason = format!("{} has changed; connecting anew", self.endpoint);
             self.gone.send_replace(Some(UpstreamError::Lost(reason)));
-            return Err(Failure::Other(UpstreamError::Draining));
+            return Err(ExchangeFailure::Other(UpstreamError::Draining));
         }
         self.log("the server had forgotten our session; a new one is open");
         // It has most likely been restarted.
@@ -179,14 +188,14 @@ impl Shared {
     }
 
     /// For a server that may have changed its lists while it could not tell.
-    pub(super) fn announce_changes(&self, session: &Session) {
+    pub(super) fn announce_changes(&self, session: &HttpSession) {
         for kind in &session.lists {
             let notification = Notification {
                 method: format!("notifications/{kind}/list_changed"),
                 params: None,
             };
             let inbound = &self.receiver.inbound;
-            let _ = inbound.try_send(Inbound::Notification(notification));
+            let _ = inbound.try_send(InboundMessage::Notification(notification));
         }
     }
 
@@ -197,7 +206,7 @@ impl Shared {
         }
     }
 
-    async fn part(&self, session: &Session) {
+    async fn part(&self, session: &HttpSession) {
         if session.id.is_some() {
             let headers = session.headers();
             let delete = self.ask(Method::DELETE, &headers, Bytes::new(), None);

@@ -5,25 +5,25 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Shared;
-use super::legacy::Session;
-use super::stream::Place;
+use super::HttpShared;
+use super::legacy::HttpSession;
+use super::stream::StreamPosition;
 use crate::events::Events;
-use crate::reply::{Failure, Reply};
+use crate::reply::{ExchangeFailure, HttpReply};
 
 /// A stream that held so long was a good one: its end is no failure.
 const GOOD: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Why listening in one session is over.
-enum End {
+enum ListenEnd {
     /// The server has no such stream.
     NotOffered,
     SessionLost,
 }
 
 /// Listens in whatever session is current; ends only by being dropped.
-pub(super) async fn run(shared: &Arc<Shared>) {
+pub(super) async fn run(shared: &Arc<HttpShared>) {
     let mut sessions = shared.session.subscribe();
     let mut losses = 0;
     loop {
@@ -31,9 +31,9 @@ pub(super) async fn run(shared: &Arc<Shared>) {
         if let Some(session) = session {
             let opened = Instant::now();
             tokio::select! {
-                end = listen(shared, &session) => if let End::SessionLost = end {
+                end = listen(shared, &session) => if let ListenEnd::SessionLost = end {
                     losses = if opened.elapsed() < GOOD { losses + 1 } else { 0 };
-                    pause(Place::default().delay(losses)).await;
+                    pause(StreamPosition::default().delay(losses)).await;
                     // What becomes of it shows in `sessions` or in `gone`.
                     let _ = shared.renew(&session).await;
                 },
@@ -46,8 +46,8 @@ pub(super) async fn run(shared: &Arc<Shared>) {
     }
 }
 
-async fn listen(shared: &Shared, session: &Session) -> End {
-    let mut place = Place::default();
+async fn listen(shared: &HttpShared, session: &HttpSession) -> ListenEnd {
+    let mut place = StreamPosition::default();
     let mut failures = 0;
     let mut heard = false;
     loop {
@@ -55,7 +55,7 @@ async fn listen(shared: &Shared, session: &Session) -> End {
         let stream = shared.get(session, place.last_id.as_ref()).await;
         shared.listened.send_replace(true);
         match stream {
-            Ok(Reply::Stream(events)) => {
+            Ok(HttpReply::Stream(events)) => {
                 // Without a place to go on from, what was said meanwhile is
                 // lost.
                 if heard && place.last_id.is_none() {
@@ -68,9 +68,9 @@ async fn listen(shared: &Shared, session: &Session) -> End {
                 }
             }
             // Where there never was a stream, 404 only says that.
-            Err(failure) if heard && session.lost(&failure) => return End::SessionLost,
+            Err(failure) if heard && session.lost(&failure) => return ListenEnd::SessionLost,
             Err(failure) if failure.passing() => {}
-            _ => return End::NotOffered,
+            _ => return ListenEnd::NotOffered,
         }
         pause(place.delay(failures)).await;
         failures += 1;
@@ -83,7 +83,7 @@ async fn pause(about: Duration) {
     tokio::time::sleep(spread.min(LONGEST_PAUSE)).await;
 }
 
-async fn drain(shared: &Shared, mut events: Box<Events>, place: &mut Place) {
+async fn drain(shared: &HttpShared, mut events: Box<Events>, place: &mut StreamPosition) {
     loop {
         match events.next().await {
             Ok(Some(event)) => {
@@ -93,7 +93,7 @@ async fn drain(shared: &Shared, mut events: Box<Events>, place: &mut Place) {
                     return;
                 }
             }
-            Ok(None) | Err(Failure::Broken(_)) => return,
+            Ok(None) | Err(ExchangeFailure::Broken(_)) => return,
             Err(failure) => {
                 let error = crate::UpstreamError::from(failure);
                 return shared.log(&format!("the server's event stream: {error}"));

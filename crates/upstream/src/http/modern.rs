@@ -11,12 +11,12 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::flight::Flight;
-use super::{Found, Shared, VERSION};
+use super::exchange::HttpExchange;
+use super::{ExchangeResult, HttpShared, VERSION};
 use crate::client::Headers;
-use crate::peer::{Spelling, empty_object};
-use crate::reply::{Failure, Reply};
-use crate::{Call, LogStream, UpstreamError};
+use crate::peer::{RequestEncoder, empty_object};
+use crate::reply::{ExchangeFailure, HttpReply};
+use crate::{LogStream, UpstreamCall, UpstreamError};
 use wire::header::{self, ParamHeader};
 use wire::{Era, code, object};
 
@@ -28,7 +28,7 @@ const TOOLS: usize = 10_000;
 const PAGES: usize = 100;
 
 /// A request as it will be sent.
-pub(super) struct Outgoing<'a> {
+pub(super) struct ModernRequest<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
     /// Where the params do not say it as the server does.
@@ -38,17 +38,17 @@ pub(super) struct Outgoing<'a> {
     pub begin: Option<Duration>,
 }
 
-impl Shared {
+impl HttpShared {
     pub(super) async fn modern(
         &self,
-        spelling: &Spelling,
-        flight: &Flight<'_>,
-        outgoing: Outgoing<'_>,
-    ) -> Found {
+        spelling: &RequestEncoder,
+        flight: &HttpExchange<'_>,
+        outgoing: ModernRequest<'_>,
+    ) -> ExchangeResult {
         let found = self.modern_once(spelling, flight, &outgoing).await;
         let mismatch = matches!(
             &found,
-            Err(Failure::Rpc { error, .. }) if error.code == code::HEADER_MISMATCH
+            Err(ExchangeFailure::Rpc { error, .. }) if error.code == code::HEADER_MISMATCH
         );
         if !mismatch || outgoing.method != "tools/call" {
             return found;
@@ -65,10 +65,10 @@ impl Shared {
 
     async fn modern_once(
         &self,
-        spelling: &Spelling,
-        flight: &Flight<'_>,
-        outgoing: &Outgoing<'_>,
-    ) -> Found {
+        spelling: &RequestEncoder,
+        flight: &HttpExchange<'_>,
+        outgoing: &ModernRequest<'_>,
+    ) -> ExchangeResult {
         let mut headers = self.tools.headers_of(outgoing)?;
         plain(&mut headers, &VERSION, &spelling.version)?;
         plain(&mut headers, &METHOD, outgoing.method)?;
@@ -87,7 +87,7 @@ impl Shared {
             }
         };
         let found = match replied.reply {
-            Reply::Stream(events) => Box::pin(self.follow(flight, None, events)).await?,
+            HttpReply::Stream(events) => Box::pin(self.follow(flight, None, events)).await?,
             other => flight.only(other)?,
         };
         if outgoing.method == "tools/list" {
@@ -98,22 +98,22 @@ impl Shared {
         Ok(found)
     }
 
-    async fn learn_again(&self, spelling: &Spelling) -> Result<(), Failure> {
+    async fn learn_again(&self, spelling: &RequestEncoder) -> Result<(), ExchangeFailure> {
         let mut cursor: Option<Box<RawValue>> = None;
         for _ in 0..PAGES {
             let page = cursor
                 .as_deref()
                 .map(|cursor| object::set_member(empty_object(), "cursor", cursor));
             let id = self.receiver.pending.next_id();
-            let call = Call::new("tools/list", self.limits.connect).params(page.as_deref());
-            let outgoing = Outgoing {
+            let call = UpstreamCall::new("tools/list", self.limits.connect).params(page.as_deref());
+            let outgoing = ModernRequest {
                 method: "tools/list",
                 params: call.params,
                 name: None,
                 body: spelling.request(&call, id)?.into(),
                 begin: None,
             };
-            let flight = Flight::new(self, Era::Modern, id, None);
+            let flight = HttpExchange::new(self, Era::Modern, id, None);
             let found = self.modern_once(spelling, &flight, &outgoing).await?;
             let next = object::member(&found, "nextCursor").filter(|next| !object::is_null(next));
             match next {
@@ -126,7 +126,7 @@ impl Shared {
 }
 
 /// What `Mcp-Name` repeats of the body, for the methods that have one.
-fn name_of<'a>(outgoing: &Outgoing<'a>) -> Option<Cow<'a, str>> {
+fn name_of<'a>(outgoing: &ModernRequest<'a>) -> Option<Cow<'a, str>> {
     let member = wire::method::name_param(outgoing.method)?;
     match outgoing.name {
         Some(name) => Some(Cow::Borrowed(name)),
@@ -134,7 +134,7 @@ fn name_of<'a>(outgoing: &Outgoing<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-fn plain(headers: &mut Headers, name: &HeaderName, text: &str) -> Result<(), Failure> {
+fn plain(headers: &mut Headers, name: &HeaderName, text: &str) -> Result<(), ExchangeFailure> {
     match headers.add_text(name, text) {
         true => Ok(()),
         false => Err(UpstreamError::Protocol("a value no header can carry".into()).into()),
@@ -147,13 +147,13 @@ fn plain(headers: &mut Headers, name: &HeaderName, text: &str) -> Result<(), Fai
 pub(super) struct ToolHeaders(Mutex<HashMap<String, Result<Vec<ParamHeader>, String>>>);
 
 #[derive(Deserialize)]
-struct Tools<'a> {
+struct ToolsPage<'a> {
     #[serde(borrow)]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ToolEntry<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Tool<'a> {
+struct ToolEntry<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow, rename = "inputSchema")]
@@ -168,10 +168,10 @@ impl ToolHeaders {
     }
 
     pub(super) fn learn(&self, list: &RawValue, log: impl Fn(&str)) {
-        let Ok(Tools { tools }) = serde_json::from_str(list.get()) else {
+        let Ok(ToolsPage { tools }) = serde_json::from_str(list.get()) else {
             return;
         };
-        for Tool { name, schema } in tools {
+        for ToolEntry { name, schema } in tools {
             let headers = match schema.map(header::param_headers) {
                 Some(Ok(headers)) => Ok(headers),
                 Some(Err(reason)) => {
@@ -189,7 +189,7 @@ impl ToolHeaders {
         }
     }
 
-    fn headers_of(&self, outgoing: &Outgoing<'_>) -> Result<Headers, Failure> {
+    fn headers_of(&self, outgoing: &ModernRequest<'_>) -> Result<Headers, ExchangeFailure> {
         let mut map = Headers::new();
         let (Some(name), Some(params), "tools/call") =
             (name_of(outgoing), outgoing.params, outgoing.method)

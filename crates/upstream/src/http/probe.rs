@@ -9,14 +9,16 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::{Found, Http};
+use super::{ExchangeResult, HttpTransport};
 use crate::endpoint::Endpoint;
 use crate::error::seconds;
-use crate::handshake::{self, Verdict};
+use crate::handshake::{self, EraVerdict};
 use crate::lines::quote;
-use crate::peer::{Peer, Spelling};
-use crate::reply::Failure;
-use crate::{Call, Connection, Link, LogStream, Options, UpstreamError, legacy_sse};
+use crate::peer::{Peer, RequestEncoder};
+use crate::reply::ExchangeFailure;
+use crate::{
+    ConnectOptions, Connection, ConnectionOwner, LogStream, UpstreamCall, UpstreamError, legacy_sse,
+};
 use config::{EraChoice, RemoteKind};
 use wire::{Era, code};
 
@@ -26,15 +28,15 @@ const SECOND_TRY: Duration = Duration::from_secs(20);
 /// What legacy SDKs refuse a request with that comes before the handshake.
 const NOT_INITIALIZED: i64 = -32000;
 
-type Connected = Result<(Link, Connection), Failure>;
+type ConnectResult = Result<(ConnectionOwner, Connection), ExchangeFailure>;
 
 pub(crate) async fn connect(
     kind: RemoteKind,
     url: &Url,
     headers: &IndexMap<String, String>,
-    options: &Options,
+    options: &ConnectOptions,
     stop: &CancellationToken,
-) -> Result<(Link, Connection), UpstreamError> {
+) -> Result<(ConnectionOwner, Connection), UpstreamError> {
     let endpoint = Endpoint::new(url, headers, &options.log, options.redactor.clone())?;
     let limit = options.limits.connect;
     let attempt = async {
@@ -54,8 +56,8 @@ pub(crate) async fn connect(
 }
 
 /// Why there is no connection, as its owner and a person want to know it.
-fn told(endpoint: &Endpoint, failure: Failure) -> UpstreamError {
-    if let Failure::Rpc { status, error } = &failure {
+fn told(endpoint: &Endpoint, failure: ExchangeFailure) -> UpstreamError {
+    if let ExchangeFailure::Rpc { status, error } = &failure {
         let words = endpoint.quote(&error.message);
         return match status.is_server_error() {
             true => UpstreamError::Unreachable(format!("{endpoint} answered {status}: {words}")),
@@ -79,7 +81,7 @@ fn told(endpoint: &Endpoint, failure: Failure) -> UpstreamError {
 /// How long a connection waits for the server's own stream to open.
 const LISTEN_FIRST: Duration = Duration::from_millis(250);
 
-async fn streamable_first(endpoint: &Endpoint, options: &Options) -> Connected {
+async fn streamable_first(endpoint: &Endpoint, options: &ConnectOptions) -> ConnectResult {
     match streamable(endpoint, options).await {
         Err(failure) if options.era != EraChoice::Modern && may_be_sse(&failure) => {
             let second = legacy_sse::connect(endpoint, options);
@@ -96,7 +98,7 @@ async fn streamable_first(endpoint: &Endpoint, options: &Options) -> Connected {
     }
 }
 
-async fn sse_first(endpoint: &Endpoint, options: &Options) -> Connected {
+async fn sse_first(endpoint: &Endpoint, options: &ConnectOptions) -> ConnectResult {
     match legacy_sse::connect(endpoint, options).await {
         Err(failure) if legacy_sse::is_none(&failure) => {
             match streamable(endpoint, options).await {
@@ -112,8 +114,8 @@ async fn sse_first(endpoint: &Endpoint, options: &Options) -> Connected {
     }
 }
 
-async fn streamable(endpoint: &Endpoint, options: &Options) -> Connected {
-    let (http, ends) = Http::new(endpoint.clone(), options);
+async fn streamable(endpoint: &Endpoint, options: &ConnectOptions) -> ConnectResult {
+    let (http, ends) = HttpTransport::new(endpoint.clone(), options);
     let peer = greet(&http, options).await?;
     let legacy = peer.era == Era::Legacy;
     let mut listened = http.0.listened.subscribe();
@@ -127,7 +129,7 @@ async fn streamable(endpoint: &Endpoint, options: &Options) -> Connected {
     Ok(connected)
 }
 
-async fn greet(http: &Http, options: &Options) -> Result<Peer, Failure> {
+async fn greet(http: &HttpTransport, options: &ConnectOptions) -> Result<Peer, ExchangeFailure> {
     let known = match options.era {
         EraChoice::Auto => options.remembered == Some(Era::Legacy),
         choice => choice == EraChoice::Legacy,
@@ -139,59 +141,59 @@ async fn greet(http: &Http, options: &Options) -> Result<Peer, Failure> {
             other => return other,
         }
     }
-    let spelling = Spelling::modern(options.capabilities.clone());
+    let spelling = RequestEncoder::modern(options.capabilities.clone());
     let limit = options.limits.connect;
-    let discover = || http.exchange(&spelling, Call::new("server/discover", limit));
+    let discover = || http.exchange(&spelling, UpstreamCall::new("server/discover", limit));
     let mut found = discover().await;
-    if let Err(Failure::Rpc { error, .. }) = &found
+    if let Err(ExchangeFailure::Rpc { error, .. }) = &found
         && handshake::names_our_version(error)
     {
         found = discover().await;
     }
     match judge(found, &options.capabilities) {
-        Next::Modern(peer) => Ok(peer),
-        Next::Stop(failure) => Err(failure),
-        Next::Legacy(failure) if options.era == EraChoice::Modern => {
+        ProbeOutcome::Modern(peer) => Ok(peer),
+        ProbeOutcome::Stop(failure) => Err(failure),
+        ProbeOutcome::Legacy(failure) if options.era == EraChoice::Modern => {
             let why = UpstreamError::from(failure).to_string();
             let why = quote(&why, &options.redactor);
-            Err(Failure::Odd(handshake::not_modern(&why)))
+            Err(ExchangeFailure::Odd(handshake::not_modern(&why)))
         }
-        Next::Legacy(_) => http.0.open().await,
+        ProbeOutcome::Legacy(_) => http.0.open().await,
     }
 }
 
 /// What to do after `server/discover`.
-pub(super) enum Next {
+pub(super) enum ProbeOutcome {
     Modern(Peer),
     /// Shake hands the old way; what came instead of a discovery.
-    Legacy(Failure),
-    Stop(Failure),
+    Legacy(ExchangeFailure),
+    Stop(ExchangeFailure),
 }
 
 /// Reads the answer to the probe. A login that is wanted, an outage, a
 /// redirect say nothing about the era: no fallback, nothing to remember.
-pub(super) fn judge(found: Found, capabilities: &Arc<RawValue>) -> Next {
+pub(super) fn judge(found: ExchangeResult, capabilities: &Arc<RawValue>) -> ProbeOutcome {
     let (status, answer) = match found {
         Ok(result) => (StatusCode::OK, Ok(result)),
-        Err(Failure::Rpc { status, error }) => (status, Err(UpstreamError::Rpc(error))),
-        Err(failure) if era_evidence(&failure) => return Next::Legacy(failure),
-        Err(failure) => return Next::Stop(failure),
+        Err(ExchangeFailure::Rpc { status, error }) => (status, Err(UpstreamError::Rpc(error))),
+        Err(failure) if era_evidence(&failure) => return ProbeOutcome::Legacy(failure),
+        Err(failure) => return ProbeOutcome::Stop(failure),
     };
     match handshake::verdict(&answer, capabilities) {
-        Verdict::Modern(peer) => Next::Modern(peer),
-        Verdict::Refused(reason) => Next::Stop(Failure::Odd(reason)),
-        Verdict::Legacy => match answer {
-            Ok(_) => Next::Legacy(Failure::Odd(
+        EraVerdict::Modern(peer) => ProbeOutcome::Modern(peer),
+        EraVerdict::Refused(reason) => ProbeOutcome::Stop(ExchangeFailure::Odd(reason)),
+        EraVerdict::Legacy => match answer {
+            Ok(_) => ProbeOutcome::Legacy(ExchangeFailure::Odd(
                 "the answer to server/discover is not one".into(),
             )),
             Err(error) => {
-                let failure = match Failure::from(error) {
-                    Failure::Rpc { error, .. } => Failure::Rpc { status, error },
+                let failure = match ExchangeFailure::from(error) {
+                    ExchangeFailure::Rpc { error, .. } => ExchangeFailure::Rpc { status, error },
                     other => other,
                 };
                 match era_evidence(&failure) {
-                    true => Next::Legacy(failure),
-                    false => Next::Stop(failure),
+                    true => ProbeOutcome::Legacy(failure),
+                    false => ProbeOutcome::Stop(failure),
                 }
             }
         },
@@ -200,12 +202,12 @@ pub(super) fn judge(found: Found, capabilities: &Arc<RawValue>) -> Next {
 
 /// Whether a failure comes from a server that understood HTTP and did not
 /// care for the request.
-fn era_evidence(failure: &Failure) -> bool {
+fn era_evidence(failure: &ExchangeFailure) -> bool {
     match failure {
-        Failure::Refused { .. } | Failure::Odd(_) => true,
+        ExchangeFailure::Refused { .. } | ExchangeFailure::Odd(_) => true,
         // Some legacy servers answer what they do not know with 500; those
         // codes, at least, say that it is that.
-        Failure::Rpc { status, error } => {
+        ExchangeFailure::Rpc { status, error } => {
             !status.is_server_error()
                 || matches!(
                     error.code,
@@ -221,15 +223,15 @@ fn era_evidence(failure: &Failure) -> bool {
 
 /// Whether `initialize` failed as it does at the address of an HTTP+SSE
 /// stream.
-fn may_be_sse(failure: &Failure) -> bool {
+fn may_be_sse(failure: &ExchangeFailure) -> bool {
     let modern = [
         code::HEADER_MISMATCH,
         code::MISSING_CAPABILITY,
         code::UNSUPPORTED_VERSION,
     ];
     let status = match failure {
-        Failure::Refused { status, .. } => *status,
-        Failure::Rpc { status, error } if !modern.contains(&error.code) => *status,
+        ExchangeFailure::Refused { status, .. } => *status,
+        ExchangeFailure::Rpc { status, error } if !modern.contains(&error.code) => *status,
         _ => return false,
     };
     matches!(

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method};
 
-use super::flight::Flight;
-use super::legacy::Session;
-use super::{Found, Shared};
+use super::exchange::HttpExchange;
+use super::legacy::HttpSession;
+use super::{ExchangeResult, HttpShared};
 use crate::events::Events;
-use crate::reply::{Failure, Reply};
+use crate::reply::{ExchangeFailure, HttpReply};
 use wire::sse::Event;
 
 const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -22,12 +22,12 @@ const LONGEST: Duration = Duration::from_secs(300);
 
 /// How far a stream was read.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct StreamPosition {
     pub last_id: Option<HeaderValue>,
     retry: Option<Duration>,
 }
 
-impl Place {
+impl StreamPosition {
     /// Notes an event; false if it was seen before.
     pub(super) fn pass(&mut self, event: &Event) -> bool {
         if let Some(ms) = event.retry {
@@ -49,17 +49,17 @@ impl Place {
     }
 }
 
-impl Shared {
+impl HttpShared {
     /// Reads a stream to its answer. With a session, one that breaks off is
     /// picked up where it was, if the server numbers its events: that asks
     /// for the rest of an answer, and never runs anything again.
     pub(super) async fn follow(
         &self,
-        flight: &Flight<'_>,
-        session: Option<&Session>,
+        flight: &HttpExchange<'_>,
+        session: Option<&HttpSession>,
         mut events: Box<Events>,
-    ) -> Found {
-        let mut place = Place::default();
+    ) -> ExchangeResult {
+        let mut place = StreamPosition::default();
         loop {
             let reason = match events.next().await {
                 Ok(Some(event)) => {
@@ -71,34 +71,34 @@ impl Shared {
                     continue;
                 }
                 Ok(None) => format!("{}: the stream ended without an answer", self.endpoint),
-                Err(Failure::Broken(reason)) => reason,
+                Err(ExchangeFailure::Broken(reason)) => reason,
                 Err(failure) => return Err(failure),
             };
             events = match session {
                 Some(session) => self.resume(session, &place, reason).await?,
-                None => return Err(Failure::Broken(reason)),
+                None => return Err(ExchangeFailure::Broken(reason)),
             };
         }
     }
 
     async fn resume(
         &self,
-        session: &Session,
-        place: &Place,
+        session: &HttpSession,
+        place: &StreamPosition,
         reason: String,
-    ) -> Result<Box<Events>, Failure> {
+    ) -> Result<Box<Events>, ExchangeFailure> {
         let Some(last_id) = &place.last_id else {
-            return Err(Failure::Broken(reason));
+            return Err(ExchangeFailure::Broken(reason));
         };
         for attempt in 0..ATTEMPTS {
             tokio::time::sleep(place.delay(attempt)).await;
             match self.get(session, Some(last_id)).await {
-                Ok(Reply::Stream(events)) => return Ok(events),
+                Ok(HttpReply::Stream(events)) => return Ok(events),
                 Err(failure) if failure.passing() => {}
                 _ => break,
             }
         }
-        Err(Failure::Broken(format!(
+        Err(ExchangeFailure::Broken(format!(
             "{reason}, and could not be picked up again"
         )))
     }
@@ -106,9 +106,9 @@ impl Shared {
     /// Opens a stream, or the rest of one.
     pub(super) async fn get(
         &self,
-        session: &Session,
+        session: &HttpSession,
         last_id: Option<&HeaderValue>,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<HttpReply, ExchangeFailure> {
         let mut headers = session.headers();
         let events = HeaderValue::from_static("text/event-stream");
         headers.add(&http::header::ACCEPT, &events);
@@ -119,7 +119,7 @@ impl Shared {
         let asked = self.ask(Method::GET, &headers, Default::default(), None);
         match tokio::time::timeout(limit, asked).await {
             Ok(replied) => Ok(replied?.reply),
-            Err(_) => Err(Failure::Broken(format!(
+            Err(_) => Err(ExchangeFailure::Broken(format!(
                 "{}: no answer to GET",
                 self.endpoint
             ))),

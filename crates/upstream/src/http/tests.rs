@@ -18,19 +18,22 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Call, Connection, Inbound, Limits, Link, Options, UpstreamError, no_capabilities};
+use crate::{
+    ConnectOptions, Connection, ConnectionLimits, ConnectionOwner, InboundMessage, UpstreamCall,
+    UpstreamError, no_capabilities,
+};
 use config::{Containment, EraChoice, Privileges, Redactor, RemoteKind};
-use server::Server;
+use server::ScriptedServer;
 
 /// Long enough on a busy machine, and never waited for by a test that passes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-type Lines = Arc<Mutex<Vec<String>>>;
+type LogText = Arc<Mutex<Vec<String>>>;
 
-fn options() -> (Options, Lines) {
-    let lines = Lines::default();
+fn options() -> (ConnectOptions, LogText) {
+    let lines = LogText::default();
     let sink = lines.clone();
-    let options = Options {
+    let options = ConnectOptions {
         title: "the server".into(),
         era: EraChoice::Auto,
         remembered: None,
@@ -41,7 +44,7 @@ fn options() -> (Options, Lines) {
         base_env: Arc::default(),
         instance: String::new(),
         shim: PathBuf::new(),
-        limits: Limits::default(),
+        limits: ConnectionLimits::default(),
         log: Arc::new(move |_, line| sink.lock().unwrap().push(line.to_owned())),
         capabilities: no_capabilities(),
         redactor: Arc::new(Redactor::default()),
@@ -51,10 +54,10 @@ fn options() -> (Options, Lines) {
 }
 
 async fn connect_with(
-    server: &Server,
+    server: &ScriptedServer,
     kind: RemoteKind,
-    options: &Options,
-) -> Result<(Link, Connection), UpstreamError> {
+    options: &ConnectOptions,
+) -> Result<(ConnectionOwner, Connection), UpstreamError> {
     let (stop, headers) = (CancellationToken::new(), IndexMap::new());
     let connecting = super::probe::connect(kind, &server.url, &headers, options, &stop);
     tokio::time::timeout(PATIENCE, connecting)
@@ -62,7 +65,7 @@ async fn connect_with(
         .expect("an answer in time")
 }
 
-async fn connect(server: &Server) -> (Link, Connection) {
+async fn connect(server: &ScriptedServer) -> (ConnectionOwner, Connection) {
     connect_with(server, RemoteKind::Http, &options().0)
         .await
         .expect("a connection")
@@ -83,7 +86,7 @@ async fn call_within(
     limit: Duration,
 ) -> Result<Value, UpstreamError> {
     let params = raw(json!({"name": name}));
-    let call = Call::new("tools/call", limit).params(Some(&params));
+    let call = UpstreamCall::new("tools/call", limit).params(Some(&params));
     let answer = connection.request(call).await?;
     Ok(serde_json::from_str(answer.get()).unwrap())
 }
@@ -101,13 +104,13 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-async fn next_notification(link: &mut Link) -> String {
+async fn next_notification(link: &mut ConnectionOwner) -> String {
     let inbound = tokio::time::timeout(PATIENCE, link.inbound.recv()).await;
     match inbound
         .expect("a message in time")
         .expect("a living connection")
     {
-        Inbound::Notification(notification) => notification.method,
-        Inbound::Request(request) => format!("request {}", request.method),
+        InboundMessage::Notification(notification) => notification.method,
+        InboundMessage::Request(request) => format!("request {}", request.method),
     }
 }

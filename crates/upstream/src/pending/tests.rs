@@ -1,11 +1,11 @@
 use super::*;
 use crate::{Notification, ServerRequest, event_queue};
 
-fn call<'a>(whose: &'a Arc<str>) -> Call<'a> {
-    Call {
+fn call<'a>(whose: &'a Arc<str>) -> UpstreamCall<'a> {
+    UpstreamCall {
         events: Some(event_queue(8).0),
         whose: Some(whose),
-        ..Call::new("tools/call", Duration::from_secs(1))
+        ..UpstreamCall::new("tools/call", Duration::from_secs(1))
     }
 }
 
@@ -17,13 +17,15 @@ fn question() -> CallEvent {
 
 #[test]
 fn c7_what_is_asked_while_somebody_subscribes_is_not_yet_clear() {
-    let pending = Pending::new();
+    let pending = PendingRequests::new();
     let whose = "a".into();
     let _call = pending.expect(1, &call(&whose)).unwrap();
     let limit = Duration::from_secs(1);
-    let ping = pending.expect(2, &Call::new("ping", limit)).unwrap();
+    let ping = pending
+        .expect(2, &UpstreamCall::new("ping", limit))
+        .unwrap();
     assert_eq!(pending.candidates().sole(), Some(1));
-    let subscribe = Call::new("resources/subscribe", limit);
+    let subscribe = UpstreamCall::new("resources/subscribe", limit);
     let subscribe = pending.expect(3, &subscribe).unwrap();
     let mut both = pending.candidates();
     assert_eq!((both.calls.len(), both.mixed), (2, true));
@@ -34,10 +36,10 @@ fn c7_what_is_asked_while_somebody_subscribes_is_not_yet_clear() {
 
 #[tokio::test(start_paused = true)]
 async fn c7_a_call_that_waits_for_its_answer_is_not_asked_for_another() {
-    let pending = Pending::new();
+    let pending = PendingRequests::new();
     let (one, two) = ("a".into(), "b".into());
     let (events, mut asked) = event_queue(8);
-    let first = Call {
+    let first = UpstreamCall {
         events: Some(events),
         ..call(&one)
     };
@@ -62,7 +64,7 @@ async fn c7_a_call_that_waits_for_its_answer_is_not_asked_for_another() {
 
 #[tokio::test(start_paused = true)]
 async fn c7_a_call_that_was_given_up_may_still_ask_for_a_moment() {
-    let pending = Pending::new();
+    let pending = PendingRequests::new();
     let whose = "a".into();
     let _one = pending.expect(1, &call(&whose)).unwrap();
     let two = pending.expect(2, &call(&whose)).unwrap();
@@ -86,11 +88,11 @@ async fn c7_a_call_that_was_given_up_may_still_ask_for_a_moment() {
 
 #[tokio::test]
 async fn i2_a_question_is_not_lost_among_reports() {
-    let pending = Pending::new();
+    let pending = PendingRequests::new();
     let (events, mut queue) = event_queue(8);
-    let call = Call {
+    let call = UpstreamCall {
         events: Some(events),
-        ..Call::new("tools/call", Duration::from_secs(1))
+        ..UpstreamCall::new("tools/call", Duration::from_secs(1))
     };
     let _call = pending.expect(1, &call).unwrap();
     for _ in 0..20 {

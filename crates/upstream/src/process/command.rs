@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{MARKER, SpawnError, program};
-use crate::containment::Step;
-use crate::shim::message::Request;
+use crate::containment::ContainmentStep;
+use crate::shim::message::LaunchRequest;
 use config::{Containment, Launch, LaunchTarget, Privileges, child_env};
 
 /// What to run. Holds secrets: [`fmt::Debug`] shows only the program.
 #[derive(Clone)]
-pub struct Command {
+pub struct ProcessCommand {
     pub program: String,
     pub args: Vec<String>,
     /// The whole environment of the child, but for `MARKER`.
@@ -31,7 +31,7 @@ pub struct Command {
     pub shim: PathBuf,
 }
 
-impl fmt::Debug for Command {
+impl fmt::Debug for ProcessCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Command")
             .field("program", &self.program)
@@ -39,7 +39,7 @@ impl fmt::Debug for Command {
     }
 }
 
-impl Command {
+impl ProcessCommand {
     /// What a definition says to run, as the fleet runs it; `None` for one
     /// that is reached by its address. Who it belongs to is left open.
     pub fn of(
@@ -47,7 +47,7 @@ impl Command {
         project: &Path,
         base_env: &[(String, String)],
         containment: Containment,
-    ) -> Option<Command> {
+    ) -> Option<ProcessCommand> {
         let LaunchTarget::Stdio {
             command,
             args,
@@ -57,7 +57,7 @@ impl Command {
         else {
             return None;
         };
-        Some(Command {
+        Some(ProcessCommand {
             program: command.clone(),
             args: args.clone(),
             env: child_env(base_env.iter().cloned(), env),
@@ -98,10 +98,10 @@ impl Command {
     /// The command as the helper takes it.
     pub(super) fn request(
         &self,
-        step: Step,
+        step: ContainmentStep,
         path: &Path,
         marker: &str,
-    ) -> Result<Request, SpawnError> {
+    ) -> Result<LaunchRequest, SpawnError> {
         if !is_instance(&self.instance) {
             return Err(SpawnError::Invalid { field: "instance" });
         }
@@ -123,7 +123,7 @@ impl Command {
         let absolute =
             |path: &Path| std::path::absolute(path).map_err(SpawnError::io("finding the cwd"));
         let hidden = self.hidden.iter().map(|path| file("hidden", path));
-        Ok(Request {
+        Ok(LaunchRequest {
             step,
             keep_privileges: self.privileges == Privileges::Keep,
             hidden: hidden.collect::<Result<_, _>>()?,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use thiserror::Error;
 
-use crate::containment::Step;
-use crate::shim::message::{Failure, Stage};
+use crate::containment::ContainmentStep;
+use crate::shim::message::{LaunchFailure, LaunchStage};
 
 #[derive(Debug, Error)]
 pub enum SpawnError {
@@ -25,9 +25,9 @@ pub enum SpawnError {
         list(works)
     )]
     Refused {
-        step: Step,
+        step: ContainmentStep,
         reason: String,
-        works: Vec<Step>,
+        works: Vec<ContainmentStep>,
     },
     #[error(
         "{field} names {}, which lies in {}, a directory of Portway's own that servers cannot \
@@ -59,35 +59,42 @@ impl SpawnError {
     }
 
     /// What the helper reported, in the terms of what was to be run.
-    pub(crate) fn reported(failure: Failure, step: Step, path: &Path, cwd: &Path) -> SpawnError {
-        let Failure { stage, errno } = failure;
+    pub(crate) fn reported(
+        failure: LaunchFailure,
+        step: ContainmentStep,
+        path: &Path,
+        cwd: &Path,
+    ) -> SpawnError {
+        let LaunchFailure { stage, errno } = failure;
         let io = |doing| SpawnError::Io {
             doing,
             source: errno.into(),
         };
         match stage {
-            Stage::Chdir => SpawnError::BadCwd {
+            LaunchStage::Chdir => SpawnError::BadCwd {
                 cwd: cwd.into(),
                 reason: errno.desc().into(),
             },
-            Stage::Exec => match unrunnable(errno) {
+            LaunchStage::Exec => match unrunnable(errno) {
                 Some(reason) => SpawnError::NotExecutable {
                     path: path.into(),
                     reason: reason.into(),
                 },
                 None => io("running the program"),
             },
-            Stage::Request => io("telling the helper what to run"),
-            Stage::Stdio => io("handing over stdin, stdout and stderr"),
-            Stage::Fork => io("forking"),
-            Stage::Privileges => io("dropping privileges"),
-            Stage::Unshare | Stage::IdMap | Stage::Proc | Stage::Cgroup | Stage::Subreaper => {
-                SpawnError::Refused {
-                    step,
-                    reason: format!("{stage}: {}", errno.desc()),
-                    works: Vec::new(),
-                }
-            }
+            LaunchStage::Request => io("telling the helper what to run"),
+            LaunchStage::Stdio => io("handing over stdin, stdout and stderr"),
+            LaunchStage::Fork => io("forking"),
+            LaunchStage::Privileges => io("dropping privileges"),
+            LaunchStage::Unshare
+            | LaunchStage::IdMap
+            | LaunchStage::Proc
+            | LaunchStage::Cgroup
+            | LaunchStage::Subreaper => SpawnError::Refused {
+                step,
+                reason: format!("{stage}: {}", errno.desc()),
+                works: Vec::new(),
+            },
         }
     }
 }
@@ -114,7 +121,7 @@ fn unrunnable(errno: Errno) -> Option<&'static str> {
     })
 }
 
-fn list(steps: &[Step]) -> String {
+fn list(steps: &[ContainmentStep]) -> String {
     steps
         .iter()
         .map(|step| step.as_str())

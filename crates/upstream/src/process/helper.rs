@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::{MARKER, SpawnError, descriptors};
 use crate::shim;
-use crate::shim::message::{REPORT_SIZE, Report, Request};
+use crate::shim::message::{HelperReport, LaunchRequest, REPORT_SIZE};
 
 /// From the helper's start to its first report. It takes milliseconds; the
 /// limit is for a machine that is drowning.
@@ -38,8 +38,8 @@ pub(crate) struct Helper {
 }
 
 /// What became of a helper.
-pub(crate) enum Watched {
-    Report(Report),
+pub(crate) enum HelperEvent {
+    Report(HelperReport),
     /// By SIGSTOP: it does nothing until it is told to go on.
     Stopped,
     Gone,
@@ -51,9 +51,9 @@ impl Helper {
     pub(crate) async fn start(
         shim: &Path,
         title: &str,
-        request: &Request,
+        request: &LaunchRequest,
         stdio: &[OwnedFd],
-    ) -> Result<(Helper, Report), SpawnError> {
+    ) -> Result<(Helper, HelperReport), SpawnError> {
         let (ours, theirs) =
             StdUnixStream::pair().map_err(SpawnError::io("making the control socket"))?;
         let child = execute(shim, title, request, theirs).await?;
@@ -81,7 +81,11 @@ impl Helper {
         }
     }
 
-    async fn introduce(&mut self, request: &Request, stdio: &[OwnedFd]) -> io::Result<Report> {
+    async fn introduce(
+        &mut self,
+        request: &LaunchRequest,
+        stdio: &[OwnedFd],
+    ) -> io::Result<HelperReport> {
         let (length, body) = request.encode();
         let raw: Vec<_> = stdio.iter().map(AsRawFd::as_raw_fd).collect();
         let rights = [ControlMessage::ScmRights(&raw)];
@@ -106,16 +110,16 @@ impl Helper {
 
     /// The next report; `None` when the helper is gone. Nothing is lost when
     /// the future is dropped.
-    pub(crate) async fn report(&mut self) -> io::Result<Option<Report>> {
+    pub(crate) async fn report(&mut self) -> io::Result<Option<HelperReport>> {
         next_report(&mut self.control, &mut self.inbox, &mut self.filled).await
     }
 
     /// The next thing that happens to it. Nothing is lost when the future is
     /// dropped.
-    pub(crate) async fn watch(&mut self) -> io::Result<Watched> {
+    pub(crate) async fn watch(&mut self) -> io::Result<HelperEvent> {
         loop {
             if self.was_stopped() {
-                return Ok(Watched::Stopped);
+                return Ok(HelperEvent::Stopped);
             }
             let Helper {
                 control,
@@ -133,8 +137,8 @@ impl Helper {
             tokio::select! {
                 biased;
                 report = next_report(control, inbox, filled) => return Ok(match report? {
-                    Some(report) => Watched::Report(report),
-                    None => Watched::Gone,
+                    Some(report) => HelperEvent::Report(report),
+                    None => HelperEvent::Gone,
                 }),
                 () = woken => {}
             }
@@ -180,7 +184,7 @@ async fn next_report(
     control: &mut UnixStream,
     inbox: &mut [u8; REPORT_SIZE],
     filled: &mut usize,
-) -> io::Result<Option<Report>> {
+) -> io::Result<Option<HelperReport>> {
     while *filled < REPORT_SIZE {
         match control.read(&mut inbox[*filled..]).await {
             Ok(0) => return Ok(None),
@@ -191,7 +195,7 @@ async fn next_report(
         }
     }
     *filled = 0;
-    Ok(Report::decode(inbox))
+    Ok(HelperReport::decode(inbox))
 }
 
 /// The exec of our own binary, away from the runtime's threads: `vfork` holds
@@ -200,7 +204,7 @@ async fn next_report(
 async fn execute(
     shim: &Path,
     title: &str,
-    request: &Request,
+    request: &LaunchRequest,
     control: StdUnixStream,
 ) -> Result<Child, SpawnError> {
     let mut command = Command::new(shim);

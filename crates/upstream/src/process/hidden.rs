@@ -3,11 +3,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Command, SpawnError};
+use super::{ProcessCommand, SpawnError};
 
 /// An error if the command runs in, runs, or is given a file of a hidden
 /// directory. Blocks on the disk.
-pub(super) fn check(command: &Command, program: &Path) -> Result<(), SpawnError> {
+pub(super) fn check(command: &ProcessCommand, program: &Path) -> Result<(), SpawnError> {
     if command.hidden.is_empty() {
         return Ok(());
     }
@@ -75,7 +75,7 @@ mod tests {
         let project = tempfile::tempdir().unwrap();
         let project = project.path().canonicalize().unwrap();
         std::fs::create_dir(project.join("data")).unwrap();
-        let command = |cwd: &str, args: &[&str], env: &[(&str, String)]| Command {
+        let command = |cwd: &str, args: &[&str], env: &[(&str, String)]| ProcessCommand {
             program: "c".into(),
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             env: env

@@ -21,13 +21,13 @@ pub(super) fn resolve(
         return check(cwd.join(program)).map_err(|found| found.into_error(program, None));
     }
     let path = path.unwrap_or(DEFAULT_PATH);
-    let mut worst = Unfit::Missing;
+    let mut worst = UnusableProgram::Missing;
     if !program.is_empty() {
         for directory in path.split(':') {
             // Relative entries, the empty one too, are meant from the cwd.
             match check(cwd.join(directory).join(program)) {
                 Ok(found) => return Ok(found),
-                Err(Unfit::Missing) => {}
+                Err(UnusableProgram::Missing) => {}
                 Err(unfit) => worst = unfit,
             }
         }
@@ -35,19 +35,19 @@ pub(super) fn resolve(
     Err(worst.into_error(program, Some(path)))
 }
 
-enum Unfit {
+enum UnusableProgram {
     Missing,
     NotExecutable(PathBuf, &'static str),
 }
 
-impl Unfit {
+impl UnusableProgram {
     fn into_error(self, program: &str, searched: Option<&str>) -> SpawnError {
         match self {
-            Unfit::NotExecutable(path, reason) => SpawnError::NotExecutable {
+            UnusableProgram::NotExecutable(path, reason) => SpawnError::NotExecutable {
                 path,
                 reason: reason.into(),
             },
-            Unfit::Missing => SpawnError::NotFound {
+            UnusableProgram::Missing => SpawnError::NotFound {
                 program: program.into(),
                 searched: searched
                     .map_or("the file system".into(), |path| format!("PATH ({path})")),
@@ -56,18 +56,20 @@ impl Unfit {
     }
 }
 
-fn check(file: PathBuf) -> Result<PathBuf, Unfit> {
+fn check(file: PathBuf) -> Result<PathBuf, UnusableProgram> {
     match fs::metadata(&file) {
-        Ok(found) if found.is_dir() => Err(Unfit::NotExecutable(file, "it is a directory")),
+        Ok(found) if found.is_dir() => {
+            Err(UnusableProgram::NotExecutable(file, "it is a directory"))
+        }
         Ok(_) if access(&file, AccessFlags::X_OK).is_ok() => Ok(file),
-        Ok(_) => Err(Unfit::NotExecutable(
+        Ok(_) => Err(UnusableProgram::NotExecutable(
             file,
             "it is not executable (chmod +x)",
         )),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Err(Unfit::NotExecutable(file, "permission denied"))
+            Err(UnusableProgram::NotExecutable(file, "permission denied"))
         }
-        Err(_) => Err(Unfit::Missing),
+        Err(_) => Err(UnusableProgram::Missing),
     }
 }
 

@@ -9,9 +9,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::hold::Hold;
+use super::hold::TreeHold;
 use super::launch;
-use super::message::{Exit, Failure, KILL, REPORT_SIZE, Report, Request, Stage, TERMINATE};
+use super::message::{
+    Exit, HelperReport, KILL, LaunchFailure, LaunchRequest, LaunchStage, REPORT_SIZE, TERMINATE,
+};
 use super::platform::Children;
 
 /// Between two rounds of killing: at first as fast as a child's death can
@@ -20,9 +22,9 @@ const EAGER: u8 = 1;
 const PATIENT: u8 = 50;
 const EAGER_ROUNDS: u32 = 500;
 
-pub(super) struct Guard<'a> {
+pub(super) struct TreeGuard<'a> {
     control: &'a UnixStream,
-    hold: Hold,
+    hold: TreeHold,
     children: Children,
     /// Set while it is ours to reap: a number must not be used after that.
     server: Option<Pid>,
@@ -30,16 +32,19 @@ pub(super) struct Guard<'a> {
 }
 
 #[derive(PartialEq)]
-enum Order {
+enum GuardOrder {
     Nothing,
     Terminate,
     Kill,
 }
 
-impl Guard<'_> {
-    pub(super) fn new(control: &UnixStream, hold: Hold) -> Result<Guard<'_>, Failure> {
-        let children = Children::new().map_err(Failure::at(Stage::Fork))?;
-        Ok(Guard {
+impl TreeGuard<'_> {
+    pub(super) fn new(
+        control: &UnixStream,
+        hold: TreeHold,
+    ) -> Result<TreeGuard<'_>, LaunchFailure> {
+        let children = Children::new().map_err(LaunchFailure::at(LaunchStage::Fork))?;
+        Ok(TreeGuard {
             control,
             hold,
             children,
@@ -49,12 +54,16 @@ impl Guard<'_> {
     }
 
     /// Starts the server and waits until its program runs.
-    pub(super) fn launch(&mut self, request: &Request, stdio: Vec<OwnedFd>) -> Result<(), Failure> {
+    pub(super) fn launch(
+        &mut self,
+        request: &LaunchRequest,
+        stdio: Vec<OwnedFd>,
+    ) -> Result<(), LaunchFailure> {
         let (server, status) = launch::fork_server(request, stdio, &mut self.hold)?;
         self.server = Some(server);
         self.await_exec(status)?;
         if !request.is_probe() {
-            self.tell(Report::Started {
+            self.tell(HelperReport::Started {
                 server: server.as_raw(),
                 init: self.hold.init(),
                 hides: self.hold.hides(),
@@ -66,24 +75,24 @@ impl Guard<'_> {
     /// The status pipe closes when the program runs and brings the failure if
     /// it does not. A program on a dead network disk does neither, so the
     /// lifeline is watched too.
-    fn await_exec(&self, mut status: PipeReader) -> Result<(), Failure> {
+    fn await_exec(&self, mut status: PipeReader) -> Result<(), LaunchFailure> {
         let mut fds = [
             PollFd::new(status.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.control.as_fd(), PollFlags::empty()),
         ];
         while let Err(Errno::EINTR) = poll(&mut fds, PollTimeout::NONE) {}
         if fds[0].any() != Some(true) {
-            return Err(Failure {
-                stage: Stage::Exec,
+            return Err(LaunchFailure {
+                stage: LaunchStage::Exec,
                 errno: Errno::EPIPE,
             });
         }
         let mut bytes = [0; REPORT_SIZE];
         match status
             .read_exact(&mut bytes)
-            .map(|()| Report::decode(&bytes))
+            .map(|()| HelperReport::decode(&bytes))
         {
-            Ok(Some(Report::Failed(failure))) => Err(failure),
+            Ok(Some(HelperReport::Failed(failure))) => Err(failure),
             _ => Ok(()),
         }
     }
@@ -94,37 +103,37 @@ impl Guard<'_> {
         loop {
             self.reap();
             if let Some(exit) = self.exit {
-                self.tell(Report::Exited(exit));
+                self.tell(HelperReport::Exited(exit));
                 return self.clear();
             }
             match self.wait_for_order() {
-                Order::Nothing => {}
-                Order::Terminate => self.hold.terminate(),
-                Order::Kill => break,
+                GuardOrder::Nothing => {}
+                GuardOrder::Terminate => self.hold.terminate(),
+                GuardOrder::Kill => break,
             }
         }
         self.clear();
         if let Some(exit) = self.exit {
-            self.tell(Report::Exited(exit));
+            self.tell(HelperReport::Exited(exit));
         }
     }
 
-    fn wait_for_order(&self) -> Order {
+    fn wait_for_order(&self) -> GuardOrder {
         let control = self
             .children
             .wait(Some(self.control.as_fd()), PollTimeout::NONE);
         if control.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL) {
-            return Order::Kill;
+            return GuardOrder::Kill;
         }
         if !control.contains(PollFlags::POLLIN) {
-            return Order::Nothing;
+            return GuardOrder::Nothing;
         }
         let mut orders = [0; 16];
         match (&mut &*self.control).read(&mut orders) {
-            Ok(count) if orders[..count].contains(&KILL) => Order::Kill,
-            Ok(count) if orders[..count].contains(&TERMINATE) => Order::Terminate,
-            Ok(0) | Err(_) => Order::Kill,
-            Ok(_) => Order::Nothing,
+            Ok(count) if orders[..count].contains(&KILL) => GuardOrder::Kill,
+            Ok(count) if orders[..count].contains(&TERMINATE) => GuardOrder::Terminate,
+            Ok(0) | Err(_) => GuardOrder::Kill,
+            Ok(_) => GuardOrder::Nothing,
         }
     }
 
@@ -166,7 +175,7 @@ impl Guard<'_> {
         }
     }
 
-    fn tell(&self, report: Report) {
+    fn tell(&self, report: HelperReport) {
         let _ = (&mut &*self.control).write_all(&report.encode());
     }
 }

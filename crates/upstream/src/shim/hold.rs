@@ -7,15 +7,15 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use super::cgroup::Cgroup;
-use super::message::{Failure, Request, Stage};
+use super::message::{LaunchFailure, LaunchRequest, LaunchStage};
 #[cfg(target_os = "linux")]
 use super::namespace::Init;
 use super::platform::{become_subreaper, die_with};
-use crate::containment::Step;
+use crate::containment::ContainmentStep;
 use crate::{leftovers, procfs};
 
 /// A containment that is set up.
-pub(super) enum Hold {
+pub(super) enum TreeHold {
     #[cfg(target_os = "linux")]
     Namespace(Init),
     Cgroup(Cgroup),
@@ -28,32 +28,36 @@ pub(super) enum Hold {
     },
 }
 
-impl Hold {
+impl TreeHold {
     /// `control` and `stdio` are for an init: the one to watch, the others
     /// not to keep open.
     #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "no init"))]
     pub(super) fn take(
-        request: &Request,
+        request: &LaunchRequest,
         control: &UnixStream,
         stdio: &[OwnedFd],
-    ) -> Result<Hold, Failure> {
+    ) -> Result<TreeHold, LaunchFailure> {
         let marker = request.marker.to_string_lossy();
-        let no_subreaper = Failure::at(Stage::Subreaper);
+        let no_subreaper = LaunchFailure::at(LaunchStage::Subreaper);
         Ok(match request.step {
             #[cfg(target_os = "linux")]
-            Step::Namespace => Hold::Namespace(Init::start(control, stdio, &request.hidden)?),
+            ContainmentStep::Namespace => {
+                TreeHold::Namespace(Init::start(control, stdio, &request.hidden)?)
+            }
             #[cfg(not(target_os = "linux"))]
-            Step::Namespace => return Err(no_subreaper(nix::errno::Errno::ENOSYS)),
-            Step::Cgroup => {
+            ContainmentStep::Namespace => return Err(no_subreaper(nix::errno::Errno::ENOSYS)),
+            ContainmentStep::Cgroup => {
                 // Not for its kill: to reap, and so to know when all is gone.
                 become_subreaper().map_err(no_subreaper)?;
-                Hold::Cgroup(Cgroup::make(&marker).map_err(Failure::io(Stage::Cgroup))?)
+                TreeHold::Cgroup(
+                    Cgroup::make(&marker).map_err(LaunchFailure::io(LaunchStage::Cgroup))?,
+                )
             }
-            Step::Subreaper => {
+            ContainmentStep::Subreaper => {
                 become_subreaper().map_err(no_subreaper)?;
-                Hold::Subreaper
+                TreeHold::Subreaper
             }
-            Step::Group => Hold::Group {
+            ContainmentStep::Group => TreeHold::Group {
                 group: None,
                 marker: marker.into(),
             },
@@ -61,19 +65,21 @@ impl Hold {
     }
 
     /// In the server's process, before its program runs.
-    pub(super) fn enter(&self, helper: Pid) -> Result<(), Failure> {
+    pub(super) fn enter(&self, helper: Pid) -> Result<(), LaunchFailure> {
         match self {
             // The kernel ties the namespace to its init, and that to us.
             #[cfg(target_os = "linux")]
-            Hold::Namespace(_) => return Ok(()),
-            Hold::Cgroup(cgroup) => cgroup.join().map_err(Failure::io(Stage::Cgroup))?,
-            Hold::Subreaper | Hold::Group { .. } => {}
+            TreeHold::Namespace(_) => return Ok(()),
+            TreeHold::Cgroup(cgroup) => cgroup
+                .join()
+                .map_err(LaunchFailure::io(LaunchStage::Cgroup))?,
+            TreeHold::Subreaper | TreeHold::Group { .. } => {}
         }
-        die_with(helper).map_err(Failure::at(Stage::Fork))
+        die_with(helper).map_err(LaunchFailure::at(LaunchStage::Fork))
     }
 
     pub(super) fn launched(&mut self, server: Pid) {
-        if let Hold::Group { group, .. } = self {
+        if let TreeHold::Group { group, .. } = self {
             *group = Some(server);
         }
     }
@@ -82,7 +88,7 @@ impl Hold {
     pub(super) fn init(&self) -> i32 {
         match self {
             #[cfg(target_os = "linux")]
-            Hold::Namespace(init) => init.pid().map_or(0, Pid::as_raw),
+            TreeHold::Namespace(init) => init.pid().map_or(0, Pid::as_raw),
             _ => 0,
         }
     }
@@ -92,7 +98,7 @@ impl Hold {
     pub(super) fn hides(&self) -> bool {
         match self {
             #[cfg(target_os = "linux")]
-            Hold::Namespace(init) => init.hides(),
+            TreeHold::Namespace(init) => init.hides(),
             _ => false,
         }
     }
@@ -103,7 +109,7 @@ impl Hold {
 
     /// One round; the caller repeats it until nothing is left to reap.
     pub(super) fn kill(&self, server: Option<Pid>) {
-        if let Hold::Cgroup(cgroup) = self {
+        if let TreeHold::Cgroup(cgroup) = self {
             cgroup.kill();
         }
         self.signal(Signal::SIGKILL);
@@ -117,16 +123,16 @@ impl Hold {
         match self {
             // Init passes SIGTERM on to all others; SIGKILL takes them along.
             #[cfg(target_os = "linux")]
-            Hold::Namespace(init) => {
+            TreeHold::Namespace(init) => {
                 let _ = init.pid().map(|pid| kill(pid, signal));
             }
             // A root server may have moved processes to another cgroup.
-            Hold::Cgroup(_) | Hold::Subreaper => {
+            TreeHold::Cgroup(_) | TreeHold::Subreaper => {
                 for pid in procfs::descendants(Pid::this().as_raw()) {
                     let _ = kill(Pid::from_raw(pid), signal);
                 }
             }
-            Hold::Group { group, .. } => {
+            TreeHold::Group { group, .. } => {
                 let _ = group.map(|group| killpg(group, signal));
             }
         }
@@ -134,7 +140,7 @@ impl Hold {
 
     pub(super) fn reaped(&mut self, pid: Pid) {
         #[cfg(target_os = "linux")]
-        if let Hold::Namespace(init) = self {
+        if let TreeHold::Namespace(init) = self {
             init.reaped(pid);
         }
         #[cfg(not(target_os = "linux"))]
@@ -144,8 +150,8 @@ impl Hold {
     /// After the last child is reaped.
     pub(super) fn finish(&self) {
         match self {
-            Hold::Cgroup(cgroup) => cgroup.remove(),
-            Hold::Group {
+            TreeHold::Cgroup(cgroup) => cgroup.remove(),
+            TreeHold::Group {
                 group: Some(_),
                 marker,
             } => {

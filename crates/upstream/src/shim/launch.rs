@@ -16,8 +16,8 @@ use nix::unistd::{
     ForkResult, Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, execve, fork, setsid,
 };
 
-use super::hold::Hold;
-use super::message::{Failure, Report, Request, Stage};
+use super::hold::TreeHold;
+use super::message::{HelperReport, LaunchFailure, LaunchRequest, LaunchStage};
 
 const SHELL: &CStr = c"/bin/sh";
 
@@ -25,8 +25,8 @@ const SHELL: &CStr = c"/bin/sh";
 #[expect(unsafe_code, reason = "received descriptors arrive as bare numbers")]
 pub(super) fn receive_descriptors(
     control: &UnixStream,
-) -> Result<([u8; 4], Vec<OwnedFd>), Failure> {
-    let fail = Failure::at(Stage::Request);
+) -> Result<([u8; 4], Vec<OwnedFd>), LaunchFailure> {
+    let fail = LaunchFailure::at(LaunchStage::Request);
     let mut length = [0; 4];
     let mut space = nix::cmsg_space!([RawFd; 3]);
     let mut vector = [IoSliceMut::new(&mut length)];
@@ -58,20 +58,20 @@ pub(super) fn receive_descriptors(
 /// runs. The helper's copies of the stdio ends are closed on return, so that
 /// the server's are the last.
 pub(super) fn fork_server(
-    request: &Request,
+    request: &LaunchRequest,
     stdio: Vec<OwnedFd>,
-    hold: &mut Hold,
-) -> Result<(Pid, PipeReader), Failure> {
-    let (status, mut status_theirs) = io::pipe().map_err(Failure::io(Stage::Fork))?;
+    hold: &mut TreeHold,
+) -> Result<(Pid, PipeReader), LaunchFailure> {
+    let (status, mut status_theirs) = io::pipe().map_err(LaunchFailure::io(LaunchStage::Fork))?;
     let helper = Pid::this();
-    match split().map_err(Failure::at(Stage::Fork))? {
+    match split().map_err(LaunchFailure::at(LaunchStage::Fork))? {
         ForkResult::Parent { child } => {
             hold.launched(child);
             Ok((child, status))
         }
         ForkResult::Child => {
             let Err(failure) = become_server(request, &stdio, hold, helper);
-            let _ = status_theirs.write_all(&Report::Failed(failure).encode());
+            let _ = status_theirs.write_all(&HelperReport::Failed(failure).encode());
             std::process::exit(127)
         }
     }
@@ -88,12 +88,12 @@ pub(super) fn split() -> nix::Result<ForkResult> {
 }
 
 fn become_server(
-    request: &Request,
+    request: &LaunchRequest,
     stdio: &[OwnedFd],
-    hold: &Hold,
+    hold: &TreeHold,
     helper: Pid,
-) -> Result<Infallible, Failure> {
-    setsid().map_err(Failure::at(Stage::Fork))?;
+) -> Result<Infallible, LaunchFailure> {
+    setsid().map_err(LaunchFailure::at(LaunchStage::Fork))?;
     hold.enter(helper)?;
     if request.is_probe() {
         std::process::exit(0);
@@ -102,34 +102,35 @@ fn become_server(
         dup2_stdin(stdin)
             .and_then(|()| dup2_stdout(stdout))
             .and_then(|()| dup2_stderr(stderr))
-            .map_err(Failure::at(Stage::Stdio))?;
+            .map_err(LaunchFailure::at(LaunchStage::Stdio))?;
     }
     // Before the working directory: one that only a capability opens is none
     // that the server could use.
     if !request.keep_privileges {
         drop_privileges()?;
     }
-    chdir(request.cwd.as_c_str()).map_err(Failure::at(Stage::Chdir))?;
+    chdir(request.cwd.as_c_str()).map_err(LaunchFailure::at(LaunchStage::Chdir))?;
     let none = SigSet::empty();
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&none), None).map_err(Failure::at(Stage::Fork))?;
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&none), None)
+        .map_err(LaunchFailure::at(LaunchStage::Fork))?;
     let errno = execute(&request.path, &request.args, &request.env);
-    Err(Failure {
-        stage: Stage::Exec,
+    Err(LaunchFailure {
+        stage: LaunchStage::Exec,
         errno,
     })
 }
 
 #[cfg(target_os = "linux")]
-fn drop_privileges() -> Result<(), Failure> {
-    super::privileges::drop().map_err(|error| Failure {
-        stage: Stage::Privileges,
+fn drop_privileges() -> Result<(), LaunchFailure> {
+    super::privileges::drop().map_err(|error| LaunchFailure {
+        stage: LaunchStage::Privileges,
         errno: Errno::from_raw(error.raw_os_error()),
     })
 }
 
 /// Elsewhere there is nothing like it.
 #[cfg(not(target_os = "linux"))]
-fn drop_privileges() -> Result<(), Failure> {
+fn drop_privileges() -> Result<(), LaunchFailure> {
     Ok(())
 }
 

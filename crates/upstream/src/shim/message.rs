@@ -1,7 +1,7 @@
 //! What Portway and its helper say to each other over the control socket.
 //!
-//! Portway sends one [`Request`] and later single-byte orders; the helper
-//! answers with [`Report`]s of a fixed size. Both are the same binary, so
+//! Portway sends one [`LaunchRequest`] and later single-byte orders; the helper
+//! answers with [`HelperReport`]s of a fixed size. Both are the same binary, so
 //! there is no version to negotiate.
 
 use std::ffi::{CStr, CString};
@@ -10,7 +10,7 @@ use std::fmt;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
-use crate::containment::Step;
+use crate::containment::ContainmentStep;
 
 /// Order: SIGTERM to the whole tree.
 pub(crate) const TERMINATE: u8 = b'T';
@@ -24,8 +24,8 @@ pub(crate) const REPORT_SIZE: usize = 10;
 
 /// What to run, and how to hold it. Without a path it is a probe: set the
 /// containment up, say how it went, take it down.
-pub struct Request {
-    pub step: Step,
+pub struct LaunchRequest {
+    pub step: ContainmentStep,
     /// Leave the server the privileges that Portway has.
     pub keep_privileges: bool,
     /// Directories that the server shall find empty.
@@ -38,9 +38,9 @@ pub struct Request {
     pub env: Vec<CString>,
 }
 
-impl Request {
-    pub fn probe(step: Step, marker: CString) -> Request {
-        Request {
+impl LaunchRequest {
+    pub fn probe(step: ContainmentStep, marker: CString) -> LaunchRequest {
+        LaunchRequest {
             step,
             keep_privileges: false,
             hidden: Vec::new(),
@@ -65,7 +65,7 @@ impl Request {
         ((body.len() as u32).to_le_bytes(), body)
     }
 
-    pub fn decode(body: &[u8]) -> Option<Request> {
+    pub fn decode(body: &[u8]) -> Option<LaunchRequest> {
         let (&[step, keep], rest) = body.split_first_chunk::<2>()?;
         let (hidden, rest) = rest.split_first_chunk::<4>()?;
         let (argc, mut rest) = rest.split_first_chunk::<4>()?;
@@ -76,8 +76,10 @@ impl Request {
             texts.push(text.to_owned());
         }
         let mut texts = texts.into_iter();
-        Some(Request {
-            step: Step::ALL.into_iter().find(|known| *known as u8 == step)?,
+        Some(LaunchRequest {
+            step: ContainmentStep::ALL
+                .into_iter()
+                .find(|known| *known as u8 == step)?,
             keep_privileges: keep != 0,
             marker: texts.next()?,
             cwd: texts.next()?,
@@ -102,7 +104,7 @@ impl Request {
 /// How far the helper got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Stage {
+pub enum LaunchStage {
     Request,
     Unshare,
     IdMap,
@@ -116,55 +118,55 @@ pub enum Stage {
     Exec,
 }
 
-impl Stage {
-    const ALL: [Stage; 11] = [
-        Stage::Request,
-        Stage::Unshare,
-        Stage::IdMap,
-        Stage::Proc,
-        Stage::Cgroup,
-        Stage::Subreaper,
-        Stage::Fork,
-        Stage::Stdio,
-        Stage::Privileges,
-        Stage::Chdir,
-        Stage::Exec,
+impl LaunchStage {
+    const ALL: [LaunchStage; 11] = [
+        LaunchStage::Request,
+        LaunchStage::Unshare,
+        LaunchStage::IdMap,
+        LaunchStage::Proc,
+        LaunchStage::Cgroup,
+        LaunchStage::Subreaper,
+        LaunchStage::Fork,
+        LaunchStage::Stdio,
+        LaunchStage::Privileges,
+        LaunchStage::Chdir,
+        LaunchStage::Exec,
     ];
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for LaunchStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Stage::Request => "reading what to run",
-            Stage::Unshare => "making the namespaces",
-            Stage::IdMap => "mapping the user into its namespace",
-            Stage::Proc => "mounting /proc in the namespace",
-            Stage::Cgroup => "making a cgroup with cgroup.kill",
-            Stage::Subreaper => "becoming a subreaper",
-            Stage::Fork => "forking",
-            Stage::Stdio => "handing over stdin, stdout and stderr",
-            Stage::Privileges => "dropping privileges",
-            Stage::Chdir => "changing to the working directory",
-            Stage::Exec => "running the program",
+            LaunchStage::Request => "reading what to run",
+            LaunchStage::Unshare => "making the namespaces",
+            LaunchStage::IdMap => "mapping the user into its namespace",
+            LaunchStage::Proc => "mounting /proc in the namespace",
+            LaunchStage::Cgroup => "making a cgroup with cgroup.kill",
+            LaunchStage::Subreaper => "becoming a subreaper",
+            LaunchStage::Fork => "forking",
+            LaunchStage::Stdio => "handing over stdin, stdout and stderr",
+            LaunchStage::Privileges => "dropping privileges",
+            LaunchStage::Chdir => "changing to the working directory",
+            LaunchStage::Exec => "running the program",
         })
     }
 }
 
 /// Why there is no server, as the helper saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub stage: Stage,
+pub struct LaunchFailure {
+    pub stage: LaunchStage,
     pub errno: Errno,
 }
 
-impl Failure {
-    pub fn at(stage: Stage) -> impl Fn(Errno) -> Failure {
-        move |errno| Failure { stage, errno }
+impl LaunchFailure {
+    pub fn at(stage: LaunchStage) -> impl Fn(Errno) -> LaunchFailure {
+        move |errno| LaunchFailure { stage, errno }
     }
 
     /// For `std::io` calls, whose errors come from the kernel here.
-    pub fn io(stage: Stage) -> impl Fn(std::io::Error) -> Failure {
-        move |error| Failure {
+    pub fn io(stage: LaunchStage) -> impl Fn(std::io::Error) -> LaunchFailure {
+        move |error| LaunchFailure {
             stage,
             errno: Errno::from_raw(error.raw_os_error().unwrap_or(Errno::EIO as i32)),
         }
@@ -196,7 +198,7 @@ impl fmt::Display for Exit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Report {
+pub enum HelperReport {
     /// The program runs. `init` is the namespace's first process, else 0.
     Started {
         server: i32,
@@ -204,22 +206,24 @@ pub enum Report {
         /// Whether the directories to hide are hidden.
         hides: bool,
     },
-    Failed(Failure),
+    Failed(LaunchFailure),
     Exited(Exit),
 }
 
-impl Report {
+impl HelperReport {
     pub fn encode(self) -> [u8; REPORT_SIZE] {
         let (kind, first, second, flag) = match self {
-            Report::Started {
+            HelperReport::Started {
                 server,
                 init,
                 hides,
             } => (1, server, init, hides),
-            Report::Failed(Failure { stage, errno }) => (2, stage as i32, errno as i32, false),
-            Report::Exited(Exit::Code(code)) => (3, code, 0, false),
-            Report::Exited(Exit::Signal(signal)) => (4, signal, 0, false),
-            Report::Exited(Exit::HelperKilled) => (5, 0, 0, false),
+            HelperReport::Failed(LaunchFailure { stage, errno }) => {
+                (2, stage as i32, errno as i32, false)
+            }
+            HelperReport::Exited(Exit::Code(code)) => (3, code, 0, false),
+            HelperReport::Exited(Exit::Signal(signal)) => (4, signal, 0, false),
+            HelperReport::Exited(Exit::HelperKilled) => (5, 0, 0, false),
         };
         let mut bytes = [kind; REPORT_SIZE];
         bytes[1..5].copy_from_slice(&first.to_le_bytes());
@@ -228,27 +232,27 @@ impl Report {
         bytes
     }
 
-    pub fn decode(bytes: &[u8; REPORT_SIZE]) -> Option<Report> {
+    pub fn decode(bytes: &[u8; REPORT_SIZE]) -> Option<HelperReport> {
         let (kind, rest) = bytes.split_first()?;
         let (first, rest) = rest.split_first_chunk::<4>()?;
         let first = i32::from_le_bytes(*first);
         let (second, rest) = rest.split_first_chunk::<4>()?;
         let second = i32::from_le_bytes(*second);
         Some(match kind {
-            1 => Report::Started {
+            1 => HelperReport::Started {
                 server: first,
                 init: second,
                 hides: rest.first() != Some(&0),
             },
-            2 => Report::Failed(Failure {
-                stage: Stage::ALL
+            2 => HelperReport::Failed(LaunchFailure {
+                stage: LaunchStage::ALL
                     .into_iter()
                     .find(|stage| *stage as i32 == first)?,
                 errno: Errno::from_raw(second),
             }),
-            3 => Report::Exited(Exit::Code(first)),
-            4 => Report::Exited(Exit::Signal(first)),
-            5 => Report::Exited(Exit::HelperKilled),
+            3 => HelperReport::Exited(Exit::Code(first)),
+            4 => HelperReport::Exited(Exit::Signal(first)),
+            5 => HelperReport::Exited(Exit::HelperKilled),
             _ => return None,
         })
     }
@@ -261,8 +265,8 @@ mod tests {
     #[test]
     fn a_request_survives_the_socket() {
         let text = |text: &str| CString::new(text).unwrap();
-        let request = Request {
-            step: Step::Cgroup,
+        let request = LaunchRequest {
+            step: ContainmentStep::Cgroup,
             keep_privileges: true,
             hidden: vec![text("/data"), text("/state")],
             marker: text("mark.1"),
@@ -273,7 +277,7 @@ mod tests {
         };
         let (length, body) = request.encode();
         assert_eq!(u32::from_le_bytes(length) as usize, body.len());
-        let back = Request::decode(&body).unwrap();
+        let back = LaunchRequest::decode(&body).unwrap();
         assert_eq!(back.step, request.step);
         assert!(back.keep_privileges);
         assert_eq!(back.hidden, request.hidden);
@@ -283,37 +287,37 @@ mod tests {
         assert_eq!(back.args, request.args);
         assert_eq!(back.env, request.env);
         assert!(!back.is_probe());
-        assert!(Request::decode(&body[..body.len() - 1]).is_none());
-        assert!(Request::decode(b"").is_none());
+        assert!(LaunchRequest::decode(&body[..body.len() - 1]).is_none());
+        assert!(LaunchRequest::decode(b"").is_none());
     }
 
     #[test]
     fn a_report_survives_the_socket() {
-        let failures = Stage::ALL.map(|stage| {
-            Report::Failed(Failure {
+        let failures = LaunchStage::ALL.map(|stage| {
+            HelperReport::Failed(LaunchFailure {
                 stage,
                 errno: Errno::EPERM,
             })
         });
         let others = [
-            Report::Started {
+            HelperReport::Started {
                 server: 4711,
                 init: 1,
                 hides: true,
             },
-            Report::Started {
+            HelperReport::Started {
                 server: 4711,
                 init: 0,
                 hides: false,
             },
-            Report::Exited(Exit::HelperKilled),
-            Report::Exited(Exit::Code(-1)),
-            Report::Exited(Exit::Signal(9)),
+            HelperReport::Exited(Exit::HelperKilled),
+            HelperReport::Exited(Exit::Code(-1)),
+            HelperReport::Exited(Exit::Signal(9)),
         ];
         for report in failures.into_iter().chain(others) {
-            assert_eq!(Report::decode(&report.encode()), Some(report));
+            assert_eq!(HelperReport::decode(&report.encode()), Some(report));
         }
-        assert_eq!(Report::decode(&[9; REPORT_SIZE]), None);
+        assert_eq!(HelperReport::decode(&[9; REPORT_SIZE]), None);
     }
 
     #[test]

@@ -31,9 +31,9 @@ use nix::unistd::setsid;
 
 use super::process::descriptors;
 
-use self::guard::Guard;
-use self::hold::Hold;
-use self::message::{Failure, REQUEST_LIMIT, Report, Request, Stage};
+use self::guard::TreeGuard;
+use self::hold::TreeHold;
+use self::message::{HelperReport, LaunchFailure, LaunchRequest, LaunchStage, REQUEST_LIMIT};
 
 /// The first argument that makes the binary a helper.
 pub(crate) const ARGUMENT: &str = "__shim";
@@ -58,12 +58,12 @@ fn run() -> i32 {
             guard.watch();
             return 0;
         }
-        Ok(None) => Report::Started {
+        Ok(None) => HelperReport::Started {
             server: 0,
             init: 0,
             hides: false,
         },
-        Err(failure) => Report::Failed(failure),
+        Err(failure) => HelperReport::Failed(failure),
     };
     // Nobody left to tell is no reason for anything.
     let _ = control.write_all(&report.encode());
@@ -105,10 +105,10 @@ fn close_inherited() {
 
 /// `None` for a probe that went well. On failure, and after a probe, all that
 /// was set up is gone again when this returns.
-fn start(control: &UnixStream) -> Result<Option<Guard<'_>>, Failure> {
+fn start(control: &UnixStream) -> Result<Option<TreeGuard<'_>>, LaunchFailure> {
     let (request, stdio) = receive(control)?;
-    let hold = Hold::take(&request, control, &stdio)?;
-    let mut guard = Guard::new(control, hold)?;
+    let hold = TreeHold::take(&request, control, &stdio)?;
+    let mut guard = TreeGuard::new(control, hold)?;
     let launched = guard.launch(&request, stdio);
     if launched.is_err() || request.is_probe() {
         guard.clear();
@@ -117,17 +117,17 @@ fn start(control: &UnixStream) -> Result<Option<Guard<'_>>, Failure> {
     Ok((!request.is_probe()).then_some(guard))
 }
 
-fn receive(control: &UnixStream) -> Result<(Request, Vec<OwnedFd>), Failure> {
+fn receive(control: &UnixStream) -> Result<(LaunchRequest, Vec<OwnedFd>), LaunchFailure> {
     let (length, stdio) = launch::receive_descriptors(control)?;
     let length = u32::from_le_bytes(length) as usize;
     let mut body = vec![0; length.min(REQUEST_LIMIT)];
     (&mut &*control)
         .read_exact(&mut body)
-        .map_err(Failure::io(Stage::Request))?;
-    match Request::decode(&body) {
+        .map_err(LaunchFailure::io(LaunchStage::Request))?;
+    match LaunchRequest::decode(&body) {
         Some(request) if request.is_probe() || stdio.len() == 3 => Ok((request, stdio)),
-        _ => Err(Failure {
-            stage: Stage::Request,
+        _ => Err(LaunchFailure {
+            stage: LaunchStage::Request,
             errno: Errno::EINVAL,
         }),
     }

@@ -24,7 +24,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, getegid, geteuid};
 
 use super::launch::split;
-use super::message::{Failure, REPORT_SIZE, Report, Stage};
+use super::message::{HelperReport, LaunchFailure, LaunchStage, REPORT_SIZE};
 
 /// The namespace's first process, from outside.
 pub(super) struct Init {
@@ -42,12 +42,12 @@ impl Init {
         control: &UnixStream,
         stdio: &[OwnedFd],
         hidden: &[CString],
-    ) -> Result<Init, Failure> {
+    ) -> Result<Init, LaunchFailure> {
         enter_namespaces()?;
-        let fork = Failure::io(Stage::Fork);
+        let fork = LaunchFailure::io(LaunchStage::Fork);
         let (ready, ready_theirs) = io::pipe().map_err(&fork)?;
         let (alive_theirs, alive) = io::pipe().map_err(&fork)?;
-        match split().map_err(Failure::at(Stage::Fork))? {
+        match split().map_err(LaunchFailure::at(LaunchStage::Fork))? {
             ForkResult::Parent { child } => {
                 drop(ready_theirs);
                 let mut init = Init {
@@ -74,7 +74,7 @@ impl Init {
                     let _ = nix::unistd::close(server_end.as_raw_fd());
                 }
                 let Err(failure) = be_init(control, &alive_theirs, &ready_theirs, hidden);
-                let _ = (&mut &ready_theirs).write_all(&Report::Failed(failure).encode());
+                let _ = (&mut &ready_theirs).write_all(&HelperReport::Failed(failure).encode());
                 std::process::exit(1)
             }
         }
@@ -97,16 +97,16 @@ impl Init {
 
 /// With privilege, plainly. Without, inside a user namespace that maps the
 /// user to itself, so that files look as they always did.
-fn enter_namespaces() -> Result<(), Failure> {
+fn enter_namespaces() -> Result<(), LaunchFailure> {
     let wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS;
     match unshare(wanted) {
         Err(Errno::EPERM) => {}
-        done => return done.map_err(Failure::at(Stage::Unshare)),
+        done => return done.map_err(LaunchFailure::at(LaunchStage::Unshare)),
     }
     let (user, group) = (geteuid(), getegid());
-    unshare(CloneFlags::CLONE_NEWUSER | wanted).map_err(Failure::at(Stage::Unshare))?;
+    unshare(CloneFlags::CLONE_NEWUSER | wanted).map_err(LaunchFailure::at(LaunchStage::Unshare))?;
     let map = |file: &str, text: String| {
-        fs::write(format!("/proc/self/{file}"), text).map_err(Failure::io(Stage::IdMap))
+        fs::write(format!("/proc/self/{file}"), text).map_err(LaunchFailure::io(LaunchStage::IdMap))
     };
     map("setgroups", "deny".into())?;
     map("uid_map", format!("{user} {user} 1"))?;
@@ -114,16 +114,16 @@ fn enter_namespaces() -> Result<(), Failure> {
 }
 
 /// Whether everything that was to be hidden is.
-fn await_ready(mut ready: PipeReader) -> Result<bool, Failure> {
+fn await_ready(mut ready: PipeReader) -> Result<bool, LaunchFailure> {
     let mut bytes = [0; REPORT_SIZE];
     match ready
         .read_exact(&mut bytes)
-        .map(|()| Report::decode(&bytes))
+        .map(|()| HelperReport::decode(&bytes))
     {
-        Ok(Some(Report::Started { hides, .. })) => Ok(hides),
-        Ok(Some(Report::Failed(failure))) => Err(failure),
-        _ => Err(Failure {
-            stage: Stage::Proc,
+        Ok(Some(HelperReport::Started { hides, .. })) => Ok(hides),
+        Ok(Some(HelperReport::Failed(failure))) => Err(failure),
+        _ => Err(LaunchFailure {
+            stage: LaunchStage::Proc,
             errno: Errno::EIO,
         }),
     }
@@ -135,8 +135,8 @@ fn be_init(
     alive: &PipeReader,
     ready: &PipeWriter,
     hidden: &[CString],
-) -> Result<std::convert::Infallible, Failure> {
-    prctl::set_pdeathsig(Signal::SIGKILL).map_err(Failure::at(Stage::Fork))?;
+) -> Result<std::convert::Infallible, LaunchFailure> {
+    prctl::set_pdeathsig(Signal::SIGKILL).map_err(LaunchFailure::at(LaunchStage::Fork))?;
     let mut outside = [
         PollFd::new(control.as_fd(), PollFlags::empty()),
         PollFd::new(alive.as_fd(), PollFlags::empty()),
@@ -146,7 +146,7 @@ fn be_init(
     if poll(&mut outside, PollTimeout::ZERO) != Ok(0) {
         std::process::exit(0);
     }
-    mount_proc().map_err(Failure::at(Stage::Proc))?;
+    mount_proc().map_err(LaunchFailure::at(LaunchStage::Proc))?;
     let hides = hidden.iter().all(|directory| hide(directory).is_ok());
     let _ = prctl::set_name(c"portway-init");
     // Not to be traced or robbed of its descriptors by what it holds.
@@ -155,15 +155,16 @@ fn be_init(
     mask.add(Signal::SIGCHLD);
     mask.add(Signal::SIGTERM);
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-    let signals = SignalFd::with_flags(&mask, flags).map_err(Failure::at(Stage::Fork))?;
-    let started = Report::Started {
+    let signals =
+        SignalFd::with_flags(&mask, flags).map_err(LaunchFailure::at(LaunchStage::Fork))?;
+    let started = HelperReport::Started {
         server: 0,
         init: 0,
         hides,
     };
     (&mut &*ready)
         .write_all(&started.encode())
-        .map_err(Failure::io(Stage::Fork))?;
+        .map_err(LaunchFailure::io(LaunchStage::Fork))?;
     loop {
         let [control, alive] = outside.clone();
         let mut fds = [

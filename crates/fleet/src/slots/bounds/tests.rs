@@ -4,10 +4,10 @@ use super::*;
 
 /// The slots that are taken, oldest first.
 #[derive(Default)]
-struct Slots(Vec<(String, String, Activity)>);
+struct TestSlots(Vec<(String, String, SlotActivity)>);
 
-impl Slots {
-    fn add(&mut self, count: usize, owner: &str, activity: Activity) -> &mut Slots {
+impl TestSlots {
+    fn add(&mut self, count: usize, owner: &str, activity: SlotActivity) -> &mut TestSlots {
         for _ in 0..count {
             let principal = format!("entry:{}", self.0.len());
             self.0.push((principal, owner.to_owned(), activity));
@@ -27,8 +27,8 @@ impl Slots {
     ) -> Result<Option<usize>, TooMany> {
         let start = Instant::now();
         let all = self.0.iter().enumerate();
-        let taken: Vec<Taken<'_, usize>> = all
-            .map(|(key, (principal, owner, activity))| Taken {
+        let taken: Vec<SlotUse<'_, usize>> = all
+            .map(|(key, (principal, owner, activity))| SlotUse {
                 key,
                 principal,
                 owner,
@@ -40,16 +40,16 @@ impl Slots {
     }
 }
 
-use Activity::{Asking, Busy, Idle};
+use SlotActivity::{Asking, Busy, Idle};
 
 #[test]
 fn t_c7_a_user_at_the_bound_displaces_only_their_own() {
-    let mut slots = Slots::default();
+    let mut slots = TestSlots::default();
     slots.add(1, "victim", Idle).add(USER, "mallory", Asking);
     assert_eq!(slots.displaced("mallory"), Ok(Some(1)));
     assert_eq!(slots.displaced("victim"), Ok(None));
     assert_eq!(slots.displaced(ADMIN), Ok(None));
-    let mut slots = Slots::default();
+    let mut slots = TestSlots::default();
     slots.add(1, "victim", Idle).add(USER, "mallory", Busy);
     let refused = slots.displaced("mallory").unwrap_err();
     assert_eq!(refused.whose, "this owner's");
@@ -59,12 +59,12 @@ fn t_c7_a_user_at_the_bound_displaces_only_their_own() {
 
 #[test]
 fn t_c7_a_principal_at_the_bound_displaces_only_its_own() {
-    let mut slots = Slots::default();
+    let mut slots = TestSlots::default();
     slots.add(1, "u", Idle).add(KINDS, "u", Asking);
     for slot in &mut slots.0[1..] {
         slot.0 = "one".to_owned();
     }
-    let displaced = |slots: &Slots| slots.displaced_by(("one", "u"), Isolation::Auto);
+    let displaced = |slots: &TestSlots| slots.displaced_by(("one", "u"), Isolation::Auto);
     assert_eq!(displaced(&slots), Ok(Some(1)));
     for slot in &mut slots.0[1..] {
         slot.2 = Busy;
@@ -74,12 +74,12 @@ fn t_c7_a_principal_at_the_bound_displaces_only_its_own() {
 
 #[test]
 fn t_c7_users_leave_the_admin_room_and_the_admin_leaves_users_room() {
-    let mut slots = Slots::default();
+    let mut slots = TestSlots::default();
     slots.add(USER, "a", Busy).add(USER, "b", Busy);
     slots.add(SLOTS - RESERVE - 2 * USER, "c", Busy);
     assert_eq!(slots.displaced("d").unwrap_err().whose, "the users'");
     assert_eq!(slots.displaced(ADMIN), Ok(None));
-    let mut slots = Slots::default();
+    let mut slots = TestSlots::default();
     slots.add(SLOTS - RESERVE, ADMIN, Busy);
     assert_eq!(slots.displaced(ADMIN).unwrap_err().whose, "this owner's");
     assert_eq!(slots.displaced("a"), Ok(None));
@@ -87,7 +87,7 @@ fn t_c7_users_leave_the_admin_room_and_the_admin_leaves_users_room() {
 
 #[test]
 fn t_c7_where_all_is_taken_the_owner_with_most_makes_room() {
-    let mut slots = Slots::default();
+    let mut slots = TestSlots::default();
     slots.add(1, "modest", Asking).add(USER, "greedy", Asking);
     while slots.0.len() < SLOTS - RESERVE {
         slots.add(2, &format!("user {}", slots.0.len()), Asking);

@@ -34,7 +34,7 @@ fn d7_only_allowed_tools_are_listed_and_callable() {
     let listed = |tools: &[&str]| {
         let listed = listed(Era::Modern).tools(tools);
         listed
-            .with(Kind::Resources, std::slice::from_ref(&page))
+            .with(ListKind::Resources, std::slice::from_ref(&page))
             .offer()
     };
     let snapshot = SnapshotBuilder::default()
@@ -50,7 +50,7 @@ fn d7_only_allowed_tools_are_listed_and_callable() {
     };
     let view = views.get(&filtered("files"), &snapshot);
     assert_eq!(
-        names(&list(&view, Kind::Tools, MODERN), "tools", "name"),
+        names(&list(&view, ListKind::Tools, MODERN), "tools", "name"),
         ["mcp_fs_read"]
     );
     assert!(view.tool("mcp_fs_read").is_some());
@@ -58,7 +58,7 @@ fn d7_only_allowed_tools_are_listed_and_callable() {
     assert!(view.resource("portway://fs/a:b").is_some());
     assert!(view.resource("portway://gh/a:b").is_none());
     assert_eq!(
-        list(&view, Kind::Resources, LEGACY)["resources"]
+        list(&view, ListKind::Resources, LEGACY)["resources"]
             .as_array()
             .unwrap()
             .len(),

@@ -26,7 +26,7 @@ fn given(tools: &[(&str, &str, &str)], allow: &[&str], deny: &[&str]) -> Arc<Gra
 
 fn seen(views: &Views, grant: &Arc<Grant>, snapshot: &Arc<fleet::Snapshot>) -> Vec<String> {
     let scope = Scope::Entry(EntryScope::new(grant.clone()));
-    let tools = list(&views.get(&scope, snapshot), Kind::Tools, MODERN);
+    let tools = list(&views.get(&scope, snapshot), ListKind::Tools, MODERN);
     names(&tools, "tools", "name")
 }
 
@@ -103,7 +103,7 @@ fn d7_a_named_filter_only_narrows_an_entry() {
         let entry = EntryScope::narrowed(grant.clone(), Some(name.into()));
         views.get(&Scope::Entry(entry), &snapshot)
     };
-    let shown = |view: &View| names(&list(view, Kind::Tools, MODERN), "tools", "name");
+    let shown = |view: &View| names(&list(view, ListKind::Tools, MODERN), "tools", "name");
     assert_eq!(shown(&narrowed("reading")), ["mcp_fs_read"]);
     assert_eq!(shown(&narrowed("everything")), ["mine", "mcp_fs_read"]);
     assert!(narrowed("none").is_empty());

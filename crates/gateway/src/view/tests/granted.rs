@@ -31,7 +31,7 @@ fn e1_an_entry_shows_its_granted_tools_by_their_names() {
     ];
     let grant = grant(1, &given, ExposedServers::default());
     let view = Views::default().get(&of(&grant), &snapshot);
-    let tools = list(&view, Kind::Tools, MODERN);
+    let tools = list(&view, ListKind::Tools, MODERN);
     assert_eq!(names(&tools, "tools", "name"), ["alpha", "zeta"]);
     assert_eq!(tools["tools"][0]["_meta"]["portway/stale"], true);
     let target = view.tool("zeta").unwrap();
@@ -48,7 +48,7 @@ fn e2_a_record_replaces_name_and_description_and_nothing_else() {
             "r": {"type": "string", "x-mcp-header": "R"}}},
         "outputSchema": {"type": "string"}});
     let hidden = json!({"name": "hid", "description": "a\u{e0041}b"});
-    let offer = listed(Era::Modern).with(Kind::Tools, &[odd.clone(), hidden]);
+    let offer = listed(Era::Modern).with(ListKind::Tools, &[odd.clone(), hidden]);
     let snapshot = SnapshotBuilder::default()
         .add("s", offer.offer())
         .snapshot();
@@ -63,16 +63,16 @@ fn e2_a_record_replaces_name_and_description_and_nothing_else() {
     let mut expected = odd;
     expected["name"] = json!("mine");
     let plain = view(plain);
-    let tools = list(&plain, Kind::Tools, MODERN);
+    let tools = list(&plain, ListKind::Tools, MODERN);
     assert_eq!(tools["tools"][0], expected);
     assert_eq!(tools["tools"][1]["description"], "ab");
     expected["description"] = json!("\"ours\"");
     let ours = view(described);
-    assert_eq!(list(&ours, Kind::Tools, MODERN)["tools"][0], expected);
+    assert_eq!(list(&ours, ListKind::Tools, MODERN)["tools"][0], expected);
     let target = ours.tool("mine").unwrap();
     assert!(target.wrapped);
     assert_eq!(target.headers[0].name, "Mcp-Param-R");
-    let legacy = list(&ours, Kind::Tools, LEGACY);
+    let legacy = list(&ours, ListKind::Tools, LEGACY);
     let schema = &legacy["tools"][0]["outputSchema"];
     assert_eq!(schema["required"], json!(["result"]));
 }
@@ -112,7 +112,7 @@ fn e12_an_entry_says_what_it_can_do() {
 fn e12_pages_of_granted_tools_can_be_read_and_no_others() {
     let page = |name: &str, uri: &str| json!({"name": name, "_meta": {"ui": {"resourceUri": uri}}});
     let tools = [page("a", "ui://app/a"), page("b", "ui://app/b")];
-    let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
+    let offer = listed(Era::Modern).with(ListKind::Tools, &tools).offer();
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let grant = grant(1, &[("mine", "s", "a")], ExposedServers::default());
     let view = Views::default().get(&of(&grant), &snapshot);
@@ -160,7 +160,7 @@ fn ten_thousand_entries_are_no_burden() {
             "inputSchema": {"type": "object", "properties": {"path": {"type": "string", "description": "Where."}}, "required": ["path"]}})
     };
     let tools: Vec<Value> = (0..100).map(tool).collect();
-    let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
+    let offer = listed(Era::Modern).with(ListKind::Tools, &tools).offer();
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let names: Vec<String> = (0..20).map(|n| format!("do_something_{n}")).collect();
     let given: Vec<_> = names.iter().map(|name| (&**name, "s", &**name)).collect();
@@ -196,7 +196,11 @@ fn t_views_share_the_text_of_their_tools_and_a_change_makes_one_anew() {
         let grant = grant_of(entry, tools.to_vec(), ExposedServers::default());
         (views.get(&of(&grant), &snapshot), grant)
     };
-    let text = |view: &View, at: usize| view.lists[Kind::Tools as usize].entries[at].modern.clone();
+    let text = |view: &View, at: usize| {
+        view.lists[ListKind::Tools as usize].entries[at]
+            .modern
+            .clone()
+    };
     let (first, granted) = view(1, &tools);
     let (second, _) = view(2, &tools);
     for at in 0..2 {
@@ -213,7 +217,7 @@ fn t_views_share_the_text_of_their_tools_and_a_change_makes_one_anew() {
 #[test]
 fn t_a_view_that_would_push_out_the_others_is_not_kept() {
     let large = json!({"name": "large", "description": "x".repeat(8 << 10)});
-    let offer = listed(Era::Modern).with(Kind::Tools, &[large]).offer();
+    let offer = listed(Era::Modern).with(ListKind::Tools, &[large]).offer();
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let views = entry_views(32 << 10);
     let small = grant(1, &[], ExposedServers::default());
@@ -230,7 +234,7 @@ fn t_a_page_is_made_when_it_is_asked_for() {
     let tool =
         |number: usize| json!({"name": format!("t{number}"), "description": "x".repeat(1 << 20)});
     let tools: Vec<Value> = (0..9).map(tool).collect();
-    let offer = listed(Era::Modern).with(Kind::Tools, &tools).offer();
+    let offer = listed(Era::Modern).with(ListKind::Tools, &tools).offer();
     let snapshot = SnapshotBuilder::default().add("s", offer).snapshot();
     let view = Views::default().get(&only("s"), &snapshot);
     assert_eq!(view.grown(), 0);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 
-use super::server::{Say, Server};
+use super::server::{ScriptedReply, ScriptedServer};
 use super::{call, connect, options};
 use crate::UpstreamError;
 use config::{Redactor, RemoteKind};
@@ -17,7 +17,9 @@ fn headers(pairs: &[(&str, &str)]) -> IndexMap<String, String> {
 
 #[tokio::test]
 async fn c5_configured_headers_go_along_and_cannot_bend_the_protocol() {
-    let server = Server::start(|asked| async move { Say::Json(200, asked.discovered()) }).await;
+    let server =
+        ScriptedServer::start(|asked| async move { ScriptedReply::Json(200, asked.discovered()) })
+            .await;
     let (options, lines) = options();
     let headers = headers(&[
         ("Authorization", "Bearer hunter2hunter2"),
@@ -64,9 +66,9 @@ async fn c5_configured_headers_go_along_and_cannot_bend_the_protocol() {
 
 #[tokio::test]
 async fn c5_a_login_in_the_url_becomes_a_header_and_stays_out_of_texts() {
-    let mut server = Server::start(|asked| async move {
+    let mut server = ScriptedServer::start(|asked| async move {
         let login = asked.header("authorization").unwrap_or("none");
-        Say::Text(
+        ScriptedReply::Text(
             401,
             "text/plain",
             format!("you said {login} and s3cr3t-value"),
@@ -105,10 +107,10 @@ async fn c5_a_login_in_the_url_becomes_a_header_and_stays_out_of_texts() {
 
 #[tokio::test]
 async fn c5_a_login_wanted_later_fails_that_call() {
-    let server = Server::start(|asked| async move {
+    let server = ScriptedServer::start(|asked| async move {
         match asked.method() {
-            "server/discover" => Say::Json(200, asked.discovered()),
-            _ => Say::Status(401).with("www-authenticate", "Bearer"),
+            "server/discover" => ScriptedReply::Json(200, asked.discovered()),
+            _ => ScriptedReply::Status(401).with("www-authenticate", "Bearer"),
         }
     })
     .await;

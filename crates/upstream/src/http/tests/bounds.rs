@@ -4,7 +4,7 @@
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::server::{Say, Server, event};
+use super::server::{ScriptedReply, ScriptedServer, event};
 use super::{call, connect_with, options, text_result};
 use crate::UpstreamError;
 use config::RemoteKind;
@@ -12,16 +12,16 @@ use config::RemoteKind;
 #[tokio::test]
 async fn t_f3_bodies_and_events_have_a_limit_in_both_eras() {
     for modern in [true, false] {
-        let server = Server::start(move |asked| async move {
+        let server = ScriptedServer::start(move |asked| async move {
             match asked.method() {
-                "server/discover" if modern => return Say::Json(200, asked.discovered()),
-                "initialize" => return Say::Json(200, asked.initialized()),
-                "notifications/initialized" => return Say::Status(202),
+                "server/discover" if modern => return ScriptedReply::Json(200, asked.discovered()),
+                "initialize" => return ScriptedReply::Json(200, asked.initialized()),
+                "notifications/initialized" => return ScriptedReply::Status(202),
                 "tools/call" => {}
-                _ => return Say::Status(404),
+                _ => return ScriptedReply::Status(404),
             }
             match asked.tool() {
-                "body" => Say::Json(200, asked.result(text_result(&"x".repeat(40_000)))),
+                "body" => ScriptedReply::Json(200, asked.result(text_result(&"x".repeat(40_000)))),
                 "event" | "comment" => {
                     let (sender, receiver) = mpsc::channel(1);
                     tokio::spawn(async move {
@@ -37,9 +37,9 @@ async fn t_f3_bodies_and_events_have_a_limit_in_both_eras() {
                         let answer = event(&asked.result(text_result("after all")));
                         let _ = sender.send(format!("\n\n{answer}")).await;
                     });
-                    Say::Events(receiver)
+                    ScriptedReply::Events(receiver)
                 }
-                _ => Say::Json(200, asked.result(text_result("small"))),
+                _ => ScriptedReply::Json(200, asked.result(text_result("small"))),
             }
         })
         .await;
@@ -70,9 +70,9 @@ async fn t_f3_bodies_and_events_have_a_limit_in_both_eras() {
 
 #[tokio::test]
 async fn t_e6_messages_that_do_not_belong_are_left_alone_until_they_are_too_many() {
-    let server = Server::start(|asked| async move {
+    let server = ScriptedServer::start(|asked| async move {
         if asked.method() == "server/discover" {
-            return Say::Json(200, asked.discovered());
+            return ScriptedReply::Json(200, asked.discovered());
         }
         let foreign = event(&json!({"jsonrpc": "2.0", "id": 999_999, "result": {}}));
         let mut chunks = vec![
@@ -86,7 +86,7 @@ async fn t_e6_messages_that_do_not_belong_are_left_alone_until_they_are_too_many
         chunks.push(event(&asked.result(text_result("fine"))));
         // Said twice: the second has nobody to go to.
         chunks.push(event(&asked.result(text_result("again"))));
-        Say::events(&chunks)
+        ScriptedReply::events(&chunks)
     })
     .await;
     let (options, lines) = options();
@@ -111,10 +111,10 @@ async fn t_e6_messages_that_do_not_belong_are_left_alone_until_they_are_too_many
 
 #[tokio::test]
 async fn t_f4_compressed_answers_are_refused() {
-    let server = Server::start(|asked| async move {
+    let server = ScriptedServer::start(|asked| async move {
         match asked.method() {
-            "server/discover" => Say::Json(200, asked.discovered()),
-            _ => Say::Json(200, asked.result(json!({}))).with("content-encoding", "gzip"),
+            "server/discover" => ScriptedReply::Json(200, asked.discovered()),
+            _ => ScriptedReply::Json(200, asked.result(json!({}))).with("content-encoding", "gzip"),
         }
     })
     .await;

@@ -5,28 +5,32 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::server::{Asked, Say, Server, event, event_with_id};
+use super::server::{ReceivedRequest, ScriptedReply, ScriptedServer, event, event_with_id};
 use super::{PATIENCE, call, call_within, connect, next_notification, raw, text_result, until};
-use crate::{Call, CallEvent, Inbound, UpstreamError, event_queue};
+use crate::{CallEvent, InboundMessage, UpstreamCall, UpstreamError, event_queue};
 
 /// A legacy server with one session; `script` answers what is its own.
-pub(super) async fn legacy<F>(script: impl Fn(Asked) -> F + Clone + Send + Sync + 'static) -> Server
+pub(super) async fn legacy<F>(
+    script: impl Fn(ReceivedRequest) -> F + Clone + Send + Sync + 'static,
+) -> ScriptedServer
 where
-    F: Future<Output = Option<Say>> + Send + 'static,
+    F: Future<Output = Option<ScriptedReply>> + Send + 'static,
 {
-    Server::start(move |asked| {
+    ScriptedServer::start(move |asked| {
         let script = script.clone();
         async move {
             if let Some(say) = script(asked.clone()).await {
                 return say;
             }
             match asked.method() {
-                "server/discover" => Say::Status(404),
-                "initialize" => Say::Json(200, asked.initialized()).with("Mcp-Session-Id", "s-1"),
-                "GET" => Say::Status(405),
-                "tools/call" => Say::Json(200, asked.result(text_result("ran"))),
-                "DELETE" => Say::Status(200),
-                _ => Say::Status(202),
+                "server/discover" => ScriptedReply::Status(404),
+                "initialize" => {
+                    ScriptedReply::Json(200, asked.initialized()).with("Mcp-Session-Id", "s-1")
+                }
+                "GET" => ScriptedReply::Status(405),
+                "tools/call" => ScriptedReply::Json(200, asked.result(text_result("ran"))),
+                "DELETE" => ScriptedReply::Status(200),
+                _ => ScriptedReply::Status(202),
             }
         }
     })
@@ -91,11 +95,11 @@ async fn c3_the_servers_own_stream_is_heard_and_picked_up_again() {
             let tools = event_with_id("e1", &say("notifications/tools/list_changed"));
             let prompts = event_with_id("e2", &say("notifications/prompts/list_changed"));
             Some(match number {
-                0 => Say::Status(503),
+                0 => ScriptedReply::Status(503),
                 // Breaks after one.
-                1 => Say::events(&["retry: 10\n\n".into(), tools, String::new()]),
+                1 => ScriptedReply::events(&["retry: 10\n\n".into(), tools, String::new()]),
                 // Says again what was said, as careless servers do.
-                2 => Say::events(&[tools, prompts]),
+                2 => ScriptedReply::events(&[tools, prompts]),
                 _ => std::future::pending().await,
             })
         }
@@ -129,7 +133,7 @@ async fn c3_the_servers_own_stream_is_heard_and_picked_up_again() {
 async fn c3_a_stream_that_cannot_be_picked_up_counts_as_a_change() {
     let server = legacy(|asked| async move {
         // Ends at once, and gave no id to go on from.
-        (asked.verb == "GET").then(|| Say::events(&["retry: 10\n\n".into()]))
+        (asked.verb == "GET").then(|| ScriptedReply::events(&["retry: 10\n\n".into()]))
     })
     .await;
     let (mut link, _connection) = connect(&server).await;
@@ -156,7 +160,7 @@ async fn c1_requests_of_the_server_go_to_the_call_they_came_with() {
         };
         let logged = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
         let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-        Some(Say::events(&[
+        Some(ScriptedReply::events(&[
             request("p", "ping"),
             event(&logged),
             event(&changed),
@@ -168,7 +172,7 @@ async fn c1_requests_of_the_server_go_to_the_call_they_came_with() {
     let (mut link, connection) = connect(&server).await;
     let params = raw(json!({"name": "x"}));
     let (sender, mut events) = event_queue(8);
-    let mut asking = Call::new("tools/call", PATIENCE).params(Some(&params));
+    let mut asking = UpstreamCall::new("tools/call", PATIENCE).params(Some(&params));
     asking.events = Some(sender);
     connection.request(asking).await.unwrap();
     match events.recv().await {
@@ -189,8 +193,8 @@ async fn c1_requests_of_the_server_go_to_the_call_they_came_with() {
     call(&connection, "x").await.unwrap();
     loop {
         match link.inbound.recv().await.unwrap() {
-            Inbound::Request(request) => break drop(request),
-            Inbound::Notification(_) => {}
+            InboundMessage::Request(request) => break drop(request),
+            InboundMessage::Notification(_) => {}
         }
     }
     let replies = || {
@@ -232,7 +236,7 @@ async fn d4_giving_up_is_said_because_hanging_up_says_nothing() {
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                 });
-                Some(Say::Events(receiver))
+                Some(ScriptedReply::Events(receiver))
             }
             _ => None,
         }
@@ -278,7 +282,7 @@ async fn c1_progress_on_the_servers_own_stream_finds_its_call() {
         let (own, sender) = (own.clone(), sender.clone());
         async move {
             match asked.method() {
-                "GET" => Some(Say::Events(own.lock().unwrap().take()?)),
+                "GET" => Some(ScriptedReply::Events(own.lock().unwrap().take()?)),
                 "tools/call" => {
                     let token = &asked.body["params"]["_meta"]["progressToken"];
                     let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress",
@@ -297,7 +301,7 @@ async fn c1_progress_on_the_servers_own_stream_finds_its_call() {
     until("the stream is open", || server.count("GET") == 1).await;
     let (events, mut heard) = event_queue(8);
     let params = raw(json!({"name": "x"}));
-    let mut asking = Call::new("tools/call", PATIENCE).params(Some(&params));
+    let mut asking = UpstreamCall::new("tools/call", PATIENCE).params(Some(&params));
     asking.progress = true;
     asking.events = Some(events);
     connection.request(asking).await.unwrap();

@@ -3,20 +3,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::server::{Asked, Say, Server, event};
+use super::server::{ReceivedRequest, ScriptedReply, ScriptedServer, event};
 use super::{PATIENCE, call, call_within, connect, raw, text_result, until};
-use crate::{Call, CallEvent, UpstreamError, event_queue};
+use crate::{CallEvent, UpstreamCall, UpstreamError, event_queue};
 
 /// A modern server; `script` answers all but the discovery.
-async fn modern<F>(script: impl Fn(Asked) -> F + Clone + Send + Sync + 'static) -> Server
+async fn modern<F>(
+    script: impl Fn(ReceivedRequest) -> F + Clone + Send + Sync + 'static,
+) -> ScriptedServer
 where
-    F: Future<Output = Say> + Send + 'static,
+    F: Future<Output = ScriptedReply> + Send + 'static,
 {
-    Server::start(move |asked| {
+    ScriptedServer::start(move |asked| {
         let script = script.clone();
         async move {
             match asked.method() {
-                "server/discover" => Say::Json(200, asked.discovered()),
+                "server/discover" => ScriptedReply::Json(200, asked.discovered()),
                 _ => script(asked).await,
             }
         }
@@ -24,7 +26,7 @@ where
     .await
 }
 
-fn progress(asked: &Asked, step: u64) -> Value {
+fn progress(asked: &ReceivedRequest, step: u64) -> Value {
     let token = &asked.body["params"]["_meta"]["progressToken"];
     json!({"jsonrpc": "2.0", "method": "notifications/progress",
            "params": {"progressToken": token, "progress": step}})
@@ -32,7 +34,8 @@ fn progress(asked: &Asked, step: u64) -> Value {
 
 #[tokio::test]
 async fn c1_a_modern_request_says_in_headers_what_its_body_says() {
-    let server = modern(|asked| async move { Say::Json(200, asked.result(json!({}))) }).await;
+    let server =
+        modern(|asked| async move { ScriptedReply::Json(200, asked.result(json!({}))) }).await;
     let (link, connection) = connect(&server).await;
     let cases = [
         (
@@ -54,7 +57,7 @@ async fn c1_a_modern_request_says_in_headers_what_its_body_says() {
     ];
     for (method, params, name) in cases {
         let params = raw(params);
-        let call = Call::new(method, PATIENCE).params(Some(&params));
+        let call = UpstreamCall::new(method, PATIENCE).params(Some(&params));
         connection.request(call).await.unwrap();
         let asked = server.find(method).unwrap();
         assert_eq!(asked.verb, "POST");
@@ -87,22 +90,22 @@ async fn c1_arguments_are_mirrored_as_the_schema_asks_once_it_is_known() {
             // Two pages.
             "tools/list" if asked.body["params"]["cursor"].is_null() => {
                 let tools = json!([{"name": "bad", "inputSchema": bad}]);
-                Say::Json(200, asked.result(json!({"tools": tools, "nextCursor": ""})))
+                ScriptedReply::Json(200, asked.result(json!({"tools": tools, "nextCursor": ""})))
             }
             "tools/list" => {
                 let tools = json!([{"name": "find", "inputSchema": schema}]);
-                Say::Json(200, asked.result(json!({"tools": tools})))
+                ScriptedReply::Json(200, asked.result(json!({"tools": tools})))
             }
             "tools/call" if asked.header("mcp-param-region").is_none() => {
-                Say::Json(400, asked.error(-32020, "Mcp-Param-Region is missing"))
+                ScriptedReply::Json(400, asked.error(-32020, "Mcp-Param-Region is missing"))
             }
-            _ => Say::Json(200, asked.result(text_result("found"))),
+            _ => ScriptedReply::Json(200, asked.result(text_result("found"))),
         }
     })
     .await;
     let (link, connection) = connect(&server).await;
     let params = raw(json!({"name": "find", "arguments": {"region": " eu", "n": 7, "q": "x"}}));
-    let find = || Call::new("tools/call", PATIENCE).params(Some(&params));
+    let find = || UpstreamCall::new("tools/call", PATIENCE).params(Some(&params));
 
     // Called before any list was read: refused, looked up, sent again.
     connection.request(find()).await.unwrap();
@@ -130,8 +133,8 @@ async fn c1_arguments_are_mirrored_as_the_schema_asks_once_it_is_known() {
 async fn c1_a_header_mismatch_that_stays_is_the_callers_error() {
     let server = modern(|asked| async move {
         match asked.method() {
-            "tools/list" => Say::Json(200, asked.result(json!({"tools": []}))),
-            _ => Say::Json(400, asked.error(-32020, "no")),
+            "tools/list" => ScriptedReply::Json(200, asked.result(json!({"tools": []}))),
+            _ => ScriptedReply::Json(400, asked.error(-32020, "no")),
         }
     })
     .await;
@@ -158,13 +161,13 @@ async fn c1_progress_comes_in_order_before_the_answer() {
             .as_bytes()
             .chunks(7)
             .map(|c| String::from_utf8(c.to_vec()).unwrap());
-        Say::events(&pieces.collect::<Vec<_>>())
+        ScriptedReply::events(&pieces.collect::<Vec<_>>())
     })
     .await;
     let (mut link, connection) = connect(&server).await;
     let (sender, mut events) = event_queue(8);
     let params = raw(json!({"name": "x"}));
-    let mut call = Call::new("tools/call", PATIENCE).params(Some(&params));
+    let mut call = UpstreamCall::new("tools/call", PATIENCE).params(Some(&params));
     call.progress = true;
     call.events = Some(sender);
     let answer = connection.request(call).await.unwrap();
@@ -191,13 +194,13 @@ async fn c3_a_listen_hears_until_it_is_dropped() {
             let _ = sender.send(say("notifications/tools/list_changed")).await;
             asked.hung_up.cancelled().await;
         });
-        Say::Events(receiver)
+        ScriptedReply::Events(receiver)
     })
     .await;
     let (link, connection) = connect(&server).await;
     let (sender, mut events) = event_queue(8);
     let params = raw(json!({"notifications": {"toolsListChanged": true}}));
-    let mut listen = Call::new("subscriptions/listen", PATIENCE).params(Some(&params));
+    let mut listen = UpstreamCall::new("subscriptions/listen", PATIENCE).params(Some(&params));
     listen.limit = None;
     listen.events = Some(sender);
     let heard = async {
@@ -237,9 +240,9 @@ async fn d4_giving_up_closes_the_stream_and_that_cancels() {
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                 });
-                Say::Events(receiver)
+                ScriptedReply::Events(receiver)
             }
-            _ => Say::Json(200, asked.result(text_result("fine"))),
+            _ => ScriptedReply::Json(200, asked.result(text_result("fine"))),
         }
     })
     .await;
@@ -274,12 +277,13 @@ async fn d4_progress_restarts_the_limit() {
             }
             let _ = sender.send(event(&asked.result(text_result("slow")))).await;
         });
-        Say::Events(receiver)
+        ScriptedReply::Events(receiver)
     })
     .await;
     let (link, connection) = connect(&server).await;
     let params = raw(json!({"name": "x"}));
-    let mut call = Call::new("tools/call", Duration::from_millis(900)).params(Some(&params));
+    let mut call =
+        UpstreamCall::new("tools/call", Duration::from_millis(900)).params(Some(&params));
     call.progress = true;
     connection
         .request(call)
@@ -292,12 +296,12 @@ async fn d4_progress_restarts_the_limit() {
 async fn c6_trap13_a_broken_modern_stream_is_lost_and_not_asked_again() {
     let server = modern(|asked| async move {
         match asked.tool() {
-            "cut" => Say::events(&[
+            "cut" => ScriptedReply::events(&[
                 format!("id: 1\n{}", event(&progress(&asked, 1))),
                 String::new(),
             ]),
-            "ended" => Say::events(&[": x\n\n".into()]),
-            _ => Say::Nothing,
+            "ended" => ScriptedReply::events(&[": x\n\n".into()]),
+            _ => ScriptedReply::Nothing,
         }
     })
     .await;
@@ -318,7 +322,7 @@ async fn d5_errors_are_the_servers_own_whatever_the_status() {
         let status = asked.tool().parse().unwrap();
         let mut error = asked.error(-32602, "no such tool");
         error["error"]["data"] = json!({"hint": "look"});
-        Say::Json(status, error)
+        ScriptedReply::Json(status, error)
     })
     .await;
     let (link, connection) = connect(&server).await;
@@ -363,9 +367,10 @@ async fn ended_connections_fail_what_is_in_flight_and_what_comes() {
 
 #[tokio::test]
 async fn a_connection_is_used_again_after_an_answered_stream() {
-    let server =
-        modern(|asked| async move { Say::events(&[event(&asked.result(text_result("fine")))]) })
-            .await;
+    let server = modern(|asked| async move {
+        ScriptedReply::events(&[event(&asked.result(text_result("fine")))])
+    })
+    .await;
     let (link, connection) = connect(&server).await;
     for _ in 0..30 {
         call(&connection, "x").await.unwrap();

@@ -1,22 +1,22 @@
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
-use super::server::{Asked, Say, Server, event};
+use super::server::{ReceivedRequest, ScriptedReply, ScriptedServer, event};
 use super::{connect_with, options};
 use crate::UpstreamError;
 use config::{EraChoice, RemoteKind};
 use wire::Era;
 
-type Answer = fn(&Asked) -> Say;
+type ProbeAnswer = fn(&ReceivedRequest) -> ScriptedReply;
 
 /// A server that answers the probe with `probe` and anything legacy properly.
-async fn probed(probe: Answer) -> Server {
-    Server::start(move |asked| async move {
+async fn probed(probe: ProbeAnswer) -> ScriptedServer {
+    ScriptedServer::start(move |asked| async move {
         match asked.method() {
             "server/discover" => probe(&asked),
-            "initialize" => Say::Json(200, asked.initialized()),
-            "GET" => Say::Status(405),
-            _ => Say::Status(202),
+            "initialize" => ScriptedReply::Json(200, asked.initialized()),
+            "GET" => ScriptedReply::Status(405),
+            _ => ScriptedReply::Status(202),
         }
     })
     .await
@@ -24,9 +24,9 @@ async fn probed(probe: Answer) -> Server {
 
 #[tokio::test]
 async fn c2_a_discovery_is_modern_as_json_and_as_a_stream() {
-    let answers: [Answer; 2] = [
-        |asked| Say::Json(200, asked.discovered()),
-        |asked| Say::events(&[": hello\n\n".into(), event(&asked.discovered())]),
+    let answers: [ProbeAnswer; 2] = [
+        |asked| ScriptedReply::Json(200, asked.discovered()),
+        |asked| ScriptedReply::events(&[": hello\n\n".into(), event(&asked.discovered())]),
     ];
     for answer in answers {
         let server = probed(answer).await;
@@ -42,48 +42,54 @@ async fn c2_a_discovery_is_modern_as_json_and_as_a_stream() {
 
 #[tokio::test]
 async fn c2_what_only_a_legacy_server_says_leads_to_initialize() {
-    let cases: &[(&str, Answer)] = &[
-        ("404 empty", |_| Say::Status(404)),
-        ("405 empty", |_| Say::Status(405)),
+    let cases: &[(&str, ProbeAnswer)] = &[
+        ("404 empty", |_| ScriptedReply::Status(404)),
+        ("405 empty", |_| ScriptedReply::Status(405)),
         ("400 text", |_| {
-            Say::Text(400, "text/plain", "no session".into())
+            ScriptedReply::Text(400, "text/plain", "no session".into())
         }),
-        ("406", |_| Say::Status(406)),
-        ("422 json", |_| Say::Json(422, json!({"detail": []}))),
+        ("406", |_| ScriptedReply::Status(406)),
+        ("422 json", |_| {
+            ScriptedReply::Json(422, json!({"detail": []}))
+        }),
         ("400 -32000", |asked| {
-            Say::Json(400, asked.error(-32000, "Server not initialized"))
+            ScriptedReply::Json(400, asked.error(-32000, "Server not initialized"))
         }),
         ("400 -32600", |asked| {
-            Say::Json(400, asked.error(-32600, "Unsupported version"))
+            ScriptedReply::Json(400, asked.error(-32600, "Unsupported version"))
         }),
         ("200 -32601", |asked| {
-            Say::Json(200, asked.error(-32601, "Method not found"))
+            ScriptedReply::Json(200, asked.error(-32601, "Method not found"))
         }),
         ("404 -32601", |asked| {
-            Say::Json(404, asked.error(-32601, "Method not found"))
+            ScriptedReply::Json(404, asked.error(-32601, "Method not found"))
         }),
         ("500 -32601", |asked| {
-            Say::Json(500, asked.error(-32601, "Method not found"))
+            ScriptedReply::Json(500, asked.error(-32601, "Method not found"))
         }),
         ("200 -32602", |asked| {
-            Say::Json(200, asked.error(-32602, "Invalid params"))
+            ScriptedReply::Json(200, asked.error(-32602, "Invalid params"))
         }),
-        ("200 {}", |asked| Say::Json(200, asked.result(json!({})))),
+        ("200 {}", |asked| {
+            ScriptedReply::Json(200, asked.result(json!({})))
+        }),
         ("200 foreign id", |_| {
-            Say::Json(200, json!({"jsonrpc": "2.0", "id": "other", "result": {}}))
+            ScriptedReply::Json(200, json!({"jsonrpc": "2.0", "id": "other", "result": {}}))
         }),
-        ("202", |_| Say::Status(202)),
+        ("202", |_| ScriptedReply::Status(202)),
         ("200 empty", |_| {
-            Say::Text(200, "application/json", String::new())
+            ScriptedReply::Text(200, "application/json", String::new())
         }),
-        ("200 html", |_| Say::Text(200, "text/html", "<html>".into())),
+        ("200 html", |_| {
+            ScriptedReply::Text(200, "text/html", "<html>".into())
+        }),
         ("-32022, legacy only", |asked| {
             let mut error = asked.error(-32022, "Unsupported");
             error["error"]["data"] = json!({"supported": ["2025-11-25"], "requested": "x"});
-            Say::Json(400, error)
+            ScriptedReply::Json(400, error)
         }),
         ("-32022 without a list", |asked| {
-            Say::Json(400, asked.error(-32022, "Unsupported"))
+            ScriptedReply::Json(400, asked.error(-32022, "Unsupported"))
         }),
     ];
     for (name, answer) in cases {
@@ -117,40 +123,56 @@ fn kind(error: &UpstreamError) -> &'static str {
 
 #[tokio::test]
 async fn c2_trap03_outages_and_refusals_are_no_evidence_of_an_era() {
-    let cases: &[(&str, Answer, Expected)] = &[
-        ("401", |_| Say::Status(401), ("login", "wants a login")),
+    let cases: &[(&str, ProbeAnswer, Expected)] = &[
+        (
+            "401",
+            |_| ScriptedReply::Status(401),
+            ("login", "wants a login"),
+        ),
         (
             "403",
-            |_| Say::Text(403, "text/plain", "not you".into()),
+            |_| ScriptedReply::Text(403, "text/plain", "not you".into()),
             ("login", "not you"),
         ),
         (
             "500",
-            |_| Say::Text(500, "text/plain", "oops".into()),
-            ("unreachable", "500 Internal Server Error: oops"),
+            |_| ScriptedReply::Text(500, "text/plain", "oops".into()),
+            ("unreachable", "500 Internal ScriptedServer Error: oops"),
         ),
-        ("502", |_| Say::Status(502), ("unreachable", "502")),
+        (
+            "502",
+            |_| ScriptedReply::Status(502),
+            ("unreachable", "502"),
+        ),
         (
             "500 -32603",
-            |asked| Say::Json(500, asked.error(-32603, "broken")),
-            ("unreachable", "500 Internal Server Error: broken"),
+            |asked| ScriptedReply::Json(500, asked.error(-32603, "broken")),
+            ("unreachable", "500 Internal ScriptedServer Error: broken"),
         ),
         (
             "301",
-            |_| Say::Status(301).with("location", "https://u:p@else.example:9/x?key=1"),
+            |_| ScriptedReply::Status(301).with("location", "https://u:p@else.example:9/x?key=1"),
             ("protocol", "redirects to else.example:9 (301"),
         ),
-        ("307", |_| Say::Status(307), ("protocol", "redirects (307")),
-        ("reset", |_| Say::Nothing, ("unreachable", "/mcp: ")),
+        (
+            "307",
+            |_| ScriptedReply::Status(307),
+            ("protocol", "redirects (307"),
+        ),
+        (
+            "reset",
+            |_| ScriptedReply::Nothing,
+            ("unreachable", "/mcp: "),
+        ),
         (
             "garbage",
-            |_| Say::Raw("HELLO THERE\r\n\r\n"),
+            |_| ScriptedReply::Raw("HELLO THERE\r\n\r\n"),
             ("unreachable", "/mcp: "),
         ),
         (
             "bad chunks",
             |_| {
-                Say::Raw(
+                ScriptedReply::Raw(
                     "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
                 )
             },
@@ -159,7 +181,7 @@ async fn c2_trap03_outages_and_refusals_are_no_evidence_of_an_era() {
         (
             "cut body",
             |_| {
-                Say::Raw(
+                ScriptedReply::Raw(
                     "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{",
                 )
             },
@@ -167,12 +189,12 @@ async fn c2_trap03_outages_and_refusals_are_no_evidence_of_an_era() {
         ),
         (
             "ended stream",
-            |_| Say::events(&[": nothing\n\n".into()]),
+            |_| ScriptedReply::events(&[": nothing\n\n".into()]),
             ("unreachable", "ended without an answer"),
         ),
         (
             "-32020",
-            |asked| Say::Json(400, asked.error(-32020, "header differs")),
+            |asked| ScriptedReply::Json(400, asked.error(-32020, "header differs")),
             ("protocol", "header differs"),
         ),
         (
@@ -180,7 +202,7 @@ async fn c2_trap03_outages_and_refusals_are_no_evidence_of_an_era() {
             |asked| {
                 let mut error = asked.error(-32022, "Unsupported");
                 error["error"]["data"] = json!({"supported": ["2027-01-01"], "requested": "x"});
-                Say::Json(400, error)
+                ScriptedReply::Json(400, error)
             },
             ("protocol", "2027-01-01"),
         ),
@@ -200,12 +222,12 @@ async fn c2_trap03_outages_and_refusals_are_no_evidence_of_an_era() {
 
 #[tokio::test]
 async fn c2_a_url_that_is_no_mcp_server_says_what_it_is() {
-    type Always = fn() -> Say;
+    type Always = fn() -> ScriptedReply;
     let cases: [(&str, Always, Expected); 5] = [
         (
             "html",
             || {
-                Say::Text(
+                ScriptedReply::Text(
                     200,
                     "text/html; charset=utf-8",
                     "<!doctype html> Welcome".into(),
@@ -215,23 +237,23 @@ async fn c2_a_url_that_is_no_mcp_server_says_what_it_is() {
         ),
         (
             "202",
-            || Say::Status(202),
+            || ScriptedReply::Status(202),
             ("protocol", "202 Accepted and nothing more"),
         ),
         (
             "404",
-            || Say::Text(404, "text/html", "<h1>Not Found</h1>".into()),
+            || ScriptedReply::Text(404, "text/html", "<h1>Not Found</h1>".into()),
             ("protocol", "404 Not Found"),
         ),
-        ("410", || Say::Status(410), ("protocol", "410")),
+        ("410", || ScriptedReply::Status(410), ("protocol", "410")),
         (
             "other json",
-            || Say::Json(200, json!({"ok": true})),
+            || ScriptedReply::Json(200, json!({"ok": true})),
             ("protocol", "not the answer"),
         ),
     ];
     for (name, say, (expected, text)) in cases {
-        let server = Server::start(move |_| async move { say() }).await;
+        let server = ScriptedServer::start(move |_| async move { say() }).await;
         let error = connect_with(&server, RemoteKind::Http, &options().0)
             .await
             .err();
@@ -243,7 +265,7 @@ async fn c2_a_url_that_is_no_mcp_server_says_what_it_is() {
 
 #[tokio::test]
 async fn c2_nobody_there_and_no_tls_are_unreachable() {
-    let mut server = Server::start(|_| async { Say::Nothing }).await;
+    let mut server = ScriptedServer::start(|_| async { ScriptedReply::Nothing }).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     server.url = format!("https://{}/mcp", listener.local_addr().unwrap())
         .parse()
@@ -281,7 +303,7 @@ async fn c2_nobody_there_and_no_tls_are_unreachable() {
 async fn c2_the_era_of_the_definition_is_obeyed() {
     let (mut options, _) = options();
     options.era = EraChoice::Legacy;
-    let server = probed(|asked| Say::Json(200, asked.discovered())).await;
+    let server = probed(|asked| ScriptedReply::Json(200, asked.discovered())).await;
     let (link, connection) = connect_with(&server, RemoteKind::Http, &options)
         .await
         .unwrap();
@@ -290,7 +312,7 @@ async fn c2_the_era_of_the_definition_is_obeyed() {
     link.end().await;
 
     options.era = EraChoice::Modern;
-    let server = probed(|_| Say::Status(404)).await;
+    let server = probed(|_| ScriptedReply::Status(404)).await;
     let error = connect_with(&server, RemoteKind::Http, &options)
         .await
         .err()
@@ -306,7 +328,7 @@ async fn c2_the_era_of_the_definition_is_obeyed() {
 async fn c2_a_remembered_era_saves_the_probe_until_it_is_wrong() {
     let (mut options, _) = options();
     options.remembered = Some(Era::Legacy);
-    let server = probed(|_| Say::Status(404)).await;
+    let server = probed(|_| ScriptedReply::Status(404)).await;
     let (link, _) = connect_with(&server, RemoteKind::Http, &options)
         .await
         .unwrap();
@@ -314,10 +336,10 @@ async fn c2_a_remembered_era_saves_the_probe_until_it_is_wrong() {
     link.end().await;
 
     // Upgraded since.
-    let server = Server::start(|asked| async move {
+    let server = ScriptedServer::start(|asked| async move {
         match asked.method() {
-            "server/discover" => Say::Json(200, asked.discovered()),
-            _ => Say::Json(404, asked.error(-32601, "Method not found")),
+            "server/discover" => ScriptedReply::Json(200, asked.discovered()),
+            _ => ScriptedReply::Json(404, asked.error(-32601, "Method not found")),
         }
     })
     .await;
@@ -333,7 +355,7 @@ async fn c2_a_remembered_era_saves_the_probe_until_it_is_wrong() {
 async fn c2_a_silent_server_is_given_up() {
     let (mut options, _) = options();
     options.limits.connect = std::time::Duration::from_millis(200);
-    let server = Server::start(|_| std::future::pending()).await;
+    let server = ScriptedServer::start(|_| std::future::pending()).await;
     for remote in [RemoteKind::Http, RemoteKind::Sse] {
         let error = connect_with(&server, remote, &options).await.err().unwrap();
         assert_eq!(kind(&error), "unreachable", "{error}");

@@ -16,7 +16,7 @@ use url::Url;
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ReceivedRequest {
     pub verb: String,
     pub target: String,
     headers: HashMap<String, String>,
@@ -25,7 +25,7 @@ pub(super) struct Asked {
     pub hung_up: CancellationToken,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
@@ -66,12 +66,12 @@ impl Asked {
 }
 
 /// What the server does about a request.
-pub(super) enum Say {
+pub(super) enum ScriptedReply {
     Json(u16, Value),
     /// Status, media type, body.
     Text(u16, &'static str, String),
     Status(u16),
-    With(&'static str, String, Box<Say>),
+    With(&'static str, String, Box<ScriptedReply>),
     /// Chunks of an event stream; it ends when the sender is dropped, and
     /// breaks at an empty chunk.
     Events(mpsc::Receiver<String>),
@@ -80,18 +80,18 @@ pub(super) enum Say {
     Nothing,
 }
 
-impl Say {
-    pub(super) fn with(self, name: &'static str, value: &str) -> Say {
-        Say::With(name, value.to_owned(), Box::new(self))
+impl ScriptedReply {
+    pub(super) fn with(self, name: &'static str, value: &str) -> ScriptedReply {
+        ScriptedReply::With(name, value.to_owned(), Box::new(self))
     }
 
     /// A whole stream.
-    pub(super) fn events(chunks: &[String]) -> Say {
+    pub(super) fn events(chunks: &[String]) -> ScriptedReply {
         let (sender, receiver) = mpsc::channel(chunks.len().max(1));
         for chunk in chunks {
             sender.try_send(chunk.clone()).unwrap();
         }
-        Say::Events(receiver)
+        ScriptedReply::Events(receiver)
     }
 }
 
@@ -104,25 +104,27 @@ pub(super) fn event_with_id(id: &str, message: &Value) -> String {
     format!("id: {id}\n{}", event(message))
 }
 
-type Script = Arc<dyn Fn(Asked) -> BoxFuture<'static, Say> + Send + Sync>;
+type ServerScript = Arc<dyn Fn(ReceivedRequest) -> BoxFuture<'static, ScriptedReply> + Send + Sync>;
 
-pub(super) struct Server {
+pub(super) struct ScriptedServer {
     pub url: Url,
-    seen: Arc<Mutex<Vec<Asked>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
     connections: Arc<AtomicUsize>,
     _task: AbortOnDropHandle<()>,
 }
 
-impl Server {
+impl ScriptedServer {
     /// Answers each request as `script` says, with `async` where it waits.
-    pub(super) async fn start<F>(script: impl Fn(Asked) -> F + Send + Sync + 'static) -> Server
+    pub(super) async fn start<F>(
+        script: impl Fn(ReceivedRequest) -> F + Send + Sync + 'static,
+    ) -> ScriptedServer
     where
-        F: Future<Output = Say> + Send + 'static,
+        F: Future<Output = ScriptedReply> + Send + 'static,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let script: Script = Arc::new(move |asked| script(asked).boxed());
+        let script: ServerScript = Arc::new(move |asked| script(asked).boxed());
         let log = seen.clone();
         let connections = Arc::new(AtomicUsize::new(0));
         let counter = connections.clone();
@@ -133,7 +135,7 @@ impl Server {
                 served.spawn(serve(stream, script.clone(), log.clone()));
             }
         });
-        Server {
+        ScriptedServer {
             url: format!("http://{address}/mcp").parse().unwrap(),
             seen,
             connections,
@@ -141,7 +143,7 @@ impl Server {
         }
     }
 
-    pub(super) fn seen(&self) -> Vec<Asked> {
+    pub(super) fn seen(&self) -> Vec<ReceivedRequest> {
         self.seen.lock().unwrap().clone()
     }
 
@@ -159,14 +161,14 @@ impl Server {
         self.methods().iter().filter(|seen| *seen == method).count()
     }
 
-    pub(super) fn find(&self, method: &str) -> Option<Asked> {
+    pub(super) fn find(&self, method: &str) -> Option<ReceivedRequest> {
         self.seen()
             .into_iter()
             .find(|asked| asked.method() == method)
     }
 }
 
-async fn serve(stream: TcpStream, script: Script, seen: Arc<Mutex<Vec<Asked>>>) {
+async fn serve(stream: TcpStream, script: ServerScript, seen: Arc<Mutex<Vec<ReceivedRequest>>>) {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     while let Some(asked) = request(&mut read).await {
@@ -187,7 +189,7 @@ async fn serve(stream: TcpStream, script: Script, seen: Arc<Mutex<Vec<Asked>>>) 
     }
 }
 
-async fn request(read: &mut (impl AsyncReadExt + Unpin)) -> Option<Asked> {
+async fn request(read: &mut (impl AsyncReadExt + Unpin)) -> Option<ReceivedRequest> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(read.read_u8().await.ok()?);
@@ -204,7 +206,7 @@ async fn request(read: &mut (impl AsyncReadExt + Unpin)) -> Option<Asked> {
         .map_or(0, |text| text.parse().unwrap());
     let mut body = vec![0; length];
     read.read_exact(&mut body).await.ok()?;
-    Some(Asked {
+    Some(ReceivedRequest {
         verb: first.next()?.to_owned(),
         target: first.next()?.to_owned(),
         headers,
@@ -214,23 +216,23 @@ async fn request(read: &mut (impl AsyncReadExt + Unpin)) -> Option<Asked> {
 }
 
 /// Whether the connection may be used again.
-async fn send(write: &mut (impl AsyncWriteExt + Unpin), say: Say) -> bool {
+async fn send(write: &mut (impl AsyncWriteExt + Unpin), say: ScriptedReply) -> bool {
     let mut extra = String::new();
     let mut say = say;
-    while let Say::With(name, value, inner) = say {
+    while let ScriptedReply::With(name, value, inner) = say {
         extra.push_str(&format!("{name}: {value}\r\n"));
         say = *inner;
     }
     let (status, kind, body) = match say {
-        Say::Json(status, value) => (status, "application/json", value.to_string()),
-        Say::Text(status, kind, body) => (status, kind, body),
-        Say::Status(status) => (status, "", String::new()),
-        Say::Events(chunks) => return stream(write, &extra, chunks).await,
-        Say::Raw(bytes) => {
+        ScriptedReply::Json(status, value) => (status, "application/json", value.to_string()),
+        ScriptedReply::Text(status, kind, body) => (status, kind, body),
+        ScriptedReply::Status(status) => (status, "", String::new()),
+        ScriptedReply::Events(chunks) => return stream(write, &extra, chunks).await,
+        ScriptedReply::Raw(bytes) => {
             let _ = write.write_all(bytes.as_bytes()).await;
             return false;
         }
-        Say::Nothing | Say::With(..) => return false,
+        ScriptedReply::Nothing | ScriptedReply::With(..) => return false,
     };
     if !kind.is_empty() {
         extra.push_str(&format!("content-type: {kind}\r\n"));

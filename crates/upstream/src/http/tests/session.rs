@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::legacy::legacy;
-use super::server::{Asked, Say, Server, event, event_with_id};
+use super::server::{ReceivedRequest, ScriptedReply, ScriptedServer, event, event_with_id};
 use super::{PATIENCE, call, connect, next_notification, text_result, until};
 use crate::{Connection, UpstreamError};
 
@@ -21,26 +21,33 @@ struct Forgetful {
 }
 
 impl Forgetful {
-    async fn start(&self, lost: fn(&Asked) -> Say) -> Server {
+    async fn start(&self, lost: fn(&ReceivedRequest) -> ScriptedReply) -> ScriptedServer {
         let this = self.clone();
-        Server::start(move |asked| {
+        ScriptedServer::start(move |asked| {
             let this = this.clone();
             async move { this.answer(asked, lost) }
         })
         .await
     }
 
-    fn answer(&self, asked: Asked, lost: fn(&Asked) -> Say) -> Say {
+    fn answer(
+        &self,
+        asked: ReceivedRequest,
+        lost: fn(&ReceivedRequest) -> ScriptedReply,
+    ) -> ScriptedReply {
         match asked.method() {
-            "server/discover" => return Say::Status(404),
-            "initialize" if self.refuses.load(Ordering::Relaxed) => return Say::Status(503),
+            "server/discover" => return ScriptedReply::Status(404),
+            "initialize" if self.refuses.load(Ordering::Relaxed) => {
+                return ScriptedReply::Status(503);
+            }
             "initialize" => {
                 let number = self.session.fetch_add(1, Ordering::Relaxed) + 1;
                 let mut answer = asked.initialized();
                 if self.changed.load(Ordering::Relaxed) {
                     answer["result"]["capabilities"] = json!({"prompts": {}});
                 }
-                return Say::Json(200, answer).with("Mcp-Session-Id", &format!("s-{number}"));
+                return ScriptedReply::Json(200, answer)
+                    .with("Mcp-Session-Id", &format!("s-{number}"));
             }
             _ => {}
         }
@@ -51,10 +58,10 @@ impl Forgetful {
         match asked.method() {
             "tools/call" => {
                 self.ran.fetch_add(1, Ordering::Relaxed);
-                Say::Json(200, asked.result(text_result(&current)))
+                ScriptedReply::Json(200, asked.result(text_result(&current)))
             }
-            "GET" => Say::Status(405),
-            _ => Say::Status(202),
+            "GET" => ScriptedReply::Status(405),
+            _ => ScriptedReply::Status(202),
         }
     }
 
@@ -70,17 +77,17 @@ async fn call_many(connection: &Connection, count: usize) -> Vec<Result<Value, U
 
 #[tokio::test]
 async fn c6_a_forgotten_session_is_opened_again_once_for_all() {
-    let ways: [fn(&Asked) -> Say; 5] = [
-        |_| Say::Status(404),
-        |asked| Say::Json(404, asked.error(-32001, "Session not found")),
+    let ways: [fn(&ReceivedRequest) -> ScriptedReply; 5] = [
+        |_| ScriptedReply::Status(404),
+        |asked| ScriptedReply::Json(404, asked.error(-32001, "Session not found")),
         |asked| {
-            Say::Json(
+            ScriptedReply::Json(
                 400,
                 asked.error(-32000, "Bad Request: No valid session ID provided"),
             )
         },
-        |_| Say::Text(400, "text/plain", "Unknown session".into()),
-        |_| Say::Text(401, "text/plain", "Unauthorized: Session not found".into()),
+        |_| ScriptedReply::Text(400, "text/plain", "Unknown session".into()),
+        |_| ScriptedReply::Text(401, "text/plain", "Unauthorized: Session not found".into()),
     ];
     for way in ways {
         let script = Forgetful::default();
@@ -108,9 +115,10 @@ async fn c6_a_forgotten_session_is_opened_again_once_for_all() {
 #[tokio::test]
 async fn c6_a_call_refused_in_the_new_session_too_is_an_error() {
     // Opens sessions, and then knows none of them.
-    let server =
-        legacy(|asked| async move { (asked.method() == "tools/call").then_some(Say::Status(404)) })
-            .await;
+    let server = legacy(|asked| async move {
+        (asked.method() == "tools/call").then_some(ScriptedReply::Status(404))
+    })
+    .await;
     let (link, connection) = connect(&server).await;
     let error = call(&connection, "x").await.unwrap_err();
     assert!(
@@ -124,12 +132,12 @@ async fn c6_a_call_refused_in_the_new_session_too_is_an_error() {
 
 #[tokio::test]
 async fn c6_without_a_session_404_is_just_an_error() {
-    let server = Server::start(|asked| async move {
+    let server = ScriptedServer::start(|asked| async move {
         match asked.method() {
-            "initialize" => Say::Json(200, asked.initialized()),
-            "notifications/initialized" => Say::Status(202),
-            "tools/call" => Say::Json(404, asked.error(-32601, "no such method")),
-            _ => Say::Status(404),
+            "initialize" => ScriptedReply::Json(200, asked.initialized()),
+            "notifications/initialized" => ScriptedReply::Status(202),
+            "tools/call" => ScriptedReply::Json(404, asked.error(-32601, "no such method")),
+            _ => ScriptedReply::Status(404),
         }
     })
     .await;
@@ -144,7 +152,7 @@ async fn c6_without_a_session_404_is_just_an_error() {
 #[tokio::test]
 async fn c6_a_session_that_cannot_be_opened_again_ends_the_connection() {
     let script = Forgetful::default();
-    let server = script.start(|_| Say::Status(404)).await;
+    let server = script.start(|_| ScriptedReply::Status(404)).await;
     let (link, connection) = connect(&server).await;
     script.forget();
     script.refuses.store(true, Ordering::Relaxed);
@@ -164,7 +172,7 @@ async fn c6_a_session_that_cannot_be_opened_again_ends_the_connection() {
 #[tokio::test]
 async fn c6_a_server_that_comes_back_as_another_is_connected_anew() {
     let script = Forgetful::default();
-    let server = script.start(|_| Say::Status(404)).await;
+    let server = script.start(|_| ScriptedReply::Status(404)).await;
     let (link, connection) = connect(&server).await;
     script.forget();
     script.changed.store(true, Ordering::Relaxed);
@@ -189,10 +197,10 @@ async fn c6_the_lost_session_is_noticed_on_the_servers_own_stream() {
                 return None;
             }
             Some(match counter.fetch_add(1, Ordering::Relaxed) {
-                0 => Say::events(&["retry: 10\n\n".into()]),
+                0 => ScriptedReply::events(&["retry: 10\n\n".into()]),
                 // Restarted meanwhile.
-                1 => Say::Status(404),
-                _ => Say::Status(405),
+                1 => ScriptedReply::Status(404),
+                _ => ScriptedReply::Status(405),
             })
         }
     })
@@ -210,7 +218,8 @@ async fn c6_the_lost_session_is_noticed_on_the_servers_own_stream() {
 #[tokio::test]
 async fn c6_a_server_without_a_stream_is_not_taken_for_one_that_forgot_us() {
     let server =
-        legacy(|asked| async move { (asked.verb == "GET").then_some(Say::Status(404)) }).await;
+        legacy(|asked| async move { (asked.verb == "GET").then_some(ScriptedReply::Status(404)) })
+            .await;
     let (link, connection) = connect(&server).await;
     until("the stream is asked for", || server.count("GET") == 1).await;
     call(&connection, "x").await.unwrap();
@@ -235,23 +244,25 @@ async fn c6_an_answer_is_picked_up_where_its_stream_broke() {
                     counter.fetch_add(1, Ordering::Relaxed);
                     *answer.lock().unwrap() = asked.result(text_result("in the end"));
                     // Primed, then closed: poll.
-                    Some(Say::events(&["id: c-0\nretry: 20\ndata:\n\n".into()]))
+                    Some(ScriptedReply::events(&[
+                        "id: c-0\nretry: 20\ndata:\n\n".into()
+                    ]))
                 }
                 ("GET", Some("c-0")) => {
                     // Broken in the middle of an event.
                     let first = event_with_id("c-1", &progress(1));
-                    Some(Say::events(&[
+                    Some(ScriptedReply::events(&[
                         first,
                         "id: c-2\ndata: {\"json".into(),
                         String::new(),
                     ]))
                 }
                 ("GET", Some("c-1")) if counter.fetch_add(100, Ordering::Relaxed) < 100 => {
-                    Some(Say::Status(503))
+                    Some(ScriptedReply::Status(503))
                 }
                 ("GET", Some("c-1")) => {
                     let answer = answer.lock().unwrap().clone();
-                    Some(Say::events(&[event_with_id("c-2", &answer)]))
+                    Some(ScriptedReply::events(&[event_with_id("c-2", &answer)]))
                 }
                 _ => None,
             }
@@ -276,10 +287,10 @@ async fn c6_trap13_an_answer_that_cannot_be_picked_up_is_lost_and_nothing_runs_t
     let server = legacy(|asked| async move {
         let started = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
         Some(match asked.tool() {
-            "no ids" => Say::events(&[event(&started), String::new()]),
-            "ids" => Say::events(&[event_with_id("1", &started), String::new()]),
-            "reset" => Say::Nothing,
-            "half" => Say::Raw(
+            "no ids" => ScriptedReply::events(&[event(&started), String::new()]),
+            "ids" => ScriptedReply::events(&[event_with_id("1", &started), String::new()]),
+            "reset" => ScriptedReply::Nothing,
+            "half" => ScriptedReply::Raw(
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{",
             ),
             _ => return None,

@@ -6,21 +6,21 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::server::{Asked, Say, Server, event};
+use super::server::{ReceivedRequest, ScriptedReply, ScriptedServer, event};
 use super::{PATIENCE, call, call_within, connect_with, options, text_result, until};
-use crate::{Inbound, UpstreamError};
+use crate::{InboundMessage, UpstreamError};
 use config::{EraChoice, RemoteKind};
 use wire::Era;
 
 /// The stream of the one client.
-type Stream = Arc<Mutex<Option<mpsc::Sender<String>>>>;
+type OldSseStream = Arc<Mutex<Option<mpsc::Sender<String>>>>;
 
 /// A server that names `endpoint` for messages. Posts to `/mcp` itself get
 /// `post`.
-async fn old(endpoint: &'static str, post: u16) -> (Server, Stream) {
-    let stream = Stream::default();
+async fn old(endpoint: &'static str, post: u16) -> (ScriptedServer, OldSseStream) {
+    let stream = OldSseStream::default();
     let kept = stream.clone();
-    let server = Server::start(move |asked| {
+    let server = ScriptedServer::start(move |asked| {
         let stream = kept.clone();
         async move {
             if asked.verb == "GET" {
@@ -28,10 +28,10 @@ async fn old(endpoint: &'static str, post: u16) -> (Server, Stream) {
                 let hello = format!(": hello\n\nevent: endpoint\ndata: {endpoint}\n\n");
                 sender.try_send(hello).unwrap();
                 *stream.lock().unwrap() = Some(sender);
-                return Say::Events(receiver);
+                return ScriptedReply::Events(receiver);
             }
             if asked.target != "/messages?sessionId=1" {
-                return Say::Status(post);
+                return ScriptedReply::Status(post);
             }
             take(&asked, &stream)
         }
@@ -40,17 +40,17 @@ async fn old(endpoint: &'static str, post: u16) -> (Server, Stream) {
     (server, stream)
 }
 
-fn take(asked: &Asked, stream: &Stream) -> Say {
+fn take(asked: &ReceivedRequest, stream: &OldSseStream) -> ScriptedReply {
     let answer = match (asked.method(), asked.tool()) {
         ("initialize", _) => asked.initialized(),
-        ("tools/call", "silent") => return Say::Status(202),
-        ("tools/call", "refused") => return Say::Text(400, "text/plain", "bad".into()),
+        ("tools/call", "silent") => return ScriptedReply::Status(202),
+        ("tools/call", "refused") => return ScriptedReply::Text(400, "text/plain", "bad".into()),
         ("tools/call", _) => asked.result(text_result("ran")),
-        _ => return Say::Status(202),
+        _ => return ScriptedReply::Status(202),
     };
     let stream = stream.lock().unwrap();
     let _ = stream.as_ref().unwrap().try_send(event(&answer));
-    Say::Text(202, "text/plain", "Accepted".into())
+    ScriptedReply::Text(202, "text/plain", "Accepted".into())
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn c1_http_sse_connects_calls_and_cancels() {
     let sender = stream.lock().unwrap().clone().unwrap();
     sender.send(asking).await.unwrap();
     match link.inbound.recv().await {
-        Some(Inbound::Request(request)) => assert_eq!(request.method, "roots/list"),
+        Some(InboundMessage::Request(request)) => assert_eq!(request.method, "roots/list"),
         other => panic!("{other:?}"),
     }
     until("the refusal", || {
@@ -154,24 +154,24 @@ async fn c2_a_url_said_to_be_http_may_be_http_sse() {
 
 #[tokio::test]
 async fn c2_a_url_said_to_be_sse_may_be_streamable_http() {
-    let gets: [fn() -> Say; 5] = [
-        || Say::Status(405),
-        || Say::Status(404),
-        || Say::Status(400),
-        || Say::Text(200, "text/html", "<html>".into()),
+    let gets: [fn() -> ScriptedReply; 5] = [
+        || ScriptedReply::Status(405),
+        || ScriptedReply::Status(404),
+        || ScriptedReply::Status(400),
+        || ScriptedReply::Text(200, "text/html", "<html>".into()),
         // A stream, but not this transport's.
         || {
-            Say::events(&[event(
+            ScriptedReply::events(&[event(
                 &json!({"jsonrpc": "2.0", "method": "notifications/x"}),
             )])
         },
     ];
     for get in gets {
-        let server = Server::start(move |asked| async move {
+        let server = ScriptedServer::start(move |asked| async move {
             match asked.method() {
                 "GET" => get(),
-                "server/discover" => Say::Json(200, asked.discovered()),
-                _ => Say::Json(200, asked.result(text_result("modern"))),
+                "server/discover" => ScriptedReply::Json(200, asked.discovered()),
+                _ => ScriptedReply::Json(200, asked.result(text_result("modern"))),
             }
         })
         .await;
@@ -183,7 +183,7 @@ async fn c2_a_url_said_to_be_sse_may_be_streamable_http() {
         link.end().await;
     }
     // Neither: the answer to what the definition says is told.
-    let server = Server::start(|_| async { Say::Status(404) }).await;
+    let server = ScriptedServer::start(|_| async { ScriptedReply::Status(404) }).await;
     let error = connect_with(&server, RemoteKind::Sse, &options().0)
         .await
         .err()
@@ -192,7 +192,7 @@ async fn c2_a_url_said_to_be_sse_may_be_streamable_http() {
         matches!(&error, UpstreamError::Protocol(text) if text.contains("404")),
         "{error:?}"
     );
-    let server = Server::start(|_| async { Say::Status(401) }).await;
+    let server = ScriptedServer::start(|_| async { ScriptedReply::Status(401) }).await;
     let error = connect_with(&server, RemoteKind::Sse, &options().0)
         .await
         .err()

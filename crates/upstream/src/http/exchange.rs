@@ -6,19 +6,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use http::StatusCode;
 use serde_json::value::RawValue;
 
-use super::{Found, Shared};
+use super::{ExchangeResult, HttpShared};
 use crate::peer::empty_object;
 use crate::pipe::CANCELLED;
-use crate::reply::{Failure, Reply};
-use crate::{CallEvent, EventSender, Inbound, LogStream, Notification, Permit, ServerRequest};
+use crate::reply::{ExchangeFailure, HttpReply};
+use crate::{
+    CallEvent, EventSender, InboundMessage, LogStream, Notification, Permit, ServerRequest,
+};
 use wire::{Era, Message, Outcome, message, meta};
 
 /// So many messages on one stream that do not belong there, and it is given
 /// up.
 const VIOLATIONS: u32 = 100;
 
-pub(super) struct Flight<'a> {
-    shared: &'a Shared,
+pub(super) struct HttpExchange<'a> {
+    shared: &'a HttpShared,
     era: Era,
     id: u64,
     events: Option<EventSender>,
@@ -27,14 +29,14 @@ pub(super) struct Flight<'a> {
     pub permit: Option<&'a Arc<dyn Permit>>,
 }
 
-impl<'a> Flight<'a> {
+impl<'a> HttpExchange<'a> {
     pub(super) fn new(
-        shared: &'a Shared,
+        shared: &'a HttpShared,
         era: Era,
         id: u64,
         events: Option<EventSender>,
-    ) -> Flight<'a> {
-        Flight {
+    ) -> HttpExchange<'a> {
+        HttpExchange {
             shared,
             era,
             id,
@@ -44,27 +46,27 @@ impl<'a> Flight<'a> {
         }
     }
 
-    pub(super) fn permit(mut self, permit: Option<&'a Arc<dyn Permit>>) -> Flight<'a> {
+    pub(super) fn permit(mut self, permit: Option<&'a Arc<dyn Permit>>) -> HttpExchange<'a> {
         self.permit = permit;
         self
     }
 
     /// The result in an answer that is no stream.
-    pub(super) fn only(&self, reply: Reply) -> Found {
+    pub(super) fn only(&self, reply: HttpReply) -> ExchangeResult {
         let from = &self.shared.endpoint;
         let what = match reply {
-            Reply::Message(body) => match self.take(&body) {
+            HttpReply::Message(body) => match self.take(&body) {
                 Some(found) => return found,
                 None => "answered with a message that is not the answer".to_owned(),
             },
-            Reply::Nothing(status) => format!("answered {status} and nothing more"),
-            Reply::Stream(_) => "answered with a stream".to_owned(),
+            HttpReply::Nothing(status) => format!("answered {status} and nothing more"),
+            HttpReply::Stream(_) => "answered with a stream".to_owned(),
         };
-        Err(Failure::Odd(format!("{from} {what}")))
+        Err(ExchangeFailure::Odd(format!("{from} {what}")))
     }
 
     /// Takes one message of this request's stream; the last is its answer.
-    pub(super) fn take(&self, bytes: &[u8]) -> Option<Found> {
+    pub(super) fn take(&self, bytes: &[u8]) -> Option<ExchangeResult> {
         // Revision 2025-03-26 lets a server put several into one.
         if message::is_batch(bytes) {
             let Ok(messages) = message::parse_batch(bytes) else {
@@ -78,7 +80,7 @@ impl<'a> Flight<'a> {
         self.one(bytes)
     }
 
-    fn one(&self, bytes: &[u8]) -> Option<Found> {
+    fn one(&self, bytes: &[u8]) -> Option<ExchangeResult> {
         match wire::parse_upstream(bytes) {
             Ok(Message::Response { id, outcome }) => self.response(id, outcome),
             Ok(Message::Notification { method, params }) => {
@@ -86,19 +88,19 @@ impl<'a> Flight<'a> {
                 None
             }
             Ok(Message::Request { id, method, params }) => self.request(id.raw(), &method, params),
-            Err(bad) if bad.deep_answer().is_some_and(|id| self.is_own(id)) => {
-                Some(Err(Failure::Odd(format!("the answer is {}", bad.fault))))
-            }
+            Err(bad) if bad.deep_answer().is_some_and(|id| self.is_own(id)) => Some(Err(
+                ExchangeFailure::Odd(format!("the answer is {}", bad.fault)),
+            )),
             Err(reason) => self.violation(&format!("not a message ({reason})")),
         }
     }
 
-    fn response(&self, id: Option<&RawValue>, outcome: Outcome<'_>) -> Option<Found> {
+    fn response(&self, id: Option<&RawValue>, outcome: Outcome<'_>) -> Option<ExchangeResult> {
         let ours = id.is_some_and(|id| self.is_own(id));
         match outcome {
             Outcome::Result(result) if ours => Some(Ok(result.to_owned())),
             // Without an id: it could not read the request, and says why.
-            Outcome::Error(error) if ours || id.is_none() => Some(Err(Failure::Rpc {
+            Outcome::Error(error) if ours || id.is_none() => Some(Err(ExchangeFailure::Rpc {
                 status: StatusCode::OK,
                 error,
             })),
@@ -139,12 +141,17 @@ impl<'a> Flight<'a> {
             _ => {
                 let _ = receiver
                     .inbound
-                    .try_send(Inbound::Notification(notification));
+                    .try_send(InboundMessage::Notification(notification));
             }
         }
     }
 
-    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) -> Option<Found> {
+    fn request(
+        &self,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Option<ExchangeResult> {
         if self.era == Era::Modern {
             return self.violation("a request, which a modern server must not send");
         }
@@ -159,16 +166,16 @@ impl<'a> Flight<'a> {
         if self.events.is_some() {
             receiver.pending.event(self.id, CallEvent::Request(request));
         } else {
-            let _ = receiver.inbound.try_send(Inbound::Request(request));
+            let _ = receiver.inbound.try_send(InboundMessage::Request(request));
         }
         None
     }
 
-    fn violation(&self, what: &str) -> Option<Found> {
+    fn violation(&self, what: &str) -> Option<ExchangeResult> {
         (self.shared.receiver.log)(LogStream::Protocol, &format!("{what}; ignored"));
         let count = self.violations.fetch_add(1, Ordering::Relaxed) + 1;
         (count >= VIOLATIONS).then(|| {
-            Err(Failure::Odd(format!(
+            Err(ExchangeFailure::Odd(format!(
                 "{}: {count} messages in one answer that MCP does not allow there",
                 self.shared.endpoint
             )))
