@@ -73,12 +73,12 @@ pub struct CallOutcome {
     pub result: Result<Box<RawValue>, CallError>,
 }
 
-type CallFuture = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
+type BoxedCall = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
 
 /// A call on its way. Dropping it gives the request up; the server is told.
 pub struct CallStream {
     events: EventReceiver,
-    work: CallFuture,
+    work: BoxedCall,
     outcome: Option<CallOutcome>,
 }
 

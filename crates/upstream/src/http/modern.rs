@@ -147,7 +147,7 @@ fn plain(headers: &mut Headers, name: &HeaderName, text: &str) -> Result<(), Exc
 pub(super) struct ToolHeaders(Mutex<HashMap<String, Result<Vec<ParamHeader>, String>>>);
 
 #[derive(Deserialize)]
-struct ToolsPage<'a> {
+struct ToolListPage<'a> {
     #[serde(borrow)]
     tools: Vec<ToolEntry<'a>>,
 }
@@ -168,7 +168,7 @@ impl ToolHeaders {
     }
 
     pub(super) fn learn(&self, list: &RawValue, log: impl Fn(&str)) {
-        let Ok(ToolsPage { tools }) = serde_json::from_str(list.get()) else {
+        let Ok(ToolListPage { tools }) = serde_json::from_str(list.get()) else {
             return;
         };
         for ToolEntry { name, schema } in tools {
