@@ -2,7 +2,7 @@
 //! takes all writes that wait, applies them to a copy, saves once, and only
 //! then shows the copy and answers: a failed save has changed nothing.
 
-mod answers;
+mod backend;
 mod disk;
 mod location;
 
@@ -17,8 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
 use super::lock::{DirectoryLock, make_directory};
-use super::quota;
-use super::records::{ADMIN, Entry, EntryId};
+use super::records::EntryId;
 use super::rules::Ruling;
 use super::state::{State, Step};
 use super::{
@@ -135,38 +134,8 @@ impl JsonStore {
         &self.directory
     }
 
-    /// With the moment of its last use, which memory knows first.
-    fn used(&self, entry: &Entry) -> Entry {
-        let mut entry = entry.clone();
-        let grant = self.grants.of_entry(entry.id);
-        let used = grant.and_then(|grant| grant.last_used());
-        entry.key.last_used_at = used.max(entry.key.last_used_at);
-        entry
-    }
-
     fn state(&self) -> State {
         self.state.lock().clone()
-    }
-
-    /// What one who acts, or makes something, may have; the admin has no limits.
-    fn limits_of(&self, owner: Option<&str>) -> Option<UserLimits> {
-        self.limits
-            .filter(|_| owner.is_some_and(|owner| owner != ADMIN))
-    }
-
-    /// Runs a change that must leave a user's records within the limits.
-    async fn write_limited<T: Send + 'static>(
-        &self,
-        limits: Option<UserLimits>,
-        operation: &'static str,
-        rule: impl FnOnce(&State) -> Ruling<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.write(operation, move |state| {
-            let (value, steps) = rule(state)?;
-            limits.map_or(Ok(()), |limits| quota::admit_steps(&limits, state, &steps))?;
-            Ok((value, steps))
-        })
-        .await
     }
 
     /// Runs a change. When it is answered, nothing passes any more on the

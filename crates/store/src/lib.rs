@@ -14,6 +14,7 @@ use config::ServerName;
 pub use config::settings::UserLimits;
 
 mod address_owner;
+mod backend;
 mod contract;
 mod digest;
 mod examine;
@@ -27,6 +28,7 @@ mod key;
 mod lock;
 pub mod memory;
 mod open;
+mod operations;
 mod own;
 mod passing;
 mod postgres;

@@ -2,27 +2,23 @@
 //! the truth and the rules; what keys open is also in memory, kept in step
 //! by notices.
 
-#[macro_use]
-mod rows;
-
 mod adopt;
-mod answers;
-mod bindings;
-mod entries;
+mod backend;
 mod fault;
 mod foreign;
-mod instances;
 mod link;
 mod listen;
+mod load;
 mod mirror;
 mod moved;
 mod namespace;
 mod once;
 mod quota;
+mod save;
 mod schema;
 mod servers;
 mod standing;
-mod tools;
+mod table;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,15 +30,15 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::examine::{DatabaseReport, StoredRecords};
 use super::lock::DirectoryLock;
-use super::records::{Entry, EntryId};
+use super::records::EntryId;
 use super::{StoreError, StoreErrorKind, UserLimits};
 use config::{DatabaseSchema, Secret};
 use fault::Fault;
 use link::{Doing, LIMIT, LONG, Link};
 use listen::Keeper;
 use mirror::Mirror;
-use quota::Quota;
-use standing::Memory;
+
+pub(super) use table::Table;
 
 /// For a write as a whole, until it is in force.
 const IN_FORCE: Duration = Duration::from_millis(2800);
@@ -141,17 +137,13 @@ impl PostgresStore {
         self
     }
 
-    fn quota(&self, owner: Option<&str>) -> Quota {
-        quota::of(owner, self.limits)
-    }
-
     /// Keeps the data directory until the store is dropped.
     pub(super) fn holding(mut self, lock: DirectoryLock) -> PostgresStore {
         self.lock = Some(lock);
         self
     }
 
-    async fn read<T: Send + 'static>(
+    async fn query<T: Send + 'static>(
         &self,
         operation: &'static str,
         work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
@@ -184,27 +176,6 @@ impl PostgresStore {
             .unwrap_or_else(|_| late())
             .map_err(|kind| kind.during(operation))?;
         Ok(value)
-    }
-
-    /// With the moment of its last use, which memory knows first.
-    fn used(&self, mut entry: Entry) -> Entry {
-        let grant = self.mirror.grants.of_entry(entry.id);
-        let used = grant.and_then(|grant| grant.last_used());
-        entry.key.last_used_at = used.max(entry.key.last_used_at);
-        entry
-    }
-
-    fn told_trouble(&self) -> Option<String> {
-        match self.link.standing.memory() {
-            Memory::InStep => None,
-            Memory::AddressOwner => {
-                Some("database notifications lost; every key is looked up in the database".into())
-            }
-            Memory::Away(unheard) => Some(format!(
-                "the database has not answered for {} s; entries are served as they were then",
-                unheard.as_secs()
-            )),
-        }
     }
 }
 

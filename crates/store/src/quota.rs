@@ -39,11 +39,12 @@ pub(super) fn admit(limits: &UserLimits, after: Usage, added: Usage) -> Result<(
     Ok(())
 }
 
-/// The same, for what a file store is about to do for a user.
+/// The same, for the steps of a change. `usage`: what an owner has before it.
 pub(super) fn admit_steps(
     limits: &UserLimits,
     state: &State,
     steps: &[Step],
+    usage: impl Fn(&str) -> Usage,
 ) -> Result<(), StoreErrorKind> {
     for step in steps {
         let (owner, before, after) = match step {
@@ -64,13 +65,14 @@ pub(super) fn admit_steps(
         };
         let added = after.less(before.unwrap_or_default());
         if added.grows() {
-            admit(limits, Usage::of(state, owner).and(added), added)?;
+            admit(limits, usage(owner).and(added), added)?;
         }
     }
     Ok(())
 }
+
 impl Usage {
-    fn of(state: &State, owner: &str) -> Usage {
+    pub(super) fn of(state: &State, owner: &str) -> Usage {
         let tools = state.tools.values().filter(|one| *one.owner == *owner);
         let old = state.instances.values().filter(|one| *one.owner == *owner);
         let held = state.entries.values();
@@ -125,7 +127,7 @@ impl Usage {
         }
     }
 
-    pub(super) fn less(self, other: Usage) -> Usage {
+    fn less(self, other: Usage) -> Usage {
         Usage {
             records: self.records - other.records,
             entries: self.entries - other.entries,

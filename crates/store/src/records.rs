@@ -51,10 +51,10 @@ impl OwnerScope {
         }
     }
 
-    pub fn owner(&self) -> Option<&str> {
+    pub(super) fn user(&self) -> Option<Arc<str>> {
         match self {
             OwnerScope::Everyone => None,
-            OwnerScope::Only(only) => Some(only),
+            OwnerScope::Only(only) => Some(only.clone()),
         }
     }
 }
@@ -227,13 +227,6 @@ pub struct ToolChange {
 pub struct InstanceName {
     pub key: KeyDigest,
     pub id: Option<EntryId>,
-}
-
-impl InstanceName {
-    /// Compares keys in constant time.
-    pub(super) fn matches(&self, instance: &Instance) -> bool {
-        instance.key.digest.matches(&self.key) || self.id == Some(instance.id)
-    }
 }
 
 impl From<KeyDigest> for InstanceName {

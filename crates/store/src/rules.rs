@@ -82,7 +82,7 @@ pub(super) fn create_tool(
     create(state, once, earlier, || {
         let now = Timestamp::now();
         let tool = ToolRecord {
-            id: ToolId(state.last.tool + 1),
+            id: state.new_tool(0),
             owner: new.owner,
             name: new.name,
             description: new.description,

@@ -34,6 +34,9 @@ pub(super) struct State {
     /// twice.
     #[serde(default)]
     pub last: Last,
+    /// Numbers that a database has reserved for new tools.
+    #[serde(skip)]
+    pub new_tools: Vec<ToolId>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +130,12 @@ impl State {
                 }
             }
         }
+    }
+
+    /// The number of the `nth` tool that a change creates.
+    pub(crate) fn new_tool(&self, nth: usize) -> ToolId {
+        let next = self.last.tool.saturating_add_unsigned(nth as u64 + 1);
+        self.new_tools.get(nth).copied().unwrap_or(ToolId(next))
     }
 
     /// The entries whose grants a step changes.

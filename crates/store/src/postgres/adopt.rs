@@ -1,5 +1,5 @@
-//! Records of another application become entries, and what is looked at
-//! before they do.
+//! Old records, and records of another application, become entries; and what a
+//! migration reads before they do.
 
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor, Row};
@@ -7,63 +7,72 @@ use sqlx::{Connection, Executor, Row};
 use super::super::examine::StoredRecords;
 use super::super::foreign::MOST;
 use super::super::records::*;
-use super::super::{KeyDigest, StoreErrorKind};
+use super::super::state::{State, Step};
+use super::super::{StoreErrorKind, rules};
 use super::fault::Fault;
 use super::namespace::Namespace;
-use super::rows;
-use super::{foreign, instances};
+use super::save::save;
+use super::{Touched, foreign, load, table};
 
-pub(super) async fn all(
+/// Old records become entries, all or none.
+pub(super) async fn migrate(
+    tx: &mut PgConnection,
+) -> Result<(Vec<MigratedInstance>, Touched), Fault> {
+    tx.execute("set local statement_timeout = '60s'").await?;
+    let mut migrated = Vec::new();
+    for record in table::select(tx, "order by id for update", |query| query).await? {
+        let state = load::conversion(tx, &record).await?;
+        let (mut one, steps) = rules::migrate(&state)?;
+        save(tx, &state, &steps).await?;
+        migrated.append(&mut one);
+    }
+    let touched = migrated.iter().map(|one| one.entry).collect();
+    Ok((migrated, touched))
+}
+
+pub(super) async fn adopt(
     tx: &mut PgConnection,
     records: &[Instance],
-) -> Result<Vec<Adoption>, Fault> {
+) -> Result<(Vec<Adoption>, Touched), Fault> {
     tx.execute("set local statement_timeout = '60s'").await?;
-    let mut all = Vec::with_capacity(records.len());
+    let (mut all, mut touched) = (Vec::with_capacity(records.len()), Vec::new());
     for record in records {
-        all.push(one(tx, record).await?);
-    }
-    Ok(all)
-}
-
-/// In a transaction of its own within the other, so that a rule which
-/// forbids one record does not cost the others.
-async fn one(tx: &mut PgConnection, record: &Instance) -> Result<Adoption, Fault> {
-    if let Some(holder) = holder(tx, &record.key.digest).await? {
-        return Ok(holder.outcome(record));
-    }
-    let mut own = tx.begin().await?;
-    let made = match instances::into_entry(&mut own, record).await {
-        Ok(made) => made,
-        Err(fault) if fault.is_connection() || fault.is_clash() => return Err(fault),
-        Err(fault) => {
-            own.rollback().await?;
-            return match fault.kind() {
-                kind @ (StoreErrorKind::Refused { .. }
-                | StoreErrorKind::Conflict { .. }
-                | StoreErrorKind::Unfit(_)) => Ok(Adoption::Refused(kind.to_string())),
-                kind => Err(kind.into()),
-            };
+        let state = load::conversion(tx, record).await?;
+        let (mut one, steps) = rules::adopt(&state, std::slice::from_ref(record))?;
+        match refusal(tx, &state, &steps).await? {
+            Some(reason) => all.push(Adoption::Refused(reason)),
+            None => {
+                touched.extend(steps.iter().flat_map(|step| state.touched(step)));
+                all.append(&mut one);
+            }
         }
-    };
-    own.commit().await?;
-    Ok(Adoption::Made(made))
+    }
+    Ok((all, touched))
 }
 
-async fn holder(tx: &mut PgConnection, key: &KeyDigest) -> Result<Option<KeyHolder>, Fault> {
-    let found: Option<(bool, i64, String)> = sqlx::query_as(
-        "select true, id, user_id from mcp_v2 where key_digest = $1 \
-         union all select false, id, user_id from mcp where key_digest = $1 limit 1",
-    )
-    .bind(&key.as_bytes()[..])
-    .fetch_optional(tx)
-    .await?;
-    Ok(found.map(|(entry, id, owner)| match entry {
-        true => KeyHolder::Entry {
-            id: EntryId(id),
-            owner: owner.into(),
-        },
-        false => KeyHolder::Instance(EntryId(id)),
-    }))
+/// Writes one record in a transaction of its own within the other, so that a
+/// rule of the database which forbids it does not cost the others.
+async fn refusal(
+    tx: &mut PgConnection,
+    state: &State,
+    steps: &[Step],
+) -> Result<Option<String>, Fault> {
+    let mut own = tx.begin().await?;
+    let fault = match save(&mut own, state, steps).await {
+        Ok(()) => {
+            own.commit().await?;
+            return Ok(None);
+        }
+        Err(fault) if fault.is_connection() || fault.is_clash() => return Err(fault),
+        Err(fault) => fault,
+    };
+    own.rollback().await?;
+    match fault.kind() {
+        kind @ (StoreErrorKind::Refused { .. }
+        | StoreErrorKind::Conflict { .. }
+        | StoreErrorKind::Unfit(_)) => Ok(Some(kind.to_string())),
+        kind => Err(kind.into()),
+    }
 }
 
 pub(super) async fn contents(
@@ -78,23 +87,21 @@ pub(super) async fn contents(
     if !found.complete {
         return Ok(StoredRecords::default());
     }
-    let old = concat!("select ", instance_columns!(), " from mcp order by id");
-    let old = sqlx::query(old).fetch_all(&mut *tx).await?;
-    let tools = concat!("select ", tool_columns!(), " from tool order by id");
-    let tools = sqlx::query(tools).fetch_all(&mut *tx).await?;
     let entries = "select id, user_id, key_digest from mcp_v2";
     let entries = sqlx::query(entries).fetch_all(&mut *tx).await?;
     let mut contents = StoredRecords {
-        instances: rows::all(&old, rows::instance)?,
-        tools: rows::all(&tools, rows::tool)?,
+        instances: table::select(&mut tx, "order by id", |query| query).await?,
+        tools: table::select(&mut tx, "order by id", |query| query).await?,
         ..StoredRecords::default()
     };
     for row in &entries {
         let holder = KeyHolder::Entry {
             id: EntryId(row.try_get("id")?),
-            owner: rows::owner(row)?,
+            owner: table::owner(row)?,
         };
-        contents.keys.insert(rows::digest(row)?, holder);
+        contents
+            .keys
+            .insert(table::digest(row, "key_digest")?, holder);
     }
     contents.add_instances();
     Ok(contents)

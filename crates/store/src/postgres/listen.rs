@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Executor;
-use sqlx::postgres::{PgListener, PgNotification};
+use sqlx::postgres::{PgConnection, PgListener, PgNotification};
 use tokio::time::{Instant, timeout};
 
 use super::super::records::EntryId;
 use super::super::{StoreChange, StoreErrorKind, Timestamp};
-use super::entries;
 use super::fault::Fault;
 use super::link::{LIMIT, Link, USE};
 use super::mirror::Mirror;
+use super::table::moment;
 
 /// A quiet connection is asked whether it is still there.
 const QUIET: Duration = Duration::from_secs(1);
@@ -201,10 +201,25 @@ impl Keeper {
         let known = fresh.clone();
         let written = self.link.write(LIMIT, move |tx| {
             let fresh = fresh.clone();
-            Box::pin(async move { entries::used(tx, &fresh).await })
+            Box::pin(async move { note_last_use(tx, &fresh).await })
         });
         if written.await.is_ok() {
             noted.extend(known);
         }
     }
+}
+/// About when keys were used; nobody needs to be told.
+async fn note_last_use(tx: &mut PgConnection, used: &[(EntryId, Timestamp)]) -> Result<(), Fault> {
+    let ids: Vec<i64> = used.iter().map(|(id, _)| id.0).collect();
+    let moments: Vec<i64> = used.iter().map(|(_, at)| moment(*at)).collect();
+    sqlx::query(
+        "update mcp_v2 e set last_used_at = to_timestamp(u.at / 1000.0) \
+         from unnest($1::bigint[], $2::bigint[]) as u(id, at) \
+         where e.id = u.id and coalesce(e.last_used_at < to_timestamp(u.at / 1000.0), true)",
+    )
+    .bind(ids)
+    .bind(moments)
+    .execute(tx)
+    .await?;
+    Ok(())
 }

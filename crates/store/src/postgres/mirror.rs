@@ -7,14 +7,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::{Connection, Executor, Row};
+use sqlx::{AssertSqlSafe, Connection, Executor, Row};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use super::super::records::{Entry, EntryId, ToolId, ToolRecord};
 use super::super::{Grant, GrantDirectory, KeyDigest, StoreChange, StoreErrorKind};
 use super::fault::Fault;
 use super::link::{LONG, Link};
-use super::rows;
+use super::table::{self, Table, columns};
 
 /// Those who may wait for a read.
 const WAITING: usize = 2048;
@@ -282,18 +282,15 @@ impl Wanted {
     }
 }
 
-macro_rules! select_grants {
-    ($which:literal) => {
-        concat!(
-            "select ",
-            entry_columns!(),
-            ", array(select b.tool_id from mcp_binding b where b.mcp_id = e.id and b.status) as tools, ",
-            "array(select b.tool_id from mcp_binding b where b.mcp_id = e.id and not b.status ",
-            "and (e.filter_allow is not null or e.filter_deny is not null)) as off ",
-            "from mcp_v2 e ",
-            $which
-        )
-    };
+fn select_grants(which: &str) -> AssertSqlSafe<String> {
+    AssertSqlSafe(format!(
+        "select {}, \
+         array(select b.tool_id from mcp_binding b where b.mcp_id = e.id and b.status) as tools, \
+         array(select b.tool_id from mcp_binding b where b.mcp_id = e.id and not b.status \
+         and (e.filter_allow is not null or e.filter_deny is not null)) as off \
+         from mcp_v2 e {which}",
+        columns::<Entry>()
+    ))
 }
 
 type Few = Option<(Vec<EntryId>, Vec<KeyDigest>)>;
@@ -319,7 +316,7 @@ async fn select(connection: &mut PgConnection, few: Few) -> Result<Loaded, Fault
         // In a transaction, so that the longer limit ends with it.
         let mut whole = connection.begin().await?;
         whole.execute("set local statement_timeout = '60s'").await?;
-        let all = sqlx::query(select_grants!("where e.status"));
+        let all = sqlx::query(select_grants("where e.status"));
         let rows = all.fetch_all(&mut *whole).await?;
         let loaded = with_their_tools(&mut whole, &rows).await?;
         whole.commit().await?;
@@ -327,7 +324,7 @@ async fn select(connection: &mut PgConnection, few: Few) -> Result<Loaded, Fault
     };
     let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
     let keys: Vec<&[u8]> = keys.iter().map(|key| &key.as_bytes()[..]).collect();
-    let few = select_grants!("where e.id = any($1) or e.key_digest = any($2)");
+    let few = select_grants("where e.id = any($1) or e.key_digest = any($2)");
     let few = sqlx::query(few).bind(ids).bind(keys);
     let rows = few.fetch_all(&mut *connection).await?;
     with_their_tools(connection, &rows).await
@@ -336,18 +333,16 @@ async fn select(connection: &mut PgConnection, few: Few) -> Result<Loaded, Fault
 /// The tools are read after the entries, and may be newer. Whoever changed one
 /// meanwhile has its entries read again.
 async fn with_their_tools(connection: &mut PgConnection, rows: &[PgRow]) -> Result<Loaded, Fault> {
-    let entries = rows::all(rows, with_tools)?;
+    let entries: Vec<_> = rows.iter().map(with_tools).collect::<Result<_, _>>()?;
     let wanted: BTreeSet<i64> = entries
         .iter()
         .flat_map(|(_, tools)| tools.iter().map(|(id, _)| id.0))
         .collect();
-    let tools = match wanted.is_empty() {
-        true => Vec::new(),
-        false => {
-            let few = concat!("select ", tool_columns!(), " from tool where id = any($1)");
-            let few = sqlx::query(few).bind(Vec::from_iter(wanted));
-            rows::all(&few.fetch_all(connection).await?, rows::tool)?
-        }
+    let tools = if wanted.is_empty() {
+        Vec::new()
+    } else {
+        let wanted = Vec::from_iter(wanted);
+        table::select(connection, "where id = any($1)", |query| query.bind(wanted)).await?
     };
     Ok(Loaded { entries, tools })
 }
@@ -357,7 +352,7 @@ fn with_tools(row: &PgRow) -> Result<(Entry, Vec<(ToolId, bool)>), Fault> {
     let off: Vec<i64> = row.try_get("off")?;
     let tools = tools.into_iter().map(|id| (ToolId(id), true));
     let off = off.into_iter().map(|id| (ToolId(id), false));
-    Ok((rows::entry(row)?, tools.chain(off).collect()))
+    Ok((Entry::from_row(row)?, tools.chain(off).collect()))
 }
 
 /// The tool records in use, so that those that are read again are kept once.

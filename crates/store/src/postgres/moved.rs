@@ -6,7 +6,7 @@ use sqlx::postgres::PgConnection;
 use super::super::Timestamp;
 use super::super::records::EntryId;
 use super::fault::Fault;
-use super::rows::moment;
+use super::table::moment;
 
 /// With the entries that it concerns.
 pub(super) async fn server_moved(

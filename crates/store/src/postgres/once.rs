@@ -5,24 +5,22 @@ use sqlx::Row;
 use sqlx::postgres::PgConnection;
 
 use super::super::records::{Idempotency, ONCE_MILLIS};
-use super::super::{StoreErrorKind, Timestamp};
+use super::super::state::Made;
+use super::super::{KeyDigest, Timestamp};
 use super::fault::Fault;
-use super::rows::moment;
+use super::table::{at, digest, moment};
 
 pub(super) enum Claim {
-    /// Go ahead, then [`keep`].
+    /// Create it, then [`keep`].
     Mine,
-    /// That was made before.
-    Made(i64),
+    /// An earlier request made it.
+    Made(Made),
 }
 
 pub(super) async fn claim(
     connection: &mut PgConnection,
-    once: Option<&Idempotency>,
+    once: &Idempotency,
 ) -> Result<Claim, Fault> {
-    let Some(once) = once else {
-        return Ok(Claim::Mine);
-    };
     let now = moment(Timestamp::now());
     let forgotten = forgotten(now);
     let mine = sqlx::query(
@@ -42,30 +40,33 @@ pub(super) async fn claim(
         forget(connection, forgotten).await?;
         return Ok(Claim::Mine);
     }
-    let row = sqlx::query("select body, made from mcp_idempotency where key = $1")
-        .bind(&once.key[..])
-        .fetch_one(connection)
-        .await?;
-    if row.try_get::<&[u8], _>("body")? != once.body {
-        return Err(StoreErrorKind::OnceReused.into());
+    match find(connection, once).await? {
+        Some((_, made)) => Ok(Claim::Made(made)),
+        None => Err(Fault::Sql(sqlx::Error::RowNotFound)),
     }
-    Ok(Claim::Made(row.try_get("made")?))
 }
 
-/// Whether a create with this key is remembered.
-pub(super) async fn is_known(
+/// What a create with this key has made.
+pub(super) async fn find(
     connection: &mut PgConnection,
     once: &Idempotency,
-) -> Result<bool, Fault> {
+) -> Result<Option<(KeyDigest, Made)>, Fault> {
     let row = sqlx::query(
-        "select 1 from mcp_idempotency \
-         where key = $1 and created_at > to_timestamp($2 / 1000.0)",
+        "select body, made, (extract(epoch from created_at) * 1000)::bigint as created_at \
+         from mcp_idempotency where key = $1",
     )
     .bind(&once.key[..])
-    .bind(forgotten(moment(Timestamp::now())))
     .fetch_optional(connection)
     .await?;
-    Ok(row.is_some())
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let made = Made {
+        body: digest(&row, "body")?,
+        id: row.try_get("made")?,
+        at: at(&row, "created_at")?,
+    };
+    Ok(Some((KeyDigest::from_bytes(once.key), made)))
 }
 
 /// What was made before this is not remembered.
@@ -76,14 +77,11 @@ fn forgotten(now: i64) -> i64 {
 /// What came of it.
 pub(super) async fn keep(
     connection: &mut PgConnection,
-    once: Option<&Idempotency>,
+    key: &KeyDigest,
     made: i64,
 ) -> Result<(), Fault> {
-    let Some(once) = once else {
-        return Ok(());
-    };
     sqlx::query("update mcp_idempotency set made = $2 where key = $1")
-        .bind(&once.key[..])
+        .bind(&key.as_bytes()[..])
         .bind(made)
         .execute(connection)
         .await?;

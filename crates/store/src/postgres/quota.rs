@@ -13,9 +13,9 @@ use super::fault::Fault;
 /// Whom a write is counted for, and what they may have; `None` for the admin.
 pub(super) type Quota = Option<(Arc<str>, UserLimits)>;
 
-pub(super) fn of(owner: Option<&str>, limits: Option<UserLimits>) -> Quota {
-    let user = owner.filter(|owner| *owner != ADMIN)?;
-    Some((user.into(), limits?))
+pub(super) fn of(user: Option<Arc<str>>, limits: Option<UserLimits>) -> Quota {
+    let user = user.filter(|user| **user != *ADMIN)?;
+    Some((user, limits?))
 }
 
 /// What there is before a write. Where little room is left, other writes of
@@ -34,19 +34,6 @@ pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> Result<Usage
         .execute(&mut *tx)
         .await?;
     usage(tx, owner).await
-}
-
-/// Refuses a write, which then did not happen, that went over a limit.
-pub(super) async fn check(
-    tx: &mut PgConnection,
-    quota: &Quota,
-    before: Usage,
-) -> Result<(), Fault> {
-    let Some((owner, limits)) = quota else {
-        return Ok(());
-    };
-    let after = usage(tx, owner).await?;
-    Ok(quota::admit(limits, after, after.less(before))?)
 }
 
 async fn usage(tx: &mut PgConnection, owner: &str) -> Result<Usage, Fault> {

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnection;
-use sqlx::{Connection, Executor, SqlSafeStr};
+use sqlx::{AssertSqlSafe, Connection, Executor, SqlSafeStr};
 use tokio::time::timeout;
 
 use super::super::StoreErrorKind;
 use super::super::examine::DatabaseReport;
+use super::super::records::{Entry, Instance, ToolRecord};
 use super::fault::Fault;
 use super::foreign;
 use super::namespace::Namespace;
+use super::table::{Table, columns};
 
 /// Two that start at once wait for each other.
 const MIGRATE: Duration = Duration::from_secs(60);
@@ -42,42 +44,25 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     ),
 ];
 
-/// What is read and written must be there, whoever made it.
-const SHAPE: &[(&str, &str)] = &[
-    (
-        "mcp_v2",
-        "select id, user_id, name, status, key_digest, key_hint, key_created_at, expires_at, \
-         last_used_at, exposed_resources, exposed_prompts, created_at, updated_at, filter_allow, \
-         filter_deny from mcp_v2 limit 0",
-    ),
-    (
-        "tool",
-        "select id, user_id, name, description, server, tool, created_at, updated_at \
-         from tool limit 0",
-    ),
-    (
-        "mcp_binding",
-        "select id, mcp_id, tool_id, user_id, tool_name, status, created_at \
-         from mcp_binding limit 0",
-    ),
-    (
-        "mcp",
-        "select id, user_id, name, status, key_digest, key_hint, key_created_at, expires_at, \
-         last_used_at, extra, created_at, updated_at from mcp limit 0",
-    ),
-    (
-        "mcp_server",
-        "select id, seq, name, run, asks, created_at from mcp_server limit 0",
-    ),
-    (
-        "mcp_server_definition",
-        "select name, definition from mcp_server_definition limit 0",
-    ),
-    (
-        "mcp_idempotency",
-        "select key, body, made, created_at from mcp_idempotency limit 0",
-    ),
-];
+/// The columns that are read and written must be there, whoever made them.
+fn shapes() -> Vec<(&'static str, String)> {
+    let columns = [
+        (Entry::NAME, columns::<Entry>()),
+        (ToolRecord::NAME, columns::<ToolRecord>()),
+        (Instance::NAME, columns::<Instance>()),
+    ];
+    let others = [
+        (
+            "mcp_binding",
+            "id, mcp_id, tool_id, user_id, tool_name, status, created_at",
+        ),
+        ("mcp_server", "id, seq, name, run, asks, created_at"),
+        ("mcp_server_definition", "name, definition"),
+        ("mcp_idempotency", "key, body, made, created_at"),
+    ];
+    let others = others.map(|(table, columns)| (table, columns.to_owned()));
+    columns.into_iter().chain(others).collect()
+}
 
 /// Brings the tables up to date, all or nothing. A user who may not do that
 /// is fine where somebody else has.
@@ -118,11 +103,11 @@ async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result
         .await?;
     if !there {
         let create = format!("create schema \"{}\"", namespace.schema());
-        connection.execute(sqlx::AssertSqlSafe(create)).await?;
+        connection.execute(AssertSqlSafe(create)).await?;
     }
     let migrations = MIGRATIONS.iter().map(|(version, name, sql)| {
         let kind = MigrationType::Simple;
-        let sql = sqlx::AssertSqlSafe(namespace.adapt(sql)).into_sql_str();
+        let sql = AssertSqlSafe(namespace.adapt(sql)).into_sql_str();
         Migration::new(*version, (*name).into(), kind, sql, false)
     });
     let mut migrator = Migrator::with_migrations(migrations.collect());
@@ -171,7 +156,7 @@ pub(super) async fn examine(
         };
         // Who may not look there has applied them in another way.
         let versions = format!("select version from {} where success", namespace.ledger());
-        let applied: Result<Vec<i64>, _> = sqlx::query_scalar(sqlx::AssertSqlSafe(versions))
+        let applied: Result<Vec<i64>, _> = sqlx::query_scalar(AssertSqlSafe(versions))
             .fetch_all(&mut *connection)
             .await;
         let missing = applied.ok().map(|applied| {
@@ -196,8 +181,9 @@ fn forbidden(fault: &Fault) -> bool {
 }
 
 async fn shape(connection: &mut PgConnection) -> Result<(), Fault> {
-    for (table, select) in SHAPE {
-        if let Err(error) = connection.execute(*select).await {
+    for (table, columns) in shapes() {
+        let select = AssertSqlSafe(format!("select {columns} from {table} limit 0"));
+        if let Err(error) = connection.execute(select).await {
             let fault = Fault::Sql(error);
             let wrong = matches!(fault.code().as_deref(), Some("42P01" | "42703"));
             return Err(match wrong {

@@ -2,24 +2,32 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
-use super::super::{DefinitionChange, ServerRecord, StoreErrorKind};
+use super::super::{DefinitionChange, ServerRecord};
 use super::fault::{Fault, written};
-use super::rows::{self, moment};
+use super::table::{at, moment};
 use config::ServerName;
 
-pub(super) async fn list(connection: &mut PgConnection) -> Result<Vec<ServerRecord>, Fault> {
-    let rows = sqlx::query(concat!(
-        "select id, name, run, asks, ",
-        millis!("created_at"),
-        " from mcp_server order by seq"
-    ))
-    .fetch_all(connection)
-    .await?;
-    rows::all(&rows, record)
+/// The servers of these names, or all of them, oldest first.
+pub(super) async fn select(
+    connection: &mut PgConnection,
+    names: Option<&[ServerName]>,
+    lock: &str,
+) -> Result<Vec<ServerRecord>, Fault> {
+    let names = names.map(|names| names.iter().map(ServerName::as_str).collect::<Vec<_>>());
+    let sql = format!(
+        "select id, name, run, asks, (extract(epoch from created_at) * 1000)::bigint as created_at \
+         from mcp_server where $1::text[] is null or name = any($1) order by seq {lock}"
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql)).bind(names);
+    rows.fetch_all(connection)
+        .await?
+        .iter()
+        .map(record)
+        .collect()
 }
 
 fn record(row: &PgRow) -> Result<ServerRecord, Fault> {
@@ -31,17 +39,17 @@ fn record(row: &PgRow) -> Result<ServerRecord, Fault> {
         name,
         run: row.try_get("run")?,
         asks: row.try_get("asks")?,
-        created_at: rows::at(row, "created_at")?,
+        created_at: at(row, "created_at")?,
     })
 }
 
-pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Result<(), Fault> {
-    names_are_free(tx, records).await?;
+pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> Result<(), Fault> {
+    if records.is_empty() {
+        return Ok(());
+    }
     // The last word on each, at the place of the first.
     let mut wanted: indexmap::IndexMap<Uuid, &ServerRecord> = indexmap::IndexMap::new();
-    for record in records {
-        wanted.insert(record.id, record);
-    }
+    wanted.extend(records.iter().map(|record| (record.id, *record)));
     let ids: Vec<Uuid> = wanted.keys().copied().collect();
     let names: Vec<&str> = wanted.values().map(|record| record.name.as_str()).collect();
     let runs: Vec<Option<bool>> = wanted.values().map(|record| record.run).collect();
@@ -68,37 +76,12 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[ServerRecord]) -> Resu
     .bind(made)
     .execute(tx)
     .await?;
-    if !wanted.is_empty() {
-        written(&done)?;
-    }
-    Ok(())
+    written(&done)
 }
 
-async fn names_are_free(tx: &mut PgConnection, records: &[ServerRecord]) -> Result<(), Fault> {
-    let names: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
-    let rows: Vec<(Uuid, String)> =
-        sqlx::query_as("select id, name from mcp_server where name = any($1)")
-            .bind(names)
-            .fetch_all(tx)
-            .await?;
-    let mut owners: HashMap<&str, Uuid> =
-        rows.iter().map(|(id, name)| (name.as_str(), *id)).collect();
-    for record in records {
-        let owner = *owners.entry(record.name.as_str()).or_insert(record.id);
-        if owner != record.id {
-            let constraint = "the server's name";
-            return Err(StoreErrorKind::Conflict { constraint }.into());
-        }
-    }
-    Ok(())
-}
-
-pub(super) async fn delete(tx: &mut PgConnection, name: &ServerName) -> Result<bool, Fault> {
-    let done = sqlx::query("delete from mcp_server where name = $1")
-        .bind(name.as_str())
-        .execute(tx)
-        .await?;
-    Ok(done.rows_affected() > 0)
+pub(super) async fn delete(tx: &mut PgConnection, id: Uuid) -> Result<(), Fault> {
+    let delete = sqlx::query("delete from mcp_server where id = $1").bind(id);
+    written(&delete.execute(tx).await?)
 }
 
 pub(super) async fn definitions(

@@ -15,7 +15,7 @@ pub(super) enum Memory {
     /// Every change is heard of.
     InStep,
     /// The database can be asked, and must be.
-    AddressOwner,
+    Behind,
     /// The database does not answer; memory has not been told anything for
     /// that long.
     Away(Duration),
@@ -47,7 +47,7 @@ impl Standing {
     pub(super) fn memory(&self) -> Memory {
         match self.mode.load(Ordering::Acquire) {
             IN_STEP => Memory::InStep,
-            BEHIND => Memory::AddressOwner,
+            BEHIND => Memory::Behind,
             _ => Memory::Away(self.unheard()),
         }
     }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn e7_time_without_news_counts_from_the_last_moment_in_step() {
         let standing = Standing::default();
-        assert_eq!(standing.memory(), Memory::AddressOwner);
+        assert_eq!(standing.memory(), Memory::Behind);
         standing.set_in_step();
         assert_eq!(standing.memory(), Memory::InStep);
         let answers = standing.answers();
@@ -163,7 +163,7 @@ mod tests {
         standing.note_answer();
         standing.set_away_since(before);
         standing.suspect_away(before);
-        assert_eq!(standing.memory(), Memory::AddressOwner);
+        assert_eq!(standing.memory(), Memory::Behind);
         standing.set_away_since(standing.answers());
         assert!(standing.is_away());
     }

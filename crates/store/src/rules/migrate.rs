@@ -77,7 +77,7 @@ fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> MigratedIns
     let now = Timestamp::now();
     let id = EntryId(state.last.entry + 1);
     let (mut bindings, mut names) = (Vec::new(), Vec::new());
-    let mut last = state.last.tool;
+    let mut created = 0;
     for (server, tool) in instance.registered() {
         let known = state.tools.values().find(|record| {
             record.owner == instance.owner && record.server == server && record.tool == tool
@@ -89,9 +89,10 @@ fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> MigratedIns
         }
         names.push(name.to_owned());
         let id = known.map(|record| record.id).unwrap_or_else(|| {
-            last += 1;
+            let id = state.new_tool(created);
+            created += 1;
             let record = ToolRecord {
-                id: ToolId(last),
+                id,
                 owner: instance.owner.clone(),
                 name: tool.to_owned(),
                 description: None,
@@ -101,7 +102,7 @@ fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> MigratedIns
                 updated_at: now,
             };
             steps.push(Step::Tool(Arc::new(record)));
-            ToolId(last)
+            id
         });
         bindings.push(Binding {
             tool: id,

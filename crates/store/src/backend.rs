@@ -1,0 +1,154 @@
+//! What files and a database do differently. The operations of [`Store`] stand
+//! once, in `operations`; the rules of records once, in `rules`.
+//!
+//! [`Store`]: super::Store
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+
+use super::postgres::Table;
+use super::records::*;
+use super::rules::Ruling;
+use super::state::State;
+use super::{
+    DefinitionChange, Grant, GrantDirectory, GrantLookup, KeyDigest, StoreChange, StoreError,
+};
+use config::ServerName;
+
+/// The records that an operation looks at. Files have all of them in memory; a
+/// database loads these into a [`State`], and locks them if they are to change.
+#[derive(Clone, Default)]
+pub(super) struct Needs {
+    /// The owner of the entry or the tool; `None` for any.
+    pub owner: Option<Arc<str>>,
+    pub all_servers: bool,
+    pub servers: Vec<ServerName>,
+    pub entry: Option<EntryId>,
+    /// Also the bindings of that entry, and their tools.
+    pub bindings: bool,
+    pub tools: Vec<ToolId>,
+    /// A tool that changes, with its new name: the entries that it is bound to,
+    /// and of their bindings those of the tool and of that name.
+    pub bound_tool: Option<(ToolId, Option<String>)>,
+    pub instance: Option<InstanceName>,
+    /// The entry that has this key.
+    pub key: Option<KeyDigest>,
+    /// What an earlier create with this `Idempotency-Key` made.
+    pub request: Option<Idempotency>,
+    pub create: Option<(RecordKind, Option<Idempotency>)>,
+}
+
+/// What is to be created: it needs an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RecordKind {
+    Tool,
+    Entry,
+    Instance,
+}
+
+/// A record that is listed page by page.
+pub(super) trait Record: Table + Clone + 'static {
+    /// Oldest first.
+    fn all(state: &State) -> impl Iterator<Item = &Self>;
+    fn owner(&self) -> &str;
+}
+
+impl Record for ToolRecord {
+    fn all(state: &State) -> impl Iterator<Item = &ToolRecord> {
+        state.tools.values().map(|tool| &**tool)
+    }
+
+    fn owner(&self) -> &str {
+        &self.owner
+    }
+}
+
+impl Record for Entry {
+    fn all(state: &State) -> impl Iterator<Item = &Entry> {
+        state.entries.values().map(|held| &held.entry)
+    }
+
+    fn owner(&self) -> &str {
+        &self.owner
+    }
+}
+
+impl Record for Instance {
+    fn all(state: &State) -> impl Iterator<Item = &Instance> {
+        state.instances.values().map(|instance| &**instance)
+    }
+
+    fn owner(&self) -> &str {
+        &self.owner
+    }
+}
+
+pub(super) type Answer<T> = Result<T, StoreError>;
+
+pub(super) trait Backend: Send + Sync {
+    fn grants(&self) -> &GrantDirectory;
+
+    /// Reads from a state that has at least what is needed.
+    fn read<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        needs: Needs,
+        read: impl Fn(&State) -> T + Send + Sync + 'static,
+    ) -> impl Future<Output = Answer<T>> + Send;
+
+    /// Runs a rule and saves its steps, all or none. With a user, the records of
+    /// that user must stay within the limits. When it returns, no call passes
+    /// any more on the strength of what it took away. The rule may run again.
+    fn change<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        needs: Needs,
+        user: Option<Arc<str>>,
+        rule: impl Fn(&State) -> Ruling<T> + Send + Sync + 'static,
+    ) -> impl Future<Output = Answer<T>> + Send;
+
+    fn list<R: Record>(
+        &self,
+        operation: &'static str,
+        scope: &OwnerScope,
+        page: Page,
+    ) -> impl Future<Output = Answer<Listing<R>>> + Send;
+
+    fn server_moved(
+        &self,
+        from: &ServerName,
+        to: Option<&ServerName>,
+    ) -> impl Future<Output = Answer<()>> + Send;
+
+    fn definitions(&self) -> impl Future<Output = Answer<Option<BTreeMap<String, String>>>> + Send {
+        std::future::ready(Ok(None))
+    }
+
+    fn define(&self, changes: &[DefinitionChange]) -> impl Future<Output = Answer<bool>> + Send {
+        std::future::ready(Ok(changes.is_empty()))
+    }
+
+    fn migrate_instances(&self) -> impl Future<Output = Answer<Vec<MigratedInstance>>> + Send;
+
+    fn adopt(&self, records: &[Instance]) -> impl Future<Output = Answer<Vec<Adoption>>> + Send;
+
+    fn grant(&self, key: &KeyDigest) -> GrantLookup;
+
+    fn ask(&self, key: &KeyDigest) -> impl Future<Output = Answer<Option<Arc<Grant>>>> + Send;
+
+    fn changes(&self) -> broadcast::Receiver<StoreChange>;
+
+    fn trouble(&self) -> Option<String>;
+
+    /// With the moment of its last use, which memory knows first.
+    fn with_last_use(&self, mut entry: Entry) -> Entry {
+        entry.key.last_used_at = self.last_use(entry.id).max(entry.key.last_used_at);
+        entry
+    }
+
+    fn last_use(&self, entry: EntryId) -> Option<super::Timestamp> {
+        self.grants().of_entry(entry)?.last_used()
+    }
+}

@@ -1,0 +1,289 @@
+//! Loads the rows that a rule looks at. Rows that are to change are locked until
+//! the transaction ends; what other transactions do meanwhile to rows that are
+//! not, the constraints of the tables notice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Row};
+
+use super::super::backend::{Needs, RecordKind};
+use super::super::records::*;
+use super::super::state::{Held, Made, State};
+use super::super::{KeyDigest, Timestamp};
+use super::fault::Fault;
+use super::once::{self, Claim};
+use super::servers;
+use super::table::{self, Table, at, columns};
+
+/// Whether the rows are to change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Intent {
+    Read,
+    Change,
+}
+
+impl Intent {
+    fn lock(self, lock: &'static str) -> &'static str {
+        match self {
+            Intent::Read => "",
+            Intent::Change => lock,
+        }
+    }
+}
+
+pub(super) async fn load(
+    connection: &mut PgConnection,
+    needs: &Needs,
+    intent: Intent,
+) -> Result<State, Fault> {
+    let mut state = State::default();
+    if let Some((kind, request)) = &needs.create
+        && !create(connection, *kind, request.as_ref(), &mut state).await?
+    {
+        return Ok(state);
+    }
+    if let Some(request) = &needs.request {
+        state.once = Arc::new(once::find(connection, request).await?.into_iter().collect());
+    }
+    if needs.all_servers || !needs.servers.is_empty() {
+        let which = (!needs.all_servers).then_some(&*needs.servers);
+        let found = servers::select(connection, which, intent.lock("for update")).await?;
+        state.servers = Arc::new(found.into_iter().map(|found| (found.id, found)).collect());
+    }
+    if let Some(id) = needs.entry {
+        let which = "where id = $1 and ($2::text is null or user_id = $2)";
+        let which = format!("{which} {}", intent.lock("for update"));
+        let found = table::select::<Entry>(connection, &which, |query| {
+            query.bind(id.0).bind(needs.owner.as_deref())
+        });
+        state.add_entries(found.await?);
+        if needs.bindings && !state.entries.is_empty() {
+            bindings(connection, id, &mut state).await?;
+        }
+    }
+    if !needs.tools.is_empty() {
+        let ids: Vec<i64> = needs.tools.iter().map(|id| id.0).collect();
+        // Nobody renames or deletes one until it is bound.
+        let which = format!(
+            "where id = any($1) order by id {}",
+            intent.lock("for key share")
+        );
+        state.add_tools(table::select(connection, &which, |query| query.bind(ids)).await?);
+    }
+    if let Some((id, name)) = &needs.bound_tool {
+        bound_tool(
+            connection,
+            needs.owner.as_deref(),
+            *id,
+            name.as_deref(),
+            &mut state,
+        )
+        .await?;
+    }
+    if let Some(named) = &needs.instance {
+        let which = "where key_digest = $1 or id = $2 order by key_digest = $1 desc limit 1";
+        let which = format!("{which} {}", intent.lock("for update"));
+        let found = table::select::<Instance>(connection, &which, |query| {
+            let query = query.bind(named.key.as_bytes().to_vec());
+            query.bind(named.id.map(|id| id.0))
+        });
+        let found = found.await?.into_iter();
+        state.instances = Arc::new(found.map(|found| (found.id, Arc::new(found))).collect());
+    }
+    if let Some(key) = &needs.key {
+        let key = key.as_bytes().to_vec();
+        let found = table::select(connection, "where key_digest = $1", |query| query.bind(key));
+        state.add_entries(found.await?);
+    }
+    Ok(state)
+}
+
+impl State {
+    /// Without their bindings; an entry that is there stays as it is.
+    fn add_entries(&mut self, found: Vec<Entry>) {
+        let entries = Arc::make_mut(&mut self.entries);
+        for entry in found {
+            let bindings = Vec::new();
+            let held = Held { entry, bindings };
+            entries.entry(held.entry.id).or_insert(Arc::new(held));
+        }
+    }
+
+    fn add_tools(&mut self, found: Vec<ToolRecord>) {
+        let tools = Arc::make_mut(&mut self.tools);
+        tools.extend(found.into_iter().map(|tool| (tool.id, Arc::new(tool))));
+    }
+
+    fn add_binding(&mut self, entry: EntryId, binding: Binding) {
+        if let Some(held) = Arc::make_mut(&mut self.entries).get_mut(&entry) {
+            Arc::make_mut(held).bindings.push(binding);
+        }
+    }
+}
+
+/// Reserves the number of a new record, or finds what an earlier request with
+/// the same `Idempotency-Key` made; whether the record is to be created.
+async fn create(
+    connection: &mut PgConnection,
+    kind: RecordKind,
+    request: Option<&Idempotency>,
+    state: &mut State,
+) -> Result<bool, Fault> {
+    if let Some(request) = request
+        && let Claim::Made(made) = once::claim(connection, request).await?
+    {
+        let id = made.id;
+        let key = KeyDigest::from_bytes(request.key);
+        // The claim has decided that it is remembered.
+        let at = Timestamp::now();
+        let made = Made { at, ..made };
+        let needs = match kind {
+            RecordKind::Tool => Needs {
+                tools: vec![ToolId(id)],
+                ..Needs::default()
+            },
+            RecordKind::Entry => Needs {
+                entry: Some(EntryId(id)),
+                ..Needs::default()
+            },
+            RecordKind::Instance => Needs {
+                instance: Some(InstanceName {
+                    key,
+                    id: Some(EntryId(id)),
+                }),
+                ..Needs::default()
+            },
+        };
+        let earlier = Box::pin(load(connection, &needs, Intent::Read)).await?;
+        let once = Arc::new(BTreeMap::from([(key, made)]));
+        *state = State { once, ..earlier };
+        return Ok(false);
+    }
+    match kind {
+        RecordKind::Tool => state.new_tools = new_tools(connection, 1).await?,
+        RecordKind::Entry => state.last.entry = new_id::<Entry>(connection).await? - 1,
+        RecordKind::Instance => state.last.instance = new_id::<Instance>(connection).await? - 1,
+    }
+    Ok(true)
+}
+
+async fn new_id<R: Table>(connection: &mut PgConnection) -> Result<i64, Fault> {
+    let ids = new_ids::<R>(connection, 1).await?;
+    ids.first()
+        .copied()
+        .ok_or(Fault::Sql(sqlx::Error::RowNotFound))
+}
+
+async fn new_tools(connection: &mut PgConnection, count: usize) -> Result<Vec<ToolId>, Fault> {
+    let ids = new_ids::<ToolRecord>(connection, count).await?;
+    Ok(ids.into_iter().map(ToolId).collect())
+}
+
+async fn new_ids<R: Table>(connection: &mut PgConnection, count: usize) -> Result<Vec<i64>, Fault> {
+    let sql = "select nextval(pg_get_serial_sequence($1, 'id')) from generate_series(1, $2)";
+    let ids = sqlx::query_scalar(sql)
+        .bind(R::NAME)
+        .bind(i32::try_from(count).unwrap_or(i32::MAX));
+    Ok(ids.fetch_all(connection).await?)
+}
+
+/// The bindings of an entry in the order they were made, with their tools.
+async fn bindings(
+    connection: &mut PgConnection,
+    entry: EntryId,
+    state: &mut State,
+) -> Result<(), Fault> {
+    let sql = format!(
+        "select t.*, b.status, b.bound_at from (select {} from tool) t \
+         join (select id as seq, mcp_id, tool_id, status, \
+         (extract(epoch from created_at) * 1000)::bigint as bound_at from mcp_binding) b \
+         on b.tool_id = t.id where b.mcp_id = $1 order by b.seq",
+        columns::<ToolRecord>()
+    );
+    let rows = sqlx::query(AssertSqlSafe(sql)).bind(entry.0);
+    let rows = rows.fetch_all(connection).await?;
+    let mut tools = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let tool = ToolRecord::from_row(row)?;
+        let binding = Binding {
+            tool: tool.id,
+            enabled: row.try_get("status")?,
+            created_at: at(row, "bound_at")?,
+        };
+        state.add_binding(entry, binding);
+        tools.push(tool);
+    }
+    state.add_tools(tools);
+    Ok(())
+}
+
+/// A tool that nobody else changes, deletes or binds until the end; the entries
+/// that have it, and which of their other tools has the name it is to get.
+async fn bound_tool(
+    tx: &mut PgConnection,
+    owner: Option<&str>,
+    id: ToolId,
+    name: Option<&str>,
+    state: &mut State,
+) -> Result<(), Fault> {
+    let which = "where id = $1 and ($2::text is null or user_id = $2) for update";
+    let found = table::select(tx, which, |query| query.bind(id.0).bind(owner)).await?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    state.add_tools(found);
+    let which = "where id in (select mcp_id from mcp_binding where tool_id = $1)";
+    state.add_entries(table::select(tx, which, |query| query.bind(id.0)).await?);
+    let rows = sqlx::query(
+        "select b.mcp_id, b.tool_id, b.status, \
+         (extract(epoch from b.created_at) * 1000)::bigint as created_at \
+         from mcp_binding mine join mcp_binding b on b.mcp_id = mine.mcp_id \
+         where mine.tool_id = $1 and (b.tool_id = $1 or b.tool_name = $2)",
+    )
+    .bind(id.0)
+    .bind(name)
+    .fetch_all(&mut *tx)
+    .await?;
+    let mut others = Vec::new();
+    for row in &rows {
+        let tool: i64 = row.try_get("tool_id")?;
+        if tool != id.0 {
+            others.push(tool);
+        }
+        let binding = Binding {
+            tool: ToolId(tool),
+            enabled: row.try_get("status")?,
+            created_at: at(row, "created_at")?,
+        };
+        state.add_binding(EntryId(row.try_get("mcp_id")?), binding);
+    }
+    if !others.is_empty() {
+        let which = "where id = any($1)";
+        state.add_tools(table::select(tx, which, |query| query.bind(others)).await?);
+    }
+    Ok(())
+}
+
+/// What the rules look at that make an entry of an old record.
+pub(super) async fn conversion(tx: &mut PgConnection, record: &Instance) -> Result<State, Fault> {
+    let needs = Needs {
+        create: Some((RecordKind::Entry, None)),
+        instance: Some(record.key.digest.into()),
+        key: Some(record.key.digest),
+        ..Needs::default()
+    };
+    let mut state = load(tx, &needs, Intent::Change).await?;
+    let (servers, tools): (Vec<&str>, Vec<&str>) = record.registered().into_iter().unzip();
+    if !tools.is_empty() {
+        state.new_tools = new_tools(tx, tools.len()).await?;
+        let which = "where user_id = $1 and (server, tool) in \
+             (select * from unnest($2::text[], $3::text[])) order by id";
+        let found = table::select(tx, which, |query| {
+            query.bind(&*record.owner).bind(servers).bind(tools)
+        });
+        state.add_tools(found.await?);
+    }
+    Ok(state)
+}
