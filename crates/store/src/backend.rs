@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use super::postgres::Table;
+use super::postgres::RecordTable;
 use super::records::*;
 use super::rules::Ruling;
-use super::state::State;
+use super::state::StoreState;
 use super::{
     DefinitionChange, Grant, GrantDirectory, GrantLookup, KeyDigest, StoreChange, StoreError,
 };
 use config::ServerName;
 
 /// The records that an operation looks at. Files have all of them in memory; a
-/// database loads these into a [`State`], and locks them if they are to change.
+/// database loads these into a [`StoreState`], and locks them if they are to change.
 #[derive(Clone, Default)]
-pub(super) struct Needs {
+pub(super) struct RecordSelection {
     /// The owner of the entry or the tool; `None` for any.
     pub owner: Option<Arc<str>>,
     pub all_servers: bool,
@@ -49,14 +49,14 @@ pub(super) enum RecordKind {
 }
 
 /// A record that is listed page by page.
-pub(super) trait Record: Table + Clone + 'static {
+pub(super) trait Record: RecordTable + Clone + 'static {
     /// Oldest first.
-    fn all(state: &State) -> impl Iterator<Item = &Self>;
+    fn all(state: &StoreState) -> impl Iterator<Item = &Self>;
     fn owner(&self) -> &str;
 }
 
 impl Record for ToolRecord {
-    fn all(state: &State) -> impl Iterator<Item = &ToolRecord> {
+    fn all(state: &StoreState) -> impl Iterator<Item = &ToolRecord> {
         state.tools.values().map(|tool| &**tool)
     }
 
@@ -66,7 +66,7 @@ impl Record for ToolRecord {
 }
 
 impl Record for Entry {
-    fn all(state: &State) -> impl Iterator<Item = &Entry> {
+    fn all(state: &StoreState) -> impl Iterator<Item = &Entry> {
         state.entries.values().map(|held| &held.entry)
     }
 
@@ -76,7 +76,7 @@ impl Record for Entry {
 }
 
 impl Record for Instance {
-    fn all(state: &State) -> impl Iterator<Item = &Instance> {
+    fn all(state: &StoreState) -> impl Iterator<Item = &Instance> {
         state.instances.values().map(|instance| &**instance)
     }
 
@@ -85,7 +85,7 @@ impl Record for Instance {
     }
 }
 
-pub(super) type Answer<T> = Result<T, StoreError>;
+pub(super) type StoreResult<T> = Result<T, StoreError>;
 
 pub(super) trait Backend: Send + Sync {
     fn grants(&self) -> &GrantDirectory;
@@ -94,9 +94,9 @@ pub(super) trait Backend: Send + Sync {
     fn read<T: Send + 'static>(
         &self,
         operation: &'static str,
-        needs: Needs,
-        read: impl Fn(&State) -> T + Send + Sync + 'static,
-    ) -> impl Future<Output = Answer<T>> + Send;
+        needs: RecordSelection,
+        read: impl Fn(&StoreState) -> T + Send + Sync + 'static,
+    ) -> impl Future<Output = StoreResult<T>> + Send;
 
     /// Runs a rule and saves its steps, all or none. With a user, the records of
     /// that user must stay within the limits. When it returns, no call passes
@@ -104,39 +104,47 @@ pub(super) trait Backend: Send + Sync {
     fn change<T: Send + 'static>(
         &self,
         operation: &'static str,
-        needs: Needs,
+        needs: RecordSelection,
         user: Option<Arc<str>>,
-        rule: impl Fn(&State) -> Ruling<T> + Send + Sync + 'static,
-    ) -> impl Future<Output = Answer<T>> + Send;
+        rule: impl Fn(&StoreState) -> Ruling<T> + Send + Sync + 'static,
+    ) -> impl Future<Output = StoreResult<T>> + Send;
 
     fn list<R: Record>(
         &self,
         operation: &'static str,
         scope: &OwnerScope,
         page: Page,
-    ) -> impl Future<Output = Answer<Listing<R>>> + Send;
+    ) -> impl Future<Output = StoreResult<Listing<R>>> + Send;
 
     fn server_moved(
         &self,
         from: &ServerName,
         to: Option<&ServerName>,
-    ) -> impl Future<Output = Answer<()>> + Send;
+    ) -> impl Future<Output = StoreResult<()>> + Send;
 
-    fn definitions(&self) -> impl Future<Output = Answer<Option<BTreeMap<String, String>>>> + Send {
+    fn definitions(
+        &self,
+    ) -> impl Future<Output = StoreResult<Option<BTreeMap<String, String>>>> + Send {
         std::future::ready(Ok(None))
     }
 
-    fn define(&self, changes: &[DefinitionChange]) -> impl Future<Output = Answer<bool>> + Send {
+    fn define(
+        &self,
+        changes: &[DefinitionChange],
+    ) -> impl Future<Output = StoreResult<bool>> + Send {
         std::future::ready(Ok(changes.is_empty()))
     }
 
-    fn migrate_instances(&self) -> impl Future<Output = Answer<Vec<MigratedInstance>>> + Send;
+    fn migrate_instances(&self) -> impl Future<Output = StoreResult<Vec<MigratedInstance>>> + Send;
 
-    fn adopt(&self, records: &[Instance]) -> impl Future<Output = Answer<Vec<Adoption>>> + Send;
+    fn adopt(
+        &self,
+        records: &[Instance],
+    ) -> impl Future<Output = StoreResult<Vec<Adoption>>> + Send;
 
     fn grant(&self, key: &KeyDigest) -> GrantLookup;
 
-    fn ask(&self, key: &KeyDigest) -> impl Future<Output = Answer<Option<Arc<Grant>>>> + Send;
+    fn ask(&self, key: &KeyDigest) -> impl Future<Output = StoreResult<Option<Arc<Grant>>>> + Send;
 
     fn changes(&self) -> broadcast::Receiver<StoreChange>;
 

@@ -93,21 +93,21 @@ pub trait Store: Send + Sync {
         new: NewTool,
         once: Option<Idempotency>,
     ) -> Result<Creation<ToolRecord>, StoreError>;
-    async fn tool(&self, whose: &OwnerScope, id: ToolId) -> Result<Option<ToolRecord>, StoreError>;
+    async fn tool(&self, scope: &OwnerScope, id: ToolId) -> Result<Option<ToolRecord>, StoreError>;
     async fn tools(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         page: Page,
     ) -> Result<Listing<ToolRecord>, StoreError>;
     /// A name that another tool of one of its entries has is refused.
     async fn update_tool(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         id: ToolId,
         change: ToolChange,
     ) -> Result<Option<ToolRecord>, StoreError>;
     /// Its bindings go with it.
-    async fn delete_tool(&self, whose: &OwnerScope, id: ToolId) -> Result<bool, StoreError>;
+    async fn delete_tool(&self, scope: &OwnerScope, id: ToolId) -> Result<bool, StoreError>;
 
     /// The entry and its bindings, or neither. Bound tools must be of the
     /// entry's owner, and no two of one name.
@@ -116,47 +116,47 @@ pub trait Store: Send + Sync {
         new: NewEntry,
         once: Option<Idempotency>,
     ) -> Result<Creation<Entry>, StoreError>;
-    async fn entry(&self, whose: &OwnerScope, id: EntryId) -> Result<Option<Entry>, StoreError>;
-    async fn entries(&self, whose: &OwnerScope, page: Page) -> Result<Listing<Entry>, StoreError>;
+    async fn entry(&self, scope: &OwnerScope, id: EntryId) -> Result<Option<Entry>, StoreError>;
+    async fn entries(&self, scope: &OwnerScope, page: Page) -> Result<Listing<Entry>, StoreError>;
     async fn update_entry(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         id: EntryId,
         change: EntryChange,
     ) -> Result<Option<Entry>, StoreError>;
     /// From the answer on, the old key opens nothing.
     async fn replace_key(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         id: EntryId,
         key: NewKey,
     ) -> Result<Option<Entry>, StoreError>;
-    async fn delete_entry(&self, whose: &OwnerScope, id: EntryId) -> Result<bool, StoreError>;
+    async fn delete_entry(&self, scope: &OwnerScope, id: EntryId) -> Result<bool, StoreError>;
 
     /// In the order they were made; `None` without such an entry.
     async fn bindings(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         entry: EntryId,
     ) -> Result<Option<Vec<BoundTool>>, StoreError>;
     /// Makes each binding, or sets its status; all or none. Answers with
     /// those that were named.
     async fn bind(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         entry: EntryId,
         bindings: &[NewBinding],
     ) -> Result<Option<Vec<BoundTool>>, StoreError>;
     /// Sets the status of one that is there.
     async fn update_binding(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         entry: EntryId,
         binding: NewBinding,
     ) -> Result<Option<BoundTool>, StoreError>;
     async fn unbind(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         entry: EntryId,
         tool: ToolId,
     ) -> Result<bool, StoreError>;
@@ -168,23 +168,23 @@ pub trait Store: Send + Sync {
     ) -> Result<Creation<Instance>, StoreError>;
     async fn instance(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         named: &InstanceName,
     ) -> Result<Option<Instance>, StoreError>;
     async fn instances(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         page: Page,
     ) -> Result<Listing<Instance>, StoreError>;
     async fn update_instance(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         named: &InstanceName,
         change: InstanceChange,
     ) -> Result<Option<Instance>, StoreError>;
     async fn delete_instance(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         named: &InstanceName,
     ) -> Result<bool, StoreError>;
     /// Turns every old record into an entry with the same key and with the

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::journal::{self, End};
+use super::journal::{self, JournalEnd};
 use super::json::{Disk, locate};
 use super::lock::{Holder, holder};
 use super::records::{Instance, KeyHolder, ToolRecord};
-use super::state::{State, Step};
+use super::state::{Step, StoreState};
 use super::{KeyDigest, PostgresStore, StoreError, StoreErrorKind};
 use config::settings::{Settings, StorageType};
 use config::{DatabaseSchema, Secret};
@@ -47,11 +47,11 @@ pub fn examine_files(directory: &Path, in_use: bool) -> FilesReport {
             };
         }
     };
-    let mut faults = location.snapshot.faults::<State>();
+    let mut faults = location.snapshot.faults::<StoreState>();
     let path = location.journal;
     match journal::look::<Vec<Step>>(&path) {
         Ok(found) => {
-            if let (End::Corrupt(reason), false) = (&found.end, in_use) {
+            if let (JournalEnd::Corrupt(reason), false) = (&found.end, in_use) {
                 faults.push(format!("{} {reason}", path.display()));
             }
         }

@@ -103,10 +103,10 @@ pub async fn foreign_table(
     Ok(each.map(|(at, row)| record(at + 1, None, row)).collect())
 }
 
-type Labelled = (Option<String>, Value);
+type LabelledValue = (Option<String>, Value);
 
 /// Each value with the name that it stands under in an object.
-fn find(value: Value, depth: usize) -> Option<Vec<Labelled>> {
+fn find(value: Value, depth: usize) -> Option<Vec<LabelledValue>> {
     match value {
         Value::Array(items) => {
             let like = items.is_empty() || items.iter().any(is_like_a_record);

@@ -200,11 +200,11 @@ impl CallsInFlight {
 /// All grants by key. The lock is held for a lookup or a swap.
 #[derive(Debug, Default)]
 pub struct GrantDirectory {
-    inner: RwLock<Inner>,
+    inner: RwLock<GrantMaps>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct GrantMaps {
     by_key: HashMap<KeyDigest, Arc<Grant>>,
     by_entry: HashMap<EntryId, Arc<Grant>>,
 }

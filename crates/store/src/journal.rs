@@ -24,24 +24,24 @@ pub(super) struct Journal {
 
 /// Why a save failed.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct AppendFailure {
     pub(super) kind: StoreErrorKind,
     /// What the file holds now is not known.
     pub(super) unsure: bool,
 }
 
 /// What a file was found to hold.
-pub(super) struct Found<T> {
+pub(super) struct JournalContents<T> {
     /// Of the lines; `None` without any.
     pub(super) generation: Option<u64>,
     /// The data of every line up to the first that is bad.
     pub(super) saves: Vec<T>,
-    pub(super) end: End,
+    pub(super) end: JournalEnd,
     length: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum JournalEnd {
     Clean,
     /// The last save was not finished, so nobody was told that it was.
     Torn,
@@ -49,37 +49,37 @@ pub(super) enum End {
 }
 
 /// Reads all that can be trusted. Blocks on the disk.
-pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<JournalContents<T>, StoreErrorKind> {
     file::sweep(path, Duration::ZERO);
     look(path)
 }
 
 /// The same, and changes nothing.
-pub(super) fn look<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
+pub(super) fn look<T: DeserializeOwned>(path: &Path) -> Result<JournalContents<T>, StoreErrorKind> {
     let bytes = file::read_own(path)
         .map_err(|error| StoreErrorKind::io(path, error))?
         .unwrap_or_default();
-    let mut found = Found {
+    let mut found = JournalContents {
         generation: None,
         saves: Vec::new(),
-        end: End::Clean,
+        end: JournalEnd::Clean,
         length: 0,
     };
     let mut rest = bytes.as_slice();
     while !rest.is_empty() {
-        let Some(line) = Line::parse(rest) else {
+        let Some(line) = JournalLine::parse(rest) else {
             // A save that was interrupted is the last, and has no end.
             found.end = match rest.contains(&b'\n') {
-                true => End::Corrupt(format!(
+                true => JournalEnd::Corrupt(format!(
                     "does not match its checksum in line {}",
                     found.saves.len() + 1
                 )),
-                false => End::Torn,
+                false => JournalEnd::Torn,
             };
             break;
         };
         if let Err(fault) = found.take(&line) {
-            found.end = End::Corrupt(fault);
+            found.end = JournalEnd::Corrupt(fault);
             break;
         }
         rest = &rest[line.length..];
@@ -87,8 +87,8 @@ pub(super) fn look<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreEr
     Ok(found)
 }
 
-impl<T: DeserializeOwned> Found<T> {
-    fn take(&mut self, line: &Line<'_>) -> Result<(), String> {
+impl<T: DeserializeOwned> JournalContents<T> {
+    fn take(&mut self, line: &JournalLine<'_>) -> Result<(), String> {
         let number = self.saves.len() as u64 + 1;
         if line.number != number {
             return Err(format!("has no line {number} where it should be"));
@@ -104,10 +104,10 @@ impl<T: DeserializeOwned> Found<T> {
     }
 }
 
-impl<T> Found<T> {
+impl<T> JournalContents<T> {
     /// To go on after what was found, without a torn end.
     pub(super) fn go_on(&self, path: &Path, generation: u64) -> Result<Journal, StoreErrorKind> {
-        if self.end == End::Torn {
+        if self.end == JournalEnd::Torn {
             own::open(path, OpenOptions::new().write(true))
                 .and_then(|file| file.set_len(self.length).and_then(|()| file.sync_all()))
                 .map_err(|error| StoreErrorKind::io(path, error))?;
@@ -149,8 +149,8 @@ impl Journal {
 
     /// Durable once this returns. Opens the file anew: what is written goes
     /// where the next start will look for it, or nowhere.
-    pub(super) fn append(&mut self, data: &impl Serialize) -> Result<(), Failed> {
-        let fail = |error, unsure| Failed {
+    pub(super) fn append(&mut self, data: &impl Serialize) -> Result<(), AppendFailure> {
+        let fail = |error, unsure| AppendFailure {
             kind: StoreErrorKind::io(&self.path, error),
             unsure,
         };
@@ -204,7 +204,7 @@ fn checksum(head: &str, data: &[u8]) -> String {
         .collect()
 }
 
-struct Line<'b> {
+struct JournalLine<'b> {
     generation: u64,
     number: u64,
     data: &'b [u8],
@@ -212,9 +212,9 @@ struct Line<'b> {
     length: usize,
 }
 
-impl Line<'_> {
+impl JournalLine<'_> {
     /// `None` if it is not exactly what was written.
-    fn parse(bytes: &[u8]) -> Option<Line<'_>> {
+    fn parse(bytes: &[u8]) -> Option<JournalLine<'_>> {
         let mut parts = bytes.splitn(5, |byte| *byte == b' ');
         let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse().ok();
         let (generation, count, size) = (number()?, number()?, number()?);
@@ -223,7 +223,7 @@ impl Line<'_> {
         let (data, after) = rest.split_at_checked(size)?;
         let expected = checksum(&head(generation, count, size), data);
         let sound = after.starts_with(b"\n") && expected.as_bytes() == sum;
-        sound.then(|| Line {
+        sound.then(|| JournalLine {
             generation,
             number: count,
             data,
@@ -251,7 +251,7 @@ mod tests {
         (directory, path, ends)
     }
 
-    fn found(path: &Path) -> Found<String> {
+    fn found(path: &Path) -> JournalContents<String> {
         read(path).unwrap()
     }
 
@@ -259,13 +259,16 @@ mod tests {
     fn f6_saves_are_read_back_and_added_to() {
         let (_directory, path, _) = prepared();
         let whole = found(&path);
-        assert_eq!((whole.generation, &whole.end), (Some(7), &End::Clean));
+        assert_eq!(
+            (whole.generation, &whole.end),
+            (Some(7), &JournalEnd::Clean)
+        );
         assert_eq!(whole.saves, LINES);
         let mut journal = whole.go_on(&path, 7).unwrap();
         journal.append(&"four").unwrap();
         assert_eq!(found(&path).saves[3], "four");
         let missing = found(&path.with_extension("none"));
-        assert_eq!((missing.generation, missing.end), (None, End::Clean));
+        assert_eq!((missing.generation, missing.end), (None, JournalEnd::Clean));
     }
 
     #[test]
@@ -281,12 +284,16 @@ mod tests {
                 let left = found(&path);
                 assert_eq!(left.saves, LINES[..before], "{length} {filled}");
                 let clean = ends.contains(&length) && filled == 0;
-                assert_eq!(left.end == End::Clean, clean);
-                assert!(clean || left.end == End::Torn, "{length}: {:?}", left.end);
+                assert_eq!(left.end == JournalEnd::Clean, clean);
+                assert!(
+                    clean || left.end == JournalEnd::Torn,
+                    "{length}: {:?}",
+                    left.end
+                );
                 let mut journal = left.go_on(&path, 7).unwrap();
                 journal.append(&"next").unwrap();
                 let after = found(&path);
-                assert_eq!(after.end, End::Clean);
+                assert_eq!(after.end, JournalEnd::Clean);
                 assert_eq!(after.saves.len(), before + 1);
             }
         }
@@ -306,7 +313,7 @@ mod tests {
                 assert_eq!(left.saves, LINES[..before], "{at} {flip}");
                 // Only the very last byte can look like a save that was torn.
                 let last = at == whole.len() - 1;
-                assert_eq!(left.end == End::Torn, last, "{at} {flip}");
+                assert_eq!(left.end == JournalEnd::Torn, last, "{at} {flip}");
             }
         }
     }
@@ -323,7 +330,7 @@ mod tests {
             std::fs::write(&path, &bad).unwrap();
             let left = found(&path);
             assert_eq!(left.saves, LINES[..1]);
-            assert!(matches!(left.end, End::Corrupt(_)));
+            assert!(matches!(left.end, JournalEnd::Corrupt(_)));
         }
     }
 

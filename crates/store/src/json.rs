@@ -19,7 +19,7 @@ use tokio::sync::{broadcast, oneshot};
 use super::lock::{DirectoryLock, make_directory};
 use super::records::EntryId;
 use super::rules::Ruling;
-use super::state::{State, Step};
+use super::state::{Step, StoreState};
 use super::{
     Grant, GrantDirectory, OpenedStore, StoreChange, StoreError, StoreErrorKind, UserLimits,
 };
@@ -47,18 +47,18 @@ const CHANGES: usize = 4096;
 
 /// Looks at the state and returns what it comes to; how to answer once that
 /// is saved, or has failed to be, is part of it.
-type Job = Box<dyn FnOnce(&State) -> (Vec<Step>, Answer) + Send>;
-type Answer = Box<dyn FnOnce(Result<Replaced, StoreErrorKind>) + Send>;
+type WriteJob = Box<dyn FnOnce(&StoreState) -> (Vec<Step>, SaveReply) + Send>;
+type SaveReply = Box<dyn FnOnce(Result<ReplacedGrants, StoreErrorKind>) + Send>;
 
 /// The grants that a save has put out of force.
-type Replaced = Arc<Vec<Arc<Grant>>>;
+type ReplacedGrants = Arc<Vec<Arc<Grant>>>;
 
 pub struct JsonStore {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StoreState>>,
     grants: Arc<GrantDirectory>,
     changes: broadcast::Sender<StoreChange>,
-    trouble: Trouble,
-    jobs: Option<SyncSender<Job>>,
+    trouble: LastSaveError,
+    jobs: Option<SyncSender<WriteJob>>,
     writer: Option<JoinHandle<()>>,
     directory: PathBuf,
     limits: Option<UserLimits>,
@@ -67,7 +67,7 @@ pub struct JsonStore {
 }
 
 /// Why the last write failed, until one works again.
-type Trouble = Arc<Mutex<Option<String>>>;
+type LastSaveError = Arc<Mutex<Option<String>>>;
 
 impl JsonStore {
     /// Takes the directory for this process and loads it. Blocks on the disk.
@@ -92,8 +92,8 @@ impl JsonStore {
         let state = Arc::new(Mutex::new(state));
         let (jobs, queue) = sync_channel(QUEUE);
         let (changes, _) = broadcast::channel(CHANGES);
-        let trouble = Trouble::default();
-        let writer = Writer {
+        let trouble = LastSaveError::default();
+        let writer = DiskWriter {
             disk,
             trouble: trouble.clone(),
             probe: None,
@@ -134,7 +134,7 @@ impl JsonStore {
         &self.directory
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> StoreState {
         self.state.lock().clone()
     }
 
@@ -143,15 +143,15 @@ impl JsonStore {
     async fn write<T: Send + 'static>(
         &self,
         operation: &'static str,
-        rule: impl FnOnce(&State) -> Ruling<T> + Send + 'static,
+        rule: impl FnOnce(&StoreState) -> Ruling<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answered) = oneshot::channel();
-        let job: Job = Box::new(move |state| {
+        let job: WriteJob = Box::new(move |state| {
             let (outcome, steps) = match rule(state) {
                 Ok((value, steps)) => (Ok(value), steps),
                 Err(kind) => (Err(kind), Vec::new()),
             };
-            let answer: Answer = Box::new(move |saved| {
+            let answer: SaveReply = Box::new(move |saved| {
                 let outcome = outcome.and_then(|value| saved.map(|old| (value, old)));
                 // The caller may have gone; the write stays.
                 let _ = reply.send(outcome);
@@ -188,22 +188,22 @@ impl Drop for JsonStore {
     }
 }
 
-struct Writer {
+struct DiskWriter {
     disk: Disk,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StoreState>>,
     grants: Arc<GrantDirectory>,
     changes: broadcast::Sender<StoreChange>,
     /// When a small snapshot is made new.
     quiet: Option<Instant>,
     /// When the moments of last use are saved.
     used: Instant,
-    trouble: Trouble,
+    trouble: LastSaveError,
     /// When a disk that failed is tried again.
     probe: Option<Instant>,
 }
 
-impl Writer {
-    fn run(mut self, queue: &Receiver<Job>) {
+impl DiskWriter {
+    fn run(mut self, queue: &Receiver<WriteJob>) {
         loop {
             let due = [self.quiet, self.probe].into_iter().flatten();
             let next = due.fold(self.used, Instant::min);
@@ -217,7 +217,7 @@ impl Writer {
     }
 
     /// One save for all.
-    fn save(&mut self, jobs: impl Iterator<Item = Job>) {
+    fn save(&mut self, jobs: impl Iterator<Item = WriteJob>) {
         let before = self.state.lock().clone();
         let mut state = before.clone();
         let (mut steps, mut answers) = (Vec::new(), Vec::new());
@@ -230,7 +230,7 @@ impl Writer {
             answers.push(answer);
         }
         let saved = match steps.is_empty() {
-            true => Ok(Replaced::default()),
+            true => Ok(ReplacedGrants::default()),
             false => self.save_state(&before, &steps, state).map(|()| {
                 drop(before);
                 self.publish(&steps)
@@ -243,9 +243,9 @@ impl Writer {
 
     fn save_state(
         &mut self,
-        before: &State,
+        before: &StoreState,
         steps: &[Step],
-        state: State,
+        state: StoreState,
     ) -> Result<(), StoreErrorKind> {
         let saved = self.disk.save(before, steps, &state);
         self.note(&saved);
@@ -257,7 +257,7 @@ impl Writer {
     }
 
     /// Puts in force what has been saved.
-    fn publish(&self, steps: &[Step]) -> Replaced {
+    fn publish(&self, steps: &[Step]) -> ReplacedGrants {
         let state = self.state.lock().clone();
         let touched: BTreeSet<EntryId> =
             steps.iter().flat_map(|step| state.touched(step)).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::broadcast;
 
-use super::backend::{Answer, Backend, Needs, RecordKind};
+use super::backend::{Backend, RecordKind, RecordSelection, StoreResult};
 use super::records::*;
 use super::{
     DefinitionChange, Grant, GrantLookup, KeyDigest, ServerRecord, Store, StoreChange, Timestamp,
@@ -16,24 +16,24 @@ use super::{
 use config::ServerName;
 
 /// What a create looks at.
-fn creating(kind: RecordKind, request: Option<Idempotency>) -> Needs {
-    Needs {
+fn creating(kind: RecordKind, request: Option<Idempotency>) -> RecordSelection {
+    RecordSelection {
         create: Some((kind, request)),
-        ..Needs::default()
+        ..RecordSelection::default()
     }
 }
 
 /// An entry of one owner.
-fn of_entry(scope: &OwnerScope, id: EntryId) -> Needs {
-    Needs {
+fn of_entry(scope: &OwnerScope, id: EntryId) -> RecordSelection {
+    RecordSelection {
         owner: scope.user(),
         entry: Some(id),
-        ..Needs::default()
+        ..RecordSelection::default()
     }
 }
 
-fn with_bindings(scope: &OwnerScope, id: EntryId, new: &[NewBinding]) -> Needs {
-    Needs {
+fn with_bindings(scope: &OwnerScope, id: EntryId, new: &[NewBinding]) -> RecordSelection {
+    RecordSelection {
         bindings: true,
         tools: new.iter().map(|one| one.tool).collect(),
         ..of_entry(scope, id)
@@ -41,34 +41,34 @@ fn with_bindings(scope: &OwnerScope, id: EntryId, new: &[NewBinding]) -> Needs {
 }
 
 /// A tool of one owner, which may get another name.
-fn of_tool(scope: &OwnerScope, id: ToolId, name: Option<&String>) -> Needs {
-    Needs {
+fn of_tool(scope: &OwnerScope, id: ToolId, name: Option<&String>) -> RecordSelection {
+    RecordSelection {
         owner: scope.user(),
         bound_tool: Some((id, name.cloned())),
-        ..Needs::default()
+        ..RecordSelection::default()
     }
 }
 
-fn of_instance(named: &InstanceName) -> Needs {
-    Needs {
+fn of_instance(named: &InstanceName) -> RecordSelection {
+    RecordSelection {
         instance: Some(*named),
-        ..Needs::default()
+        ..RecordSelection::default()
     }
 }
 
-fn of_servers(names: impl Iterator<Item = ServerName>) -> Needs {
-    Needs {
+fn of_servers(names: impl Iterator<Item = ServerName>) -> RecordSelection {
+    RecordSelection {
         servers: names.collect(),
-        ..Needs::default()
+        ..RecordSelection::default()
     }
 }
 
 #[async_trait]
 impl<B: Backend> Store for B {
-    async fn servers(&self) -> Answer<Vec<ServerRecord>> {
-        let needs = Needs {
+    async fn servers(&self) -> StoreResult<Vec<ServerRecord>> {
+        let needs = RecordSelection {
             all_servers: true,
-            ..Needs::default()
+            ..RecordSelection::default()
         };
         self.read("list the servers", needs, |state| {
             state.servers.values().cloned().collect()
@@ -76,7 +76,7 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn put_servers(&self, records: &[ServerRecord]) -> Answer<()> {
+    async fn put_servers(&self, records: &[ServerRecord]) -> StoreResult<()> {
         let needs = of_servers(records.iter().map(|record| record.name.clone()));
         let records = records.to_vec();
         self.change("save the server", needs, None, move |state| {
@@ -85,7 +85,7 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn delete_server(&self, name: &ServerName) -> Answer<bool> {
+    async fn delete_server(&self, name: &ServerName) -> StoreResult<bool> {
         let name = name.clone();
         let needs = of_servers(std::iter::once(name.clone()));
         self.change("remove the server", needs, None, move |state| {
@@ -94,22 +94,22 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn server_moved(&self, from: &ServerName, to: Option<&ServerName>) -> Answer<()> {
+    async fn server_moved(&self, from: &ServerName, to: Option<&ServerName>) -> StoreResult<()> {
         Backend::server_moved(self, from, to).await
     }
 
-    async fn definitions(&self) -> Answer<Option<BTreeMap<String, String>>> {
+    async fn definitions(&self) -> StoreResult<Option<BTreeMap<String, String>>> {
         Backend::definitions(self).await
     }
 
-    async fn define(&self, changes: &[DefinitionChange]) -> Answer<bool> {
+    async fn define(&self, changes: &[DefinitionChange]) -> StoreResult<bool> {
         Backend::define(self, changes).await
     }
 
-    async fn is_repeated(&self, request: Idempotency) -> Answer<bool> {
-        let needs = Needs {
+    async fn is_repeated(&self, request: Idempotency) -> StoreResult<bool> {
+        let needs = RecordSelection {
             request: Some(request),
-            ..Needs::default()
+            ..RecordSelection::default()
         };
         self.read("read the Idempotency-Key", needs, move |state| {
             let made = state.once.get(&KeyDigest::from_bytes(request.key));
@@ -122,7 +122,7 @@ impl<B: Backend> Store for B {
         &self,
         new: NewTool,
         request: Option<Idempotency>,
-    ) -> Answer<Creation<ToolRecord>> {
+    ) -> StoreResult<Creation<ToolRecord>> {
         let needs = creating(RecordKind::Tool, request);
         let user = Some(new.owner.clone());
         self.change("create the tool", needs, user, move |state| {
@@ -131,10 +131,10 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn tool(&self, scope: &OwnerScope, id: ToolId) -> Answer<Option<ToolRecord>> {
-        let needs = Needs {
+    async fn tool(&self, scope: &OwnerScope, id: ToolId) -> StoreResult<Option<ToolRecord>> {
+        let needs = RecordSelection {
             tools: vec![id],
-            ..Needs::default()
+            ..RecordSelection::default()
         };
         let scope = scope.clone();
         self.read("read the tool", needs, move |state| {
@@ -143,7 +143,7 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn tools(&self, scope: &OwnerScope, page: Page) -> Answer<Listing<ToolRecord>> {
+    async fn tools(&self, scope: &OwnerScope, page: Page) -> StoreResult<Listing<ToolRecord>> {
         self.list("list the tools", scope, page).await
     }
 
@@ -152,7 +152,7 @@ impl<B: Backend> Store for B {
         scope: &OwnerScope,
         id: ToolId,
         change: ToolChange,
-    ) -> Answer<Option<ToolRecord>> {
+    ) -> StoreResult<Option<ToolRecord>> {
         let needs = of_tool(scope, id, change.name.as_ref());
         let scope = scope.clone();
         self.change("change the tool", needs, scope.user(), move |state| {
@@ -161,7 +161,7 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn delete_tool(&self, scope: &OwnerScope, id: ToolId) -> Answer<bool> {
+    async fn delete_tool(&self, scope: &OwnerScope, id: ToolId) -> StoreResult<bool> {
         let needs = of_tool(scope, id, None);
         let scope = scope.clone();
         self.change("delete the tool", needs, None, move |state| {
@@ -174,8 +174,8 @@ impl<B: Backend> Store for B {
         &self,
         new: NewEntry,
         request: Option<Idempotency>,
-    ) -> Answer<Creation<Entry>> {
-        let needs = Needs {
+    ) -> StoreResult<Creation<Entry>> {
+        let needs = RecordSelection {
             tools: new.bindings.iter().map(|one| one.tool).collect(),
             ..creating(RecordKind::Entry, request)
         };
@@ -189,7 +189,7 @@ impl<B: Backend> Store for B {
         })
     }
 
-    async fn entry(&self, scope: &OwnerScope, id: EntryId) -> Answer<Option<Entry>> {
+    async fn entry(&self, scope: &OwnerScope, id: EntryId) -> StoreResult<Option<Entry>> {
         let needs = of_entry(scope, id);
         let scope = scope.clone();
         let found = self.read("read MCP instance", needs, move |state| {
@@ -198,7 +198,7 @@ impl<B: Backend> Store for B {
         Ok(found.await?.map(|entry| self.with_last_use(entry)))
     }
 
-    async fn entries(&self, scope: &OwnerScope, page: Page) -> Answer<Listing<Entry>> {
+    async fn entries(&self, scope: &OwnerScope, page: Page) -> StoreResult<Listing<Entry>> {
         let listing = self
             .list::<Entry>("list MCP instances", scope, page)
             .await?;
@@ -214,7 +214,7 @@ impl<B: Backend> Store for B {
         scope: &OwnerScope,
         id: EntryId,
         change: EntryChange,
-    ) -> Answer<Option<Entry>> {
+    ) -> StoreResult<Option<Entry>> {
         let needs = of_entry(scope, id);
         let used = self.last_use(id);
         let scope = scope.clone();
@@ -229,8 +229,8 @@ impl<B: Backend> Store for B {
         scope: &OwnerScope,
         id: EntryId,
         key: NewKey,
-    ) -> Answer<Option<Entry>> {
-        let needs = Needs {
+    ) -> StoreResult<Option<Entry>> {
+        let needs = RecordSelection {
             key: Some(key.digest),
             ..of_entry(scope, id)
         };
@@ -241,7 +241,7 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn delete_entry(&self, scope: &OwnerScope, id: EntryId) -> Answer<bool> {
+    async fn delete_entry(&self, scope: &OwnerScope, id: EntryId) -> StoreResult<bool> {
         let needs = of_entry(scope, id);
         let scope = scope.clone();
         self.change("delete MCP instance", needs, None, move |state| {
@@ -250,7 +250,11 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn bindings(&self, scope: &OwnerScope, entry: EntryId) -> Answer<Option<Vec<BoundTool>>> {
+    async fn bindings(
+        &self,
+        scope: &OwnerScope,
+        entry: EntryId,
+    ) -> StoreResult<Option<Vec<BoundTool>>> {
         let needs = with_bindings(scope, entry, &[]);
         let scope = scope.clone();
         self.read("list the bindings", needs, move |state| {
@@ -264,7 +268,7 @@ impl<B: Backend> Store for B {
         scope: &OwnerScope,
         entry: EntryId,
         bindings: &[NewBinding],
-    ) -> Answer<Option<Vec<BoundTool>>> {
+    ) -> StoreResult<Option<Vec<BoundTool>>> {
         let needs = with_bindings(scope, entry, bindings);
         let (scope, bindings) = (scope.clone(), bindings.to_vec());
         self.change("bind the tools", needs, scope.user(), move |state| {
@@ -278,7 +282,7 @@ impl<B: Backend> Store for B {
         scope: &OwnerScope,
         entry: EntryId,
         binding: NewBinding,
-    ) -> Answer<Option<BoundTool>> {
+    ) -> StoreResult<Option<BoundTool>> {
         let needs = with_bindings(scope, entry, &[]);
         let scope = scope.clone();
         self.change("change the binding", needs, None, move |state| {
@@ -287,7 +291,7 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn unbind(&self, scope: &OwnerScope, entry: EntryId, tool: ToolId) -> Answer<bool> {
+    async fn unbind(&self, scope: &OwnerScope, entry: EntryId, tool: ToolId) -> StoreResult<bool> {
         let needs = with_bindings(scope, entry, &[]);
         let scope = scope.clone();
         self.change("remove the binding", needs, None, move |state| {
@@ -300,8 +304,8 @@ impl<B: Backend> Store for B {
         &self,
         new: NewInstance,
         request: Option<Idempotency>,
-    ) -> Answer<Creation<Instance>> {
-        let needs = Needs {
+    ) -> StoreResult<Creation<Instance>> {
+        let needs = RecordSelection {
             key: Some(new.key.digest),
             ..creating(RecordKind::Instance, request)
         };
@@ -312,7 +316,11 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn instance(&self, scope: &OwnerScope, named: &InstanceName) -> Answer<Option<Instance>> {
+    async fn instance(
+        &self,
+        scope: &OwnerScope,
+        named: &InstanceName,
+    ) -> StoreResult<Option<Instance>> {
         let (scope, named) = (scope.clone(), *named);
         self.read("read MCP instance", of_instance(&named), move |state| {
             let found = state.instance(&scope, &named);
@@ -321,7 +329,7 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn instances(&self, scope: &OwnerScope, page: Page) -> Answer<Listing<Instance>> {
+    async fn instances(&self, scope: &OwnerScope, page: Page) -> StoreResult<Listing<Instance>> {
         self.list("list MCP instances", scope, page).await
     }
 
@@ -330,8 +338,8 @@ impl<B: Backend> Store for B {
         scope: &OwnerScope,
         named: &InstanceName,
         change: InstanceChange,
-    ) -> Answer<Option<Instance>> {
-        let needs = Needs {
+    ) -> StoreResult<Option<Instance>> {
+        let needs = RecordSelection {
             key: change.key.as_ref().map(|key| key.digest),
             ..of_instance(named)
         };
@@ -342,7 +350,7 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn delete_instance(&self, scope: &OwnerScope, named: &InstanceName) -> Answer<bool> {
+    async fn delete_instance(&self, scope: &OwnerScope, named: &InstanceName) -> StoreResult<bool> {
         let (scope, named) = (scope.clone(), *named);
         self.change(
             "delete MCP instance",
@@ -353,11 +361,11 @@ impl<B: Backend> Store for B {
         .await
     }
 
-    async fn migrate_instances(&self) -> Answer<Vec<MigratedInstance>> {
+    async fn migrate_instances(&self) -> StoreResult<Vec<MigratedInstance>> {
         Backend::migrate_instances(self).await
     }
 
-    async fn adopt(&self, records: &[Instance]) -> Answer<Vec<Adoption>> {
+    async fn adopt(&self, records: &[Instance]) -> StoreResult<Vec<Adoption>> {
         Backend::adopt(self, records).await
     }
 
@@ -365,7 +373,7 @@ impl<B: Backend> Store for B {
         Backend::grant(self, key)
     }
 
-    async fn ask(&self, key: &KeyDigest) -> Answer<Option<Arc<Grant>>> {
+    async fn ask(&self, key: &KeyDigest) -> StoreResult<Option<Arc<Grant>>> {
         Backend::ask(self, key).await
     }
 

@@ -4,20 +4,20 @@
 
 mod adopt;
 mod backend;
+mod database;
 mod fault;
 mod foreign;
-mod link;
+mod idempotency;
 mod listen;
 mod load;
 mod mirror;
+mod mirror_status;
 mod moved;
 mod namespace;
-mod once;
 mod quota;
 mod save;
 mod schema;
 mod servers;
-mod standing;
 mod table;
 
 use std::sync::Arc;
@@ -33,18 +33,18 @@ use super::lock::DirectoryLock;
 use super::records::EntryId;
 use super::{StoreError, StoreErrorKind, UserLimits};
 use config::{DatabaseSchema, Secret};
-use fault::Fault;
-use link::{Doing, LIMIT, LONG, Link};
-use listen::Keeper;
+use database::{Database, DbFuture, LIMIT, LONG};
+use fault::DbError;
+use listen::MirrorKeeper;
 use mirror::Mirror;
 
-pub(super) use table::Table;
+pub(super) use table::RecordTable;
 
 /// For a write as a whole, until it is in force.
 const IN_FORCE: Duration = Duration::from_millis(2800);
 
 pub struct PostgresStore {
-    link: Arc<Link>,
+    database: Arc<Database>,
     mirror: Arc<Mirror>,
     tasks: Vec<JoinHandle<()>>,
     lock: Option<DirectoryLock>,
@@ -52,7 +52,7 @@ pub struct PostgresStore {
 }
 
 /// What a write has changed, for memory.
-type Touched = Vec<EntryId>;
+type TouchedEntries = Vec<EntryId>;
 
 impl PostgresStore {
     /// Connects, brings the tables up to date and loads what keys open.
@@ -61,26 +61,26 @@ impl PostgresStore {
         opened.map_err(|fault| fault.kind().during("open the database"))
     }
 
-    async fn try_open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, Fault> {
-        let link = Arc::new(Link::new(url, schema)?);
+    async fn try_open(url: &Secret, schema: &DatabaseSchema) -> Result<PostgresStore, DbError> {
+        let database = Arc::new(Database::new(url, schema)?);
         // Beside the pool, which would try again and again and not say why.
-        let mut connection = link.connect().await?;
-        let mut listener = listen::listen(&link).await?;
-        listen::self_test(&link, &mut listener).await?;
-        schema::prepare(&mut connection, &link.namespace).await?;
+        let mut connection = database.connect().await?;
+        let mut listener = listen::listen(&database).await?;
+        listen::self_test(&database, &mut listener).await?;
+        schema::prepare(&mut connection, &database.namespace).await?;
         // All is done; how the goodbye is taken does not matter.
         drop(connection.close_hard().await);
-        let (mirror, reader) = Mirror::new(link.clone());
+        let (mirror, reader) = Mirror::new(database.clone());
         let reader = tokio::spawn(reader);
         let mut store = PostgresStore {
-            link: link.clone(),
+            database: database.clone(),
             mirror: mirror.clone(),
             tasks: vec![reader],
             lock: None,
             limits: None,
         };
         mirror.reload(true).await?;
-        let keeper = Keeper { link, mirror };
+        let keeper = MirrorKeeper { database, mirror };
         store.tasks.push(tokio::spawn(keeper.run(listener)));
         Ok(store)
     }
@@ -94,12 +94,12 @@ impl PostgresStore {
         examined.map_err(|fault| fault.kind().during("use the database"))
     }
 
-    async fn try_examine(url: &Secret, schema: &DatabaseSchema) -> Result<DatabaseReport, Fault> {
-        let link = Link::new(url, schema)?;
-        let mut connection = link.connect().await?;
-        let mut listener = listen::listen(&link).await?;
-        listen::self_test(&link, &mut listener).await?;
-        let found = schema::examine(&mut connection, &link.namespace).await?;
+    async fn try_examine(url: &Secret, schema: &DatabaseSchema) -> Result<DatabaseReport, DbError> {
+        let database = Database::new(url, schema)?;
+        let mut connection = database.connect().await?;
+        let mut listener = listen::listen(&database).await?;
+        listen::self_test(&database, &mut listener).await?;
+        let found = schema::examine(&mut connection, &database.namespace).await?;
         drop(connection.close_hard().await);
         Ok(found)
     }
@@ -110,10 +110,10 @@ impl PostgresStore {
         schema: &DatabaseSchema,
     ) -> Result<StoredRecords, StoreError> {
         let read = async {
-            let link = Link::new(url, schema)?;
-            adopt::contents(&mut link.connect().await?, &link.namespace).await
+            let database = Database::new(url, schema)?;
+            adopt::contents(&mut database.connect().await?, &database.namespace).await
         };
-        let read = timeout(LONG, read).await.unwrap_or(Err(Fault::Late));
+        let read = timeout(LONG, read).await.unwrap_or(Err(DbError::Late));
         read.map_err(|fault| fault.kind().during("read the database"))
     }
 
@@ -124,10 +124,10 @@ impl PostgresStore {
         table: &str,
     ) -> Result<Vec<String>, StoreError> {
         let read = async {
-            let link = Link::new(url, &DatabaseSchema::default())?;
-            adopt::rows_of(&mut link.connect().await?, schema, table).await
+            let database = Database::new(url, &DatabaseSchema::default())?;
+            adopt::rows_of(&mut database.connect().await?, schema, table).await
         };
-        let read = timeout(LONG, read).await.unwrap_or(Err(Fault::Late));
+        let read = timeout(LONG, read).await.unwrap_or(Err(DbError::Late));
         read.map_err(|fault| fault.kind().during("read the table"))
     }
 
@@ -146,9 +146,9 @@ impl PostgresStore {
     async fn query<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
-        let outcome = self.link.read(LIMIT, work).await;
+        let outcome = self.database.read(LIMIT, work).await;
         outcome.map_err(|fault| fault.kind().during(operation))
     }
 
@@ -158,10 +158,13 @@ impl PostgresStore {
         &self,
         operation: &'static str,
         limit: Duration,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, (T, Touched)> + Send + Sync + 'static,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, (T, TouchedEntries)>
+        + Send
+        + Sync
+        + 'static,
     ) -> Result<T, StoreError> {
         let deadline = Instant::now() + limit + (IN_FORCE - LIMIT);
-        let outcome = self.link.write(limit, work).await;
+        let outcome = self.database.write(limit, work).await;
         let (value, touched) = outcome.map_err(|fault| fault.kind().during(operation))?;
         if touched.is_empty() {
             return Ok(value);

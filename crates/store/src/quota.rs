@@ -1,7 +1,7 @@
 //! What one user's records come to, and what they may come to.
 
 use super::records::{Instance, ToolRecord};
-use super::state::{Held, State, Step};
+use super::state::{BoundEntry, Step, StoreState};
 use super::{StoreErrorKind, UserLimits};
 
 /// The records of one owner, or what a change adds to them.
@@ -42,7 +42,7 @@ pub(super) fn admit(limits: &UserLimits, after: Usage, added: Usage) -> Result<(
 /// The same, for the steps of a change. `usage`: what an owner has before it.
 pub(super) fn admit_steps(
     limits: &UserLimits,
-    state: &State,
+    state: &StoreState,
     steps: &[Step],
     usage: impl Fn(&str) -> Usage,
 ) -> Result<(), StoreErrorKind> {
@@ -72,7 +72,7 @@ pub(super) fn admit_steps(
 }
 
 impl Usage {
-    pub(super) fn of(state: &State, owner: &str) -> Usage {
+    pub(super) fn of(state: &StoreState, owner: &str) -> Usage {
         let tools = state.tools.values().filter(|one| *one.owner == *owner);
         let old = state.instances.values().filter(|one| *one.owner == *owner);
         let held = state.entries.values();
@@ -103,7 +103,7 @@ impl Usage {
         }
     }
 
-    fn held(held: &Held) -> Usage {
+    fn held(held: &BoundEntry) -> Usage {
         let exposes = &held.entry.exposes;
         let exposed = exposes.resources.iter().chain(&exposes.prompts);
         let filter = held.entry.filter.iter();

@@ -91,7 +91,7 @@ pub struct KeyRecord {
     pub last_used_at: Option<Timestamp>,
 }
 
-/// The servers whose resources and prompts an entry hands out whole.
+/// The servers scope resources and prompts an entry hands out whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExposedServers {

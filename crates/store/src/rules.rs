@@ -10,7 +10,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::records::*;
-use super::state::{Held, Made, State, Step};
+use super::state::{BoundEntry, CreateOutcome, Step, StoreState};
 use super::{KeyDigest, ServerRecord, StoreErrorKind, Timestamp};
 use config::ServerName;
 
@@ -26,7 +26,7 @@ fn unchanged<T>(answer: T) -> Ruling<T> {
 
 /// A create, which may have been asked for before.
 fn create<T>(
-    state: &State,
+    state: &StoreState,
     once: Option<Idempotency>,
     earlier: impl FnOnce(i64) -> Option<T>,
     make: impl FnOnce() -> Result<(i64, T, Vec<Step>), StoreErrorKind>,
@@ -47,11 +47,11 @@ fn create<T>(
     let (id, made, mut steps) = make()?;
     let old = state.once.iter().filter(|(_, made)| !made.is_fresh(now));
     steps.extend(old.map(|(key, _)| Step::NoOnce(*key)));
-    steps.push(Step::Once(key, Made { body, id, at: now }));
+    steps.push(Step::Once(key, CreateOutcome { body, id, at: now }));
     Ok((Creation::New(made), steps))
 }
 
-pub(super) fn put_servers(state: &State, records: Vec<ServerRecord>) -> Ruling<()> {
+pub(super) fn put_servers(state: &StoreState, records: Vec<ServerRecord>) -> Ruling<()> {
     let before = state.servers.values();
     let mut owners: HashMap<ServerName, Uuid> = before
         .map(|record| (record.name.clone(), record.id))
@@ -66,7 +66,7 @@ pub(super) fn put_servers(state: &State, records: Vec<ServerRecord>) -> Ruling<(
     Ok(((), records.into_iter().map(Step::Server).collect()))
 }
 
-pub(super) fn delete_server(state: &State, name: &ServerName) -> Ruling<bool> {
+pub(super) fn delete_server(state: &StoreState, name: &ServerName) -> Ruling<bool> {
     match state.servers.values().find(|record| record.name == *name) {
         Some(record) => Ok((true, vec![Step::NoServer(record.id)])),
         None => unchanged(false),
@@ -74,7 +74,7 @@ pub(super) fn delete_server(state: &State, name: &ServerName) -> Ruling<bool> {
 }
 
 pub(super) fn create_tool(
-    state: &State,
+    state: &StoreState,
     new: NewTool,
     once: Option<Idempotency>,
 ) -> Ruling<Creation<ToolRecord>> {
@@ -96,12 +96,12 @@ pub(super) fn create_tool(
 }
 
 pub(super) fn update_tool(
-    state: &State,
-    whose: &OwnerScope,
+    state: &StoreState,
+    scope: &OwnerScope,
     id: ToolId,
     change: ToolChange,
 ) -> Ruling<Option<ToolRecord>> {
-    let Some(before) = state.tool(whose, id) else {
+    let Some(before) = state.tool(scope, id) else {
         return unchanged(None);
     };
     let mut tool = ToolRecord::clone(before);
@@ -124,12 +124,12 @@ pub(super) fn update_tool(
     Ok((Some(tool.clone()), vec![Step::Tool(Arc::new(tool))]))
 }
 
-pub(super) fn delete_tool(state: &State, whose: &OwnerScope, id: ToolId) -> Ruling<bool> {
-    if state.tool(whose, id).is_none() {
+pub(super) fn delete_tool(state: &StoreState, scope: &OwnerScope, id: ToolId) -> Ruling<bool> {
+    if state.tool(scope, id).is_none() {
         return unchanged(false);
     }
-    let without = |held: &Arc<Held>| {
-        let mut held = Held::clone(held);
+    let without = |held: &Arc<BoundEntry>| {
+        let mut held = BoundEntry::clone(held);
         held.bindings.retain(|binding| binding.tool != id);
         Step::Entry(Arc::new(held))
     };
@@ -140,7 +140,7 @@ pub(super) fn delete_tool(state: &State, whose: &OwnerScope, id: ToolId) -> Ruli
 
 /// No two of these may have one name.
 fn names<'a>(
-    state: &'a State,
+    state: &'a StoreState,
     tools: impl Iterator<Item = ToolId>,
     further: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), StoreErrorKind> {
@@ -156,7 +156,7 @@ fn names<'a>(
 
 /// The bindings as they would be, in order: those there are, and these.
 fn bound(
-    state: &State,
+    state: &StoreState,
     owner: &str,
     before: &[Binding],
     new: &[NewBinding],
@@ -181,7 +181,7 @@ fn bound(
     Ok(all)
 }
 
-fn free(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKind> {
+fn free(state: &StoreState, key: &KeyDigest) -> Result<(), StoreErrorKind> {
     let mut all = state.entries.values();
     if all.any(|held| held.entry.key.digest == *key) {
         let constraint = "the key";
@@ -191,7 +191,7 @@ fn free(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKind> {
 }
 
 pub(super) fn create_entry(
-    state: &State,
+    state: &StoreState,
     new: NewEntry,
     once: Option<Idempotency>,
 ) -> Ruling<Creation<Entry>> {
@@ -203,11 +203,15 @@ pub(super) fn create_entry(
     })
 }
 
-fn make_entry(state: &State, id: EntryId, new: NewEntry) -> Result<Held, StoreErrorKind> {
+fn make_entry(
+    state: &StoreState,
+    id: EntryId,
+    new: NewEntry,
+) -> Result<BoundEntry, StoreErrorKind> {
     free(state, &new.key.digest)?;
     let now = Timestamp::now();
     let bindings = bound(state, &new.owner, &[], &new.bindings)?;
-    Ok(Held {
+    Ok(BoundEntry {
         entry: Entry {
             id,
             owner: new.owner,
@@ -225,15 +229,15 @@ fn make_entry(state: &State, id: EntryId, new: NewEntry) -> Result<Held, StoreEr
 
 /// An entry as a change leaves it.
 fn edit_entry(
-    state: &State,
-    whose: &OwnerScope,
+    state: &StoreState,
+    scope: &OwnerScope,
     id: EntryId,
     edit: impl FnOnce(&mut Entry) -> Result<(), StoreErrorKind>,
 ) -> Ruling<Option<Entry>> {
-    let Some(before) = state.held(whose, id) else {
+    let Some(before) = state.held(scope, id) else {
         return unchanged(None);
     };
-    let mut held = Held::clone(before);
+    let mut held = BoundEntry::clone(before);
     edit(&mut held.entry)?;
     let mut same = before.entry.clone();
     same.key.last_used_at = held.entry.key.last_used_at;
@@ -245,13 +249,13 @@ fn edit_entry(
 }
 
 pub(super) fn update_entry(
-    state: &State,
-    whose: &OwnerScope,
+    state: &StoreState,
+    scope: &OwnerScope,
     id: EntryId,
     change: EntryChange,
     used: Option<Timestamp>,
 ) -> Ruling<Option<Entry>> {
-    edit_entry(state, whose, id, |entry| {
+    edit_entry(state, scope, id, |entry| {
         // Memory knows it first, and forgets it with an entry that is
         // switched off.
         entry.key.last_used_at = used.max(entry.key.last_used_at);
@@ -271,37 +275,37 @@ pub(super) fn update_entry(
 }
 
 pub(super) fn replace_key(
-    state: &State,
-    whose: &OwnerScope,
+    state: &StoreState,
+    scope: &OwnerScope,
     id: EntryId,
     key: NewKey,
 ) -> Ruling<Option<Entry>> {
-    edit_entry(state, whose, id, |entry| {
+    edit_entry(state, scope, id, |entry| {
         free(state, &key.digest)?;
         entry.key = key.made(Timestamp::now());
         Ok(())
     })
 }
 
-pub(super) fn delete_entry(state: &State, whose: &OwnerScope, id: EntryId) -> Ruling<bool> {
-    match state.held(whose, id) {
+pub(super) fn delete_entry(state: &StoreState, scope: &OwnerScope, id: EntryId) -> Ruling<bool> {
+    match state.held(scope, id) {
         Some(_) => Ok((true, vec![Step::NoEntry(id)])),
         None => unchanged(false),
     }
 }
 
 pub(super) fn bind(
-    state: &State,
-    whose: &OwnerScope,
+    state: &StoreState,
+    scope: &OwnerScope,
     id: EntryId,
     new: &[NewBinding],
 ) -> Ruling<Option<Vec<BoundTool>>> {
-    let Some(before) = state.held(whose, id) else {
+    let Some(before) = state.held(scope, id) else {
         return unchanged(None);
     };
     let bindings = bound(state, &before.entry.owner, &before.bindings, new)?;
     let mut steps = Vec::new();
-    let held = Held {
+    let held = BoundEntry {
         entry: before.entry.clone(),
         bindings,
     };
@@ -314,25 +318,30 @@ pub(super) fn bind(
 }
 
 pub(super) fn update_binding(
-    state: &State,
-    whose: &OwnerScope,
+    state: &StoreState,
+    scope: &OwnerScope,
     id: EntryId,
     binding: NewBinding,
 ) -> Ruling<Option<BoundTool>> {
-    let held = state.held(whose, id);
+    let held = state.held(scope, id);
     let there = held.is_some_and(|held| held.bindings.iter().any(|one| one.tool == binding.tool));
     if !there {
         return unchanged(None);
     }
-    let (bound, steps) = bind(state, whose, id, &[binding])?;
+    let (bound, steps) = bind(state, scope, id, &[binding])?;
     Ok((bound.and_then(|mut bound| bound.pop()), steps))
 }
 
-pub(super) fn unbind(state: &State, whose: &OwnerScope, id: EntryId, tool: ToolId) -> Ruling<bool> {
-    let Some(before) = state.held(whose, id) else {
+pub(super) fn unbind(
+    state: &StoreState,
+    scope: &OwnerScope,
+    id: EntryId,
+    tool: ToolId,
+) -> Ruling<bool> {
+    let Some(before) = state.held(scope, id) else {
         return unchanged(false);
     };
-    let mut held = Held::clone(before);
+    let mut held = BoundEntry::clone(before);
     held.bindings.retain(|binding| binding.tool != tool);
     if held.bindings.len() == before.bindings.len() {
         return unchanged(false);
@@ -341,7 +350,7 @@ pub(super) fn unbind(state: &State, whose: &OwnerScope, id: EntryId, tool: ToolI
 }
 
 pub(super) fn create_instance(
-    state: &State,
+    state: &StoreState,
     new: NewInstance,
     once: Option<Idempotency>,
 ) -> Ruling<Creation<Instance>> {
@@ -368,7 +377,7 @@ pub(super) fn create_instance(
 }
 
 /// An entry's key is taken, too: the record may become one.
-fn free_for_instance(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKind> {
+fn free_for_instance(state: &StoreState, key: &KeyDigest) -> Result<(), StoreErrorKind> {
     let named = InstanceName::from(*key);
     if state.instance(&OwnerScope::Everyone, &named).is_some() {
         let constraint = "the key";
@@ -378,12 +387,12 @@ fn free_for_instance(state: &State, key: &KeyDigest) -> Result<(), StoreErrorKin
 }
 
 pub(super) fn update_instance(
-    state: &State,
-    whose: &OwnerScope,
+    state: &StoreState,
+    scope: &OwnerScope,
     named: &InstanceName,
     change: InstanceChange,
 ) -> Ruling<Option<Instance>> {
-    let Some(before) = state.instance(whose, named) else {
+    let Some(before) = state.instance(scope, named) else {
         return unchanged(None);
     };
     let mut instance = Instance::clone(before);
@@ -400,11 +409,11 @@ pub(super) fn update_instance(
 }
 
 pub(super) fn delete_instance(
-    state: &State,
-    whose: &OwnerScope,
+    state: &StoreState,
+    scope: &OwnerScope,
     named: &InstanceName,
 ) -> Ruling<bool> {
-    match state.instance(whose, named) {
+    match state.instance(scope, named) {
         Some(instance) => Ok((true, vec![Step::NoInstance(instance.id)])),
         None => unchanged(false),
     }

@@ -19,7 +19,7 @@ use super::{StoreErrorKind, file};
 const VERSION: u32 = 1;
 
 #[derive(Deserialize)]
-struct Envelope<'d> {
+struct SnapshotEnvelope<'d> {
     version: u32,
     /// Rises with every save; a journal says which one it goes on from.
     #[serde(default)]
@@ -37,7 +37,7 @@ pub(super) struct SnapshotFile {
 }
 
 /// What was found, and what a person should hear about it.
-pub(super) struct Loaded<T> {
+pub(super) struct LoadedSnapshot<T> {
     pub(super) data: Option<T>,
     /// Zero without data.
     pub(super) generation: u64,
@@ -48,20 +48,20 @@ pub(super) struct Loaded<T> {
     pub(super) recovered: bool,
 }
 
-enum Found<T> {
+enum SnapshotContents<T> {
     Nothing,
-    Good(Good<T>),
+    Good(ValidSnapshot<T>),
     Bad(String),
 }
 
-struct Good<T> {
+struct ValidSnapshot<T> {
     data: T,
     generation: u64,
     length: u64,
 }
 
 /// A snapshot on the disk, but not yet in its place.
-pub(super) struct Prepared {
+pub(super) struct PreparedSnapshot {
     temporary: file::Temporary,
     bytes: Vec<u8>,
 }
@@ -83,11 +83,11 @@ impl SnapshotFile {
         name.into()
     }
 
-    pub(super) fn load<T: DeserializeOwned>(&self) -> Result<Loaded<T>, StoreErrorKind> {
+    pub(super) fn load<T: DeserializeOwned>(&self) -> Result<LoadedSnapshot<T>, StoreErrorKind> {
         // The directory is ours alone: nothing is going on.
         file::sweep(&self.path, Duration::ZERO);
         file::sweep(&self.backup(), Duration::ZERO);
-        let mut loaded = Loaded {
+        let mut loaded = LoadedSnapshot {
             data: None,
             generation: 0,
             length: 0,
@@ -95,28 +95,28 @@ impl SnapshotFile {
             recovered: false,
         };
         let complaint = match find(&self.path)? {
-            Found::Good(good) => {
+            SnapshotContents::Good(good) => {
                 loaded.take(good);
                 return Ok(loaded);
             }
-            Found::Nothing => "is missing".to_owned(),
-            Found::Bad(reason) => put_aside(&self.path, &reason)?,
+            SnapshotContents::Nothing => "is missing".to_owned(),
+            SnapshotContents::Bad(reason) => put_aside(&self.path, &reason)?,
         };
         let shown = self.path.display();
         let backup = self.backup();
         match find(&backup)? {
-            Found::Good(good) => {
+            SnapshotContents::Good(good) => {
                 loaded.take(good);
                 loaded.recovered = true;
                 loaded
                     .warnings
                     .push(format!("{shown} {complaint}; going on with its backup"));
             }
-            Found::Nothing if complaint == "is missing" => {}
-            Found::Nothing => loaded.warnings.push(format!(
+            SnapshotContents::Nothing if complaint == "is missing" => {}
+            SnapshotContents::Nothing => loaded.warnings.push(format!(
                 "{shown} {complaint}; there is no backup, starting empty"
             )),
-            Found::Bad(reason) => {
+            SnapshotContents::Bad(reason) => {
                 let also = put_aside(&backup, &reason)?;
                 loaded.warnings.push(format!(
                     "{shown} {complaint}; its backup {also}; starting empty"
@@ -128,14 +128,14 @@ impl SnapshotFile {
 
     /// Whether a text has the form of a snapshot, whatever it holds.
     pub(super) fn is_envelope(bytes: &[u8]) -> bool {
-        serde_json::from_slice::<Envelope<'_>>(bytes).is_ok()
+        serde_json::from_slice::<SnapshotEnvelope<'_>>(bytes).is_ok()
     }
 
     /// The data and its generation, from the file or else from its backup;
     /// changes nothing.
     pub(super) fn look<T: DeserializeOwned>(&self) -> Result<Option<(T, u64)>, StoreErrorKind> {
         for path in [self.path.clone(), self.backup()] {
-            if let Found::Good(good) = find(&path)? {
+            if let SnapshotContents::Good(good) = find(&path)? {
                 return Ok(Some((good.data, good.generation)));
             }
         }
@@ -145,7 +145,7 @@ impl SnapshotFile {
     /// What is wrong with the file and with its backup; changes nothing.
     pub(super) fn faults<T: DeserializeOwned>(&self) -> Vec<String> {
         let fault = |path: &Path| match find::<T>(path) {
-            Ok(Found::Bad(reason)) => Some(format!("{} {reason}", path.display())),
+            Ok(SnapshotContents::Bad(reason)) => Some(format!("{} {reason}", path.display())),
             Ok(_) => None,
             Err(kind) => Some(kind.to_string()),
         };
@@ -158,18 +158,18 @@ impl SnapshotFile {
         &self,
         generation: u64,
         data: &impl Serialize,
-    ) -> Result<Prepared, StoreErrorKind> {
+    ) -> Result<PreparedSnapshot, StoreErrorKind> {
         let prepared = || {
             let bytes = encode(generation, data)?;
             let temporary = file::prepare(&self.path, &bytes)?;
-            Ok(Prepared { temporary, bytes })
+            Ok(PreparedSnapshot { temporary, bytes })
         };
         prepared().map_err(|error| StoreErrorKind::io(&self.path, error))
     }
 
     /// The second half. Durable once this returns; if it fails, nobody knows.
     /// The bytes come back for the backup.
-    pub(super) fn place(&self, prepared: Prepared) -> Result<Vec<u8>, StoreErrorKind> {
+    pub(super) fn place(&self, prepared: PreparedSnapshot) -> Result<Vec<u8>, StoreErrorKind> {
         let placed = prepared.temporary.place(&self.path);
         placed.map_err(|error| StoreErrorKind::io(&self.path, error))?;
         Ok(prepared.bytes)
@@ -182,8 +182,8 @@ impl SnapshotFile {
     }
 }
 
-impl<T> Loaded<T> {
-    fn take(&mut self, good: Good<T>) {
+impl<T> LoadedSnapshot<T> {
+    fn take(&mut self, good: ValidSnapshot<T>) {
         self.data = Some(good.data);
         self.generation = good.generation;
         self.length = good.length;
@@ -238,21 +238,21 @@ fn digest(data: &[u8]) -> String {
 
 /// Fails for what a person must decide: a file we may not read, or one that
 /// a newer Portway wrote.
-fn find<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
+fn find<T: DeserializeOwned>(path: &Path) -> Result<SnapshotContents<T>, StoreErrorKind> {
     let bytes = match file::read_own(path) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(Found::Nothing),
+        Ok(None) => return Ok(SnapshotContents::Nothing),
         Err(error) => return Err(StoreErrorKind::io(path, error)),
     };
     if bytes.is_empty() {
-        return Ok(Found::Bad("is empty".into()));
+        return Ok(SnapshotContents::Bad("is empty".into()));
     }
     if bytes.iter().all(|byte| *byte == 0) {
-        return Ok(Found::Bad("holds nothing but NUL bytes".into()));
+        return Ok(SnapshotContents::Bad("holds nothing but NUL bytes".into()));
     }
-    let envelope: Envelope<'_> = match serde_json::from_slice(&bytes) {
+    let envelope: SnapshotEnvelope<'_> = match serde_json::from_slice(&bytes) {
         Ok(envelope) => envelope,
-        Err(error) => return Ok(Found::Bad(format!("is damaged ({error})"))),
+        Err(error) => return Ok(SnapshotContents::Bad(format!("is damaged ({error})"))),
     };
     if envelope.version > VERSION {
         return Err(StoreErrorKind::Corrupt(format!(
@@ -263,21 +263,21 @@ fn find<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreErrorKind> {
         )));
     }
     if envelope.version < VERSION {
-        return Ok(Found::Bad(format!(
+        return Ok(SnapshotContents::Bad(format!(
             "has the unknown format {}",
             envelope.version
         )));
     }
     if digest(envelope.data.get().as_bytes()) != envelope.sha256 {
-        return Ok(Found::Bad("does not match its checksum".into()));
+        return Ok(SnapshotContents::Bad("does not match its checksum".into()));
     }
     match serde_json::from_str(envelope.data.get()) {
-        Ok(data) => Ok(Found::Good(Good {
+        Ok(data) => Ok(SnapshotContents::Good(ValidSnapshot {
             data,
             generation: envelope.generation,
             length: bytes.len() as u64,
         })),
-        Err(error) => Ok(Found::Bad(format!(
+        Err(error) => Ok(SnapshotContents::Bad(format!(
             "has data that makes no sense ({error})"
         ))),
     }

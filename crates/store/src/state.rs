@@ -18,29 +18,29 @@ use super::{Grant, KeyDigest, ServerRecord, Timestamp};
 /// Collections are shared until written to, so that a copy costs nothing but
 /// what changes.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct StoreState {
     #[serde(default)]
     pub servers: Arc<IndexMap<Uuid, ServerRecord>>,
     #[serde(default)]
     pub tools: Arc<BTreeMap<ToolId, Arc<ToolRecord>>>,
     #[serde(default)]
-    pub entries: Arc<BTreeMap<EntryId, Arc<Held>>>,
+    pub entries: Arc<BTreeMap<EntryId, Arc<BoundEntry>>>,
     #[serde(default)]
     pub instances: Arc<BTreeMap<EntryId, Arc<Instance>>>,
     /// Creates that may be asked for again, by what was sent with them.
     #[serde(default)]
-    pub once: Arc<BTreeMap<KeyDigest, Made>>,
+    pub once: Arc<BTreeMap<KeyDigest, CreateOutcome>>,
     /// The last number given to each kind of record; numbers are not used
     /// twice.
     #[serde(default)]
-    pub last: Last,
+    pub last: LastIds,
     /// Numbers that a database has reserved for new tools.
     #[serde(skip)]
     pub new_tools: Vec<ToolId>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Last {
+pub(super) struct LastIds {
     pub tool: i64,
     pub entry: i64,
     pub instance: i64,
@@ -48,20 +48,20 @@ pub(super) struct Last {
 
 /// An entry and its bindings, in the order they were made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Held {
+pub(super) struct BoundEntry {
     pub entry: Entry,
     pub bindings: Vec<Binding>,
 }
 
 /// What came of a create.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Made {
+pub(super) struct CreateOutcome {
     pub body: KeyDigest,
     pub id: i64,
     pub at: Timestamp,
 }
 
-impl Made {
+impl CreateOutcome {
     /// Whether it is still remembered.
     pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
         now.as_millis() < self.at.as_millis() + ONCE_MILLIS
@@ -75,16 +75,16 @@ pub(super) enum Step {
     NoServer(Uuid),
     Tool(Arc<ToolRecord>),
     NoTool(ToolId),
-    Entry(Arc<Held>),
+    Entry(Arc<BoundEntry>),
     NoEntry(EntryId),
     Instance(Arc<Instance>),
     NoInstance(EntryId),
-    Once(KeyDigest, Made),
+    Once(KeyDigest, CreateOutcome),
     NoOnce(KeyDigest),
     Used(Vec<(EntryId, Timestamp)>),
 }
 
-impl State {
+impl StoreState {
     pub(crate) fn apply(&mut self, step: &Step) {
         match step {
             Step::Server(record) => {
@@ -138,7 +138,7 @@ impl State {
         self.new_tools.get(nth).copied().unwrap_or(ToolId(next))
     }
 
-    /// The entries whose grants a step changes.
+    /// The entries scope grants a step changes.
     pub(crate) fn touched(&self, step: &Step) -> Vec<EntryId> {
         match step {
             Step::Entry(held) => vec![held.entry.id],
@@ -149,32 +149,32 @@ impl State {
     }
 
     /// The entries that a tool is bound to.
-    pub(crate) fn bound_to(&self, tool: ToolId) -> impl Iterator<Item = &Arc<Held>> {
-        let binds = move |held: &&Arc<Held>| held.bindings.iter().any(|one| one.tool == tool);
+    pub(crate) fn bound_to(&self, tool: ToolId) -> impl Iterator<Item = &Arc<BoundEntry>> {
+        let binds = move |held: &&Arc<BoundEntry>| held.bindings.iter().any(|one| one.tool == tool);
         self.entries.values().filter(binds)
     }
 
-    pub(crate) fn held(&self, whose: &OwnerScope, id: EntryId) -> Option<&Arc<Held>> {
+    pub(crate) fn held(&self, scope: &OwnerScope, id: EntryId) -> Option<&Arc<BoundEntry>> {
         let held = self.entries.get(&id)?;
-        whose.includes(&held.entry.owner).then_some(held)
+        scope.includes(&held.entry.owner).then_some(held)
     }
 
-    pub(crate) fn tool(&self, whose: &OwnerScope, id: ToolId) -> Option<&Arc<ToolRecord>> {
+    pub(crate) fn tool(&self, scope: &OwnerScope, id: ToolId) -> Option<&Arc<ToolRecord>> {
         let tool = self.tools.get(&id)?;
-        whose.includes(&tool.owner).then_some(tool)
+        scope.includes(&tool.owner).then_some(tool)
     }
 
     /// A key goes before an id.
     pub(crate) fn instance(
         &self,
-        whose: &OwnerScope,
+        scope: &OwnerScope,
         named: &InstanceName,
     ) -> Option<&Arc<Instance>> {
         let mut all = self.instances.values();
         let by_key = all.find(|instance| instance.key.digest.matches(&named.key));
         let by_id = || self.instances.get(&named.id?);
         let found = by_key.or_else(by_id)?;
-        whose.includes(&found.owner).then_some(found)
+        scope.includes(&found.owner).then_some(found)
     }
 
     pub(crate) fn holder(&self, key: &KeyDigest) -> Option<KeyHolder> {
@@ -191,7 +191,7 @@ impl State {
     }
 
     /// A binding without its tool cannot be: both go in one step.
-    pub(crate) fn bound(&self, held: &Held) -> Vec<BoundTool> {
+    pub(crate) fn bound(&self, held: &BoundEntry) -> Vec<BoundTool> {
         let bound = |binding: &Binding| {
             let tool = self.tools.get(&binding.tool)?;
             Some(BoundTool {

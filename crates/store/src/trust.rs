@@ -104,7 +104,7 @@ fn try_claim(settings: &Settings) -> Result<Vec<String>, StoreErrorKind> {
     if exists(directory) {
         let faults = examine(directory).map_err(|error| StoreErrorKind::io(directory, error))?;
         if settings.names_data_dir {
-            let mild = |fault: &Fault| format!("{shown}: {}", fault.text);
+            let mild = |fault: &TrustObjection| format!("{shown}: {}", fault.text);
             notes.extend(faults.iter().filter(|fault| fault.of_access).map(mild));
         } else if !is_marked(settings) {
             if !faults.is_empty() {
@@ -183,7 +183,7 @@ fn put_secrets_aside(settings: &Settings) -> Result<String, StoreErrorKind> {
     Ok(note)
 }
 
-fn refusal(directory: &Path, faults: &[Fault]) -> String {
+fn refusal(directory: &Path, faults: &[TrustObjection]) -> String {
     let mut text = format!(
         "{} was not made by this user's Portway and may have come with the project:\n",
         directory.display()
@@ -218,15 +218,15 @@ fn own_files(directory: &Path) -> io::Result<Vec<(String, Metadata)>> {
 }
 
 /// Why a directory does not look as Portway makes it.
-struct Fault {
+struct TrustObjection {
     text: String,
     /// Of owners and modes, which a volume in a container has its own way of.
     of_access: bool,
 }
 
-fn examine(directory: &Path) -> io::Result<Vec<Fault>> {
+fn examine(directory: &Path) -> io::Result<Vec<TrustObjection>> {
     let mut faults = Vec::new();
-    let mut add = |of_access: bool, text: String| faults.push(Fault { text, of_access });
+    let mut add = |of_access: bool, text: String| faults.push(TrustObjection { text, of_access });
     let us = nix::unistd::geteuid().as_raw();
     let metadata = directory.symlink_metadata()?;
     if metadata.is_symlink() {

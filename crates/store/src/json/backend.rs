@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use super::super::backend::{Answer, Backend, Needs, Record};
+use super::super::backend::{Backend, Record, RecordSelection, StoreResult};
 use super::super::quota::{self, Usage};
 use super::super::records::*;
 use super::super::rules::{self, Ruling};
-use super::super::state::State;
+use super::super::state::StoreState;
 use super::super::{Grant, GrantDirectory, GrantLookup, KeyDigest, StoreChange};
 use super::JsonStore;
 use config::ServerName;
@@ -21,19 +21,19 @@ impl Backend for JsonStore {
     async fn read<T: Send + 'static>(
         &self,
         _operation: &'static str,
-        _needs: Needs,
-        read: impl Fn(&State) -> T + Send + Sync + 'static,
-    ) -> Answer<T> {
+        _needs: RecordSelection,
+        read: impl Fn(&StoreState) -> T + Send + Sync + 'static,
+    ) -> StoreResult<T> {
         Ok(read(&self.state()))
     }
 
     async fn change<T: Send + 'static>(
         &self,
         operation: &'static str,
-        _needs: Needs,
+        _needs: RecordSelection,
         user: Option<Arc<str>>,
-        rule: impl Fn(&State) -> Ruling<T> + Send + Sync + 'static,
-    ) -> Answer<T> {
+        rule: impl Fn(&StoreState) -> Ruling<T> + Send + Sync + 'static,
+    ) -> StoreResult<T> {
         let limits = self
             .limits
             .filter(|_| user.is_some_and(|user| *user != *ADMIN));
@@ -52,7 +52,7 @@ impl Backend for JsonStore {
         _operation: &'static str,
         scope: &OwnerScope,
         page: Page,
-    ) -> Answer<Listing<R>> {
+    ) -> StoreResult<Listing<R>> {
         let state = self.state();
         let (mut items, mut total) = (Vec::new(), 0);
         for record in R::all(&state).filter(|record| scope.includes(record.owner())) {
@@ -64,7 +64,7 @@ impl Backend for JsonStore {
         Ok(Listing { items, total })
     }
 
-    async fn server_moved(&self, from: &ServerName, to: Option<&ServerName>) -> Answer<()> {
+    async fn server_moved(&self, from: &ServerName, to: Option<&ServerName>) -> StoreResult<()> {
         let (from, to) = (from.clone(), to.cloned());
         self.write("move the server's records", move |state| {
             rules::server_moved(state, &from, to.as_ref())
@@ -72,11 +72,11 @@ impl Backend for JsonStore {
         .await
     }
 
-    async fn migrate_instances(&self) -> Answer<Vec<MigratedInstance>> {
+    async fn migrate_instances(&self) -> StoreResult<Vec<MigratedInstance>> {
         self.write("migrate MCP instances", rules::migrate).await
     }
 
-    async fn adopt(&self, records: &[Instance]) -> Answer<Vec<Adoption>> {
+    async fn adopt(&self, records: &[Instance]) -> StoreResult<Vec<Adoption>> {
         let records = records.to_vec();
         self.write("migrate records", move |state| {
             rules::adopt(state, &records)
@@ -91,7 +91,7 @@ impl Backend for JsonStore {
         }
     }
 
-    async fn ask(&self, key: &KeyDigest) -> Answer<Option<Arc<Grant>>> {
+    async fn ask(&self, key: &KeyDigest) -> StoreResult<Option<Arc<Grant>>> {
         Ok(self.grants.find(key))
     }
 

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::super::journal::{self, End, Found, Journal};
-use super::super::snapshot::{Loaded, SnapshotFile, aside};
-use super::super::state::{State, Step};
+use super::super::journal::{self, Journal, JournalContents, JournalEnd};
+use super::super::snapshot::{LoadedSnapshot, SnapshotFile, aside};
+use super::super::state::{Step, StoreState};
 use super::super::{StoreErrorKind, file};
 use super::location::{Location, locate};
 
@@ -56,12 +56,12 @@ impl Disk {
     pub(crate) fn open(
         directory: &Path,
         sizes: Sizes,
-    ) -> Result<(Disk, State, Vec<String>), StoreErrorKind> {
+    ) -> Result<(Disk, StoreState, Vec<String>), StoreErrorKind> {
         let location = locate(directory)?;
         if let Some(earlier) = &location.earlier {
             take_over(earlier, &location)?;
         }
-        let mut loaded = location.snapshot.load::<State>()?;
+        let mut loaded = location.snapshot.load::<StoreState>()?;
         loaded.warnings.extend(location.warning());
         let (snapshot, path) = (location.snapshot, location.journal);
         let found = journal::read::<Vec<Step>>(&path)?;
@@ -103,10 +103,10 @@ impl Disk {
     }
 
     /// What is there, without repairing it.
-    pub(crate) fn look(directory: &Path) -> Result<State, StoreErrorKind> {
+    pub(crate) fn look(directory: &Path) -> Result<StoreState, StoreErrorKind> {
         let location = locate(directory)?;
         let location = location.earlier.as_deref().unwrap_or(&location);
-        let (mut state, generation) = location.snapshot.look::<State>()?.unwrap_or_default();
+        let (mut state, generation) = location.snapshot.look::<StoreState>()?.unwrap_or_default();
         let found = journal::look::<Vec<Step>>(&location.journal)?;
         if found.generation.is_none_or(|it| it == generation) {
             for step in found.saves.iter().flatten() {
@@ -120,9 +120,9 @@ impl Disk {
     /// what the steps make of it.
     pub(crate) fn save(
         &mut self,
-        before: &State,
+        before: &StoreState,
         steps: &[Step],
-        after: &State,
+        after: &StoreState,
     ) -> Result<(), StoreErrorKind> {
         if self.length == 0 {
             // The very first is the snapshot itself.
@@ -161,7 +161,7 @@ impl Disk {
     }
 
     /// Puts everything into a new snapshot.
-    pub(crate) fn compact(&mut self, state: &State) -> Result<(), StoreErrorKind> {
+    pub(crate) fn compact(&mut self, state: &StoreState) -> Result<(), StoreErrorKind> {
         self.not_before = Some(Instant::now() + RETRY);
         let prepared = self.snapshot.prepare(self.generation + 1, state)?;
         // From here on a start may find the new one, to which the journal
@@ -197,8 +197,8 @@ fn take_over(earlier: &Location, to: &Location) -> Result<(), StoreErrorKind> {
 /// replaced; what cannot be used of it has got another name by then.
 fn complain(
     path: &Path,
-    found: &Found<Vec<Step>>,
-    loaded: &mut Loaded<State>,
+    found: &JournalContents<Vec<Step>>,
+    loaded: &mut LoadedSnapshot<StoreState>,
 ) -> Result<bool, StoreErrorKind> {
     let shown = path.display();
     let older = found.generation.is_some_and(|it| it < loaded.generation);
@@ -217,11 +217,11 @@ fn complain(
         return Ok(true);
     }
     match &found.end {
-        End::Clean => {}
-        End::Torn => loaded.warnings.push(format!(
+        JournalEnd::Clean => {}
+        JournalEnd::Torn => loaded.warnings.push(format!(
             "the end of {shown} was cut off: a write that was interrupted, and not answered"
         )),
-        End::Corrupt(reason) => {
+        JournalEnd::Corrupt(reason) => {
             let kept = keep(path)?;
             loaded.warnings.push(format!(
                 "{shown} {reason} and was put aside as {}; going on with the {} good lines before",

@@ -7,17 +7,17 @@ use sqlx::{Connection, Executor, Row};
 use super::super::examine::StoredRecords;
 use super::super::foreign::MOST;
 use super::super::records::*;
-use super::super::state::{State, Step};
+use super::super::state::{Step, StoreState};
 use super::super::{StoreErrorKind, rules};
-use super::fault::Fault;
+use super::fault::DbError;
 use super::namespace::Namespace;
 use super::save::save;
-use super::{Touched, foreign, load, table};
+use super::{TouchedEntries, foreign, load, table};
 
 /// Old records become entries, all or none.
 pub(super) async fn migrate(
     tx: &mut PgConnection,
-) -> Result<(Vec<MigratedInstance>, Touched), Fault> {
+) -> Result<(Vec<MigratedInstance>, TouchedEntries), DbError> {
     tx.execute("set local statement_timeout = '60s'").await?;
     let mut migrated = Vec::new();
     for record in table::select(tx, "order by id for update", |query| query).await? {
@@ -33,7 +33,7 @@ pub(super) async fn migrate(
 pub(super) async fn adopt(
     tx: &mut PgConnection,
     records: &[Instance],
-) -> Result<(Vec<Adoption>, Touched), Fault> {
+) -> Result<(Vec<Adoption>, TouchedEntries), DbError> {
     tx.execute("set local statement_timeout = '60s'").await?;
     let (mut all, mut touched) = (Vec::with_capacity(records.len()), Vec::new());
     for record in records {
@@ -54,9 +54,9 @@ pub(super) async fn adopt(
 /// rule of the database which forbids it does not cost the others.
 async fn refusal(
     tx: &mut PgConnection,
-    state: &State,
+    state: &StoreState,
     steps: &[Step],
-) -> Result<Option<String>, Fault> {
+) -> Result<Option<String>, DbError> {
     let mut own = tx.begin().await?;
     let fault = match save(&mut own, state, steps).await {
         Ok(()) => {
@@ -78,7 +78,7 @@ async fn refusal(
 pub(super) async fn contents(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<StoredRecords, Fault> {
+) -> Result<StoredRecords, DbError> {
     let mut tx = connection.begin().await?;
     tx.execute("set transaction isolation level repeatable read, read only")
         .await?;
@@ -112,7 +112,7 @@ pub(super) async fn rows_of(
     connection: &mut PgConnection,
     schema: &str,
     table: &str,
-) -> Result<Vec<String>, Fault> {
+) -> Result<Vec<String>, DbError> {
     let mut tx = connection.begin().await?;
     // Row level security then fails the query instead of hiding rows.
     tx.execute(
@@ -121,7 +121,7 @@ pub(super) async fn rows_of(
     )
     .await?;
     let shown = format!("{schema}.{table}");
-    let setup = |text: String| Fault::from(StoreErrorKind::Setup(text));
+    let setup = |text: String| DbError::from(StoreErrorKind::Setup(text));
     let found: Option<(bool, bool)> = sqlx::query_as(
         "select c.relkind in ('r', 'p', 'v', 'm', 'f'), exists (select 1 from pg_attribute a \
          where a.attrelid = c.oid and a.attname = 'key_digest') \
@@ -151,7 +151,7 @@ pub(super) async fn rows_of(
     let rows: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(select))
         .fetch_all(&mut *tx)
         .await
-        .map_err(|error| match Fault::from(error) {
+        .map_err(|error| match DbError::from(error) {
             fault if fault.code().as_deref() == Some("42501") => setup(format!(
                 "this database user may not read all rows of {shown} (its rights, or row level \
                  security); use the owner of the table"

@@ -7,29 +7,29 @@ use std::sync::Arc;
 use sqlx::postgres::PgConnection;
 use tokio::sync::broadcast;
 
-use super::super::backend::{Answer, Backend, Needs, Record};
+use super::super::backend::{Backend, Record, RecordSelection, StoreResult};
 use super::super::quota::admit_steps;
 use super::super::records::*;
 use super::super::rules::Ruling;
-use super::super::state::State;
+use super::super::state::StoreState;
 use super::super::{
     DefinitionChange, Grant, GrantDirectory, GrantLookup, KeyDigest, StoreChange, StoreErrorKind,
 };
-use super::fault::Fault;
-use super::link::{Doing, LIMIT, LONG};
+use super::database::{DbFuture, LIMIT, LONG};
+use super::fault::DbError;
 use super::load::{Intent, load};
-use super::mirror::Failed;
+use super::mirror::MirrorError;
+use super::mirror_status::{FROM_MEMORY, MirrorState};
 use super::quota::Quota;
 use super::save::save;
-use super::standing::{FROM_MEMORY, Memory};
-use super::{PostgresStore, Touched, adopt, moved, quota, servers, table};
+use super::{PostgresStore, TouchedEntries, adopt, moved, quota, servers, table};
 use config::ServerName;
 
 /// Work on a connection, which may run again: it gets what it needs by reference.
-fn work<T, G, F>(given: G, run: F) -> impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T>
+fn work<T, G, F>(given: G, run: F) -> impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T>
 where
     G: Send + Sync + 'static,
-    F: for<'c> Fn(&'c mut PgConnection, Arc<G>) -> Doing<'c, T>,
+    F: for<'c> Fn(&'c mut PgConnection, Arc<G>) -> DbFuture<'c, T>,
 {
     let given = Arc::new(given);
     move |connection| run(connection, given.clone())
@@ -38,10 +38,10 @@ where
 /// A rule on what is in the database: its answer, and the entries it touched.
 async fn apply<T>(
     tx: &mut PgConnection,
-    needs: &Needs,
+    needs: &RecordSelection,
     quota: &Quota,
-    rule: &(impl Fn(&State) -> Ruling<T> + Sync),
-) -> Result<(T, Touched), Fault> {
+    rule: &(impl Fn(&StoreState) -> Ruling<T> + Sync),
+) -> Result<(T, TouchedEntries), DbError> {
     let usage = quota::before(tx, quota).await?;
     let state = load(tx, needs, Intent::Change).await?;
     let (value, steps) = rule(&state)?;
@@ -49,7 +49,7 @@ async fn apply<T>(
         admit_steps(limits, &state, &steps, |_| usage)?;
     }
     save(tx, &state, &steps).await?;
-    let mut touched: Touched = steps.iter().flat_map(|step| state.touched(step)).collect();
+    let mut touched: TouchedEntries = steps.iter().flat_map(|step| state.touched(step)).collect();
     // Also where nothing changes: memory may be behind an earlier change.
     touched.extend(needs.entry.filter(|id| state.entries.contains_key(id)));
     Ok((value, touched))
@@ -63,9 +63,9 @@ impl Backend for PostgresStore {
     async fn read<T: Send + 'static>(
         &self,
         operation: &'static str,
-        needs: Needs,
-        read: impl Fn(&State) -> T + Send + Sync + 'static,
-    ) -> Answer<T> {
+        needs: RecordSelection,
+        read: impl Fn(&StoreState) -> T + Send + Sync + 'static,
+    ) -> StoreResult<T> {
         let load = work((needs, read), |connection, given| {
             Box::pin(async move {
                 let (needs, read) = &*given;
@@ -78,10 +78,10 @@ impl Backend for PostgresStore {
     async fn change<T: Send + 'static>(
         &self,
         operation: &'static str,
-        needs: Needs,
+        needs: RecordSelection,
         user: Option<Arc<str>>,
-        rule: impl Fn(&State) -> Ruling<T> + Send + Sync + 'static,
-    ) -> Answer<T> {
+        rule: impl Fn(&StoreState) -> Ruling<T> + Send + Sync + 'static,
+    ) -> StoreResult<T> {
         let quota = quota::of(user, self.limits);
         let change = work((needs, quota, rule), |tx, given| {
             Box::pin(async move {
@@ -97,14 +97,14 @@ impl Backend for PostgresStore {
         operation: &'static str,
         scope: &OwnerScope,
         page: Page,
-    ) -> Answer<Listing<R>> {
+    ) -> StoreResult<Listing<R>> {
         let list = work(scope.user(), move |connection, user| {
             Box::pin(async move { table::list::<R>(connection, user.as_deref(), page).await })
         });
         self.query(operation, list).await
     }
 
-    async fn server_moved(&self, from: &ServerName, to: Option<&ServerName>) -> Answer<()> {
+    async fn server_moved(&self, from: &ServerName, to: Option<&ServerName>) -> StoreResult<()> {
         let follow = work((from.clone(), to.cloned()), |tx, given| {
             Box::pin(async move {
                 let (from, to) = &*given;
@@ -114,26 +114,26 @@ impl Backend for PostgresStore {
         self.write("move the server's records", LIMIT, follow).await
     }
 
-    async fn definitions(&self) -> Answer<Option<BTreeMap<String, String>>> {
+    async fn definitions(&self) -> StoreResult<Option<BTreeMap<String, String>>> {
         let list = work((), |connection, _| {
             Box::pin(servers::definitions(connection))
         });
         self.query("read the definitions", list).await.map(Some)
     }
 
-    async fn define(&self, changes: &[DefinitionChange]) -> Answer<bool> {
+    async fn define(&self, changes: &[DefinitionChange]) -> StoreResult<bool> {
         let define = work(changes.to_vec(), |tx, changes| {
             Box::pin(async move { Ok((servers::define(tx, &changes).await?, Vec::new())) })
         });
         self.write("change the definitions", LIMIT, define).await
     }
 
-    async fn migrate_instances(&self) -> Answer<Vec<MigratedInstance>> {
+    async fn migrate_instances(&self) -> StoreResult<Vec<MigratedInstance>> {
         let migrate = work((), |tx, _| Box::pin(adopt::migrate(tx)));
         self.write("migrate MCP instances", LONG, migrate).await
     }
 
-    async fn adopt(&self, records: &[Instance]) -> Answer<Vec<Adoption>> {
+    async fn adopt(&self, records: &[Instance]) -> StoreResult<Vec<Adoption>> {
         let adopt = work(records.to_vec(), |tx, records| {
             Box::pin(async move { adopt::adopt(tx, &records).await })
         });
@@ -142,21 +142,21 @@ impl Backend for PostgresStore {
 
     fn grant(&self, key: &KeyDigest) -> GrantLookup {
         let found = self.mirror.grants.find(key);
-        match (self.link.standing.memory(), found) {
-            (Memory::InStep, None) => GrantLookup::No,
-            (Memory::InStep, Some(grant)) => GrantLookup::Yes(grant),
-            (Memory::Away(unheard), Some(grant)) if unheard < FROM_MEMORY => {
+        match (self.database.status.memory(), found) {
+            (MirrorState::InStep, None) => GrantLookup::No,
+            (MirrorState::InStep, Some(grant)) => GrantLookup::Yes(grant),
+            (MirrorState::Away(unheard), Some(grant)) if unheard < FROM_MEMORY => {
                 GrantLookup::Yes(grant)
             }
             _ => GrantLookup::Ask,
         }
     }
 
-    async fn ask(&self, key: &KeyDigest) -> Answer<Option<Arc<Grant>>> {
-        let standing = &self.link.standing;
+    async fn ask(&self, key: &KeyDigest) -> StoreResult<Option<Arc<Grant>>> {
+        let status = &self.database.status;
         // A database that is known to be away is not waited for.
-        let asked = if standing.is_away() {
-            Err(Failed {
+        let asked = if status.is_away() {
+            Err(MirrorError {
                 kind: StoreErrorKind::Unavailable("the database does not answer".to_owned()),
                 away: true,
             })
@@ -167,9 +167,9 @@ impl Backend for PostgresStore {
             Ok(grant) => return Ok(grant),
             Err(failed) => failed,
         };
-        let in_step = standing.memory() == Memory::InStep;
+        let in_step = status.memory() == MirrorState::InStep;
         let remembered = self.mirror.grants.find(key);
-        let good = in_step || (failed.away && standing.unheard() < FROM_MEMORY);
+        let good = in_step || (failed.away && status.unheard() < FROM_MEMORY);
         match remembered {
             Some(grant) if good => Ok(Some(grant)),
             None if in_step => Ok(None),
@@ -182,12 +182,12 @@ impl Backend for PostgresStore {
     }
 
     fn trouble(&self) -> Option<String> {
-        match self.link.standing.memory() {
-            Memory::InStep => None,
-            Memory::Behind => {
+        match self.database.status.memory() {
+            MirrorState::InStep => None,
+            MirrorState::Behind => {
                 Some("database notifications lost; every key is looked up in the database".into())
             }
-            Memory::Away(unheard) => Some(format!(
+            MirrorState::Away(unheard) => Some(format!(
                 "the database has not answered for {} s; entries are served as they were then",
                 unheard.as_secs()
             )),

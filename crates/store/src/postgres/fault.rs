@@ -11,7 +11,7 @@ use super::namespace::COMPANION;
 
 /// Why an operation did not come to an end.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum DbError {
     /// By the rules of the data.
     Rule(StoreErrorKind),
     Sql(sqlx::Error),
@@ -21,15 +21,15 @@ pub(super) enum Fault {
     Away,
 }
 
-impl From<sqlx::Error> for Fault {
-    fn from(error: sqlx::Error) -> Fault {
-        Fault::Sql(error)
+impl From<sqlx::Error> for DbError {
+    fn from(error: sqlx::Error) -> DbError {
+        DbError::Sql(error)
     }
 }
 
-impl From<StoreErrorKind> for Fault {
-    fn from(kind: StoreErrorKind) -> Fault {
-        Fault::Rule(kind)
+impl From<StoreErrorKind> for DbError {
+    fn from(kind: StoreErrorKind) -> DbError {
+        DbError::Rule(kind)
     }
 }
 
@@ -74,9 +74,9 @@ fn known(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
 
 /// A change of a record that is there and locked. PostgreSQL reports nothing
 /// where a trigger or rule of the database's owner left the row out.
-pub(super) fn written(done: &PgQueryResult) -> Result<(), Fault> {
+pub(super) fn written(done: &PgQueryResult) -> Result<(), DbError> {
     match done.rows_affected() {
-        0 => Err(Fault::Sql(sqlx::Error::RowNotFound)),
+        0 => Err(DbError::Sql(sqlx::Error::RowNotFound)),
         _ => Ok(()),
     }
 }
@@ -106,7 +106,7 @@ fn away(code: &str) -> bool {
     code.starts_with("08") || code.starts_with("57P") || matches!(code, "53300" | "53400")
 }
 
-impl Fault {
+impl DbError {
     /// PostgreSQL's own code: in an exception that a function raised it says
     /// nothing about PostgreSQL.
     pub(super) fn code(&self) -> Option<String> {
@@ -119,7 +119,7 @@ impl Fault {
 
     fn database_error(&self) -> Option<&dyn DatabaseError> {
         match self {
-            Fault::Sql(error) => error.as_database_error(),
+            DbError::Sql(error) => error.as_database_error(),
             _ => None,
         }
     }
@@ -134,9 +134,9 @@ impl Fault {
     /// Whether nothing can be said to the database at all.
     pub(super) fn is_connection(&self) -> bool {
         match self {
-            Fault::Rule(_) => false,
-            Fault::Late | Fault::Away => true,
-            Fault::Sql(
+            DbError::Rule(_) => false,
+            DbError::Late | DbError::Away => true,
+            DbError::Sql(
                 sqlx::Error::Io(_)
                 | sqlx::Error::Tls(_)
                 | sqlx::Error::PoolTimedOut
@@ -145,7 +145,7 @@ impl Fault {
                 | sqlx::Error::WorkerCrashed
                 | sqlx::Error::Protocol(_),
             ) => true,
-            Fault::Sql(_) => self.code().is_some_and(|code| away(&code)),
+            DbError::Sql(_) => self.code().is_some_and(|code| away(&code)),
         }
     }
 
@@ -153,8 +153,8 @@ impl Fault {
     /// before a restart of the database do.
     pub(super) fn is_lost(&self) -> bool {
         match self {
-            Fault::Sql(sqlx::Error::Io(_) | sqlx::Error::BeginFailed) => true,
-            Fault::Sql(sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed) => true,
+            DbError::Sql(sqlx::Error::Io(_) | sqlx::Error::BeginFailed) => true,
+            DbError::Sql(sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed) => true,
             _ => {
                 let code = self.code().unwrap_or_default();
                 code.starts_with("08") || matches!(&*code, "57P01" | "57P02" | "57P05")
@@ -176,10 +176,10 @@ impl Fault {
     pub(super) fn kind(self) -> StoreErrorKind {
         let unavailable = |text: &str| StoreErrorKind::Unavailable(text.to_owned());
         let error = match self {
-            Fault::Rule(kind) => return kind,
-            Fault::Late => return unavailable("the database does not answer in time"),
-            Fault::Away => return unavailable("the database does not answer"),
-            Fault::Sql(error) => error,
+            DbError::Rule(kind) => return kind,
+            DbError::Late => return unavailable("the database does not answer in time"),
+            DbError::Away => return unavailable("the database does not answer"),
+            DbError::Sql(error) => error,
         };
         match error {
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {

@@ -6,12 +6,12 @@ use std::collections::{HashMap, HashSet};
 use sqlx::postgres::PgConnection;
 
 use super::super::StoreErrorKind;
-use super::fault::Fault;
+use super::fault::DbError;
 use super::namespace::{Namespace, companion};
 
 /// A table as the first migration makes it. Columns may be added to it, by
 /// later migrations or by the owner of the database.
-struct Table {
+struct CatalogTable {
     name: &'static str,
     columns: &'static [(&'static str, &'static str)],
     /// Which no other application would call so.
@@ -24,8 +24,8 @@ const BOOLEAN: &str = "boolean";
 const BYTEA: &str = "bytea";
 const MOMENT: &str = "timestamp with time zone";
 
-const TABLES: &[Table] = &[
-    Table {
+const TABLES: &[CatalogTable] = &[
+    CatalogTable {
         name: "mcp",
         columns: &[
             ("id", BIGINT),
@@ -38,7 +38,7 @@ const TABLES: &[Table] = &[
         ],
         constraint: "mcp_key",
     },
-    Table {
+    CatalogTable {
         name: "mcp_v2",
         columns: &[
             ("id", BIGINT),
@@ -52,7 +52,7 @@ const TABLES: &[Table] = &[
         ],
         constraint: "mcp_v2_key",
     },
-    Table {
+    CatalogTable {
         name: "tool",
         columns: &[
             ("id", BIGINT),
@@ -64,7 +64,7 @@ const TABLES: &[Table] = &[
         ],
         constraint: "tool_of_user",
     },
-    Table {
+    CatalogTable {
         name: "mcp_binding",
         columns: &[
             ("id", BIGINT),
@@ -76,7 +76,7 @@ const TABLES: &[Table] = &[
         ],
         constraint: "mcp_binding_once",
     },
-    Table {
+    CatalogTable {
         name: "mcp_server",
         columns: &[
             ("id", "uuid"),
@@ -86,12 +86,12 @@ const TABLES: &[Table] = &[
         ],
         constraint: "mcp_server_name",
     },
-    Table {
+    CatalogTable {
         name: "mcp_server_definition",
         columns: &[("name", TEXT), ("definition", "json")],
         constraint: "mcp_server_definition_name_length",
     },
-    Table {
+    CatalogTable {
         name: "mcp_idempotency",
         columns: &[
             ("key", BYTEA),
@@ -134,7 +134,7 @@ struct Relation {
 
 /// What is in the way of our tables.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct CatalogFindings {
     /// Each name with what it is.
     taken: Vec<(String, String)>,
     /// Tables of ours that somebody changed, each with what is wrong.
@@ -145,7 +145,7 @@ pub(super) struct Found {
     pub(super) complete: bool,
 }
 
-impl Found {
+impl CatalogFindings {
     /// The error of a start that must not happen.
     pub(super) fn refusal(&self) -> Result<(), StoreErrorKind> {
         let Some((name, why)) = self.taken.first() else {
@@ -188,11 +188,11 @@ impl Found {
 pub(super) async fn look(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<Found, Fault> {
+) -> Result<CatalogFindings, DbError> {
     let relations = relations(connection, namespace.schema()).await?;
     let ledger = ledger(connection, namespace).await?;
     let made_by_us = ledger == Ledger::Applied;
-    let mut found = Found::default();
+    let mut found = CatalogFindings::default();
     let mut ours = HashSet::new();
     for table in TABLES {
         match relations.get(table.name) {
@@ -244,7 +244,7 @@ pub(super) async fn look(
     Ok(found)
 }
 
-impl Table {
+impl CatalogTable {
     /// Why it is not ours. Without the ledger, which the Supabase CLI does
     /// not keep, the constraint tells.
     fn mismatch(&self, found: &Relation, made_by_us: bool) -> Option<String> {
@@ -270,7 +270,7 @@ impl Table {
 async fn relations(
     connection: &mut PgConnection,
     schema: &str,
-) -> Result<HashMap<String, Relation>, Fault> {
+) -> Result<HashMap<String, Relation>, DbError> {
     type Row = (String, String, Vec<String>, Vec<String>, Option<String>);
     let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
     let rows: Vec<Row> = sqlx::query_as(
@@ -303,7 +303,7 @@ async fn relations(
 }
 
 /// Types of our tables' names that no table brings along.
-async fn types(connection: &mut PgConnection, schema: &str) -> Result<Vec<String>, Fault> {
+async fn types(connection: &mut PgConnection, schema: &str) -> Result<Vec<String>, DbError> {
     let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
     let found = sqlx::query_scalar(
         "select t.typname::text from pg_type t join pg_namespace n on n.oid = t.typnamespace \
@@ -326,7 +326,7 @@ enum Ledger {
     Foreign,
 }
 
-async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> Result<Ledger, Fault> {
+async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> Result<Ledger, DbError> {
     let found: Option<(bool, bool)> = sqlx::query_as(
         "select (select count(*) = 2 from pg_attribute a where a.attrelid = c.oid \
              and (a.attname, format_type(a.atttypid, null)) \
@@ -363,7 +363,7 @@ async fn ledger(connection: &mut PgConnection, namespace: &Namespace) -> Result<
 /// Whether the schema has nothing in it that depends on it, and no rights that
 /// the first migration would revoke. Rights of other roles are fine: somebody
 /// may have made the schema for us.
-async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, Fault> {
+async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, DbError> {
     let empty = sqlx::query_scalar(
         "select not exists (select 1 from pg_namespace n join pg_depend d \
              on d.refclassid = 'pg_namespace'::regclass and d.refobjid = n.oid \
@@ -379,7 +379,7 @@ async fn is_empty(connection: &mut PgConnection, schema: &str) -> Result<bool, F
 }
 
 /// The first of a few names that is free, and its companion too.
-async fn proposal(connection: &mut PgConnection) -> Result<Option<String>, Fault> {
+async fn proposal(connection: &mut PgConnection) -> Result<Option<String>, DbError> {
     let numbered = (2..10).map(|n| format!("portway_{n}"));
     let candidates: Vec<String> = std::iter::once("portway".to_owned())
         .chain(numbered)

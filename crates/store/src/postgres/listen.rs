@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout};
 
 use super::super::records::EntryId;
 use super::super::{StoreChange, StoreErrorKind, Timestamp};
-use super::fault::Fault;
-use super::link::{LIMIT, Link, USE};
+use super::database::{Database, LIMIT, USE};
+use super::fault::DbError;
 use super::mirror::Mirror;
 use super::table::moment;
 
@@ -31,46 +31,49 @@ const SELF_TEST: Duration = Duration::from_secs(2);
 const NOTE_USE: Duration = Duration::from_secs(30);
 
 /// How a listener came to its end.
-enum End {
+enum ListenEnd {
     /// The connection is closed or broken: the database may be there.
     Lost,
     /// It did not answer a question that was asked after so many answers.
     Silent(u64),
 }
 
-pub(super) async fn listen(link: &Link) -> Result<PgListener, Fault> {
+pub(super) async fn listen(database: &Database) -> Result<PgListener, DbError> {
     let making = async {
-        let mut listener = PgListener::connect_with(&link.pool_of_one()).await?;
+        let mut listener = PgListener::connect_with(&database.pool_of_one()).await?;
         listener.eager_reconnect(false);
-        listener.listen(link.namespace.channel()).await?;
+        listener.listen(database.namespace.channel()).await?;
         Ok(listener)
     };
-    timeout(LIMIT, making).await.map_err(|_| Fault::Late)?
+    timeout(LIMIT, making).await.map_err(|_| DbError::Late)?
 }
 
 /// Whether notices arrive here at all: a pooler by transaction takes LISTEN
 /// and delivers nothing.
-pub(super) async fn self_test(link: &Link, listener: &mut PgListener) -> Result<(), Fault> {
-    let mut other = link.connect().await?;
+pub(super) async fn self_test(
+    database: &Database,
+    listener: &mut PgListener,
+) -> Result<(), DbError> {
+    let mut other = database.connect().await?;
     let notify = format!(
         "notify {}, '{} test'",
-        link.namespace.channel(),
-        link.origin
+        database.namespace.channel(),
+        database.origin
     );
     let testing = async {
         other.execute(sqlx::AssertSqlSafe(notify)).await?;
-        let own = link.origin.to_string();
+        let own = database.origin.to_string();
         loop {
             match listener.try_recv().await? {
                 Some(notice) if notice.payload().starts_with(&own) => return Ok(()),
                 Some(_) => {}
-                None => return Err(Fault::Late),
+                None => return Err(DbError::Late),
             }
         }
     };
     match timeout(SELF_TEST, testing).await {
         // It may even be delivered to whoever sent it.
-        Err(_) | Ok(Err(Fault::Sql(sqlx::Error::Protocol(_)))) => {
+        Err(_) | Ok(Err(DbError::Sql(sqlx::Error::Protocol(_)))) => {
             let words = format!("SUPABASE_DB_URL leads to a pooler by transaction, {USE}");
             Err(StoreErrorKind::Setup(words).into())
         }
@@ -78,12 +81,12 @@ pub(super) async fn self_test(link: &Link, listener: &mut PgListener) -> Result<
     }
 }
 
-pub(super) struct Keeper {
-    pub(super) link: Arc<Link>,
+pub(super) struct MirrorKeeper {
+    pub(super) database: Arc<Database>,
     pub(super) mirror: Arc<Mirror>,
 }
 
-impl Keeper {
+impl MirrorKeeper {
     /// Follows `listener`, then others, without end.
     pub(super) async fn run(self, listener: PgListener) {
         let mut next = Some(listener);
@@ -92,8 +95,8 @@ impl Keeper {
             if let Some(mut listener) = next.take() {
                 pause = FIRST_PAUSE;
                 match self.follow(&mut listener).await {
-                    End::Lost => self.link.standing.set_behind(),
-                    End::Silent(answers) => self.link.standing.set_away_since(answers),
+                    ListenEnd::Lost => self.database.status.set_behind(),
+                    ListenEnd::Silent(answers) => self.database.status.set_away_since(answers),
                 }
                 tracing::warn!("database notifications lost; reconnecting");
             }
@@ -108,14 +111,14 @@ impl Keeper {
 
     /// Listens first, then reads everything: nothing falls between.
     async fn again(&self) -> Option<PgListener> {
-        let answers = self.link.standing.answers();
-        let listening = listen(&self.link).await;
+        let answers = self.database.status.answers();
+        let listening = listen(&self.database).await;
         if matches!(&listening, Err(fault) if fault.is_connection()) {
-            self.link.standing.set_away_since(answers);
+            self.database.status.set_away_since(answers);
             return None;
         }
-        self.link.renew();
-        self.link.standing.set_behind();
+        self.database.renew();
+        self.database.status.set_behind();
         // One that can be asked, but does not tell, is asked again and again.
         let read = self.mirror.reload(listening.is_ok()).await;
         match (read, listening) {
@@ -124,17 +127,17 @@ impl Keeper {
                 Some(listener)
             }
             (Ok(()), Err(_)) => {
-                self.link.standing.set_read();
+                self.database.status.set_read();
                 None
             }
             (Err(_), _) => {
-                self.link.standing.set_away_since(answers);
+                self.database.status.set_away_since(answers);
                 None
             }
         }
     }
 
-    async fn follow(&self, listener: &mut PgListener) -> End {
+    async fn follow(&self, listener: &mut PgListener) -> ListenEnd {
         let mut noted = HashMap::new();
         let mut note_at = Instant::now() + NOTE_USE;
         loop {
@@ -148,13 +151,13 @@ impl Keeper {
             };
             match heard {
                 Ok(Ok(Some(notice))) => self.heard(&notice),
-                Ok(Ok(None) | Err(_)) => return End::Lost,
+                Ok(Ok(None) | Err(_)) => return ListenEnd::Lost,
                 Err(_) => {
-                    let answers = self.link.standing.answers();
+                    let answers = self.database.status.answers();
                     match timeout(ANSWER, listener.execute("select 1")).await {
                         Ok(Ok(_)) => {}
-                        Ok(Err(_)) => return End::Lost,
-                        Err(_) => return End::Silent(answers),
+                        Ok(Err(_)) => return ListenEnd::Lost,
+                        Err(_) => return ListenEnd::Silent(answers),
                     }
                 }
             }
@@ -170,7 +173,7 @@ impl Keeper {
         let Some((who, what)) = notice.payload().split_once(' ') else {
             return;
         };
-        let own = who == self.link.origin.to_string();
+        let own = who == self.database.origin.to_string();
         match what.split_once(' ') {
             Some(("entries", ids)) => {
                 let ids = ids.split(',').filter_map(|id| id.parse().ok());
@@ -199,7 +202,7 @@ impl Keeper {
             return;
         }
         let known = fresh.clone();
-        let written = self.link.write(LIMIT, move |tx| {
+        let written = self.database.write(LIMIT, move |tx| {
             let fresh = fresh.clone();
             Box::pin(async move { note_last_use(tx, &fresh).await })
         });
@@ -209,7 +212,10 @@ impl Keeper {
     }
 }
 /// About when keys were used; nobody needs to be told.
-async fn note_last_use(tx: &mut PgConnection, used: &[(EntryId, Timestamp)]) -> Result<(), Fault> {
+async fn note_last_use(
+    tx: &mut PgConnection,
+    used: &[(EntryId, Timestamp)],
+) -> Result<(), DbError> {
     let ids: Vec<i64> = used.iter().map(|(id, _)| id.0).collect();
     let moments: Vec<i64> = used.iter().map(|(_, at)| moment(*at)).collect();
     sqlx::query(

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::super::backend::{Needs, RecordKind};
+use super::super::backend::{RecordKind, RecordSelection};
 use super::super::records::*;
-use super::super::state::{Held, Made, State};
+use super::super::state::{BoundEntry, CreateOutcome, StoreState};
 use super::super::{KeyDigest, Timestamp};
-use super::fault::Fault;
-use super::once::{self, Claim};
+use super::fault::DbError;
+use super::idempotency::{self, Claim};
 use super::servers;
-use super::table::{self, Table, at, columns};
+use super::table::{self, RecordTable, at, columns};
 
 /// Whether the rows are to change.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,17 +35,22 @@ impl Intent {
 
 pub(super) async fn load(
     connection: &mut PgConnection,
-    needs: &Needs,
+    needs: &RecordSelection,
     intent: Intent,
-) -> Result<State, Fault> {
-    let mut state = State::default();
+) -> Result<StoreState, DbError> {
+    let mut state = StoreState::default();
     if let Some((kind, request)) = &needs.create
         && !create(connection, *kind, request.as_ref(), &mut state).await?
     {
         return Ok(state);
     }
     if let Some(request) = &needs.request {
-        state.once = Arc::new(once::find(connection, request).await?.into_iter().collect());
+        state.once = Arc::new(
+            idempotency::find(connection, request)
+                .await?
+                .into_iter()
+                .collect(),
+        );
     }
     if needs.all_servers || !needs.servers.is_empty() {
         let which = (!needs.all_servers).then_some(&*needs.servers);
@@ -100,13 +105,13 @@ pub(super) async fn load(
     Ok(state)
 }
 
-impl State {
+impl StoreState {
     /// Without their bindings; an entry that is there stays as it is.
     fn add_entries(&mut self, found: Vec<Entry>) {
         let entries = Arc::make_mut(&mut self.entries);
         for entry in found {
             let bindings = Vec::new();
-            let held = Held { entry, bindings };
+            let held = BoundEntry { entry, bindings };
             entries.entry(held.entry.id).or_insert(Arc::new(held));
         }
     }
@@ -129,36 +134,36 @@ async fn create(
     connection: &mut PgConnection,
     kind: RecordKind,
     request: Option<&Idempotency>,
-    state: &mut State,
-) -> Result<bool, Fault> {
+    state: &mut StoreState,
+) -> Result<bool, DbError> {
     if let Some(request) = request
-        && let Claim::Made(made) = once::claim(connection, request).await?
+        && let Claim::Made(made) = idempotency::claim(connection, request).await?
     {
         let id = made.id;
         let key = KeyDigest::from_bytes(request.key);
         // The claim has decided that it is remembered.
         let at = Timestamp::now();
-        let made = Made { at, ..made };
+        let made = CreateOutcome { at, ..made };
         let needs = match kind {
-            RecordKind::Tool => Needs {
+            RecordKind::Tool => RecordSelection {
                 tools: vec![ToolId(id)],
-                ..Needs::default()
+                ..RecordSelection::default()
             },
-            RecordKind::Entry => Needs {
+            RecordKind::Entry => RecordSelection {
                 entry: Some(EntryId(id)),
-                ..Needs::default()
+                ..RecordSelection::default()
             },
-            RecordKind::Instance => Needs {
+            RecordKind::Instance => RecordSelection {
                 instance: Some(InstanceName {
                     key,
                     id: Some(EntryId(id)),
                 }),
-                ..Needs::default()
+                ..RecordSelection::default()
             },
         };
         let earlier = Box::pin(load(connection, &needs, Intent::Read)).await?;
         let once = Arc::new(BTreeMap::from([(key, made)]));
-        *state = State { once, ..earlier };
+        *state = StoreState { once, ..earlier };
         return Ok(false);
     }
     match kind {
@@ -169,19 +174,22 @@ async fn create(
     Ok(true)
 }
 
-async fn new_id<R: Table>(connection: &mut PgConnection) -> Result<i64, Fault> {
+async fn new_id<R: RecordTable>(connection: &mut PgConnection) -> Result<i64, DbError> {
     let ids = new_ids::<R>(connection, 1).await?;
     ids.first()
         .copied()
-        .ok_or(Fault::Sql(sqlx::Error::RowNotFound))
+        .ok_or(DbError::Sql(sqlx::Error::RowNotFound))
 }
 
-async fn new_tools(connection: &mut PgConnection, count: usize) -> Result<Vec<ToolId>, Fault> {
+async fn new_tools(connection: &mut PgConnection, count: usize) -> Result<Vec<ToolId>, DbError> {
     let ids = new_ids::<ToolRecord>(connection, count).await?;
     Ok(ids.into_iter().map(ToolId).collect())
 }
 
-async fn new_ids<R: Table>(connection: &mut PgConnection, count: usize) -> Result<Vec<i64>, Fault> {
+async fn new_ids<R: RecordTable>(
+    connection: &mut PgConnection,
+    count: usize,
+) -> Result<Vec<i64>, DbError> {
     let sql = "select nextval(pg_get_serial_sequence($1, 'id')) from generate_series(1, $2)";
     let ids = sqlx::query_scalar(sql)
         .bind(R::NAME)
@@ -193,8 +201,8 @@ async fn new_ids<R: Table>(connection: &mut PgConnection, count: usize) -> Resul
 async fn bindings(
     connection: &mut PgConnection,
     entry: EntryId,
-    state: &mut State,
-) -> Result<(), Fault> {
+    state: &mut StoreState,
+) -> Result<(), DbError> {
     let sql = format!(
         "select t.*, b.status, b.bound_at from (select {} from tool) t \
          join (select id as seq, mcp_id, tool_id, status, \
@@ -226,8 +234,8 @@ async fn bound_tool(
     owner: Option<&str>,
     id: ToolId,
     name: Option<&str>,
-    state: &mut State,
-) -> Result<(), Fault> {
+    state: &mut StoreState,
+) -> Result<(), DbError> {
     let which = "where id = $1 and ($2::text is null or user_id = $2) for update";
     let found = table::select(tx, which, |query| query.bind(id.0).bind(owner)).await?;
     if found.is_empty() {
@@ -267,12 +275,15 @@ async fn bound_tool(
 }
 
 /// What the rules look at that make an entry of an old record.
-pub(super) async fn conversion(tx: &mut PgConnection, record: &Instance) -> Result<State, Fault> {
-    let needs = Needs {
+pub(super) async fn conversion(
+    tx: &mut PgConnection,
+    record: &Instance,
+) -> Result<StoreState, DbError> {
+    let needs = RecordSelection {
         create: Some((RecordKind::Entry, None)),
         instance: Some(record.key.digest.into()),
         key: Some(record.key.digest),
-        ..Needs::default()
+        ..RecordSelection::default()
     };
     let mut state = load(tx, &needs, Intent::Change).await?;
     let (servers, tools): (Vec<&str>, Vec<&str>) = record.registered().into_iter().unzip();

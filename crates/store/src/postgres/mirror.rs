@@ -12,9 +12,9 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use super::super::records::{Entry, EntryId, ToolId, ToolRecord};
 use super::super::{Grant, GrantDirectory, KeyDigest, StoreChange, StoreErrorKind};
-use super::fault::Fault;
-use super::link::{LONG, Link};
-use super::table::{self, Table, columns};
+use super::database::{Database, LONG};
+use super::fault::DbError;
+use super::table::{self, RecordTable, columns};
 
 /// Those who may wait for a read.
 const WAITING: usize = 2048;
@@ -30,12 +30,12 @@ pub(super) struct Mirror {
     pub(super) changes: broadcast::Sender<StoreChange>,
     /// Something could not be read that should have been.
     pub(super) doubt: Notify,
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<MirrorRead>,
 }
 
 /// What to read again.
 #[derive(Default)]
-struct Wanted {
+struct MirrorScope {
     entries: Vec<EntryId>,
     keys: Vec<KeyDigest>,
     everything: bool,
@@ -43,31 +43,31 @@ struct Wanted {
     in_step: bool,
 }
 
-struct Request {
-    wanted: Wanted,
-    reply: oneshot::Sender<Result<Leaving, Failed>>,
+struct MirrorRead {
+    wanted: MirrorScope,
+    reply: oneshot::Sender<Result<ClosedGrants, MirrorError>>,
 }
 
 /// Why there was no answer.
 #[derive(Clone)]
-pub(super) struct Failed {
+pub(super) struct MirrorError {
     pub(super) kind: StoreErrorKind,
     /// The database could not be reached.
     pub(super) away: bool,
 }
 
-impl From<Failed> for StoreErrorKind {
-    fn from(failed: Failed) -> StoreErrorKind {
+impl From<MirrorError> for StoreErrorKind {
+    fn from(failed: MirrorError) -> StoreErrorKind {
         failed.kind
     }
 }
 
 /// Grants out of force through which calls may still be passing.
-type Leaving = Vec<Arc<Grant>>;
+type ClosedGrants = Vec<Arc<Grant>>;
 
 impl Mirror {
     /// With the reader, which must be run.
-    pub(super) fn new(link: Arc<Link>) -> (Arc<Mirror>, impl Future<Output = ()> + Send) {
+    pub(super) fn new(database: Arc<Database>) -> (Arc<Mirror>, impl Future<Output = ()> + Send) {
         let (requests, queue) = mpsc::channel(WAITING);
         let (changes, _) = broadcast::channel(CHANGES);
         let mirror = Arc::new(Mirror {
@@ -76,8 +76,8 @@ impl Mirror {
             doubt: Notify::new(),
             requests,
         });
-        let reader = Reader {
-            link,
+        let reader = MirrorReader {
+            database,
             mirror: mirror.clone(),
             leaving: Vec::new(),
             tools: SharedTools::default(),
@@ -88,9 +88,9 @@ impl Mirror {
     /// Puts in force what has been committed. On return nothing passes any
     /// more on the strength of what it took away.
     pub(super) async fn refresh(&self, entries: Vec<EntryId>) -> Result<(), StoreErrorKind> {
-        let wanted = Wanted {
+        let wanted = MirrorScope {
             entries,
-            ..Wanted::default()
+            ..MirrorScope::default()
         };
         let leaving = self.request(wanted)?.await;
         let leaving = leaving.unwrap_or_else(|_| Err(closed()))?;
@@ -99,19 +99,19 @@ impl Mirror {
 
     /// Without waiting for it.
     pub(super) fn refresh_soon(&self, entries: Vec<EntryId>) {
-        let wanted = Wanted {
+        let wanted = MirrorScope {
             entries,
-            ..Wanted::default()
+            ..MirrorScope::default()
         };
         if self.request(wanted).is_err() {
             self.doubt.notify_one();
         }
     }
 
-    pub(super) async fn ask(&self, key: KeyDigest) -> Result<Option<Arc<Grant>>, Failed> {
-        let wanted = Wanted {
+    pub(super) async fn ask(&self, key: KeyDigest) -> Result<Option<Arc<Grant>>, MirrorError> {
+        let wanted = MirrorScope {
             keys: vec![key],
-            ..Wanted::default()
+            ..MirrorScope::default()
         };
         let asked = self.request(wanted)?.await;
         asked.unwrap_or_else(|_| Err(closed()))?;
@@ -120,10 +120,10 @@ impl Mirror {
 
     /// Reads everything; with `in_step` from then on.
     pub(super) async fn reload(&self, in_step: bool) -> Result<(), StoreErrorKind> {
-        let wanted = Wanted {
+        let wanted = MirrorScope {
             everything: true,
             in_step,
-            ..Wanted::default()
+            ..MirrorScope::default()
         };
         let leaving = self.request(wanted)?.await;
         leaving.unwrap_or_else(|_| Err(closed()))?;
@@ -132,12 +132,12 @@ impl Mirror {
 
     fn request(
         &self,
-        wanted: Wanted,
-    ) -> Result<oneshot::Receiver<Result<Leaving, Failed>>, Failed> {
+        wanted: MirrorScope,
+    ) -> Result<oneshot::Receiver<Result<ClosedGrants, MirrorError>>, MirrorError> {
         let (reply, answered) = oneshot::channel();
-        let request = Request { wanted, reply };
+        let request = MirrorRead { wanted, reply };
         let sent = self.requests.try_send(request);
-        sent.map_err(|_| Failed::here("too many wait for the database"))?;
+        sent.map_err(|_| MirrorError::here("too many wait for the database"))?;
         Ok(answered)
     }
 
@@ -147,32 +147,32 @@ impl Mirror {
     }
 }
 
-impl Failed {
+impl MirrorError {
     /// For a reason that is not the database's.
-    fn here(text: &str) -> Failed {
-        Failed {
+    fn here(text: &str) -> MirrorError {
+        MirrorError {
             kind: StoreErrorKind::Unavailable(text.to_owned()),
             away: false,
         }
     }
 }
 
-fn closed() -> Failed {
-    Failed::here("the store is closed")
+fn closed() -> MirrorError {
+    MirrorError::here("the store is closed")
 }
 
-struct Reader {
-    link: Arc<Link>,
+struct MirrorReader {
+    database: Arc<Database>,
     mirror: Arc<Mirror>,
-    leaving: Leaving,
+    leaving: ClosedGrants,
     tools: SharedTools,
 }
 
-impl Reader {
-    async fn run(mut self, mut queue: mpsc::Receiver<Request>) {
+impl MirrorReader {
+    async fn run(mut self, mut queue: mpsc::Receiver<MirrorRead>) {
         let mut batch = Vec::new();
         while queue.recv_many(&mut batch, WAITING).await > 0 {
-            let wanted = Wanted::all(batch.iter().map(|request| &request.wanted));
+            let wanted = MirrorScope::all(batch.iter().map(|request| &request.wanted));
             let outcome = self.read(&wanted).await;
             self.leaving.retain(|grant| !grant.calls.is_empty());
             for request in batch.drain(..) {
@@ -188,13 +188,13 @@ impl Reader {
 
     /// Also those that an earlier read has put out of force: somebody may
     /// have heard of the change before the one who made it came here.
-    fn leaving_of(&self, wanted: &Wanted) -> Leaving {
+    fn leaving_of(&self, wanted: &MirrorScope) -> ClosedGrants {
         let concerns = |grant: &&Arc<Grant>| wanted.entries.contains(&grant.entry);
         self.leaving.iter().filter(concerns).cloned().collect()
     }
 
-    async fn read(&mut self, wanted: &Wanted) -> Result<(), Failed> {
-        let answers = self.link.standing.answers();
+    async fn read(&mut self, wanted: &MirrorScope) -> Result<(), MirrorError> {
+        let answers = self.database.status.answers();
         let mut entries: BTreeSet<EntryId> = wanted.entries.iter().copied().collect();
         // A key may have opened another entry before.
         let known = wanted
@@ -203,10 +203,10 @@ impl Reader {
             .filter_map(|key| self.mirror.grants.find(key));
         entries.extend(known.map(|grant| grant.entry));
         let found = match wanted.everything {
-            true => load(&self.link, None).await,
+            true => load(&self.database, None).await,
             false => {
                 let ids = entries.iter().copied().collect();
-                load(&self.link, Some((ids, wanted.keys.clone()))).await
+                load(&self.database, Some((ids, wanted.keys.clone()))).await
             }
         };
         let found = match found {
@@ -215,7 +215,7 @@ impl Reader {
                 self.give_up(wanted, &fault, answers);
                 let away = fault.is_connection();
                 let kind = fault.kind();
-                return Err(Failed { kind, away });
+                return Err(MirrorError { kind, away });
             }
         };
         if wanted.everything {
@@ -230,21 +230,21 @@ impl Reader {
             self.mirror.tell(StoreChange::Everything);
         }
         if wanted.in_step {
-            self.link.standing.set_in_step();
+            self.database.status.set_in_step();
         }
         Ok(())
     }
 
     /// What is known to have changed is not served as it was.
-    fn give_up(&mut self, wanted: &Wanted, fault: &Fault, answers: u64) {
+    fn give_up(&mut self, wanted: &MirrorScope, fault: &DbError, answers: u64) {
         let gone = wanted.entries.iter().map(|id| (*id, None));
         self.leaving
             .extend(self.mirror.grants.replace(gone.collect()));
         if fault.is_connection() {
-            self.link.standing.suspect_away(answers);
+            self.database.status.suspect_away(answers);
         }
         if !wanted.entries.is_empty() {
-            self.link.standing.doubt();
+            self.database.status.doubt();
             self.mirror.doubt.notify_one();
         }
     }
@@ -269,9 +269,9 @@ impl Reader {
     }
 }
 
-impl Wanted {
-    fn all<'a>(each: impl Iterator<Item = &'a Wanted>) -> Wanted {
-        let mut all = Wanted::default();
+impl MirrorScope {
+    fn all<'a>(each: impl Iterator<Item = &'a MirrorScope>) -> MirrorScope {
+        let mut all = MirrorScope::default();
         for wanted in each {
             all.entries.extend(&wanted.entries);
             all.keys.extend(&wanted.keys);
@@ -293,25 +293,29 @@ fn select_grants(which: &str) -> AssertSqlSafe<String> {
     ))
 }
 
-type Few = Option<(Vec<EntryId>, Vec<KeyDigest>)>;
+type EntrySelection = Option<(Vec<EntryId>, Vec<KeyDigest>)>;
 
 /// Entries with the numbers of their tools and whether each is enabled, and
 /// each of those tools once, however many entries have it.
-struct Loaded {
+struct LoadedGrants {
     entries: Vec<(Entry, Vec<(ToolId, bool)>)>,
     tools: Vec<ToolRecord>,
 }
 
-async fn load(link: &Arc<Link>, few: Few) -> Result<Loaded, Fault> {
+async fn load(database: &Arc<Database>, few: EntrySelection) -> Result<LoadedGrants, DbError> {
     let limit = if few.is_some() { READ } else { LONG };
-    link.try_read(limit, move |connection| {
-        let few = few.clone();
-        Box::pin(select(connection, few))
-    })
-    .await
+    database
+        .try_read(limit, move |connection| {
+            let few = few.clone();
+            Box::pin(select(connection, few))
+        })
+        .await
 }
 
-async fn select(connection: &mut PgConnection, few: Few) -> Result<Loaded, Fault> {
+async fn select(
+    connection: &mut PgConnection,
+    few: EntrySelection,
+) -> Result<LoadedGrants, DbError> {
     let Some((ids, keys)) = few else {
         // In a transaction, so that the longer limit ends with it.
         let mut whole = connection.begin().await?;
@@ -332,7 +336,10 @@ async fn select(connection: &mut PgConnection, few: Few) -> Result<Loaded, Fault
 
 /// The tools are read after the entries, and may be newer. Whoever changed one
 /// meanwhile has its entries read again.
-async fn with_their_tools(connection: &mut PgConnection, rows: &[PgRow]) -> Result<Loaded, Fault> {
+async fn with_their_tools(
+    connection: &mut PgConnection,
+    rows: &[PgRow],
+) -> Result<LoadedGrants, DbError> {
     let entries: Vec<_> = rows.iter().map(with_tools).collect::<Result<_, _>>()?;
     let wanted: BTreeSet<i64> = entries
         .iter()
@@ -344,10 +351,10 @@ async fn with_their_tools(connection: &mut PgConnection, rows: &[PgRow]) -> Resu
         let wanted = Vec::from_iter(wanted);
         table::select(connection, "where id = any($1)", |query| query.bind(wanted)).await?
     };
-    Ok(Loaded { entries, tools })
+    Ok(LoadedGrants { entries, tools })
 }
 
-fn with_tools(row: &PgRow) -> Result<(Entry, Vec<(ToolId, bool)>), Fault> {
+fn with_tools(row: &PgRow) -> Result<(Entry, Vec<(ToolId, bool)>), DbError> {
     let tools: Vec<i64> = row.try_get("tools")?;
     let off: Vec<i64> = row.try_get("off")?;
     let tools = tools.into_iter().map(|id| (ToolId(id), true));
@@ -360,7 +367,7 @@ fn with_tools(row: &PgRow) -> Result<(Entry, Vec<(ToolId, bool)>), Fault> {
 struct SharedTools(HashMap<ToolId, Weak<ToolRecord>>);
 
 impl SharedTools {
-    fn grants(&mut self, loaded: Loaded) -> Vec<(EntryId, Option<Grant>)> {
+    fn grants(&mut self, loaded: LoadedGrants) -> Vec<(EntryId, Option<Grant>)> {
         let tools = loaded.tools.into_iter();
         let tools: HashMap<ToolId, Arc<ToolRecord>> =
             tools.map(|tool| (tool.id, self.share(tool))).collect();
@@ -411,7 +418,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &changed));
         assert!(Arc::ptr_eq(&changed, &shared.share(tool(1, "other"))));
         drop((first, changed));
-        let nothing = Loaded {
+        let nothing = LoadedGrants {
             entries: Vec::new(),
             tools: Vec::new(),
         };

@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 use super::super::UserLimits;
 use super::super::quota::{self, Usage};
 use super::super::records::ADMIN;
-use super::fault::Fault;
+use super::fault::DbError;
 
 /// Whom a write is counted for, and what they may have; `None` for the admin.
 pub(super) type Quota = Option<(Arc<str>, UserLimits)>;
@@ -21,7 +21,7 @@ pub(super) fn of(user: Option<Arc<str>>, limits: Option<UserLimits>) -> Quota {
 /// What there is before a write. Where little room is left, other writes of
 /// the same user wait until this one is over: two at once would each see only
 /// themselves.
-pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> Result<Usage, Fault> {
+pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> Result<Usage, DbError> {
     let Some((owner, limits)) = quota else {
         return Ok(Usage::default());
     };
@@ -36,7 +36,7 @@ pub(super) async fn before(tx: &mut PgConnection, quota: &Quota) -> Result<Usage
     usage(tx, owner).await
 }
 
-async fn usage(tx: &mut PgConnection, owner: &str) -> Result<Usage, Fault> {
+async fn usage(tx: &mut PgConnection, owner: &str) -> Result<Usage, DbError> {
     let row = sqlx::query(
         "select tools.count + old.count as records, entries.count as entries, \
          bound.count as bindings, tools.bytes + old.bytes + entries.bytes as bytes from \

@@ -7,16 +7,16 @@ use std::collections::HashSet;
 use sqlx::postgres::{PgConnection, PgQueryResult};
 
 use super::super::records::*;
-use super::super::state::{Held, State, Step};
-use super::fault::{Fault, written};
+use super::super::state::{BoundEntry, Step, StoreState};
+use super::fault::{DbError, written};
 use super::table::{self, moment};
-use super::{once, servers};
+use super::{idempotency, servers};
 
 pub(super) async fn save(
     tx: &mut PgConnection,
-    before: &State,
+    before: &StoreState,
     steps: &[Step],
-) -> Result<(), Fault> {
+) -> Result<(), DbError> {
     let deleted = |step: &Step| match step {
         Step::NoTool(id) => Some(*id),
         _ => None,
@@ -40,7 +40,7 @@ pub(super) async fn save(
             }
             Step::Instance(old) => table::insert(tx, &**old).await?,
             Step::NoInstance(id) => table::delete::<Instance>(tx, id.0).await?,
-            Step::Once(key, made) => once::keep(tx, key, made.id).await?,
+            Step::Once(key, made) => idempotency::keep(tx, key, made.id).await?,
             // The claim of a key forgets the old ones, the keeper notes the use.
             Step::NoOnce(_) | Step::Used(_) => {}
         }
@@ -50,11 +50,11 @@ pub(super) async fn save(
 
 async fn save_entry(
     tx: &mut PgConnection,
-    before: &State,
+    before: &StoreState,
     steps: &[Step],
-    held: &Held,
+    held: &BoundEntry,
     deleted: &HashSet<ToolId>,
-) -> Result<(), Fault> {
+) -> Result<(), DbError> {
     let entry = &held.entry;
     let known = before.entries.get(&entry.id);
     match known {
@@ -126,7 +126,7 @@ async fn save_entry(
     .execute(tx)
     .await?;
     match done.rows_affected() < new.len() as u64 {
-        true => Err(Fault::Sql(sqlx::Error::RowNotFound)),
+        true => Err(DbError::Sql(sqlx::Error::RowNotFound)),
         false => Ok(()),
     }
 }
@@ -139,7 +139,7 @@ async fn all_written(
     tools: &[i64],
     done: &PgQueryResult,
     expected: u64,
-) -> Result<(), Fault> {
+) -> Result<(), DbError> {
     if done.rows_affected() == tools.len() as u64 {
         return Ok(());
     }

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use super::super::StoreErrorKind;
 use super::super::examine::DatabaseReport;
 use super::super::records::{Entry, Instance, ToolRecord};
-use super::fault::Fault;
+use super::fault::DbError;
 use super::foreign;
 use super::namespace::Namespace;
-use super::table::{Table, columns};
+use super::table::{RecordTable, columns};
 
 /// Two that start at once wait for each other.
 const MIGRATE: Duration = Duration::from_secs(60);
@@ -69,9 +69,9 @@ fn shapes() -> Vec<(&'static str, String)> {
 pub(super) async fn prepare(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<(), Fault> {
+) -> Result<(), DbError> {
     let prepared = timeout(MIGRATE, in_one_go(connection, namespace)).await;
-    match prepared.unwrap_or(Err(Fault::Late)) {
+    match prepared.unwrap_or(Err(DbError::Late)) {
         // Why the tables cannot be made matters more than that they are not there.
         Err(fault) if forbidden(&fault) => shape(connection).await.map_err(|_| fault),
         prepared => prepared,
@@ -79,7 +79,7 @@ pub(super) async fn prepare(
 }
 
 /// In one transaction, so that a start that fails has changed nothing.
-async fn in_one_go(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), Fault> {
+async fn in_one_go(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), DbError> {
     let mut whole = connection.begin().await?;
     whole
         .execute("set local lock_timeout = '20s'; set local client_min_messages = 'warning'")
@@ -96,7 +96,7 @@ async fn in_one_go(connection: &mut PgConnection, namespace: &Namespace) -> Resu
     Ok(())
 }
 
-async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), Fault> {
+async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result<(), DbError> {
     let there: bool = sqlx::query_scalar("select to_regnamespace(quote_ident($1)) is not null")
         .bind(namespace.schema())
         .fetch_one(&mut *connection)
@@ -119,7 +119,7 @@ async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result
     let outcome = migrator.run_direct(None, connection, false).await;
     outcome.map_err(|error| match error {
         sqlx::migrate::MigrateError::Execute(error)
-        | sqlx::migrate::MigrateError::ExecuteMigration(error, _) => Fault::Sql(error),
+        | sqlx::migrate::MigrateError::ExecuteMigration(error, _) => DbError::Sql(error),
         other => StoreErrorKind::Setup(format!(
             "the tables cannot be brought up to date: {}",
             match other {
@@ -138,7 +138,7 @@ async fn migrate(connection: &mut PgConnection, namespace: &Namespace) -> Result
 pub(super) async fn examine(
     connection: &mut PgConnection,
     namespace: &Namespace,
-) -> Result<DatabaseReport, Fault> {
+) -> Result<DatabaseReport, DbError> {
     let looking = async {
         let clock = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
         let millis: i64 = sqlx::query_scalar(clock)
@@ -151,7 +151,7 @@ pub(super) async fn examine(
         };
         let tables = match looked {
             Ok(()) => None,
-            Err(Fault::Rule(kind)) => Some(kind.to_string()),
+            Err(DbError::Rule(kind)) => Some(kind.to_string()),
             Err(fault) => return Err(fault),
         };
         // Who may not look there has applied them in another way.
@@ -173,18 +173,18 @@ pub(super) async fn examine(
         })
     };
     let found = timeout(MIGRATE, looking).await;
-    found.unwrap_or(Err(Fault::Late))
+    found.unwrap_or(Err(DbError::Late))
 }
 
-fn forbidden(fault: &Fault) -> bool {
+fn forbidden(fault: &DbError) -> bool {
     fault.code().as_deref() == Some("42501")
 }
 
-async fn shape(connection: &mut PgConnection) -> Result<(), Fault> {
+async fn shape(connection: &mut PgConnection) -> Result<(), DbError> {
     for (table, columns) in shapes() {
         let select = AssertSqlSafe(format!("select {columns} from {table} limit 0"));
         if let Err(error) = connection.execute(select).await {
-            let fault = Fault::Sql(error);
+            let fault = DbError::Sql(error);
             let wrong = matches!(fault.code().as_deref(), Some("42P01" | "42703"));
             return Err(match wrong {
                 true => StoreErrorKind::Setup(format!(

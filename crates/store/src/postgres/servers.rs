@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use super::super::{DefinitionChange, ServerRecord};
-use super::fault::{Fault, written};
+use super::fault::{DbError, written};
 use super::table::{at, moment};
 use config::ServerName;
 
@@ -16,7 +16,7 @@ pub(super) async fn select(
     connection: &mut PgConnection,
     names: Option<&[ServerName]>,
     lock: &str,
-) -> Result<Vec<ServerRecord>, Fault> {
+) -> Result<Vec<ServerRecord>, DbError> {
     let names = names.map(|names| names.iter().map(ServerName::as_str).collect::<Vec<_>>());
     let sql = format!(
         "select id, name, run, asks, (extract(epoch from created_at) * 1000)::bigint as created_at \
@@ -30,10 +30,10 @@ pub(super) async fn select(
         .collect()
 }
 
-fn record(row: &PgRow) -> Result<ServerRecord, Fault> {
+fn record(row: &PgRow) -> Result<ServerRecord, DbError> {
     let name: &str = row.try_get("name")?;
     let name =
-        ServerName::parse(name).map_err(|error| Fault::Sql(sqlx::Error::Decode(error.into())))?;
+        ServerName::parse(name).map_err(|error| DbError::Sql(sqlx::Error::Decode(error.into())))?;
     Ok(ServerRecord {
         id: row.try_get("id")?,
         name,
@@ -43,7 +43,7 @@ fn record(row: &PgRow) -> Result<ServerRecord, Fault> {
     })
 }
 
-pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> Result<(), Fault> {
+pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> Result<(), DbError> {
     if records.is_empty() {
         return Ok(());
     }
@@ -79,14 +79,14 @@ pub(super) async fn put(tx: &mut PgConnection, records: &[&ServerRecord]) -> Res
     written(&done)
 }
 
-pub(super) async fn delete(tx: &mut PgConnection, id: Uuid) -> Result<(), Fault> {
+pub(super) async fn delete(tx: &mut PgConnection, id: Uuid) -> Result<(), DbError> {
     let delete = sqlx::query("delete from mcp_server where id = $1").bind(id);
     written(&delete.execute(tx).await?)
 }
 
 pub(super) async fn definitions(
     connection: &mut PgConnection,
-) -> Result<BTreeMap<String, String>, Fault> {
+) -> Result<BTreeMap<String, String>, DbError> {
     let rows: Vec<(String, String)> =
         sqlx::query_as("select name, definition::text from mcp_server_definition")
             .fetch_all(connection)
@@ -99,7 +99,7 @@ pub(super) async fn definitions(
 pub(super) async fn define(
     tx: &mut PgConnection,
     changes: &[DefinitionChange],
-) -> Result<bool, Fault> {
+) -> Result<bool, DbError> {
     let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
     let rows: Vec<(String, String)> = sqlx::query_as(
         "select name, definition::text from mcp_server_definition \

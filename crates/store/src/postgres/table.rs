@@ -10,27 +10,27 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::super::records::*;
 use super::super::{KeyDigest, Timestamp};
-use super::fault::{Fault, written};
+use super::fault::{DbError, written};
 use config::filters::Filter;
 
 pub(super) type PgQuery = Query<'static, Postgres, PgArguments>;
 type FromRow<T> = Result<T, sqlx::Error>;
 
-pub(in super::super) trait Table: Sized + Send {
+pub(in super::super) trait RecordTable: Sized + Send {
     const NAME: &'static str;
     /// Written once, when the record is created.
     const FIXED: &'static [&'static str];
     const COLUMNS: &'static [&'static str];
 
     fn id(&self) -> i64;
-    /// Binds [`Table::FIXED`].
+    /// Binds [`RecordTable::FIXED`].
     fn bind_fixed(&self, query: PgQuery) -> PgQuery;
-    /// Binds [`Table::COLUMNS`].
+    /// Binds [`RecordTable::COLUMNS`].
     fn bind(&self, query: PgQuery) -> PgQuery;
     fn from_row(row: &PgRow) -> FromRow<Self>;
 }
 
-impl Table for Entry {
+impl RecordTable for Entry {
     const NAME: &'static str = "mcp_v2";
     const FIXED: &'static [&'static str] = &["user_id", "created_at"];
     const COLUMNS: &'static [&'static str] = &[
@@ -84,7 +84,7 @@ impl Table for Entry {
     }
 }
 
-impl Table for ToolRecord {
+impl RecordTable for ToolRecord {
     const NAME: &'static str = "tool";
     const FIXED: &'static [&'static str] = &["user_id", "created_at"];
     const COLUMNS: &'static [&'static str] =
@@ -121,7 +121,7 @@ impl Table for ToolRecord {
     }
 }
 
-impl Table for Instance {
+impl RecordTable for Instance {
     const NAME: &'static str = "mcp";
     const FIXED: &'static [&'static str] = &["created_at"];
     const COLUMNS: &'static [&'static str] = &[
@@ -168,9 +168,9 @@ impl Table for Instance {
     }
 }
 
-/// The columns of a table, as [`Table::from_row`] reads them: moments in
+/// The columns of a table, as [`RecordTable::from_row`] reads them: moments in
 /// milliseconds since 1970, JSON as text.
-pub(super) fn columns<R: Table>() -> String {
+pub(super) fn columns<R: RecordTable>() -> String {
     let all = R::FIXED.iter().chain(R::COLUMNS);
     all.fold("id".to_owned(), |list, column| match *column {
         "extra" => list + ", extra::text as extra",
@@ -191,11 +191,11 @@ fn value(column: &str, number: usize) -> String {
 }
 
 /// The records that the rest of a SELECT names.
-pub(super) async fn select<R: Table>(
+pub(super) async fn select<R: RecordTable>(
     connection: &mut PgConnection,
     which: &str,
     bind: impl FnOnce(PgQuery) -> PgQuery,
-) -> Result<Vec<R>, Fault> {
+) -> Result<Vec<R>, DbError> {
     let sql = format!("select {} from {} {which}", columns::<R>(), R::NAME);
     let rows = bind(sqlx::query(AssertSqlSafe(sql)))
         .fetch_all(connection)
@@ -203,7 +203,10 @@ pub(super) async fn select<R: Table>(
     Ok(rows.iter().map(R::from_row).collect::<Result<_, _>>()?)
 }
 
-pub(super) async fn insert<R: Table>(tx: &mut PgConnection, record: &R) -> Result<(), Fault> {
+pub(super) async fn insert<R: RecordTable>(
+    tx: &mut PgConnection,
+    record: &R,
+) -> Result<(), DbError> {
     let all = || R::FIXED.iter().chain(R::COLUMNS);
     let (mut names, mut values) = ("id".to_owned(), "$1".to_owned());
     for (column, number) in all().zip(2..) {
@@ -216,7 +219,10 @@ pub(super) async fn insert<R: Table>(tx: &mut PgConnection, record: &R) -> Resul
     written(&query.execute(tx).await?)
 }
 
-pub(super) async fn update<R: Table>(tx: &mut PgConnection, record: &R) -> Result<(), Fault> {
+pub(super) async fn update<R: RecordTable>(
+    tx: &mut PgConnection,
+    record: &R,
+) -> Result<(), DbError> {
     let set = R::COLUMNS.iter().zip(2..);
     let set: Vec<String> = set
         .map(|(column, number)| format!("{column} = {}", value(column, number)))
@@ -226,18 +232,18 @@ pub(super) async fn update<R: Table>(tx: &mut PgConnection, record: &R) -> Resul
     written(&record.bind(query).execute(tx).await?)
 }
 
-pub(super) async fn delete<R: Table>(tx: &mut PgConnection, id: i64) -> Result<(), Fault> {
+pub(super) async fn delete<R: RecordTable>(tx: &mut PgConnection, id: i64) -> Result<(), DbError> {
     let sql = format!("delete from {} where id = $1", R::NAME);
     let query = sqlx::query(AssertSqlSafe(sql)).bind(id);
     written(&query.execute(tx).await?)
 }
 
 /// One page, and how many records there are in all, in one statement.
-pub(super) async fn list<R: Table>(
+pub(super) async fn list<R: RecordTable>(
     connection: &mut PgConnection,
     owner: Option<&str>,
     page: Page,
-) -> Result<Listing<R>, Fault> {
+) -> Result<Listing<R>, DbError> {
     let (columns, table) = (columns::<R>(), R::NAME);
     let sql = format!(
         "select counted.total, page.* from \

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::Timestamp;
 use super::super::records::*;
-use super::super::state::{Held, State, Step};
+use super::super::state::{BoundEntry, Step, StoreState};
 use super::{Ruling, free};
 
 impl Instance {
@@ -35,7 +35,7 @@ fn pair(tool: &Value) -> Option<(&str, &str)> {
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
-pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<MigratedInstance>> {
+pub(in super::super) fn migrate(state: &StoreState) -> Ruling<Vec<MigratedInstance>> {
     let mut state = state.clone();
     let mut steps = Vec::new();
     let mut all = Vec::new();
@@ -54,7 +54,7 @@ pub(in super::super) fn migrate(state: &State) -> Ruling<Vec<MigratedInstance>> 
 }
 
 /// Records of another application.
-pub(in super::super) fn adopt(state: &State, records: &[Instance]) -> Ruling<Vec<Adoption>> {
+pub(in super::super) fn adopt(state: &StoreState, records: &[Instance]) -> Ruling<Vec<Adoption>> {
     let mut state = state.clone();
     let mut steps = Vec::new();
     let mut all = Vec::with_capacity(records.len());
@@ -73,7 +73,7 @@ pub(in super::super) fn adopt(state: &State, records: &[Instance]) -> Ruling<Vec
     Ok((all, steps))
 }
 
-fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> MigratedInstance {
+fn one(state: &StoreState, instance: &Instance, steps: &mut Vec<Step>) -> MigratedInstance {
     let now = Timestamp::now();
     let id = EntryId(state.last.entry + 1);
     let (mut bindings, mut names) = (Vec::new(), Vec::new());
@@ -122,7 +122,7 @@ fn one(state: &State, instance: &Instance, steps: &mut Vec<Step>) -> MigratedIns
         created_at: instance.created_at,
         updated_at: now,
     };
-    steps.push(Step::Entry(Arc::new(Held { entry, bindings })));
+    steps.push(Step::Entry(Arc::new(BoundEntry { entry, bindings })));
     MigratedInstance {
         instance: instance.id,
         entry: id,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::records::*;
-use super::super::state::{Held, State, Step};
+use super::super::state::{BoundEntry, Step, StoreState};
 use super::super::{ServerRecord, Timestamp};
 use super::Ruling;
 use config::ServerName;
@@ -31,7 +31,7 @@ impl ExposedServers {
 }
 
 pub(in super::super) fn server_moved(
-    state: &State,
+    state: &StoreState,
     from: &ServerName,
     to: Option<&ServerName>,
 ) -> Ruling<()> {
@@ -46,7 +46,7 @@ pub(in super::super) fn server_moved(
     };
     let mut steps = Vec::new();
     for before in state.entries.values() {
-        let mut held = Held::clone(before);
+        let mut held = BoundEntry::clone(before);
         held.entry.exposes = held.entry.exposes.moved(from, new_name);
         if to.is_none() {
             held.bindings.retain(|binding| !stands(binding.tool));
@@ -73,7 +73,7 @@ pub(in super::super) fn server_moved(
     Ok(((), steps))
 }
 
-fn record_moved(state: &State, from: &str, to: Option<&ServerName>) -> Vec<Step> {
+fn record_moved(state: &StoreState, from: &str, to: Option<&ServerName>) -> Vec<Step> {
     let record = |name: &str| {
         let mut records = state.servers.values();
         records.find(|record| record.name.as_str() == name)

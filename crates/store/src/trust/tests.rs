@@ -6,17 +6,17 @@ use crate::{JsonStore, Store};
 use config::settings::ServeOptions;
 
 /// A project and a home of its own.
-struct House {
+struct TestHome {
     dir: tempfile::TempDir,
 }
 
-impl House {
-    fn new() -> House {
+impl TestHome {
+    fn new() -> TestHome {
         let dir = tempfile::tempdir().unwrap();
         for name in ["project", "home"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        House { dir }
+        TestHome { dir }
     }
 
     fn project(&self) -> PathBuf {
@@ -70,7 +70,7 @@ impl House {
 
 #[test]
 fn t_what_portway_made_counts_and_is_marked() {
-    let house = House::new();
+    let house = TestHome::new();
     let settings = house.settings(false, true);
     assert!(is_trusted(&settings).is_ok(), "nothing is there");
     assert_eq!(claim(&settings).unwrap(), Vec::<String>::new());
@@ -85,7 +85,7 @@ fn t_what_portway_made_counts_and_is_marked() {
     }
     assert_eq!(mode(&house.data()), 0o700);
     // A mark that is copied elsewhere is none there.
-    let other = House::new();
+    let other = TestHome::new();
     other.fill();
     fs::copy(house.data().join(MARK), other.data().join(MARK)).unwrap();
     let mut there = other.settings(false, true);
@@ -98,7 +98,7 @@ fn t_what_portway_made_counts_and_is_marked() {
 
 #[tokio::test]
 async fn t_secrets_without_a_mark_are_put_aside_and_records_stay() {
-    let house = House::new();
+    let house = TestHome::new();
     house.fill();
     let key = {
         let opened = JsonStore::open(&house.data()).unwrap();
@@ -147,7 +147,7 @@ async fn t_secrets_without_a_mark_are_put_aside_and_records_stay() {
 
 #[test]
 fn t_a_directory_that_is_named_once_keeps_its_secrets() {
-    let house = House::new();
+    let house = TestHome::new();
     house.fill();
     let token = key::known_admin_token(&house.data());
     let notes = claim(&house.settings(true, true)).unwrap();
@@ -159,7 +159,7 @@ fn t_a_directory_that_is_named_once_keeps_its_secrets() {
 
 #[test]
 fn t_where_no_mark_can_be_kept_a_volume_keeps_its_secrets() {
-    let house = House::new();
+    let house = TestHome::new();
     house.fill();
     let token = key::known_admin_token(&house.data());
     let mut blocked = house.settings(false, true);
@@ -198,7 +198,7 @@ fn t_a_directory_that_came_with_the_project_is_refused() {
             "others may write address (mode 666",
         ),
     ] {
-        let house = House::new();
+        let house = TestHome::new();
         house.put(name, text, mode);
         house.refuses(why);
     }
@@ -209,7 +209,7 @@ fn t_a_directory_that_came_with_the_project_is_refused() {
         "mcp_instances.json",
         "gateway.log",
     ] {
-        let house = House::new();
+        let house = TestHome::new();
         house.put("plain", "", 0o600);
         let target = house.project().join("precious");
         fs::write(&target, "precious").unwrap();
@@ -220,11 +220,11 @@ fn t_a_directory_that_came_with_the_project_is_refused() {
         house.refuses(&format!("{name} is a link"));
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
     }
-    let house = House::new();
+    let house = TestHome::new();
     house.put("lock", "1", 0o600);
     fs::set_permissions(house.data(), fs::Permissions::from_mode(0o777)).unwrap();
     house.refuses("others may write to it (mode 777");
-    let house = House::new();
+    let house = TestHome::new();
     fs::create_dir(house.project().join("other")).unwrap();
     symlink("other", house.data()).unwrap();
     let error = claim(&house.settings(false, true)).unwrap_err().to_string();
@@ -233,7 +233,7 @@ fn t_a_directory_that_came_with_the_project_is_refused() {
 
 #[test]
 fn t_what_git_tracks_is_refused_and_nothing_is_added_to_it() {
-    let house = House::new();
+    let house = TestHome::new();
     let git = |args: &[&str]| {
         let mut command = std::process::Command::new("git");
         command.args(["-c", "user.name=a", "-c", "user.email=a@b"]);
@@ -271,7 +271,7 @@ fn t_what_git_tracks_is_refused_and_nothing_is_added_to_it() {
 
 #[test]
 fn k3_a_directory_of_ours_is_nothing_for_git() {
-    let house = House::new();
+    let house = TestHome::new();
     claim(&house.settings(false, true)).unwrap();
     let ignored = house.data().join(IGNORE);
     assert_eq!(fs::read_to_string(&ignored).unwrap(), "*\n");
@@ -282,7 +282,7 @@ fn k3_a_directory_of_ours_is_nothing_for_git() {
 
 #[test]
 fn t_a_named_volume_works_as_a_cluster_mounts_it() {
-    let house = House::new();
+    let house = TestHome::new();
     house.fill();
     fs::set_permissions(house.data(), fs::Permissions::from_mode(0o2775)).unwrap();
     let token = house.data().join("admin_token");

@@ -35,7 +35,7 @@ fn entry_of(adopted: &Adoption) -> EntryId {
     }
 }
 
-pub(super) async fn e9_records_of_others_become_entries_with_their_keys(place: &dyn Place) {
+pub(super) async fn e9_records_of_others_become_entries_with_their_keys(place: &dyn TestStore) {
     let store = place.open().await;
     let mut off = theirs("the key of two", "two");
     off.enabled = false;
@@ -60,7 +60,7 @@ pub(super) async fn e9_records_of_others_become_entries_with_their_keys(place: &
     assert!(!two.enabled);
 }
 
-pub(super) async fn e9_adopting_again_makes_nothing_more(place: &dyn Place) {
+pub(super) async fn e9_adopting_again_makes_nothing_more(place: &dyn TestStore) {
     let store = place.open().await;
     let records = [
         theirs("the key of one", "one"),
@@ -83,7 +83,7 @@ pub(super) async fn e9_adopting_again_makes_nothing_more(place: &dyn Place) {
     assert_eq!((kept.name.as_str(), kept.enabled), ("renamed", false));
 }
 
-pub(super) async fn e9_a_key_of_somebody_elses_is_refused(place: &dyn Place) {
+pub(super) async fn e9_a_key_of_somebody_elses_is_refused(place: &dyn TestStore) {
     let store = place.open().await;
     let mut other = theirs("the key of one", "one");
     other.owner = OTHER.into();

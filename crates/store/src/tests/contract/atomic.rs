@@ -4,15 +4,19 @@ const N: usize = 5;
 
 /// Why a binding cannot be made.
 #[derive(Clone, Copy, Debug)]
-enum Reason {
+enum RefusalReason {
     Missing,
     Anothers,
     SameName,
 }
 
-const REASONS: [Reason; 3] = [Reason::Missing, Reason::Anothers, Reason::SameName];
+const REASONS: [RefusalReason; 3] = [
+    RefusalReason::Missing,
+    RefusalReason::Anothers,
+    RefusalReason::SameName,
+];
 
-struct Tools {
+struct TestTools {
     good: Vec<ToolId>,
     /// Called like none of the good ones.
     others: ToolId,
@@ -20,12 +24,12 @@ struct Tools {
     twins: Vec<ToolId>,
 }
 
-impl Tools {
-    async fn of(store: &dyn Store) -> Tools {
+impl TestTools {
+    async fn of(store: &dyn Store) -> TestTools {
         let names: Vec<String> = (0..N).map(|i| format!("t{i}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let anothers = new_tool(OTHER, "theirs");
-        Tools {
+        TestTools {
             good: tools(store, &names).await,
             others: made(store.create_tool(anothers, None).await).id,
             twins: tools(store, &names).await,
@@ -33,21 +37,21 @@ impl Tools {
     }
 
     /// N bindings, of which number `k` cannot be made.
-    fn failing(&self, k: usize, reason: Reason) -> Vec<NewBinding> {
+    fn failing(&self, k: usize, reason: RefusalReason) -> Vec<NewBinding> {
         let mut bindings: Vec<NewBinding> = self.good.iter().copied().map(on).collect();
         bindings[k].tool = match reason {
-            Reason::Missing => ToolId(i64::MAX),
-            Reason::Anothers => self.others,
-            Reason::SameName => self.twins[(k + 1) % N],
+            RefusalReason::Missing => ToolId(i64::MAX),
+            RefusalReason::Anothers => self.others,
+            RefusalReason::SameName => self.twins[(k + 1) % N],
         };
         bindings
     }
 
-    fn is_told(&self, k: usize, reason: Reason, error: &StoreErrorKind) -> bool {
+    fn is_told(&self, k: usize, reason: RefusalReason, error: &StoreErrorKind) -> bool {
         match (reason, error) {
-            (Reason::Missing, StoreErrorKind::NoSuchTool(id)) => id.0 == i64::MAX,
-            (Reason::Anothers, StoreErrorKind::NoSuchTool(id)) => *id == self.others,
-            (Reason::SameName, StoreErrorKind::SameName(name)) => {
+            (RefusalReason::Missing, StoreErrorKind::NoSuchTool(id)) => id.0 == i64::MAX,
+            (RefusalReason::Anothers, StoreErrorKind::NoSuchTool(id)) => *id == self.others,
+            (RefusalReason::SameName, StoreErrorKind::SameName(name)) => {
                 *name == format!("t{}", (k + 1) % N)
             }
             _ => false,
@@ -55,9 +59,9 @@ impl Tools {
     }
 }
 
-pub(super) async fn e5_a_failed_with_bindings_keeps_nothing(place: &dyn Place) {
+pub(super) async fn e5_a_failed_with_bindings_keeps_nothing(place: &dyn TestStore) {
     let store = place.open().await;
-    let tools = Tools::of(&*store).await;
+    let tools = TestTools::of(&*store).await;
     let before = counts(&*store).await;
     for k in 0..N {
         for reason in REASONS {
@@ -78,9 +82,9 @@ pub(super) async fn e5_a_failed_with_bindings_keeps_nothing(place: &dyn Place) {
     assert_eq!(visible(&*store, &key).await.unwrap().len(), N);
 }
 
-pub(super) async fn e5_a_failed_bind_changes_nothing(place: &dyn Place) {
+pub(super) async fn e5_a_failed_bind_changes_nothing(place: &dyn TestStore) {
     let store = place.open().await;
-    let tools = Tools::of(&*store).await;
+    let tools = TestTools::of(&*store).await;
     let kept = tool(&*store, "kept").await.id;
     let (key, desk) = entry(&*store, &[kept]).await;
     for k in 0..N {
@@ -98,9 +102,9 @@ pub(super) async fn e5_a_failed_bind_changes_nothing(place: &dyn Place) {
     assert_eq!(bound(&*store, desk.id).await, [(kept, true)]);
 }
 
-pub(super) async fn e5_the_first_missing_tool_is_named(place: &dyn Place) {
+pub(super) async fn e5_the_first_missing_tool_is_named(place: &dyn TestStore) {
     let store = place.open().await;
-    let tools = Tools::of(&*store).await;
+    let tools = TestTools::of(&*store).await;
     let (_, mut new) = new_entry("desk", &tools.good);
     new.bindings.insert(2, on(ToolId(1_000_002)));
     new.bindings.insert(4, on(ToolId(1_000_001)));
@@ -111,9 +115,9 @@ pub(super) async fn e5_the_first_missing_tool_is_named(place: &dyn Place) {
     );
 }
 
-pub(super) async fn e5_a_missing_tool_is_told_before_a_name(place: &dyn Place) {
+pub(super) async fn e5_a_missing_tool_is_told_before_a_name(place: &dyn TestStore) {
     let store = place.open().await;
-    let tools = Tools::of(&*store).await;
+    let tools = TestTools::of(&*store).await;
     let bindings = [tools.good[0], tools.twins[0], ToolId(1_000_001)];
     let (_, new) = new_entry("desk", &bindings);
     let error = kind(store.create_entry(new, None).await);

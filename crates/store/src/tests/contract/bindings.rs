@@ -7,7 +7,7 @@ fn named(name: &str) -> ToolChange {
     }
 }
 
-pub(super) async fn e3_bindings_stand_in_the_order_they_were_made(place: &dyn Place) {
+pub(super) async fn e3_bindings_stand_in_the_order_they_were_made(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b", "c", "d"]).await;
     let (_, desk) = entry(&*store, &[ids[2], ids[0]]).await;
@@ -30,7 +30,7 @@ pub(super) async fn e3_bindings_stand_in_the_order_they_were_made(place: &dyn Pl
     );
 }
 
-pub(super) async fn e3_binding_again_sets_the_status(place: &dyn Place) {
+pub(super) async fn e3_binding_again_sets_the_status(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b", "c"]).await;
     let (_, desk) = entry(&*store, &ids[..2]).await;
@@ -52,7 +52,7 @@ pub(super) async fn e3_binding_again_sets_the_status(place: &dyn Place) {
     assert_eq!([after[0].clone(), after[2].clone()], *answer);
 }
 
-pub(super) async fn e3_one_tool_named_twice_is_bound_once(place: &dyn Place) {
+pub(super) async fn e3_one_tool_named_twice_is_bound_once(place: &dyn TestStore) {
     let store = place.open().await;
     let read = tool(&*store, "read").await.id;
     let (key, mut new) = new_entry("desk", &[]);
@@ -66,7 +66,7 @@ pub(super) async fn e3_one_tool_named_twice_is_bound_once(place: &dyn Place) {
     assert_eq!(visible(&*store, &key).await.unwrap(), ["read"]);
 }
 
-pub(super) async fn e3_a_status_is_set_only_where_there_is_a_binding(place: &dyn Place) {
+pub(super) async fn e3_a_status_is_set_only_where_there_is_a_binding(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b"]).await;
     let (_, desk) = entry(&*store, &ids[..1]).await;
@@ -80,7 +80,7 @@ pub(super) async fn e3_a_status_is_set_only_where_there_is_a_binding(place: &dyn
     assert_eq!(bound(&*store, desk.id).await, [(ids[0], false)]);
 }
 
-pub(super) async fn e3_unbinding_takes_one_away(place: &dyn Place) {
+pub(super) async fn e3_unbinding_takes_one_away(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b"]).await;
     let (_, desk) = entry(&*store, &ids).await;
@@ -98,7 +98,7 @@ pub(super) async fn e3_unbinding_takes_one_away(place: &dyn Place) {
     );
 }
 
-pub(super) async fn e3_binding_nothing_changes_nothing(place: &dyn Place) {
+pub(super) async fn e3_binding_nothing_changes_nothing(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a"]).await;
     let (_, desk) = entry(&*store, &ids).await;
@@ -107,7 +107,7 @@ pub(super) async fn e3_binding_nothing_changes_nothing(place: &dyn Place) {
     assert_eq!(bound(&*store, desk.id).await, [(ids[0], true)]);
 }
 
-pub(super) async fn e5_a_rename_obeys_the_rule_of_names(place: &dyn Place) {
+pub(super) async fn e5_a_rename_obeys_the_rule_of_names(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b", "c"]).await;
     let (key, _) = entry(&*store, &ids[..2]).await;
@@ -131,7 +131,7 @@ pub(super) async fn e5_a_rename_obeys_the_rule_of_names(place: &dyn Place) {
     assert_eq!(same.unwrap().name, "b");
 }
 
-pub(super) async fn e5_a_disabled_binding_counts_for_names(place: &dyn Place) {
+pub(super) async fn e5_a_disabled_binding_counts_for_names(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "a", "b"]).await;
     let (_, mut new) = new_entry("desk", &[]);
@@ -149,7 +149,7 @@ pub(super) async fn e5_a_disabled_binding_counts_for_names(place: &dyn Place) {
     );
 }
 
-pub(super) async fn e5_names_may_meet_once_the_other_is_gone(place: &dyn Place) {
+pub(super) async fn e5_names_may_meet_once_the_other_is_gone(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "a", "a"]).await;
     let (_, desk) = entry(&*store, &ids[..1]).await;

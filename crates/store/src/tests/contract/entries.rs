@@ -1,6 +1,6 @@
 use super::*;
 
-pub(super) async fn e1_an_entry_is_made_read_changed_and_deleted(place: &dyn Place) {
+pub(super) async fn e1_an_entry_is_made_read_changed_and_deleted(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, mut new) = new_entry("desk", &[]);
     let expires_at = Some(Timestamp::from_millis(4_102_444_799_999));
@@ -37,7 +37,7 @@ pub(super) async fn e1_an_entry_is_made_read_changed_and_deleted(place: &dyn Pla
     assert!(!store.delete_entry(&ALL, desk.id).await.unwrap());
 }
 
-pub(super) async fn e1_a_change_leaves_the_rest(place: &dyn Place) {
+pub(super) async fn e1_a_change_leaves_the_rest(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a"]).await;
     let (_, mut expected) = entry(&*store, &ids).await;
@@ -96,7 +96,7 @@ pub(super) async fn e1_a_change_leaves_the_rest(place: &dyn Place) {
     assert_eq!(bound(&*store, expected.id).await, [(ids[0], true)]);
 }
 
-pub(super) async fn e1_a_change_that_changes_nothing_keeps_the_time(place: &dyn Place) {
+pub(super) async fn e1_a_change_that_changes_nothing_keeps_the_time(place: &dyn TestStore) {
     let store = place.open().await;
     let (_, desk) = entry(&*store, &[]).await;
     let same = EntryChange {
@@ -112,7 +112,7 @@ pub(super) async fn e1_a_change_that_changes_nothing_keeps_the_time(place: &dyn 
     }
 }
 
-pub(super) async fn e1_any_text_is_kept_as_it_is(place: &dyn Place) {
+pub(super) async fn e1_any_text_is_kept_as_it_is(place: &dyn TestStore) {
     let store = place.open().await;
     let long = "x".repeat(10_000);
     for text in [
@@ -139,7 +139,7 @@ pub(super) async fn e1_any_text_is_kept_as_it_is(place: &dyn Place) {
     }
 }
 
-pub(super) async fn e1_numbers_are_not_used_twice(place: &dyn Place) {
+pub(super) async fn e1_numbers_are_not_used_twice(place: &dyn TestStore) {
     let store = place.open().await;
     let mut last = EntryId(0);
     for _ in 0..5 {
@@ -150,7 +150,7 @@ pub(super) async fn e1_numbers_are_not_used_twice(place: &dyn Place) {
     }
 }
 
-pub(super) async fn e10_a_key_is_replaced(place: &dyn Place) {
+pub(super) async fn e10_a_key_is_replaced(place: &dyn TestStore) {
     let store = place.open().await;
     let (old, desk) = entry(&*store, &[]).await;
     let grant = granted(&*store, &old).await.unwrap();
@@ -172,7 +172,7 @@ pub(super) async fn e10_a_key_is_replaced(place: &dyn Place) {
     assert!(granted(&*store, &new).await.is_some());
 }
 
-pub(super) async fn e10_a_key_is_of_one_entry(place: &dyn Place) {
+pub(super) async fn e10_a_key_is_of_one_entry(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, first) = entry(&*store, &[]).await;
     let (_, second) = entry(&*store, &[]).await;
@@ -191,7 +191,7 @@ pub(super) async fn e10_a_key_is_of_one_entry(place: &dyn Place) {
     assert_eq!(granted(&*store, &key).await.unwrap().entry, first.id);
 }
 
-pub(super) async fn e10_keys_are_in_no_debug_output(place: &dyn Place) {
+pub(super) async fn e10_keys_are_in_no_debug_output(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, new) = new_entry("desk", &[]);
     let asked = format!("{key:?} {new:?} {:?}", key.record(None));
@@ -217,7 +217,7 @@ pub(super) async fn e10_keys_are_in_no_debug_output(place: &dyn Place) {
     }
 }
 
-pub(super) async fn f4_a_missing_entry_is_no_error(place: &dyn Place) {
+pub(super) async fn f4_a_missing_entry_is_no_error(place: &dyn TestStore) {
     let store = place.open().await;
     let read = tool(&*store, "read").await.id;
     for id in [0, -1, 99, i64::MAX].map(EntryId) {

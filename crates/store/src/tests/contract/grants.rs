@@ -11,7 +11,7 @@ fn enabled(enabled: bool) -> EntryChange {
     }
 }
 
-pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn Place) {
+pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["d", "b", "c", "a"]).await;
     let (key, desk) = entry(&*store, &ids[..3]).await;
@@ -59,7 +59,7 @@ pub(super) async fn e3_what_is_visible_is_what_is_bound_and_enabled(place: &dyn 
     assert_eq!(granted(&*store, &key).await.unwrap().exposes, exposes);
 }
 
-pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn Place) {
+pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b", "c"]).await;
     let (key, mut new) = new_entry("an entry", &ids);
@@ -97,7 +97,7 @@ pub(super) async fn d7_an_entrys_filter_is_part_of_what_it_grants(place: &dyn Pl
     assert!(grant.filter_gives("git", None) && !grant.filter_gives("files", None));
 }
 
-pub(super) async fn e7_disabled_deleted_rotated_and_unknown_open_nothing(place: &dyn Place) {
+pub(super) async fn e7_disabled_deleted_rotated_and_unknown_open_nothing(place: &dyn TestStore) {
     let store = place.open().await;
     let (first, desk) = entry(&*store, &[]).await;
     for text in ["", "pwk_", "unknown", "žluť"] {
@@ -139,7 +139,7 @@ pub(super) async fn e7_disabled_deleted_rotated_and_unknown_open_nothing(place: 
 
 /// Every change that takes something away.
 #[derive(Clone, Copy, Debug)]
-enum Change {
+enum GrantChange {
     Disable,
     Rotate,
     Delete,
@@ -149,25 +149,25 @@ enum Change {
     DeleteTool,
 }
 
-impl Change {
+impl GrantChange {
     async fn make(self, store: &dyn Store, entry: EntryId, tool: ToolId) {
         match self {
-            Change::Disable => {
+            GrantChange::Disable => {
                 let done = store.update_entry(&ALL, entry, enabled(false)).await;
                 assert!(done.unwrap().is_some());
             }
-            Change::Rotate => {
+            GrantChange::Rotate => {
                 let key = ApiKey::random().unwrap().record(None);
                 let done = store.replace_key(&ALL, entry, key).await;
                 assert!(done.unwrap().is_some());
             }
-            Change::Delete => assert!(store.delete_entry(&ALL, entry).await.unwrap()),
-            Change::Unbind => assert!(store.unbind(&ALL, entry, tool).await.unwrap()),
-            Change::DisableBinding => {
+            GrantChange::Delete => assert!(store.delete_entry(&ALL, entry).await.unwrap()),
+            GrantChange::Unbind => assert!(store.unbind(&ALL, entry, tool).await.unwrap()),
+            GrantChange::DisableBinding => {
                 let done = store.update_binding(&ALL, entry, off(tool)).await;
                 assert!(done.unwrap().is_some());
             }
-            Change::RenameTool => {
+            GrantChange::RenameTool => {
                 let change = ToolChange {
                     name: Some("renamed".to_owned()),
                     ..ToolChange::default()
@@ -175,24 +175,24 @@ impl Change {
                 let done = store.update_tool(&ALL, tool, change).await;
                 assert!(done.unwrap().is_some());
             }
-            Change::DeleteTool => assert!(store.delete_tool(&ALL, tool).await.unwrap()),
+            GrantChange::DeleteTool => assert!(store.delete_tool(&ALL, tool).await.unwrap()),
         }
     }
 }
 
-pub(super) async fn e7_after_the_answer_nothing_enters(place: &dyn Place) {
+pub(super) async fn e7_after_the_answer_nothing_enters(place: &dyn TestStore) {
     let store = place.open().await;
     let bystander = tool(&*store, "bystander").await.id;
     let (unmoved, _) = entry(&*store, &[bystander]).await;
     let unmoved = granted(&*store, &unmoved).await.unwrap();
     for change in [
-        Change::Disable,
-        Change::Rotate,
-        Change::Delete,
-        Change::Unbind,
-        Change::DisableBinding,
-        Change::RenameTool,
-        Change::DeleteTool,
+        GrantChange::Disable,
+        GrantChange::Rotate,
+        GrantChange::Delete,
+        GrantChange::Unbind,
+        GrantChange::DisableBinding,
+        GrantChange::RenameTool,
+        GrantChange::DeleteTool,
     ] {
         let read = tool(&*store, "read").await.id;
         let (key, desk) = entry(&*store, &[read]).await;
@@ -208,7 +208,7 @@ pub(super) async fn e7_after_the_answer_nothing_enters(place: &dyn Place) {
     assert!(!unmoved.calls.is_closed(), "nothing of its own has changed");
 }
 
-pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn Place) {
+pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn TestStore) {
     let store = place.open().await;
     let read = tool(&*store, "read").await.id;
     let (key, desk) = entry(&*store, &[read]).await;
@@ -216,7 +216,7 @@ pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn Pl
     assert!(grant.calls.enter());
     let change = {
         let store = store.clone();
-        tokio::spawn(async move { Change::Unbind.make(&*store, desk.id, read).await })
+        tokio::spawn(async move { GrantChange::Unbind.make(&*store, desk.id, read).await })
     };
     let closed = async {
         while !grant.calls.is_closed() {
@@ -231,7 +231,7 @@ pub(super) async fn e7_the_answer_waits_for_those_who_are_passing(place: &dyn Pl
     tokio::time::timeout(LIMIT, change).await.unwrap().unwrap();
 }
 
-pub(super) async fn e7_a_matrix_of_keys_and_tools_is_exact(place: &dyn Place) {
+pub(super) async fn e7_a_matrix_of_keys_and_tools_is_exact(place: &dyn TestStore) {
     let store = place.open().await;
     let names: Vec<String> = (0..50).map(|i| format!("t{i:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -262,17 +262,17 @@ pub(super) async fn e7_a_matrix_of_keys_and_tools_is_exact(place: &dyn Place) {
     }
 }
 
-pub(super) async fn e7_changes_are_announced(place: &dyn Place) {
+pub(super) async fn e7_changes_are_announced(place: &dyn TestStore) {
     let store = place.open().await;
     let read = tool(&*store, "read").await.id;
     let (_, desk) = entry(&*store, &[read]).await;
     for change in [
-        Change::DisableBinding,
-        Change::RenameTool,
-        Change::Rotate,
-        Change::DeleteTool,
-        Change::Disable,
-        Change::Delete,
+        GrantChange::DisableBinding,
+        GrantChange::RenameTool,
+        GrantChange::Rotate,
+        GrantChange::DeleteTool,
+        GrantChange::Disable,
+        GrantChange::Delete,
     ] {
         let mut heard = store.changes();
         change.make(&*store, desk.id, read).await;
@@ -290,7 +290,7 @@ pub(super) async fn e7_changes_are_announced(place: &dyn Place) {
     }
 }
 
-pub(super) async fn e10_an_expired_key_opens_nothing(place: &dyn Place) {
+pub(super) async fn e10_an_expired_key_opens_nothing(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, desk) = entry(&*store, &[]).await;
     let now = Timestamp::now().as_millis();
@@ -326,7 +326,7 @@ pub(super) async fn e10_an_expired_key_opens_nothing(place: &dyn Place) {
     assert!(Timestamp::now().as_millis() >= soon);
 }
 
-pub(super) async fn e10_the_last_use_is_shown(place: &dyn Place) {
+pub(super) async fn e10_the_last_use_is_shown(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, desk) = entry(&*store, &[]).await;
     assert_eq!(desk.key.last_used_at, None);
@@ -359,7 +359,7 @@ pub(super) async fn e10_the_last_use_is_shown(place: &dyn Place) {
 }
 
 pub(super) async fn t_a_tool_is_in_memory_once_and_a_change_touches_only_its_entries(
-    place: &dyn Place,
+    place: &dyn TestStore,
 ) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b", "c"]).await;

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-pub(super) async fn e9_an_old_record_is_made_read_changed_and_deleted(place: &dyn Place) {
+pub(super) async fn e9_an_old_record_is_made_read_changed_and_deleted(place: &dyn TestStore) {
     let store = place.open().await;
     let extra = json!({
         "register_tools": ["files:read"],
@@ -60,7 +60,7 @@ pub(super) async fn e9_an_old_record_is_made_read_changed_and_deleted(place: &dy
     assert_eq!(store.instance(&ALL, &digest.into()).await.unwrap(), None);
 }
 
-pub(super) async fn e9_an_old_record_opens_nothing(place: &dyn Place) {
+pub(super) async fn e9_an_old_record_opens_nothing(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, new) = new_instance("old", json!({"register_tools": ["files:read"]}));
     made(store.create_instance(new, None).await);
@@ -75,7 +75,7 @@ pub(super) async fn e9_an_old_record_opens_nothing(place: &dyn Place) {
     assert_eq!(found, None);
 }
 
-pub(super) async fn e9_an_old_key_is_of_one_record(place: &dyn Place) {
+pub(super) async fn e9_an_old_key_is_of_one_record(place: &dyn TestStore) {
     let store = place.open().await;
     let (_, new) = new_instance("old", json!({}));
     made(store.create_instance(new.clone(), None).await);
@@ -88,7 +88,7 @@ pub(super) async fn e9_an_old_key_is_of_one_record(place: &dyn Place) {
     assert_eq!(counts(&*store).await, (0, 0, 1));
 }
 
-pub(super) async fn e9_an_old_record_is_found_by_its_id(place: &dyn Place) {
+pub(super) async fn e9_an_old_record_is_found_by_its_id(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, new) = new_instance("old", json!({}));
     let old = made(store.create_instance(new, None).await);
@@ -129,7 +129,7 @@ pub(super) async fn e9_an_old_record_is_found_by_its_id(place: &dyn Place) {
     assert_eq!(counts(&*store).await, (0, 0, 1));
 }
 
-pub(super) async fn e9_an_old_record_gets_another_owner_and_key(place: &dyn Place) {
+pub(super) async fn e9_an_old_record_gets_another_owner_and_key(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, new) = new_instance("old", json!({}));
     let old = made(store.create_instance(new, None).await);
@@ -168,7 +168,7 @@ pub(super) async fn e9_an_old_record_gets_another_owner_and_key(place: &dyn Plac
     assert_eq!(same.unwrap(), Some(changed));
 }
 
-pub(super) async fn e9_migrating_keeps_the_key_and_binds_the_tools(place: &dyn Place) {
+pub(super) async fn e9_migrating_keeps_the_key_and_binds_the_tools(place: &dyn TestStore) {
     let store = place.open().await;
     let listed = json!({"register_tools": [
         "files:read", "git:log", "files:read", "web:read",
@@ -215,7 +215,7 @@ pub(super) async fn e9_migrating_keeps_the_key_and_binds_the_tools(place: &dyn P
     assert!(!entry.enabled);
 }
 
-pub(super) async fn e9_migrating_twice_does_nothing_more(place: &dyn Place) {
+pub(super) async fn e9_migrating_twice_does_nothing_more(place: &dyn TestStore) {
     let store = place.open().await;
     assert_eq!(store.migrate_instances().await.unwrap(), []);
     let (_, new) = new_instance("old", json!({"register_tools": ["files:read"]}));
@@ -226,7 +226,7 @@ pub(super) async fn e9_migrating_twice_does_nothing_more(place: &dyn Place) {
     assert_eq!(counts(&*store).await, after);
 }
 
-pub(super) async fn e9_migrating_uses_the_tools_there_are(place: &dyn Place) {
+pub(super) async fn e9_migrating_uses_the_tools_there_are(place: &dyn TestStore) {
     let store = place.open().await;
     let mut new = new_tool(ME, "look");
     new.tool = "read".to_owned();
@@ -249,7 +249,7 @@ pub(super) async fn e9_migrating_uses_the_tools_there_are(place: &dyn Place) {
     assert_eq!(counts(&*store).await, (4, 2, 0));
 }
 
-pub(super) async fn e9_migrating_is_all_or_none(place: &dyn Place) {
+pub(super) async fn e9_migrating_is_all_or_none(place: &dyn TestStore) {
     let store = place.open().await;
     let (_, new) = new_instance("fine", json!({"register_tools": ["files:read"]}));
     made(store.create_instance(new, None).await);
@@ -271,7 +271,7 @@ pub(super) async fn e9_migrating_is_all_or_none(place: &dyn Place) {
     assert_eq!(store.migrate_instances().await.unwrap().len(), 1);
 }
 
-pub(super) async fn f4_a_missing_old_record_is_no_error(place: &dyn Place) {
+pub(super) async fn f4_a_missing_old_record_is_no_error(place: &dyn TestStore) {
     let store = place.open().await;
     let key = ApiKey::given("unknown").digest();
     assert_eq!(store.instance(&ALL, &key.into()).await.unwrap(), None);

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-pub(super) async fn f6_everything_answered_is_there_after_opening_again(place: &dyn Place) {
+pub(super) async fn f6_everything_answered_is_there_after_opening_again(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b", "c"]).await;
     let (key, desk) = entry(&*store, &ids).await;
@@ -35,7 +35,7 @@ pub(super) async fn f6_everything_answered_is_there_after_opening_again(place: &
     }
 }
 
-pub(super) async fn f6_numbers_go_on_after_opening_again(place: &dyn Place) {
+pub(super) async fn f6_numbers_go_on_after_opening_again(place: &dyn TestStore) {
     let store = place.open().await;
     let last = tools(&*store, &["a", "b"]).await[1];
     let (_, desk) = entry(&*store, &[]).await;
@@ -47,7 +47,7 @@ pub(super) async fn f6_numbers_go_on_after_opening_again(place: &dyn Place) {
     assert!(entry(&*store, &[]).await.1.id > desk.id);
 }
 
-pub(super) async fn f6_a_create_is_remembered_after_opening_again(place: &dyn Place) {
+pub(super) async fn f6_a_create_is_remembered_after_opening_again(place: &dyn TestStore) {
     let once = Idempotency {
         key: [1; 32],
         body: [1; 32],

@@ -25,7 +25,7 @@ mod tools;
 
 /// Where a store lives while a case runs.
 #[async_trait]
-pub(crate) trait Place: Send + Sync {
+pub(crate) trait TestStore: Send + Sync {
     /// Once more only after what was opened before is dropped.
     async fn open(&self) -> Arc<dyn Store>;
 }
@@ -149,7 +149,7 @@ mod json {
     struct InFiles(tempfile::TempDir);
 
     #[async_trait]
-    impl Place for InFiles {
+    impl TestStore for InFiles {
         async fn open(&self) -> Arc<dyn Store> {
             let opened = JsonStore::open(self.0.path()).unwrap();
             assert_eq!(opened.warnings, Vec::<String>::new());
@@ -172,7 +172,7 @@ mod postgres {
     struct InADatabase(Secret);
 
     #[async_trait]
-    impl Place for InADatabase {
+    impl TestStore for InADatabase {
         async fn open(&self) -> Arc<dyn Store> {
             // Not the default, and a word that only quotes make a name.
             let schema = DatabaseSchema::parse("user").unwrap();

@@ -7,7 +7,7 @@ fn once(key: u8, body: u8) -> Option<Idempotency> {
     })
 }
 
-pub(super) async fn e4_who_asks_again_gets_what_was_made(place: &dyn Place) {
+pub(super) async fn e4_who_asks_again_gets_what_was_made(place: &dyn TestStore) {
     let store = place.open().await;
     let read = made(store.create_tool(new_tool(ME, "read"), once(1, 1)).await);
     let again = store.create_tool(new_tool(ME, "read"), once(1, 1)).await;
@@ -41,7 +41,7 @@ pub(super) async fn e4_who_asks_again_gets_what_was_made(place: &dyn Place) {
     assert_eq!(again.unwrap(), Creation::Earlier(table));
 }
 
-pub(super) async fn e4_another_request_with_the_same_key_is_refused(place: &dyn Place) {
+pub(super) async fn e4_another_request_with_the_same_key_is_refused(place: &dyn TestStore) {
     let store = place.open().await;
     made(store.create_tool(new_tool(ME, "read"), once(1, 1)).await);
     let refused = store.create_tool(new_tool(ME, "write"), once(1, 2)).await;
@@ -57,7 +57,7 @@ pub(super) async fn e4_another_request_with_the_same_key_is_refused(place: &dyn 
     assert_eq!(counts(&*store).await, (1, 1, 1));
 }
 
-pub(super) async fn e4_what_is_gone_since_is_not_made_again(place: &dyn Place) {
+pub(super) async fn e4_what_is_gone_since_is_not_made_again(place: &dyn TestStore) {
     let store = place.open().await;
     let read = made(store.create_tool(new_tool(ME, "read"), once(1, 1)).await);
     store.delete_tool(&ALL, read.id).await.unwrap();
@@ -79,7 +79,7 @@ pub(super) async fn e4_what_is_gone_since_is_not_made_again(place: &dyn Place) {
     assert_eq!(counts(&*store).await, (0, 0, 0));
 }
 
-pub(super) async fn e4_a_failed_create_may_be_tried_again(place: &dyn Place) {
+pub(super) async fn e4_a_failed_create_may_be_tried_again(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "a"]).await;
     let (_, new) = new_entry("desk", &ids);
@@ -94,7 +94,7 @@ pub(super) async fn e4_a_failed_create_may_be_tried_again(place: &dyn Place) {
     assert_eq!(bound(&*store, desk.id).await.len(), 2);
 }
 
-pub(super) async fn e4_the_same_create_at_once_is_made_once(place: &dyn Place) {
+pub(super) async fn e4_the_same_create_at_once_is_made_once(place: &dyn TestStore) {
     let store = place.open().await;
     let mut asked = tokio::task::JoinSet::new();
     for _ in 0..16 {

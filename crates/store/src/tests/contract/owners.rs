@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-pub(super) async fn e2_tools_of_another_are_not_there(place: &dyn Place) {
+pub(super) async fn e2_tools_of_another_are_not_there(place: &dyn TestStore) {
     let store = place.open().await;
     let mine = tool(&*store, "read").await;
     let theirs = made(store.create_tool(new_tool(OTHER, "read"), None).await);
@@ -24,7 +24,7 @@ pub(super) async fn e2_tools_of_another_are_not_there(place: &dyn Place) {
     assert!(store.delete_tool(&only(ME), mine.id).await.unwrap());
 }
 
-pub(super) async fn e1_entries_of_another_are_not_there(place: &dyn Place) {
+pub(super) async fn e1_entries_of_another_are_not_there(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b"]).await;
     let (key, mine) = entry(&*store, &ids[..1]).await;
@@ -59,7 +59,7 @@ pub(super) async fn e1_entries_of_another_are_not_there(place: &dyn Place) {
     assert!(store.delete_entry(&me, mine.id).await.unwrap());
 }
 
-pub(super) async fn e9_old_records_of_another_are_not_there(place: &dyn Place) {
+pub(super) async fn e9_old_records_of_another_are_not_there(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, new) = new_instance("old", json!({}));
     let mine = made(store.create_instance(new, None).await);
@@ -82,7 +82,7 @@ pub(super) async fn e9_old_records_of_another_are_not_there(place: &dyn Place) {
 }
 
 /// The tool must be of the entry's owner, whoever asks.
-pub(super) async fn e5_nobody_binds_the_tool_of_another(place: &dyn Place) {
+pub(super) async fn e5_nobody_binds_the_tool_of_another(place: &dyn TestStore) {
     let store = place.open().await;
     let theirs = made(store.create_tool(new_tool(OTHER, "read"), None).await);
     let (_, new) = new_entry("desk", &[theirs.id]);

@@ -20,7 +20,7 @@ fn cut<T: Clone>(all: &[T], (skip, limit): (u64, u64)) -> Vec<T> {
     all.iter().skip(skip).take(limit).cloned().collect()
 }
 
-pub(super) async fn f4_tools_come_in_pages(place: &dyn Place) {
+pub(super) async fn f4_tools_come_in_pages(place: &dyn TestStore) {
     let store = place.open().await;
     let mut all = Vec::new();
     for name in ["g", "a", "f", "b", "e", "c", "d"] {
@@ -42,7 +42,7 @@ pub(super) async fn f4_tools_come_in_pages(place: &dyn Place) {
     }
 }
 
-pub(super) async fn f4_entries_come_in_pages(place: &dyn Place) {
+pub(super) async fn f4_entries_come_in_pages(place: &dyn TestStore) {
     let store = place.open().await;
     let mut all = Vec::new();
     for name in ["g", "a", "f", "b", "e", "c", "d"] {
@@ -67,7 +67,7 @@ pub(super) async fn f4_entries_come_in_pages(place: &dyn Place) {
     }
 }
 
-pub(super) async fn f4_old_records_come_in_pages(place: &dyn Place) {
+pub(super) async fn f4_old_records_come_in_pages(place: &dyn TestStore) {
     let store = place.open().await;
     let mut all = Vec::new();
     for name in ["g", "a", "f", "b", "e", "c", "d"] {

@@ -54,7 +54,7 @@ where
     panic!("the store does not answer");
 }
 
-pub(super) async fn e4_many_creates_at_once_are_all_kept(place: &dyn Place) {
+pub(super) async fn e4_many_creates_at_once_are_all_kept(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b"]).await;
     let created = at_once((0..60).map(|i| {
@@ -81,7 +81,7 @@ pub(super) async fn e4_many_creates_at_once_are_all_kept(place: &dyn Place) {
     }
 }
 
-pub(super) async fn e3_many_binds_at_once_are_all_kept(place: &dyn Place) {
+pub(super) async fn e3_many_binds_at_once_are_all_kept(place: &dyn TestStore) {
     let store = place.open().await;
     let names: Vec<String> = (0..30).map(|i| format!("t{i:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -100,7 +100,7 @@ pub(super) async fn e3_many_binds_at_once_are_all_kept(place: &dyn Place) {
     assert_eq!(visible(&*store, &key).await.unwrap(), names);
 }
 
-pub(super) async fn e9_fields_given_at_once_are_all_kept(place: &dyn Place) {
+pub(super) async fn e9_fields_given_at_once_are_all_kept(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, new) = new_instance("old", serde_json::json!({}));
     made(store.create_instance(new, None).await);
@@ -120,7 +120,7 @@ pub(super) async fn e9_fields_given_at_once_are_all_kept(place: &dyn Place) {
     assert_eq!(kept, (0..30).collect());
 }
 
-pub(super) async fn e1_changes_at_once_lose_nothing(place: &dyn Place) {
+pub(super) async fn e1_changes_at_once_lose_nothing(place: &dyn TestStore) {
     let store = place.open().await;
     for round in 0..10 {
         let (_, desk) = entry(&*store, &[]).await;
@@ -151,7 +151,7 @@ pub(super) async fn e1_changes_at_once_lose_nothing(place: &dyn Place) {
     }
 }
 
-pub(super) async fn e5_of_many_with_one_name_one_is_bound(place: &dyn Place) {
+pub(super) async fn e5_of_many_with_one_name_one_is_bound(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["same"; 12]).await;
     let (key, desk) = entry(&*store, &[]).await;
@@ -169,7 +169,7 @@ pub(super) async fn e5_of_many_with_one_name_one_is_bound(place: &dyn Place) {
     assert_eq!(visible(&*store, &key).await.unwrap(), ["same"]);
 }
 
-pub(super) async fn e5_of_two_renames_to_one_name_one_is_done(place: &dyn Place) {
+pub(super) async fn e5_of_two_renames_to_one_name_one_is_done(place: &dyn TestStore) {
     let store = place.open().await;
     for round in 0..10 {
         let ids = tools(&*store, &["a", "b"]).await;
@@ -189,7 +189,7 @@ pub(super) async fn e5_of_two_renames_to_one_name_one_is_done(place: &dyn Place)
     }
 }
 
-pub(super) async fn e5_a_rename_and_a_bind_do_not_meet(place: &dyn Place) {
+pub(super) async fn e5_a_rename_and_a_bind_do_not_meet(place: &dyn TestStore) {
     let store = place.open().await;
     for round in 0..10 {
         let ids = tools(&*store, &["a", "b"]).await;
@@ -213,7 +213,7 @@ pub(super) async fn e5_a_rename_and_a_bind_do_not_meet(place: &dyn Place) {
     }
 }
 
-pub(super) async fn e5_no_binding_outlives_its_tool(place: &dyn Place) {
+pub(super) async fn e5_no_binding_outlives_its_tool(place: &dyn TestStore) {
     let store = place.open().await;
     for round in 0..10 {
         let id = tool(&*store, "read").await.id;
@@ -239,7 +239,7 @@ pub(super) async fn e5_no_binding_outlives_its_tool(place: &dyn Place) {
     }
 }
 
-pub(super) async fn e10_a_key_is_taken_once(place: &dyn Place) {
+pub(super) async fn e10_a_key_is_taken_once(place: &dyn TestStore) {
     let store = place.open().await;
     let key = ApiKey::random().unwrap();
     let outcomes = at_once((0..12).map(|_| {
@@ -256,7 +256,7 @@ pub(super) async fn e10_a_key_is_taken_once(place: &dyn Place) {
     assert_eq!(counts(&*store).await, (0, 1, 0));
 }
 
-pub(super) async fn e10_rotations_at_once_leave_one_key(place: &dyn Place) {
+pub(super) async fn e10_rotations_at_once_leave_one_key(place: &dyn TestStore) {
     let store = place.open().await;
     let (first, desk) = entry(&*store, &[]).await;
     let keys: Vec<ApiKey> = (0..12).map(|_| ApiKey::random().unwrap()).collect();

@@ -7,7 +7,7 @@ fn record(name: &str, second: u64) -> ServerRecord {
     record
 }
 
-pub(super) async fn f4_servers_are_put_replaced_and_deleted(place: &dyn Place) {
+pub(super) async fn f4_servers_are_put_replaced_and_deleted(place: &dyn TestStore) {
     let store = place.open().await;
     assert_eq!(store.servers().await.unwrap(), []);
     let (mut one, two, three) = (record("one", 1), record("two", 2), record("three", 3));
@@ -31,7 +31,7 @@ pub(super) async fn f4_servers_are_put_replaced_and_deleted(place: &dyn Place) {
     assert_eq!(store.servers().await.unwrap(), [one, three]);
 }
 
-pub(super) async fn f4_server_names_are_unique(place: &dyn Place) {
+pub(super) async fn f4_server_names_are_unique(place: &dyn TestStore) {
     let store = place.open().await;
     let one = record("one", 1);
     store.put_server(&one).await.unwrap();
@@ -49,7 +49,7 @@ pub(super) async fn f4_server_names_are_unique(place: &dyn Place) {
     assert_eq!(store.servers().await.unwrap(), [next]);
 }
 
-pub(super) async fn f4_servers_are_put_all_or_none(place: &dyn Place) {
+pub(super) async fn f4_servers_are_put_all_or_none(place: &dyn TestStore) {
     let store = place.open().await;
     let many: Vec<_> = (0..50).map(|i| record(&format!("s{i}"), i)).collect();
     store.put_servers(&many).await.unwrap();
@@ -65,7 +65,7 @@ pub(super) async fn f4_servers_are_put_all_or_none(place: &dyn Place) {
     }
 }
 
-pub(super) async fn a9_the_record_follows_its_server(place: &dyn Place) {
+pub(super) async fn a9_the_record_follows_its_server(place: &dyn TestStore) {
     let store = place.open().await;
     let (one, two, past) = (record("one", 1), record("two", 2), record("uno", 3));
     let all = [one.clone(), two.clone(), past.clone()];

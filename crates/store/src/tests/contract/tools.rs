@@ -1,6 +1,6 @@
 use super::*;
 
-pub(super) async fn e2_a_tool_is_made_read_changed_and_deleted(place: &dyn Place) {
+pub(super) async fn e2_a_tool_is_made_read_changed_and_deleted(place: &dyn TestStore) {
     let store = place.open().await;
     let mut new = new_tool(ME, "read");
     new.description = Some("reads".to_owned());
@@ -51,7 +51,7 @@ pub(super) async fn e2_a_tool_is_made_read_changed_and_deleted(place: &dyn Place
     assert!(!store.delete_tool(&ALL, read.id).await.unwrap());
 }
 
-pub(super) async fn e2_a_change_that_changes_nothing_keeps_the_time(place: &dyn Place) {
+pub(super) async fn e2_a_change_that_changes_nothing_keeps_the_time(place: &dyn TestStore) {
     let store = place.open().await;
     let read = tool(&*store, "read").await;
     let same = ToolChange {
@@ -65,7 +65,7 @@ pub(super) async fn e2_a_change_that_changes_nothing_keeps_the_time(place: &dyn 
     }
 }
 
-pub(super) async fn e2_two_tools_may_have_one_name(place: &dyn Place) {
+pub(super) async fn e2_two_tools_may_have_one_name(place: &dyn TestStore) {
     let store = place.open().await;
     let one = tool(&*store, "read").await;
     let two = tool(&*store, "read").await;
@@ -76,7 +76,7 @@ pub(super) async fn e2_two_tools_may_have_one_name(place: &dyn Place) {
     assert_eq!(bound(&*store, second.id).await, [(two.id, true)]);
 }
 
-pub(super) async fn e2_deleting_a_tool_takes_its_bindings(place: &dyn Place) {
+pub(super) async fn e2_deleting_a_tool_takes_its_bindings(place: &dyn TestStore) {
     let store = place.open().await;
     let ids = tools(&*store, &["a", "b", "c"]).await;
     let (key, first) = entry(&*store, &ids).await;
@@ -114,7 +114,7 @@ async fn exposed(store: &dyn Store, entry: EntryId) -> (Vec<String>, Vec<String>
     (entry.exposes.resources, entry.exposes.prompts)
 }
 
-pub(super) async fn a8_tools_follow_a_server_to_its_new_name(place: &dyn Place) {
+pub(super) async fn a8_tools_follow_a_server_to_its_new_name(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, entry, ids) = of_files(&*store).await;
     let (files, disk, web) = (server("files"), server("disk"), server("web"));
@@ -136,7 +136,7 @@ pub(super) async fn a8_tools_follow_a_server_to_its_new_name(place: &dyn Place) 
     assert_eq!(exposed(&*store, entry).await.0, ["web"], "once each");
 }
 
-pub(super) async fn a9_bindings_go_with_their_server(place: &dyn Place) {
+pub(super) async fn a9_bindings_go_with_their_server(place: &dyn TestStore) {
     let store = place.open().await;
     let (key, entry, ids) = of_files(&*store).await;
     store.server_moved(&server("none"), None).await.unwrap();
@@ -155,7 +155,7 @@ fn strings(all: &[&str]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
-pub(super) async fn e2_numbers_are_not_used_twice(place: &dyn Place) {
+pub(super) async fn e2_numbers_are_not_used_twice(place: &dyn TestStore) {
     let store = place.open().await;
     let mut last = ToolId(0);
     for _ in 0..5 {
@@ -166,7 +166,7 @@ pub(super) async fn e2_numbers_are_not_used_twice(place: &dyn Place) {
     }
 }
 
-pub(super) async fn f4_a_missing_tool_is_no_error(place: &dyn Place) {
+pub(super) async fn f4_a_missing_tool_is_no_error(place: &dyn TestStore) {
     let store = place.open().await;
     for id in [0, -1, 99, i64::MAX].map(ToolId) {
         assert_eq!(store.tool(&ALL, id).await.unwrap(), None);

@@ -11,7 +11,7 @@ const BEHIND: u8 = 1;
 const AWAY: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(super) enum MirrorState {
     /// Every change is heard of.
     InStep,
     /// The database can be asked, and must be.
@@ -22,7 +22,7 @@ pub(super) enum Memory {
 }
 
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct MirrorStatus {
     mode: AtomicU8,
     /// When memory was last in step, in milliseconds since `start`.
     in_step: AtomicU64,
@@ -31,10 +31,10 @@ pub(super) struct Standing {
     start: Instant,
 }
 
-impl Default for Standing {
+impl Default for MirrorStatus {
     /// Nothing is known yet.
-    fn default() -> Standing {
-        Standing {
+    fn default() -> MirrorStatus {
+        MirrorStatus {
             mode: AtomicU8::new(BEHIND),
             in_step: AtomicU64::new(0),
             answers: AtomicU64::new(0),
@@ -43,12 +43,12 @@ impl Default for Standing {
     }
 }
 
-impl Standing {
-    pub(super) fn memory(&self) -> Memory {
+impl MirrorStatus {
+    pub(super) fn memory(&self) -> MirrorState {
         match self.mode.load(Ordering::Acquire) {
-            IN_STEP => Memory::InStep,
-            BEHIND => Memory::Behind,
-            _ => Memory::Away(self.unheard()),
+            IN_STEP => MirrorState::InStep,
+            BEHIND => MirrorState::Behind,
+            _ => MirrorState::Away(self.unheard()),
         }
     }
 
@@ -91,7 +91,7 @@ impl Standing {
         self.answers.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// For [`Standing::set_away_since`].
+    /// For [`MirrorStatus::set_away_since`].
     pub(super) fn answers(&self) -> u64 {
         self.answers.load(Ordering::Acquire)
     }
@@ -139,18 +139,18 @@ mod tests {
 
     #[test]
     fn e7_time_without_news_counts_from_the_last_moment_in_step() {
-        let standing = Standing::default();
-        assert_eq!(standing.memory(), Memory::Behind);
-        standing.set_in_step();
-        assert_eq!(standing.memory(), Memory::InStep);
-        let answers = standing.answers();
-        standing.suspect_away(answers);
-        assert_eq!(standing.memory(), Memory::InStep, "that is known better");
-        standing.set_behind();
+        let status = MirrorStatus::default();
+        assert_eq!(status.memory(), MirrorState::Behind);
+        status.set_in_step();
+        assert_eq!(status.memory(), MirrorState::InStep);
+        let answers = status.answers();
+        status.suspect_away(answers);
+        assert_eq!(status.memory(), MirrorState::InStep, "that is known better");
+        status.set_behind();
         std::thread::sleep(Duration::from_millis(30));
-        standing.suspect_away(answers);
-        assert!(standing.is_away());
-        let Memory::Away(unheard) = standing.memory() else {
+        status.suspect_away(answers);
+        assert!(status.is_away());
+        let MirrorState::Away(unheard) = status.memory() else {
             panic!("it is away");
         };
         assert!(unheard >= Duration::from_millis(30), "{unheard:?}");
@@ -158,13 +158,13 @@ mod tests {
 
     #[test]
     fn f7_an_answer_during_a_failing_attempt_says_that_the_database_is_there() {
-        let standing = Standing::default();
-        let before = standing.answers();
-        standing.note_answer();
-        standing.set_away_since(before);
-        standing.suspect_away(before);
-        assert_eq!(standing.memory(), Memory::Behind);
-        standing.set_away_since(standing.answers());
-        assert!(standing.is_away());
+        let status = MirrorStatus::default();
+        let before = status.answers();
+        status.note_answer();
+        status.set_away_since(before);
+        status.suspect_away(before);
+        assert_eq!(status.memory(), MirrorState::Behind);
+        status.set_away_since(status.answers());
+        assert!(status.is_away());
     }
 }

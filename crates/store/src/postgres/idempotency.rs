@@ -5,22 +5,22 @@ use sqlx::Row;
 use sqlx::postgres::PgConnection;
 
 use super::super::records::{Idempotency, ONCE_MILLIS};
-use super::super::state::Made;
+use super::super::state::CreateOutcome;
 use super::super::{KeyDigest, Timestamp};
-use super::fault::Fault;
+use super::fault::DbError;
 use super::table::{at, digest, moment};
 
 pub(super) enum Claim {
     /// Create it, then [`keep`].
     Mine,
     /// An earlier request made it.
-    Made(Made),
+    Made(CreateOutcome),
 }
 
 pub(super) async fn claim(
     connection: &mut PgConnection,
     once: &Idempotency,
-) -> Result<Claim, Fault> {
+) -> Result<Claim, DbError> {
     let now = moment(Timestamp::now());
     let forgotten = forgotten(now);
     let mine = sqlx::query(
@@ -42,7 +42,7 @@ pub(super) async fn claim(
     }
     match find(connection, once).await? {
         Some((_, made)) => Ok(Claim::Made(made)),
-        None => Err(Fault::Sql(sqlx::Error::RowNotFound)),
+        None => Err(DbError::Sql(sqlx::Error::RowNotFound)),
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn claim(
 pub(super) async fn find(
     connection: &mut PgConnection,
     once: &Idempotency,
-) -> Result<Option<(KeyDigest, Made)>, Fault> {
+) -> Result<Option<(KeyDigest, CreateOutcome)>, DbError> {
     let row = sqlx::query(
         "select body, made, (extract(epoch from created_at) * 1000)::bigint as created_at \
          from mcp_idempotency where key = $1",
@@ -61,7 +61,7 @@ pub(super) async fn find(
     let Some(row) = row else {
         return Ok(None);
     };
-    let made = Made {
+    let made = CreateOutcome {
         body: digest(&row, "body")?,
         id: row.try_get("made")?,
         at: at(&row, "created_at")?,
@@ -79,7 +79,7 @@ pub(super) async fn keep(
     connection: &mut PgConnection,
     key: &KeyDigest,
     made: i64,
-) -> Result<(), Fault> {
+) -> Result<(), DbError> {
     sqlx::query("update mcp_idempotency set made = $2 where key = $1")
         .bind(&key.as_bytes()[..])
         .bind(made)
@@ -89,7 +89,7 @@ pub(super) async fn keep(
 }
 
 /// A few of those that are too old, passing over what others hold.
-async fn forget(connection: &mut PgConnection, before: i64) -> Result<(), Fault> {
+async fn forget(connection: &mut PgConnection, before: i64) -> Result<(), DbError> {
     sqlx::query(
         "delete from mcp_idempotency where key in ( \
          select key from mcp_idempotency where created_at <= to_timestamp($1 / 1000.0) \

@@ -15,9 +15,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::super::StoreErrorKind;
-use super::fault::Fault;
+use super::fault::DbError;
+use super::mirror_status::MirrorStatus;
 use super::namespace::Namespace;
-use super::standing::Standing;
 use config::{DatabaseSchema, Secret};
 
 const CONNECTIONS: u32 = 8;
@@ -45,36 +45,36 @@ const STALE: Duration = Duration::from_secs(10);
 /// The port on which Supabase pools by transaction.
 const TRANSACTION_POOLER: u16 = 6543;
 
-pub(super) type Doing<'c, T> = BoxFuture<'c, Result<T, Fault>>;
+pub(super) type DbFuture<'c, T> = BoxFuture<'c, Result<T, DbError>>;
 
-pub(super) struct Link {
+pub(super) struct Database {
     options: PgConnectOptions,
     pub(super) namespace: Namespace,
     /// Replaced after every interruption: what the old one holds is of no use.
     pool: RwLock<Arc<PgPool>>,
-    pub(super) standing: Standing,
+    pub(super) status: MirrorStatus,
     /// How this process is called in notices.
     pub(super) origin: Uuid,
     running: AtomicUsize,
 }
 
-impl Link {
-    pub(super) fn new(url: &Secret, schema: &DatabaseSchema) -> Result<Link, StoreErrorKind> {
+impl Database {
+    pub(super) fn new(url: &Secret, schema: &DatabaseSchema) -> Result<Database, StoreErrorKind> {
         let options = options(url)?;
         let namespace = Namespace::new(schema);
         let origin = Uuid::new_v4();
-        Ok(Link {
+        Ok(Database {
             pool: RwLock::new(Arc::new(pool(&options, &namespace, origin))),
             options,
             namespace,
-            standing: Standing::default(),
+            status: MirrorStatus::default(),
             origin,
             running: AtomicUsize::new(0),
         })
     }
 
     /// A connection beside the pool, without time limits of its own.
-    pub(super) async fn connect(&self) -> Result<PgConnection, Fault> {
+    pub(super) async fn connect(&self) -> Result<PgConnection, DbError> {
         let search_path = self.namespace.search_path();
         let connecting = async {
             let mut connection = self.options.connect().await?;
@@ -82,7 +82,9 @@ impl Link {
             connection.execute(search_path).await?;
             Ok(connection)
         };
-        timeout(LIMIT, connecting).await.map_err(|_| Fault::Late)?
+        timeout(LIMIT, connecting)
+            .await
+            .map_err(|_| DbError::Late)?
     }
 
     /// A pool of one, for a listener.
@@ -119,35 +121,35 @@ impl Link {
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         limit: Duration,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, Fault> {
+        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, DbError> {
         self.not_away()?;
-        self.run(limit, Kind::Read, work).await
+        self.run(limit, OperationKind::Read, work).await
     }
 
     /// A transaction: all of it, or nothing.
     pub(super) async fn write<T: Send + 'static>(
         self: &Arc<Self>,
         limit: Duration,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, Fault> {
+        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, DbError> {
         self.not_away()?;
-        self.run(limit, Kind::Write, work).await
+        self.run(limit, OperationKind::Write, work).await
     }
 
-    /// Like [`Link::read`], for those who find out whether anybody answers.
+    /// Like [`Database::read`], for those who find out whether anybody answers.
     pub(super) async fn try_read<T: Send + 'static>(
         self: &Arc<Self>,
         limit: Duration,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, Fault> {
-        self.run(limit, Kind::Read, work).await
+        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, DbError> {
+        self.run(limit, OperationKind::Read, work).await
     }
 
     /// Where it is known that nobody answers, nobody waits.
-    fn not_away(&self) -> Result<(), Fault> {
-        match self.standing.is_away() {
-            true => Err(Fault::Away),
+    fn not_away(&self) -> Result<(), DbError> {
+        match self.status.is_away() {
+            true => Err(DbError::Away),
             false => Ok(()),
         }
     }
@@ -155,15 +157,15 @@ impl Link {
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         limit: Duration,
-        kind: Kind,
-        work: impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Send + Sync + 'static,
-    ) -> Result<T, Fault> {
-        let place =
-            Place::take(self).ok_or_else(|| unavailable("too many wait for the database"))?;
-        let link = self.clone();
+        kind: OperationKind,
+        work: impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Send + Sync + 'static,
+    ) -> Result<T, DbError> {
+        let place = OperationSlot::take(self)
+            .ok_or_else(|| unavailable("too many wait for the database"))?;
+        let database = self.clone();
         let task = tokio::spawn(async move {
             let _place = place;
-            link.tries(Instant::now() + limit, kind, &work).await
+            database.tries(Instant::now() + limit, kind, &work).await
         });
         task.await
             .unwrap_or_else(|_| Err(unavailable("the store is closed")))
@@ -172,16 +174,16 @@ impl Link {
     async fn tries<T>(
         &self,
         deadline: Instant,
-        kind: Kind,
-        work: &(impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Sync),
-    ) -> Result<T, Fault> {
+        kind: OperationKind,
+        work: &(impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Sync),
+    ) -> Result<T, DbError> {
         let mut tried = 0;
         loop {
             tried += 1;
             let pool = self.pool();
             let failure = match once(&pool, deadline, kind, work).await {
                 Ok(done) => {
-                    self.standing.note_answer();
+                    self.status.note_answer();
                     return Ok(done);
                 }
                 Err(failure) => failure,
@@ -201,8 +203,8 @@ impl Link {
 }
 
 /// An attempt that failed.
-struct Failure {
-    fault: Fault,
+struct FailedAttempt {
+    fault: DbError,
     /// A COMMIT was sent and not answered: the change may have been made.
     maybe_committed: bool,
 }
@@ -210,21 +212,21 @@ struct Failure {
 async fn once<T>(
     pool: &PgPool,
     deadline: Instant,
-    kind: Kind,
-    work: &(impl for<'c> Fn(&'c mut PgConnection) -> Doing<'c, T> + Sync),
-) -> Result<T, Failure> {
-    let early = |fault| Failure {
+    kind: OperationKind,
+    work: &(impl for<'c> Fn(&'c mut PgConnection) -> DbFuture<'c, T> + Sync),
+) -> Result<T, FailedAttempt> {
+    let early = |fault| FailedAttempt {
         fault,
         maybe_committed: false,
     };
     let acquired = timeout_at(deadline, pool.acquire()).await;
-    let acquired = acquired.map_err(|_| early(Fault::Late))?;
+    let acquired = acquired.map_err(|_| early(DbError::Late))?;
     let mut connection = acquired.map_err(|error| early(error.into()))?;
     let mut committing = false;
     let doing = async {
         match kind {
-            Kind::Read => work(&mut connection).await,
-            Kind::Write => {
+            OperationKind::Read => work(&mut connection).await,
+            OperationKind::Write => {
                 let mut transaction = connection.begin().await?;
                 let done = work(&mut transaction).await?;
                 committing = true;
@@ -235,12 +237,12 @@ async fn once<T>(
     };
     let outcome = timeout_at(deadline, doing)
         .await
-        .unwrap_or(Err(Fault::Late));
+        .unwrap_or(Err(DbError::Late));
     outcome.map_err(|fault| {
         if fault.is_connection() {
             connection.close_on_drop();
         }
-        Failure {
+        FailedAttempt {
             fault,
             maybe_committed: committing,
         }
@@ -248,27 +250,27 @@ async fn once<T>(
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum OperationKind {
     Read,
     Write,
 }
 
-fn unavailable(text: &str) -> Fault {
-    Fault::Rule(StoreErrorKind::Unavailable(text.to_owned()))
+fn unavailable(text: &str) -> DbError {
+    DbError::Rule(StoreErrorKind::Unavailable(text.to_owned()))
 }
 
 /// One of those who wait; gives its place back however it ends.
-struct Place(Arc<Link>);
+struct OperationSlot(Arc<Database>);
 
-impl Place {
-    fn take(link: &Arc<Link>) -> Option<Place> {
-        let before = link.running.fetch_add(1, Ordering::Relaxed);
-        let place = Place(link.clone());
+impl OperationSlot {
+    fn take(database: &Arc<Database>) -> Option<OperationSlot> {
+        let before = database.running.fetch_add(1, Ordering::Relaxed);
+        let place = OperationSlot(database.clone());
         (before < WAITING).then_some(place)
     }
 }
 
-impl Drop for Place {
+impl Drop for OperationSlot {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
