@@ -10,7 +10,7 @@ use std::path::Path;
 pub enum AddressOwner {
     /// The holder of the lock.
     Holder,
-    /// Somebody else, or nobody.
+    /// Another process, or none.
     Other,
     /// The system does not say.
     Unknown,
@@ -53,9 +53,10 @@ pub fn address_owner(directory: &Path, address: SocketAddr) -> AddressOwner {
             }
         }
     }
-    match holds && listens {
-        true => AddressOwner::Holder,
-        false => AddressOwner::Other,
+    if holds && listens {
+        AddressOwner::Holder
+    } else {
+        AddressOwner::Other
     }
 }
 

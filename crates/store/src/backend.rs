@@ -49,13 +49,13 @@ pub(super) enum RecordKind {
 }
 
 /// A record that is listed page by page.
-pub(super) trait Record: RecordTable + Clone + 'static {
+pub(super) trait PagedRecord: RecordTable + Clone + 'static {
     /// Oldest first.
     fn all(state: &StoreState) -> impl Iterator<Item = &Self>;
     fn owner(&self) -> &str;
 }
 
-impl Record for ToolRecord {
+impl PagedRecord for ToolRecord {
     fn all(state: &StoreState) -> impl Iterator<Item = &ToolRecord> {
         state.tools.values().map(|tool| &**tool)
     }
@@ -65,7 +65,7 @@ impl Record for ToolRecord {
     }
 }
 
-impl Record for Entry {
+impl PagedRecord for Entry {
     fn all(state: &StoreState) -> impl Iterator<Item = &Entry> {
         state.entries.values().map(|held| &held.entry)
     }
@@ -75,7 +75,7 @@ impl Record for Entry {
     }
 }
 
-impl Record for Instance {
+impl PagedRecord for Instance {
     fn all(state: &StoreState) -> impl Iterator<Item = &Instance> {
         state.instances.values().map(|instance| &**instance)
     }
@@ -109,7 +109,7 @@ pub(super) trait Backend: Send + Sync {
         rule: impl Fn(&StoreState) -> Ruling<T> + Send + Sync + 'static,
     ) -> impl Future<Output = StoreResult<T>> + Send;
 
-    fn list<R: Record>(
+    fn list<R: PagedRecord>(
         &self,
         operation: &'static str,
         scope: &OwnerScope,

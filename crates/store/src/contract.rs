@@ -23,14 +23,14 @@ pub enum GrantLookup {
     Ask,
 }
 
-/// Something that others may want to follow.
+/// A change that other rooms follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreChange {
     /// The entry, its bindings or a tool of it.
     Entry(EntryId),
     /// A tool record or an old record: nothing that is being served.
     Records,
-    /// Server records, by somebody else than this process.
+    /// Server records, by another process.
     Servers,
     /// Anything may have changed.
     Everything,
@@ -65,7 +65,7 @@ pub trait Store: Send + Sync {
     /// A server got another name, or is no more: its record, the tool records
     /// that stand for its tools and what entries expose of it follow, all or
     /// none. A record that the new name had before goes. Of a server that is
-    /// no more the tool records stay, with nobody bound to them. Done twice,
+    /// no more the tool records stay, bound to no entry. Done twice,
     /// it changes nothing more.
     async fn server_moved(
         &self,
@@ -203,7 +203,7 @@ pub trait Store: Send + Sync {
     /// The grants of all open entries of a name, from memory, by number.
     fn grants_named(&self, name: &str) -> Vec<Arc<Grant>>;
 
-    /// What changes from now on. Who falls behind must take it as
+    /// What changes from now on. A receiver that falls behind must take it as
     /// [`StoreChange::Everything`].
     fn changes(&self) -> broadcast::Receiver<StoreChange>;
 

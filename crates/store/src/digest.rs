@@ -40,7 +40,7 @@ impl ApiKey {
         )))
     }
 
-    /// What somebody sent; any text.
+    /// What a client sent; any text.
     pub fn given(text: &str) -> ApiKey {
         ApiKey(Secret::new(text))
     }
@@ -95,7 +95,7 @@ impl KeyDigest {
     }
 }
 
-/// Nobody needs to read one.
+/// A digest is of no use in a log.
 impl fmt::Debug for KeyDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyDigest(…)")

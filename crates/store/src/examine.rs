@@ -34,7 +34,7 @@ pub struct DatabaseReport {
     pub missing: Option<Vec<String>>,
 }
 
-/// Blocks on the disk. `in_use`: somebody may be writing, so that an
+/// Blocks on the disk. `in_use`: another process may be writing, so that an
 /// unfinished end of the journal means nothing.
 pub fn examine_files(directory: &Path, in_use: bool) -> FilesReport {
     let location = match locate(directory) {

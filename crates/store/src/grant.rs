@@ -122,7 +122,7 @@ impl Grant {
     /// Takes over what the grant before it has noted.
     fn inherit(&self, before: &Grant) {
         if let Some(account) = before.account.get() {
-            // Nobody has asked for this one's yet.
+            // A new grant has no account yet.
             let _ = self.account.set(account.clone());
         }
         if let Some(used) = before.last_used().filter(|_| self.digest == before.digest) {

@@ -43,7 +43,7 @@ pub(super) struct JournalContents<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum JournalEnd {
     Clean,
-    /// The last save was not finished, so nobody was told that it was.
+    /// The last save was not finished, so it was never answered.
     Torn,
     Corrupt(String),
 }

@@ -264,7 +264,7 @@ impl DiskWriter {
         let grants = touched.iter().map(|id| (*id, state.grant(*id)));
         let replaced = self.grants.replace(grants.collect());
         for id in touched {
-            // Nobody may be listening.
+            // There may be no subscriber.
             let _ = self.changes.send(StoreChange::Entry(id));
         }
         let _ = self.changes.send(StoreChange::Records);
@@ -292,7 +292,7 @@ impl DiskWriter {
         }
     }
 
-    /// What nobody waits for.
+    /// Work that no caller waits for.
     fn tidy(&mut self) {
         let now = Instant::now();
         if self.probe.is_some_and(|at| at <= now) {

@@ -130,7 +130,7 @@ pub enum StoreErrorKind {
     #[error("{constraint} is taken")]
     Conflict { constraint: &'static str },
     /// Not there, or not of that owner.
-    #[error("there is no tool {0}")]
+    #[error("there is no tool with id {0}")]
     NoSuchTool(ToolId),
     /// Two tools of one entry.
     #[error("two bound tools are called {0:?}")]
@@ -142,7 +142,7 @@ pub enum StoreErrorKind {
     )]
     Quota { what: &'static str, limit: usize },
     /// Too long, empty, or not to be kept as text.
-    #[error("{0} does not fit")]
+    #[error("{0}: empty, too long or contains invalid characters")]
     Unfit(&'static str),
     /// A rule that the owner of the database made, by its name.
     #[error("{rule}")]
@@ -155,7 +155,7 @@ pub enum StoreErrorKind {
     #[error("{0}")]
     Setup(String),
     /// Something else was asked for with the same `Idempotency-Key`.
-    #[error("this Idempotency-Key came with another request before")]
+    #[error("this Idempotency-Key was used with a different request")]
     OnceReused,
     /// What is on disk cannot be used, and it is not ours to throw away.
     #[error("{0}")]

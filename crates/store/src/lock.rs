@@ -119,7 +119,7 @@ pub fn make_directory(directory: &Path) -> Result<(), StoreErrorKind> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
         made => made.map_err(fail)?,
     }
-    // It stands in somebody's project and holds keys.
+    // The directory may stand in a repository, and holds keys.
     let mut options = OpenOptions::new();
     let options = private(options.write(true).create(true).truncate(true));
     own::open(&directory.join(".gitignore"), options)

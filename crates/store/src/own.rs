@@ -1,4 +1,4 @@
-//! Opening a file of the data directory. Somebody else may have put it there:
+//! Opening a file of the data directory. Another user may have put it there:
 //! no link is followed, no pipe waited for.
 
 use std::fs::{File, Metadata, OpenOptions};
@@ -15,9 +15,10 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
             Some(libc::ELOOP) => refused("is a symbolic link, which is not followed"),
             _ => error,
         })?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(refused("is not a regular file")),
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(refused("is not a regular file"))
     }
 }
 
@@ -25,9 +26,10 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// has no second name elsewhere.
 pub(super) fn open_alone(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = open(path, options)?;
-    match is_alone(&file.metadata()?) {
-        true => Ok(file),
-        false => Err(refused("has a second name (a hard link)")),
+    if is_alone(&file.metadata()?) {
+        Ok(file)
+    } else {
+        Err(refused("has a second name (a hard link)"))
     }
 }
 

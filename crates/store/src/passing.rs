@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Whether trying again later may work although nobody changes the file: no
+/// Whether trying again later may work although the file does not change: no
 /// descriptor or memory was left, or the device or the network failed.
 pub fn is_passing(error: &io::Error) -> bool {
     let known = [

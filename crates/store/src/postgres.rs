@@ -172,7 +172,7 @@ impl PostgresStore {
         let refreshed = timeout_at(deadline, self.mirror.refresh(touched)).await;
         let late = || {
             Err(StoreErrorKind::Unavailable(
-                "it is saved, but not in force yet".into(),
+                "the change is saved but not in force yet".into(),
             ))
         };
         refreshed

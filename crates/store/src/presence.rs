@@ -1,5 +1,5 @@
-//! Who uses a gateway that was started for others. Each of them holds a lock
-//! for as long as it lives, so that nobody has to say goodbye.
+//! The clients of a gateway that was started for them. Each holds a lock for as
+//! long as it lives, so that none can leave unnoticed.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, Write};
@@ -11,7 +11,7 @@ use super::{StoreError, StoreErrorKind, file, own};
 const CLIENTS: &str = "clients";
 const LOCK: &str = "lock";
 
-/// One who uses the gateway, until dropped.
+/// A client of the gateway, until dropped.
 #[derive(Debug)]
 pub struct Presence {
     _file: File,
@@ -56,15 +56,15 @@ impl Attendance {
         empty
     }
 
-    /// If nobody is there, lets nobody in any more: who comes now waits until
-    /// this process has ended.
+    /// If no client is there, admits none any more: a client that comes now waits
+    /// until this process has ended.
     pub fn close(&self) -> bool {
         self.0.try_lock().is_ok()
     }
 }
 
 /// Whether a Portway holds the directory now. Only then is the address in it
-/// more than a memory, which somebody else may have taken over.
+/// more than a memory, which another process may have taken over.
 pub fn is_in_use(directory: &Path) -> bool {
     let Ok(file) = open_lock(directory) else {
         return false;

@@ -1,5 +1,5 @@
 //! Entries, the tools that can be bound to them, and the bindings: what an
-//! owner hands out, and to whom.
+//! owner exposes, and by which key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ id!(ToolId);
 /// Whom the records that no user made belong to. No user has this id.
 pub const ADMIN: &str = "admin";
 
-/// Whose records are meant: those of somebody else are not there.
+/// Which owners' records an operation sees; all others do not exist for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnerScope {
     Everyone,
@@ -91,7 +91,7 @@ pub struct KeyRecord {
     pub last_used_at: Option<Timestamp>,
 }
 
-/// The servers scope resources and prompts an entry hands out whole.
+/// The servers whose resources and prompts an entry exposes as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExposedServers {
@@ -246,7 +246,6 @@ pub struct InstanceChange {
 }
 
 impl InstanceChange {
-    /// Changes it as it stands where nobody else can.
     pub(super) fn apply(self, instance: &mut Instance) {
         if let Some(owner) = self.owner {
             instance.owner = owner;
@@ -265,8 +264,8 @@ impl InstanceChange {
     }
 }
 
-/// A create that may be asked for twice (`Idempotency-Key`). Who asks again
-/// with the same words gets what was made the first time.
+/// The `Idempotency-Key` of a create. A repeated request with the same body gets
+/// what the first one created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idempotency {
     /// Of the key the client sent, its owner and the route.

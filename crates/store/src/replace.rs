@@ -130,7 +130,7 @@ pub fn replace(
         set_mode(&temporary.file, new_mode)?;
     }
     temporary.file.sync_all()?;
-    // From here on nobody writes to it, which shows whether that can be told.
+    // From here on no process writes to it, which shows whether that can be seen.
     temporary.file = File::open(&temporary.path)?;
     match seen {
         Some(seen) => exchange(temporary, &target, seen, bytes)?,
@@ -141,10 +141,13 @@ pub fn replace(
 
 fn follow(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.is_symlink() {
-            true => Err(io::Error::other("is a link that leads nowhere")),
-            false => Ok(path.to_owned()),
-        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if path.is_symlink() {
+                Err(io::Error::other("is a link that leads nowhere"))
+            } else {
+                Ok(path.to_owned())
+            }
+        }
         other => other,
     }
 }
@@ -173,7 +176,7 @@ fn exchange(
     bytes: &[u8],
 ) -> Result<(), ReplaceError> {
     let can_tell = has_writer(&temporary.file) == Some(false);
-    // Better before the swap, when nobody has noticed anything yet.
+    // Better before the swap, when no reader has seen anything yet.
     if read_finished(target, can_tell)?.as_deref() != Some(seen) {
         return Err(ReplaceError::Changed);
     }
@@ -188,7 +191,7 @@ fn exchange(
     }
     // What we hold is newer than what we put in its place, or about to be. If
     // putting it back brings out something else than that, it is newer still,
-    // and goes in next; nobody saves fast enough to keep this up.
+    // and goes in next; no editor saves fast enough to keep this up.
     let mut placed = Some(bytes.to_vec());
     for _ in 0..100 {
         swap(&temporary.path, target)?;

@@ -167,7 +167,7 @@ impl SnapshotFile {
         prepared().map_err(|error| StoreErrorKind::io(&self.path, error))
     }
 
-    /// The second half. Durable once this returns; if it fails, nobody knows.
+    /// The second half. Durable once this returns; if it fails, the outcome is unknown.
     /// The bytes come back for the backup.
     pub(super) fn place(&self, prepared: PreparedSnapshot) -> Result<Vec<u8>, StoreErrorKind> {
         let placed = prepared.temporary.place(&self.path);

@@ -138,7 +138,7 @@ impl StoreState {
         self.new_tools.get(nth).copied().unwrap_or(ToolId(next))
     }
 
-    /// The entries scope grants a step changes.
+    /// The entries whose grants a step changes.
     pub(crate) fn touched(&self, step: &Step) -> Vec<EntryId> {
         match step {
             Step::Entry(held) => vec![held.entry.id],

@@ -45,7 +45,7 @@ pub(super) fn forget_predecessor(directory: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Nobody is reached at `url` any more. A successor's word stays.
+/// No gateway listens at `url` any more. The address of a successor stays.
 pub fn forget_address(directory: &Path, url: &str) {
     if known_address(directory).is_some_and(|known| known == url) {
         let _ = std::fs::remove_file(directory.join(NAME));

@@ -1,4 +1,4 @@
-//! Whether somebody has a file open for writing. What they are about to write
+//! Whether another process has a file open for writing. What it is about to write
 //! would go into a file that has been replaced, and be lost.
 
 use std::fs::File;
@@ -12,7 +12,7 @@ use super::file::read_open;
 const WAITS: u32 = 40;
 const WAIT: Duration = Duration::from_millis(5);
 
-/// What a file holds that nobody writes to any more; `None` if somebody
+/// What a file holds that no process writes to any more; `None` if one
 /// still does after a while.
 pub(super) fn read_finished(path: &Path, can_tell: bool) -> io::Result<Option<Vec<u8>>> {
     let file = File::open(path)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use super::super::backend::{Backend, Record, RecordSelection, StoreResult};
+use super::super::backend::{Backend, PagedRecord, RecordSelection, StoreResult};
 use super::super::quota::{self, Usage};
 use super::super::records::*;
 use super::super::rules::{self, Ruling};
@@ -47,7 +47,7 @@ impl Backend for JsonStore {
         .await
     }
 
-    async fn list<R: Record>(
+    async fn list<R: PagedRecord>(
         &self,
         _operation: &'static str,
         scope: &OwnerScope,

@@ -75,9 +75,10 @@ impl Disk {
         let repair = complain(&path, &found, &mut loaded)?;
         let generation = found.generation.unwrap_or(0).max(loaded.generation);
         let mut disk = Disk {
-            journal: match repair {
-                true => Journal::none(&path),
-                false => found.go_on(&path, loaded.generation)?,
+            journal: if repair {
+                Journal::none(&path)
+            } else {
+                found.go_on(&path, loaded.generation)?
             },
             snapshot,
             sizes,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// their place beside it.
 const PART: u64 = 4;
 
-/// Where nobody sets a limit.
+/// Where no limit is set.
 const MOST: u64 = 512 << 20;
 
 /// Less would refuse single answers.

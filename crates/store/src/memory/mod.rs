@@ -27,7 +27,7 @@ pub struct Account {
     used: AtomicUsize,
     limit: usize,
     above: Option<Arc<Account>>,
-    /// Nobody's own: that it is full is nobody's fault.
+    /// Shared by many principals: that it is full is the fault of none.
     common: bool,
 }
 

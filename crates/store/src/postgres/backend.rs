@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sqlx::postgres::PgConnection;
 use tokio::sync::broadcast;
 
-use super::super::backend::{Backend, Record, RecordSelection, StoreResult};
+use super::super::backend::{Backend, PagedRecord, RecordSelection, StoreResult};
 use super::super::quota::admit_steps;
 use super::super::records::*;
 use super::super::rules::Ruling;
@@ -92,7 +92,7 @@ impl Backend for PostgresStore {
         self.write(operation, LIMIT, change).await
     }
 
-    async fn list<R: Record>(
+    async fn list<R: PagedRecord>(
         &self,
         operation: &'static str,
         scope: &OwnerScope,

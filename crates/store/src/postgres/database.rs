@@ -146,11 +146,12 @@ impl Database {
         self.run(limit, OperationKind::Read, work).await
     }
 
-    /// Where it is known that nobody answers, nobody waits.
+    /// A database that is known to be away is not waited for.
     fn not_away(&self) -> Result<(), DbError> {
-        match self.status.is_away() {
-            true => Err(DbError::Away),
-            false => Ok(()),
+        if self.status.is_away() {
+            Err(DbError::Away)
+        } else {
+            Ok(())
         }
     }
 
@@ -291,9 +292,10 @@ fn options(url: &Secret) -> Result<PgConnectOptions, StoreErrorKind> {
             options.get_host(),
             "localhost" | "127.0.0.1" | "::1" | "[::1]"
         );
-    let options = match silent && !here && matches!(options.get_ssl_mode(), PgSslMode::Prefer) {
-        true => options.ssl_mode(PgSslMode::Require),
-        false => options,
+    let options = if silent && !here && matches!(options.get_ssl_mode(), PgSslMode::Prefer) {
+        options.ssl_mode(PgSslMode::Require)
+    } else {
+        options
     };
     Ok(options
         .application_name("portway")

@@ -17,7 +17,7 @@ pub(super) enum DbError {
     Sql(sqlx::Error),
     /// No answer within our own limit.
     Late,
-    /// It is known that nobody answers; nobody was asked.
+    /// The database is known to be away; it was not asked.
     Away,
 }
 
@@ -34,7 +34,7 @@ impl From<StoreErrorKind> for DbError {
 }
 
 /// Named in the migrations. A name among these is checked before it is
-/// written, so that a clash here means: somebody else was faster.
+/// written, so that a clash here means: another transaction was faster.
 const LATE_CLASHES: &[&str] = &[
     "mcp_binding_name",
     "mcp_binding_once",
@@ -111,9 +111,10 @@ impl DbError {
     /// nothing about PostgreSQL.
     pub(super) fn code(&self) -> Option<String> {
         let error = self.database_error()?;
-        match is_raised(error) {
-            true => None,
-            false => Some(error.code()?.into_owned()),
+        if is_raised(error) {
+            None
+        } else {
+            Some(error.code()?.into_owned())
         }
     }
 
@@ -162,8 +163,8 @@ impl DbError {
         }
     }
 
-    /// Whether the same again may well succeed: a deadlock, or somebody who
-    /// was faster and whose work will be seen this time.
+    /// Whether the same again may well succeed: a deadlock, or
+    /// a faster transaction whose work will be visible this time.
     pub(super) fn is_clash(&self) -> bool {
         let constraint = self.database_error().and_then(DatabaseError::constraint);
         match self.code().as_deref() {
@@ -183,11 +184,11 @@ impl DbError {
         };
         match error {
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
-                unavailable("no connection to the database is to be had")
+                unavailable("all database connections are busy")
             }
             sqlx::Error::Io(error) => unavailable(match error.kind() {
                 ErrorKind::ConnectionRefused => "the database refuses connections",
-                ErrorKind::NotFound => "the database's host is not known",
+                ErrorKind::NotFound => "the host of the database is unknown",
                 _ => "the connection to the database is lost",
             }),
             sqlx::Error::Tls(_) => {
@@ -195,17 +196,17 @@ impl DbError {
             }
             sqlx::Error::Database(error) => database(&*error),
             sqlx::Error::RowNotFound => StoreErrorKind::Refused {
-                rule: "a trigger or rule of the database's owner does not save it".into(),
+                rule: "a trigger or rule of the database's owner discarded the change".into(),
                 clash: false,
             },
             sqlx::Error::Encode(_) => StoreErrorKind::Unfit("a value"),
-            _ => unavailable("the database answers in a way that cannot be understood"),
+            _ => unavailable("the database sent an unexpected answer"),
         }
     }
 }
 
-/// A rule that is not ours: a constraint or a NOT NULL column that somebody
-/// added, or an exception that a trigger raised. Its name and no more: the
+/// A rule that is not ours: a constraint or a NOT NULL column that the
+/// owner added, or an exception that a trigger raised. Its name and no more: the
 /// words of an exception, and the row in the details, may hold anything.
 fn rule(error: &dyn DatabaseError, code: &str) -> Option<StoreErrorKind> {
     let raised = is_raised(error);
@@ -272,9 +273,9 @@ fn database(error: &dyn DatabaseError) -> StoreErrorKind {
         "53100" => return StoreErrorKind::Full,
         "25006" => "the database is read-only",
         "57014" => "the database took too long",
-        "55P03" => "somebody else is changing the same records",
-        _ if late => "somebody else is changing the same records",
-        "40001" | "40P01" => "too many are changing the same records",
+        "55P03" => "another transaction is changing the same records",
+        _ if late => "another transaction is changing the same records",
+        "40001" | "40P01" => "too many transactions are changing the same records",
         code if away(code) => "the database is not taking work at the moment",
         code => {
             let text = format!("the database refused it (SQLSTATE {code})");

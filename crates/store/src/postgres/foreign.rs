@@ -137,7 +137,7 @@ struct Relation {
 pub(super) struct CatalogFindings {
     /// Each name with what it is.
     taken: Vec<(String, String)>,
-    /// Tables of ours that somebody changed, each with what is wrong.
+    /// Tables of ours that were changed, each with what is wrong.
     changed: Vec<(String, String)>,
     /// A schema that is free.
     proposal: Option<String>,

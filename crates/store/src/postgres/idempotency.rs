@@ -1,5 +1,5 @@
-//! Creates that may be asked for twice. The claim is part of the transaction
-//! that creates: who comes at the same time waits for it.
+//! Creates with an `Idempotency-Key`. The claim of the key is part of the
+//! transaction that creates: a request with the same key waits for it.
 
 use sqlx::Row;
 use sqlx::postgres::PgConnection;

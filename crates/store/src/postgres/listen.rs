@@ -1,5 +1,5 @@
-//! Keeps memory in step: one connection that is told of every change, and is
-//! made again whenever it is lost.
+//! Keeps memory in step: one connection that receives every notice, and is
+//! opened again whenever it is lost.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -211,7 +211,7 @@ impl MirrorKeeper {
         }
     }
 }
-/// About when keys were used; nobody needs to be told.
+/// Notes about when keys were used; sends no notice.
 async fn note_last_use(
     tx: &mut PgConnection,
     used: &[(EntryId, Timestamp)],

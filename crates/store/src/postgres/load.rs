@@ -70,7 +70,7 @@ pub(super) async fn load(
     }
     if !needs.tools.is_empty() {
         let ids: Vec<i64> = needs.tools.iter().map(|id| id.0).collect();
-        // Nobody renames or deletes one until it is bound.
+        // No transaction renames or deletes a tool until it is bound.
         let which = format!(
             "where id = any($1) order by id {}",
             intent.lock("for key share")
@@ -227,7 +227,7 @@ async fn bindings(
     Ok(())
 }
 
-/// A tool that nobody else changes, deletes or binds until the end; the entries
+/// A tool, locked against changes, deletion and binding; the entries
 /// that have it, and which of their other tools has the name it is to get.
 async fn bound_tool(
     tx: &mut PgConnection,

@@ -142,7 +142,7 @@ impl Mirror {
     }
 
     pub(super) fn tell(&self, change: StoreChange) {
-        // Nobody may be listening.
+        // There may be no subscriber.
         let _ = self.changes.send(change);
     }
 }
@@ -186,8 +186,8 @@ impl MirrorReader {
         }
     }
 
-    /// Also those that an earlier read has put out of force: somebody may
-    /// have heard of the change before the one who made it came here.
+    /// Also those that an earlier read has put out of force: a notice
+    /// of the change may have arrived before the request of its author.
     fn leaving_of(&self, wanted: &MirrorScope) -> ClosedGrants {
         let concerns = |grant: &&Arc<Grant>| wanted.entries.contains(&grant.entry);
         self.leaving.iter().filter(concerns).cloned().collect()

@@ -97,11 +97,12 @@ impl MirrorStatus {
     }
 
     /// An attempt failed that began after `answers`. If the database has
-    /// answered somebody else meanwhile, it came back during the attempt.
+    /// answered another operation meanwhile, it came back during the attempt.
     pub(super) fn set_away_since(&self, answers: u64) {
-        match self.answers() == answers {
-            true => self.set_away(),
-            false => self.set_behind(),
+        if self.answers() == answers {
+            self.set_away()
+        } else {
+            self.set_behind()
         }
     }
 

@@ -14,9 +14,10 @@ pub(super) struct Namespace {
 
 impl Namespace {
     pub(super) fn new(schema: &DatabaseSchema) -> Namespace {
-        let internal = match schema.is_default() {
-            true => "portway".to_owned(),
-            false => companion(schema.as_str()),
+        let internal = if schema.is_default() {
+            "portway".to_owned()
+        } else {
+            companion(schema.as_str())
         };
         Namespace {
             schema: schema.clone(),

@@ -125,9 +125,10 @@ async fn save_entry(
     )
     .execute(tx)
     .await?;
-    match done.rows_affected() < new.len() as u64 {
-        true => Err(DbError::Sql(sqlx::Error::RowNotFound)),
-        false => Ok(()),
+    if done.rows_affected() < new.len() as u64 {
+        Err(DbError::Sql(sqlx::Error::RowNotFound))
+    } else {
+        Ok(())
     }
 }
 
@@ -149,8 +150,9 @@ async fn all_written(
         .bind(tools)
         .fetch_one(tx)
         .await?;
-    match there.unsigned_abs() == expected {
-        true => Ok(()),
-        false => written(&PgQueryResult::default()),
+    if there.unsigned_abs() == expected {
+        Ok(())
+    } else {
+        written(&PgQueryResult::default())
     }
 }

@@ -65,7 +65,7 @@ fn shapes() -> Vec<(&'static str, String)> {
 }
 
 /// Brings the tables up to date, all or nothing. A user who may not do that
-/// is fine where somebody else has.
+/// is fine where another user has.
 pub(super) async fn prepare(
     connection: &mut PgConnection,
     namespace: &Namespace,

@@ -95,7 +95,7 @@ pub(super) async fn definitions(
 }
 
 /// False where one is not what was found. Looks at all before it changes
-/// any; who comes in between is noticed by the primary key.
+/// any; a transaction in between is noticed by the primary key.
 pub(super) async fn define(
     tx: &mut PgConnection,
     changes: &[DefinitionChange],
