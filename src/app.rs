@@ -95,7 +95,7 @@ impl App {
                 ..upstream::ConnectionLimits::default()
             },
             health_interval: settings.limits.health_interval,
-            capabilities: gateway::everything(),
+            capabilities: gateway::all_capabilities(),
             asked,
         });
         let (publisher, fleet) = Publisher::new();

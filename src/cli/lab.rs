@@ -100,7 +100,7 @@ fn experiment(
         project,
         environment: environment.clone(),
         hidden,
-        capabilities: gateway::everything(),
+        capabilities: gateway::all_capabilities(),
         respelled_names,
         call,
         safe_calls: args.safe_calls,

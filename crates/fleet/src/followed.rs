@@ -15,7 +15,7 @@ const SUBSCRIBE: Duration = Duration::from_secs(2);
 impl Fleet {
     /// Has the processes beside the main one tell of a resource as well, or no
     /// longer.
-    pub async fn follow_beside(&self, server: &str, uri: &str, follow: bool) {
+    pub(crate) async fn follow_beside(&self, server: &str, uri: &str, follow: bool) {
         let snapshot = self.snapshot();
         let line = snapshot.find(server).and_then(|view| view.state.line());
         if let Some(line) = line {

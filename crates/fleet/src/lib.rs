@@ -35,6 +35,7 @@ pub mod registry;
 mod serving;
 mod slots;
 pub mod state;
+mod subscription;
 mod supervisor;
 
 pub use asking::AskingServer;
@@ -42,6 +43,7 @@ pub use call::{CallItem, CallOutcome, CallRequest, CallStream, Permission};
 pub use offer::Offer;
 pub use slots::Slot;
 pub use state::{RunState, ServerConnection, ServerState, ServerView, Snapshot, Status};
+pub use subscription::{ResourceSubscription, Subscriptions};
 
 use supervisor::Supervisor;
 
@@ -324,14 +326,14 @@ impl Fleet {
     }
 
     /// Whose process or connection serves `slot`, where it is not everybody's.
-    pub fn whose(&self, server: &str, slot: &Slot) -> Option<Arc<str>> {
+    pub(crate) fn whose(&self, server: &str, slot: &Slot) -> Option<Arc<str>> {
         let snapshot = self.snapshot();
         let line = snapshot.find(server)?.state.line()?;
         line.desk.whose(slot, &line.connection)
     }
 
     /// Tells of an update that reached us another way: on a listen.
-    pub fn tell_update(&self, update: ServerUpdate) {
+    pub(crate) fn tell_update(&self, update: ServerUpdate) {
         let _ = self.unasked.updates.send(Arc::new(update));
     }
 
@@ -350,7 +352,7 @@ impl Fleet {
 
     /// The connection that serves `slot`, and the limit of a call on it.
     /// While the server is being replaced this waits, `limit` from `start`.
-    pub async fn lease(
+    pub(crate) async fn lease(
         &self,
         server: &str,
         slot: &Slot,

@@ -13,7 +13,7 @@ use super::offer::Offer;
 use super::slots::SlotTable;
 use crate::registry::DesiredServer;
 use config::Isolation;
-use upstream::{Connection, ProcessFacts};
+use upstream::{Connection, Peer, ProcessFacts};
 
 /// Everything that does run, at one moment.
 #[derive(Clone, Default)]
@@ -152,8 +152,13 @@ impl ServerState {
         }
     }
 
+    /// The server at the other end, while there is a connection.
+    pub fn peer(&self) -> Option<&Peer> {
+        self.connection().map(|connection| &**connection.peer())
+    }
+
     /// The connection that takes calls now.
-    pub fn connection(&self) -> Option<&Connection> {
+    pub(crate) fn connection(&self) -> Option<&Connection> {
         match self {
             ServerState::Connected { line } => Some(&line.connection),
             ServerState::Connecting { serving, .. } => {

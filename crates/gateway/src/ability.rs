@@ -43,7 +43,7 @@ impl Abilities {
     /// equal bytes.
     pub(crate) fn legacy(self) -> Arc<RawValue> {
         if self == Abilities::default() {
-            return nothing();
+            return no_capabilities();
         }
         let mut parts = Vec::new();
         let modes: Vec<_> = [(self.form, r#""form":{}"#), (self.url, r#""url":{}"#)]
@@ -107,7 +107,7 @@ pub(super) fn is_url(params: Option<&RawValue>) -> bool {
 }
 
 /// All capabilities that Portway can pass on: those for a shared process.
-pub fn everything() -> Arc<RawValue> {
+pub fn all_capabilities() -> Arc<RawValue> {
     static EVERYTHING: LazyLock<Arc<RawValue>> = LazyLock::new(|| {
         let all = Abilities {
             roots: true,
@@ -123,16 +123,16 @@ pub fn everything() -> Arc<RawValue> {
 }
 
 /// The capabilities of a client that can be asked nothing.
-pub fn nothing() -> Arc<RawValue> {
+pub fn no_capabilities() -> Arc<RawValue> {
     static NOTHING: LazyLock<Arc<RawValue>> = LazyLock::new(|| Arc::from(empty().to_owned()));
     NOTHING.clone()
 }
 
 /// The capabilities of a client that Portway can pass on; most clients have
 /// none.
-pub fn kept(capabilities: &RawValue) -> Arc<RawValue> {
+pub fn forwardable_capabilities(capabilities: &RawValue) -> Arc<RawValue> {
     match capabilities.get() {
-        "{}" => nothing(),
+        "{}" => no_capabilities(),
         _ => Arc::from(capability::forwardable(capabilities).into_owned()),
     }
 }

@@ -62,7 +62,7 @@ impl Gateway {
         let client = Client {
             era: Era::Modern,
             version: MODERN,
-            capabilities: ability::nothing(),
+            capabilities: ability::no_capabilities(),
             log_level: None,
             session: None,
         };

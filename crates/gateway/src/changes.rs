@@ -1,4 +1,4 @@
-//! What changes, and for whom it is news.
+//! Changes that clients may subscribe to, and which client gets which.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,29 +19,29 @@ use fleet::{Fleet, Snapshot};
 use store::{ADMIN, EntryId, Grant, Store, StoreChange};
 use wire::object::{member, text};
 
-/// Something a client may want to hear of.
+/// A change that clients may subscribe to.
 #[derive(Debug)]
 pub(super) enum ChangeEvent {
     Lists {
-        /// `None` where any may show something else.
+        /// `None` for any server.
         server: Option<Arc<str>>,
-        /// The version of what is offered that has it.
+        /// The snapshot's version of all offers with the change.
         offers: u64,
         lists: ListSet,
     },
     Resource {
         server: Arc<str>,
         whose: Option<Arc<str>>,
-        /// As the server spells it.
+        /// The server's own URI.
         uri: String,
-        /// All that it said.
+        /// The server's params.
         params: Box<RawValue>,
     },
     /// An entry; `None` for any.
     Entry(Option<EntryId>),
 }
 
-/// Which lists are no longer what they were.
+/// A set of lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ListSet {
     pub tools: bool,
@@ -65,14 +65,14 @@ impl ListSet {
     }
 }
 
-/// Who says that something changed.
+/// The server and connection that a change comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChangeSource<'a> {
     pub server: &'a Arc<str>,
     pub whose: Option<&'a Arc<str>>,
 }
 
-/// What a change means to somebody.
+/// A change as it concerns one subscriber.
 #[derive(Debug)]
 pub(super) enum ChangeNotice<'a> {
     Nothing,
@@ -82,16 +82,16 @@ pub(super) enum ChangeNotice<'a> {
         uri: &'a str,
         params: &'a RawValue,
     },
-    /// The entry is another: what was followed may not be given any more.
+    /// The entry has changed: it may not have the followed resources any more.
     Entry,
 }
 
-/// Those who listen at one endpoint.
+/// A client that gets the changes of one endpoint.
 pub(super) struct Subscriber {
     scope: Scope,
     store: Arc<dyn Store>,
     users: UserServers,
-    /// What was offered when they came: the lists they get have it.
+    /// The version of all offers when it came; older changes are no news.
     since: u64,
 }
 
@@ -110,7 +110,7 @@ impl Subscriber {
         }
     }
 
-    pub(crate) fn hears<'a>(&mut self, change: &'a ChangeEvent) -> ChangeNotice<'a> {
+    pub(crate) fn notice<'a>(&mut self, change: &'a ChangeEvent) -> ChangeNotice<'a> {
         match change {
             ChangeEvent::Lists {
                 server,
@@ -139,14 +139,14 @@ impl Subscriber {
             }
             ChangeEvent::Resource { .. } => ChangeNotice::Nothing,
             ChangeEvent::Entry(which) => match self.scope.grant() {
-                Some(grant) if which.is_none_or(|which| which == grant.entry) => self.look(),
+                Some(grant) if which.is_none_or(|which| which == grant.entry) => self.refresh(),
                 _ => ChangeNotice::Nothing,
             },
         }
     }
 
-    /// Looks whether the entry has changed.
-    pub(crate) fn look(&mut self) -> ChangeNotice<'static> {
+    /// Takes the entry as it is now.
+    pub(crate) fn refresh(&mut self) -> ChangeNotice<'static> {
         let Scope::Entry(known) = &self.scope else {
             return ChangeNotice::Nothing;
         };
@@ -157,7 +157,7 @@ impl Subscriber {
                 self.scope = Scope::Entry(EntryScope::narrowed(now, filter));
                 ChangeNotice::Entry
             }
-            // Closed: nothing of it is shown until it comes back.
+            // Closed: it shows nothing until it comes back.
             None => ChangeNotice::Entry,
         }
     }
@@ -167,12 +167,12 @@ impl Subscriber {
         self.shows(Some(server)).resources
     }
 
-    /// What of a server shows at the endpoint.
+    /// The lists of a server that the endpoint shows.
     fn shows(&self, server: Option<&str>) -> ListSet {
         match (&self.scope, server) {
             (Scope::Everything { .. }, _) => ListSet::ALL,
             (Scope::Server { name, .. }, Some(server)) if **name == *server => ListSet::ALL,
-            // The filter may be another.
+            // The filter may have changed.
             (Scope::Server { filter, .. }, None) if filter.is_some() => ListSet::ALL,
             (Scope::Entry(entry), Some(server)) => {
                 let grant = entry.grant();
@@ -181,7 +181,7 @@ impl Subscriber {
                     false => ListSet::default(),
                 }
             }
-            // The servers that users may bind, or what narrows it, may be others.
+            // The servers open to users, or the filter, may have changed.
             (Scope::Entry(entry), None)
                 if entry.filter().is_some() || *entry.grant().owner != *ADMIN =>
             {
@@ -209,7 +209,7 @@ fn granted(grant: &Grant, server: &str) -> ListSet {
     }
 }
 
-/// Tells of every change from now on.
+/// Publishes every change from now on.
 pub(super) fn watch(
     fleet: &Fleet,
     store: &dyn Store,
@@ -240,10 +240,10 @@ async fn watch_entries(
     }
 }
 
-/// Nobody misses a list for so long.
+/// Changes within this time are published together.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Tells of lists that are no longer what they were.
+/// Publishes changed lists.
 async fn watch_lists(
     fleet: Fleet,
     control: Option<Arc<Control>>,
@@ -251,7 +251,7 @@ async fn watch_lists(
     renames: broadcast::Sender<Arc<Renames>>,
 ) {
     let mut snapshots = fleet.watch();
-    // Portway's own tools have been there all the time.
+    // Portway's own tools are no change.
     let first = control.iter();
     let mut known: Catalogs = first
         .map(|control| (control.name().clone(), control.catalog().clone()))
@@ -281,13 +281,12 @@ async fn watch_lists(
             }));
         }
         known = now;
-        // Held no longer: who publishes next would have to copy it.
+        // Dropped before the wait: the next publisher would have to copy it.
         drop(snapshot);
         if snapshots.changed().await.is_err() {
             return;
         }
-        // What changes together is told together: many servers that start at
-        // once are not looked through once for each.
+        // Many servers that start at once are compared once, not once for each.
         tokio::time::sleep(SETTLE).await;
     }
 }

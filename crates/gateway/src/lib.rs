@@ -20,10 +20,11 @@ mod ask;
 mod body;
 mod call;
 mod changes;
+mod completion;
 pub mod control;
 mod elicit;
 mod failure;
-mod finish;
+
 pub mod format;
 mod hub;
 mod legacy;
@@ -33,7 +34,7 @@ mod local;
 mod members;
 mod modern;
 pub mod naming;
-mod outside;
+
 mod parked;
 mod permission;
 mod questions;
@@ -42,20 +43,22 @@ mod renames;
 mod reply;
 mod request;
 mod resolve;
+mod resource_updates;
 mod scope;
 mod seal;
 pub mod servers;
 mod session;
+mod session_questions;
 mod tools;
-mod updated;
+
 mod uris;
 mod users;
 mod view;
 
-pub use ability::{everything, kept, nothing};
+pub use ability::{all_capabilities, forwardable_capabilities, no_capabilities};
 pub use ask::AskError;
 pub use body::{MessageBody, PreparedResult};
-pub use finish::to_the_end;
+pub use completion::run_to_completion;
 pub use lifetime::StreamLifetime;
 pub use renames::Renames;
 pub use reply::{Reply, ReplyItem, ReplyStream};
@@ -115,7 +118,7 @@ impl Gateway {
         let (renames, _) = broadcast::channel(RENAMES);
         let hub = Hub::new(&fleet, &store, &users, control.clone(), &renames);
         let feeds = SessionFeeds::default();
-        outside::attend(&fleet, &feeds);
+        session_questions::attend(&fleet, &feeds);
         Gateway {
             hub,
             activity: Activity::new(fleet.clone()),
@@ -245,8 +248,8 @@ impl Gateway {
     fn is_modern(&self, server: &str) -> bool {
         let snapshot = self.fleet.snapshot();
         let server = snapshot.servers.get(server);
-        let connection = server.and_then(|server| server.state.connection());
-        connection.is_some_and(|connection| connection.peer().era == Era::Modern)
+        let peer = server.and_then(|server| server.state.peer());
+        peer.is_some_and(|peer| peer.era == Era::Modern)
     }
 }
 

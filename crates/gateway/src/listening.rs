@@ -1,5 +1,5 @@
-//! Telling clients of changes: on a listen to modern ones, on the session's
-//! own stream to legacy ones.
+//! Notifications about changes: on a listen stream for modern clients, on the
+//! session's own stream for legacy ones.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -10,14 +10,14 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::changes::{ChangeEvent, ChangeNotice, ChangeSource, ListSet, Subscriber};
-use super::hub::{Hub, ResourceSubscription};
+use super::hub::Hub;
 use super::lifetime::StreamLifetime;
 use super::members::ObjectWriter;
 use super::resolve::resource_of;
 use super::session::Session;
 use super::view::View;
-use super::{Caller, Reply, ReplyItem, Scope, updated};
-use fleet::Slot;
+use super::{Caller, Reply, ReplyItem, Scope, resource_updates};
+use fleet::{ResourceSubscription, Slot};
 use wire::meta::SUBSCRIPTION_ID;
 use wire::object::{each_element, member, text};
 use wire::{RpcError, code};
@@ -27,37 +27,36 @@ const RESOURCES: &str = "notifications/resources/list_changed";
 const PROMPTS: &str = "notifications/prompts/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 /// Resources in one listen, or followed by one session.
-const FOLLOWED: usize = 1000;
+const MAX_FOLLOWED: usize = 1000;
 
-/// A resource somebody follows.
+/// A resource that a client follows.
 struct FollowedResource {
     server: Arc<str>,
-    /// As the server spells it, and as the client does.
-    there: String,
-    here: String,
-    following: Arc<ResourceSubscription>,
+    server_uri: String,
+    client_uri: String,
+    subscription: Arc<ResourceSubscription>,
     principal: Arc<str>,
 }
 
 impl FollowedResource {
-    /// How the client knows what changed: the resource itself, or a part.
-    fn told(&self, view: &View, from: ChangeSource<'_>, uri: &str) -> Option<String> {
+    /// The client's URI of what changed, if it is this resource or a part of it.
+    fn changed_uri(&self, view: &View, from: ChangeSource<'_>, uri: &str) -> Option<String> {
         let ChangeSource { server, whose } = from;
-        // What the shared process says, what one's own does, and what any
-        // process of one's principal does, where those were one.
-        let own = self.following.whose.as_ref() == whose || whose == Some(&self.principal);
+        // From the process that serves the subscription, or from one of the
+        // client's principal, where one process has become several.
+        let own = self.subscription.slot_owner.as_ref() == whose || whose == Some(&self.principal);
         let theirs = self.server == *server && own;
-        if !theirs || !updated::concerns(&self.there, uri) {
+        if !theirs || !resource_updates::concerns(&self.server_uri, uri) {
             return None;
         }
-        Some(match uri == self.there {
-            true => self.here.clone(),
+        Some(match uri == self.server_uri {
+            true => self.client_uri.clone(),
             false => view.uri_to_client(server, uri),
         })
     }
 }
 
-/// For whom something is followed.
+/// The client that follows a resource.
 #[derive(Clone, Copy)]
 pub(super) struct ResourceFollower<'a> {
     pub scope: &'a Scope,
@@ -66,24 +65,24 @@ pub(super) struct ResourceFollower<'a> {
 
 async fn follow(
     hub: &Hub,
-    who: ResourceFollower<'_>,
+    follower: ResourceFollower<'_>,
     view: &View,
     uri: &str,
 ) -> Result<FollowedResource, RpcError> {
-    let (server, there) = resource_of(who.scope, view, uri)?;
+    let (server, server_uri) = resource_of(follower.scope, view, uri)?;
     Ok(FollowedResource {
-        following: hub.follow(who, &server, &there).await?,
-        principal: who.slot.principal.clone(),
+        subscription: hub.follow(follower, &server, &server_uri).await?,
+        principal: follower.slot.principal.clone(),
         server,
-        there,
-        here: uri.to_owned(),
+        server_uri,
+        client_uri: uri.to_owned(),
     })
 }
 
 /// A modern client's `subscriptions/listen`.
 pub(super) struct ListenStream {
     id: Box<RawValue>,
-    audience: Subscriber,
+    subscriber: Subscriber,
     view: Arc<View>,
     wanted: ListSet,
     followed: Vec<FollowedResource>,
@@ -95,7 +94,7 @@ pub(super) struct ListenStream {
 impl ListenStream {
     pub(crate) async fn open(
         hub: &Hub,
-        who: ResourceFollower<'_>,
+        follower: ResourceFollower<'_>,
         view: Arc<View>,
         id: &RawValue,
         params: Option<&RawValue>,
@@ -108,8 +107,8 @@ impl ListenStream {
                 "notifications: is missing",
             ));
         };
-        // Before anything is agreed on: what changes from here on is told.
-        let (changes, audience) = hub.changes(who.scope);
+        // Before the acknowledgement, so that no change after it is missed.
+        let (changes, subscriber) = hub.subscribe(follower.scope);
         let asks = |name: &str| member(wanted, name).is_some_and(|flag| flag.get() == "true");
         let mut uris = Vec::new();
         if let Some(list) = member(wanted, "resourceSubscriptions") {
@@ -117,15 +116,15 @@ impl ListenStream {
                 uris.extend(text(uri).map(|uri| uri.into_owned()))
             });
         }
-        uris.truncate(FOLLOWED);
+        uris.truncate(MAX_FOLLOWED);
         let mut followed = Vec::new();
         for uri in &uris {
-            // What cannot be followed is left out of what is acknowledged.
-            followed.extend(follow(hub, who, &view, uri).await);
+            // The acknowledgement leaves out what cannot be followed.
+            followed.extend(follow(hub, follower, &view, uri).await);
         }
         let mut listening = ListenStream {
             id: id.to_owned(),
-            audience,
+            subscriber,
             wanted: ListSet {
                 tools: asks("toolsListChanged") && view.has("tools"),
                 resources: asks("resourcesListChanged") && view.has("resources"),
@@ -154,7 +153,11 @@ impl ListenStream {
             }
         }
         if !self.followed.is_empty() {
-            let uris: Vec<&str> = self.followed.iter().map(|one| one.here.as_str()).collect();
+            let uris: Vec<&str> = self
+                .followed
+                .iter()
+                .map(|one| one.client_uri.as_str())
+                .collect();
             if let Ok(uris) = serde_json::to_string(&uris) {
                 honoured.json("resourceSubscriptions", &uris);
             }
@@ -164,7 +167,7 @@ impl ListenStream {
         self.message("notifications/subscriptions/acknowledged", params)
     }
 
-    /// Every message of a listen says which one it belongs to.
+    /// Every message of a listen stream carries the stream's id.
     fn message(&self, method: &str, mut params: ObjectWriter) -> Vec<u8> {
         self.mark(&mut params);
         wire::notification(method, Some(&params.done()))
@@ -176,16 +179,16 @@ impl ListenStream {
         holder.object("_meta", &meta);
     }
 
-    fn tell(&mut self, change: &ChangeEvent) {
-        match self.audience.hears(change) {
+    fn notify(&mut self, change: &ChangeEvent) {
+        match self.subscriber.notice(change) {
             ChangeNotice::Nothing => {}
             ChangeNotice::Lists(lists) => self.tell_lists(lists),
             ChangeNotice::Entry => self.entry_changed(),
             ChangeNotice::Resource { from, uri, params } => {
                 let told = self.followed.iter();
-                let told = told.filter_map(|one| one.told(&self.view, from, uri));
+                let told = told.filter_map(|one| one.changed_uri(&self.view, from, uri));
                 for uri in told {
-                    let params = updated::params(params, &uri, Some(&self.id));
+                    let params = resource_updates::params(params, &uri, Some(&self.id));
                     self.ready.push(wire::notification(UPDATED, Some(&params)));
                 }
             }
@@ -193,14 +196,15 @@ impl ListenStream {
     }
 
     fn entry_changed(&mut self) {
-        let audience = &self.audience;
-        self.followed.retain(|one| audience.may_follow(&one.server));
+        let subscriber = &self.subscriber;
+        self.followed
+            .retain(|one| subscriber.may_follow(&one.server));
         self.tell_lists(ListSet::ALL);
     }
 
-    /// Something was missed: everything may have changed.
+    /// Changes were missed: everything may have changed.
     fn missed(&mut self) {
-        self.audience.look();
+        self.subscriber.refresh();
         self.entry_changed();
     }
 
@@ -224,10 +228,8 @@ impl ListenStream {
         self.mark(&mut result);
         Reply::result(&self.id, &result.done())
     }
-}
 
-impl ListenStream {
-    /// Cancel-safe. Not to be called again after [`ReplyItem::Last`].
+    /// Cancel-safe; not to be called after [`ReplyItem::Last`].
     pub(crate) async fn next(&mut self) -> ReplyItem {
         loop {
             if !self.ready.is_empty() {
@@ -235,7 +237,7 @@ impl ListenStream {
             }
             tokio::select! {
                 change = self.changes.recv() => match change {
-                    Ok(change) => self.tell(&change),
+                    Ok(change) => self.notify(&change),
                     Err(RecvError::Lagged(_)) => self.missed(),
                     Err(RecvError::Closed) => return ReplyItem::Last(self.end()),
                 },
@@ -245,7 +247,7 @@ impl ListenStream {
     }
 }
 
-/// The legacy sessions that are told of changes.
+/// The legacy sessions that get notifications.
 #[derive(Clone, Default)]
 pub(super) struct SessionFeeds(Arc<Mutex<HashMap<usize, SessionFeed>>>);
 
@@ -255,14 +257,14 @@ struct SessionFeed {
 }
 
 impl SessionFeeds {
-    /// The session of this key, if it is told of changes.
+    /// The session of this key, if it gets notifications.
     pub(crate) fn session(&self, key: &str) -> Option<Arc<Session>> {
         let feeds = self.0.lock();
         let mut sessions = feeds.values().filter_map(|feed| feed.session.upgrade());
         sessions.find(|session| *session.key() == *key)
     }
 
-    /// Tells a session of changes from now on, until it is gone.
+    /// Sends changes to a session from now on, until it ends.
     pub(crate) fn attach(
         &self,
         hub: &Hub,
@@ -286,7 +288,7 @@ impl SessionFeeds {
         let (feeds, view) = (self.clone(), view.clone());
         let ended = session.forgotten().clone();
         let session = Arc::downgrade(session);
-        let (mut changes, mut audience) = hub.changes(&caller.scope);
+        let (mut changes, mut subscriber) = hub.subscribe(&caller.scope);
         tokio::spawn(async move {
             loop {
                 let change = tokio::select! {
@@ -297,13 +299,13 @@ impl SessionFeeds {
                     break;
                 };
                 match change {
-                    Ok(change) => match audience.hears(&change) {
-                        ChangeNotice::Entry => feeds.entry_changed(key, &session, &audience),
-                        news => feeds.tell(key, &session, &view, news),
+                    Ok(change) => match subscriber.notice(&change) {
+                        ChangeNotice::Entry => feeds.entry_changed(key, &session, &subscriber),
+                        news => feeds.notify(key, &session, &view, news),
                     },
                     Err(RecvError::Lagged(_)) => {
-                        audience.look();
-                        feeds.entry_changed(key, &session, &audience);
+                        subscriber.refresh();
+                        feeds.entry_changed(key, &session, &subscriber);
                     }
                     Err(RecvError::Closed) => break,
                 }
@@ -312,13 +314,13 @@ impl SessionFeeds {
         });
     }
 
-    /// An entry is another, or something was missed.
-    fn entry_changed(&self, key: usize, session: &Session, audience: &Subscriber) {
+    /// The entry has changed, or changes were missed.
+    fn entry_changed(&self, key: usize, session: &Session, subscriber: &Subscriber) {
         let ended: Vec<FollowedResource> = match self.0.lock().get_mut(&key) {
             Some(feed) => {
                 let ended = feed
                     .followed
-                    .extract_if(|_, one| !audience.may_follow(&one.server));
+                    .extract_if(|_, one| !subscriber.may_follow(&one.server));
                 ended.map(|(_, one)| one).collect()
             }
             None => Vec::new(),
@@ -328,7 +330,7 @@ impl SessionFeeds {
         tell_lists(session, ListSet::ALL);
     }
 
-    fn tell(&self, key: usize, session: &Session, view: &View, news: ChangeNotice<'_>) {
+    fn notify(&self, key: usize, session: &Session, view: &View, news: ChangeNotice<'_>) {
         match news {
             ChangeNotice::Nothing | ChangeNotice::Entry => {}
             ChangeNotice::Lists(lists) => tell_lists(session, lists),
@@ -337,13 +339,13 @@ impl SessionFeeds {
                     Some(feed) => feed
                         .followed
                         .values()
-                        .filter_map(|one| one.told(view, from, uri))
+                        .filter_map(|one| one.changed_uri(view, from, uri))
                         .collect(),
                     None => Vec::new(),
                 };
                 for uri in told {
-                    let params = updated::params(params, &uri, None);
-                    session.tell(wire::notification(UPDATED, Some(&params)).into());
+                    let params = resource_updates::params(params, &uri, None);
+                    session.send(wire::notification(UPDATED, Some(&params)).into());
                 }
             }
         }
@@ -353,7 +355,7 @@ impl SessionFeeds {
     pub(crate) async fn subscribe(
         &self,
         hub: &Hub,
-        who: ResourceFollower<'_>,
+        follower: ResourceFollower<'_>,
         view: &View,
         session: &Arc<Session>,
         uri: &str,
@@ -362,13 +364,14 @@ impl SessionFeeds {
         let full = |feeds: &HashMap<usize, SessionFeed>| {
             feeds
                 .get(&key)
-                .is_none_or(|feed| feed.followed.len() >= FOLLOWED)
+                .is_none_or(|feed| feed.followed.len() >= MAX_FOLLOWED)
         };
         if full(&self.0.lock()) {
-            let text = format!("a session can follow {FOLLOWED} resources");
+            let text =
+                format!("too many subscriptions: a session can follow {MAX_FOLLOWED} resources");
             return Err(RpcError::new(code::INTERNAL, text));
         }
-        let followed = follow(hub, who, view, uri).await?;
+        let followed = follow(hub, follower, view, uri).await?;
         if let Some(feed) = self.0.lock().get_mut(&key) {
             feed.followed.insert(uri.to_owned(), followed);
         }
@@ -394,7 +397,7 @@ pub(super) fn tell_lists(session: &Session, lists: ListSet) {
         (lists.prompts, PROMPTS),
     ] {
         if told {
-            session.tell(wire::notification(method, None).into());
+            session.send(wire::notification(method, None).into());
         }
     }
 }

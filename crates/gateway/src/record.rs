@@ -69,9 +69,7 @@ impl ServerDetails {
 pub fn record(wanted: &DesiredServer, view: Option<&Arc<ServerView>>) -> ServerDetails {
     let spec = wanted.spec.as_deref().ok();
     let state = view.map(|view| &view.state);
-    let peer = state
-        .and_then(|state| state.connection())
-        .map(|connection| connection.peer());
+    let peer = state.and_then(|state| state.peer());
     let process = view.and_then(|view| view.process.as_ref());
     ServerDetails {
         id: wanted.id,

@@ -1,13 +1,13 @@
-//! The servers as they are managed, whoever asks: the REST API, or Portway's
-//! own tools. An edit of the registry and, where the answer is about what
-//! came of it, a wait until the snapshot shows it. An edit that has begun is
-//! finished, whether or not anybody still waits for it.
+//! Management of servers, for the REST API and Portway's own tools alike: an edit
+//! of the registry and, where the answer is about its effect, a wait until the
+//! snapshot shows it. An edit that has started is finished, even if its client
+//! disconnects.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::record::{ServerDetails, record};
-use super::to_the_end;
+use super::run_to_completion;
 use config::body::{ServerChange, parse_body};
 use config::{Problem, ServerSpec};
 use fleet::catalog::Catalog;
@@ -15,9 +15,9 @@ use fleet::log::LogLine;
 use fleet::registry::{DesiredServer, EditBasis, Registry, RegistryError, UpdateError};
 use fleet::{Fleet, ServerView, Status};
 
-/// An answer that is about a start waits so long; then it tells what is.
+/// How long an answer waits for a start; then it shows the state so far.
 const START_WAIT: Duration = Duration::from_secs(30);
-/// The supervisor takes a wish up at once; this is only a bound.
+/// The supervisor takes up a change at once; this is only a bound.
 const TAKE_UP_WAIT: Duration = Duration::from_secs(2);
 const LOG_LINES: usize = 200;
 
@@ -28,7 +28,7 @@ pub struct ServerManager {
     pub fleet: Fleet,
 }
 
-/// A server, and how it was when the answer was due.
+/// A server and its details at the time of the answer.
 pub struct ManagedServer {
     pub wanted: Arc<DesiredServer>,
     pub record: ServerDetails,
@@ -57,12 +57,12 @@ impl ServerManager {
         Ok(ManagedServer { wanted, record })
     }
 
-    /// Registers what a request's body describes.
+    /// Registers the server that a request's body describes.
     pub async fn create(&self, body: &[u8]) -> Result<ManagedServer, UpdateError> {
         let body = parse_body(body).map_err(UpdateError::Problems)?;
         let auto_start = body.auto_start.unwrap_or(true);
         let servers = self.clone();
-        to_the_end(async move {
+        run_to_completion(async move {
             let created = servers.registry.create(body.name, body.spec, auto_start);
             Ok(servers.taken_up(created.await?).await)
         })
@@ -76,7 +76,7 @@ impl ServerManager {
         read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>> + Send + Sync + 'static,
     ) -> Result<ManagedServer, UpdateError> {
         let (servers, server) = (self.clone(), server.to_owned());
-        to_the_end(async move {
+        run_to_completion(async move {
             let wanted = servers.registry.update(&server, basis, read).await?;
             Ok(servers.taken_up(wanted).await)
         })
@@ -86,7 +86,7 @@ impl ServerManager {
     /// Stops it first, if it runs.
     pub async fn remove(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         let (servers, server) = (self.clone(), server.to_owned());
-        to_the_end(async move {
+        run_to_completion(async move {
             let removed = servers.registry.remove(&server).await?;
             if servers.registry.find(&removed.name).is_none() {
                 servers.fleet.removed(&removed.name, START_WAIT).await;
@@ -101,7 +101,7 @@ impl ServerManager {
         let snapshot = self.fleet.snapshot();
         let view = snapshot.servers.get(&wanted.name);
         let status = view.map(|view| view.state.status());
-        // One that should run but does not is tried again, at once.
+        // A server that should run but does not is tried again at once.
         let again = wanted.run && matches!(status, Some(Status::Error | Status::Disconnected));
         let wanted = if again {
             self.registry.restart(&wanted.name)?
@@ -143,7 +143,7 @@ impl ServerManager {
         Ok(lines.unwrap_or_default())
     }
 
-    /// The record once the supervisor has seen the wish.
+    /// The details once the supervisor has seen the change.
     async fn taken_up(&self, wanted: Arc<DesiredServer>) -> ManagedServer {
         let seen = |view: &ServerView| view.wanted.generation >= wanted.generation;
         let view = self.fleet.wait(&wanted.name, seen, TAKE_UP_WAIT).await;
@@ -151,8 +151,8 @@ impl ServerManager {
         ManagedServer { wanted, record }
     }
 
-    /// The record once the wish has come to something, with a warning if the
-    /// store has not recorded it.
+    /// The details once the change has settled, with a warning if the store has
+    /// not recorded it.
     async fn acted(&self, wanted: &DesiredServer) -> ServerDetails {
         let (mut record, recorded) = tokio::join!(self.settled(wanted), self.registry.recorded());
         if let Err(reason) = recorded {
@@ -164,7 +164,7 @@ impl ServerManager {
         record
     }
 
-    /// The record once the wish has come to something.
+    /// The details once the change has settled.
     async fn settled(&self, wanted: &DesiredServer) -> ServerDetails {
         let settled =
             |view: &ServerView| view.settled && view.wanted.generation >= wanted.generation;

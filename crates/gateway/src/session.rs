@@ -1,11 +1,11 @@
 //! The sessions of legacy clients.
 //!
-//! A session's id says all that was agreed when it was opened, so opening one
-//! costs nothing, and a restart or another replica knows it. What else there
-//! is of a session, [`Session`], lives while it is used.
+//! A session's id holds all that was agreed when the session was opened, so
+//! opening one takes no memory, and it is valid after a restart and on another
+//! replica. The rest of a session, [`Session`], is in memory while it is used.
 
 mod live;
-mod shelf;
+mod memory;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -24,24 +24,24 @@ use tokio_util::sync::CancellationToken;
 use super::seal::random;
 use super::{Caller, Scope};
 pub use live::{NoSession, Sessions};
-use shelf::StreamMemory;
+use memory::StreamMemory;
 pub use stream::{MessageStream, StreamEvent, StreamReader};
 use wire::meta::LogLevel;
 use wire::{Id, RpcError, code};
 
-/// Most requests of one client, and to one client, at a time.
+/// Requests of one client, and questions to one client, at a time.
 const MAX_RUNNING: usize = 1000;
 const MAX_ASKED: usize = 1000;
 
-/// What a client answered to a request of ours.
+/// A client's answer to a question.
 pub type ClientAnswer = Result<Box<RawValue>, RpcError>;
 
-/// A request to a client.
+/// A question to a client.
 pub struct ClientQuestion {
     pub id: u64,
-    /// What to send.
+    /// The message to send.
     pub message: Bytes,
-    /// Dropping it forgets the request.
+    /// Dropping it forgets the question.
     pub answer: oneshot::Receiver<ClientAnswer>,
 }
 
@@ -54,15 +54,14 @@ pub struct Session {
     expires: u64,
     serial: token::Serial,
     key: Arc<str>,
-    /// Cancelled when the session is over, or its memory is given up.
+    /// Cancelled when the session has ended or is removed from memory.
     ended: CancellationToken,
-    /// What belongs to no request.
+    /// The stream for messages that belong to no request.
     own: Arc<MessageStream>,
-    shelf: Arc<StreamMemory>,
-    /// Milliseconds of the registry's clock.
+    memory: Arc<StreamMemory>,
+    /// When it was used last, in milliseconds of [`Sessions`]' clock.
     used: AtomicU64,
-    /// Something was done that its id does not tell: it is more than a
-    /// greeting.
+    /// Set when the session has state that its id does not hold.
     relied_on: AtomicBool,
     /// The lock is held for a map operation, never across an await.
     state: Mutex<SessionState>,
@@ -75,24 +74,24 @@ struct SessionState {
     /// By the client's id as written.
     running: HashMap<Box<str>, (u64, CancellationToken)>,
     started: u64,
-    /// The streams a client can come back to.
+    /// The streams that a client can resume.
     streams: HashMap<u64, Arc<MessageStream>>,
 }
 
 impl Session {
-    /// Unlike that of any other session; not what the client sends.
+    /// Unique; not the id that the client sends.
     pub fn key(&self) -> Arc<str> {
         self.key.clone()
     }
 
-    /// Cancelled when nothing can reach the client any more. Whoever asks for
-    /// it keeps something for the session elsewhere.
+    /// Cancelled when nothing can reach the client any more. For callers that
+    /// keep state for the session elsewhere: the session stays in memory longer.
     pub fn ended(&self) -> &CancellationToken {
         self.relied_on.store(true, Ordering::Relaxed);
         &self.ended
     }
 
-    /// Like [`Session::ended`], for what is made anew with the session.
+    /// Like [`Session::ended`], for state that is made anew with the session.
     pub(super) fn forgotten(&self) -> &CancellationToken {
         &self.ended
     }
@@ -101,11 +100,11 @@ impl Session {
         self.owner.principal == caller.principal && self.owner.scope == caller.scope
     }
 
-    /// A request to the client, which is still to be sent.
+    /// Registers a question; the caller sends it.
     pub fn ask(&self, method: &str, params: Option<&RawValue>) -> ClientQuestion {
         let (sender, answer) = oneshot::channel();
-        // Random, within what every peer reads exactly: an answer to an
-        // earlier run's question answers nothing here.
+        // Random, so that an answer to a question of an earlier run matches
+        // none, and within the integers that every JSON reader keeps exactly.
         let id = u64::from_be_bytes(random()) >> 12;
         let message = wire::request(id, method, params).into();
         let mut state = self.state.lock();
@@ -114,8 +113,8 @@ impl Session {
             state.asked.insert(id, sender);
         } else {
             drop(state);
-            let full = RpcError::new(code::INTERNAL, "too many questions are open");
-            // The receiver is in our hands.
+            let full = RpcError::new(code::INTERNAL, "too many open questions to this client");
+            // The receiver is alive: it is returned below.
             let _ = sender.send(Err(full));
         }
         ClientQuestion {
@@ -125,13 +124,13 @@ impl Session {
         }
     }
 
-    /// The client's answer to something we asked; false if it was not asked.
+    /// Takes the client's answer; false if there is no such question.
     pub fn answer(&self, id: &RawValue, answer: ClientAnswer) -> bool {
         let id = Id::new(id).ok().and_then(Id::as_u64);
         id.is_some_and(|id| self.settle(id, answer))
     }
 
-    /// What comes of something we asked; false if it was not asked.
+    /// Ends a question; false if there is none.
     pub fn settle(&self, id: u64, answer: ClientAnswer) -> bool {
         let waiting = self.state.lock().asked.remove(&id);
         waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
@@ -147,18 +146,18 @@ impl Session {
         self.state.lock().level = Some(level);
     }
 
-    /// Sends something that belongs to no request: on the session's own
-    /// stream, buffered within bounds while there is none.
-    pub fn tell(&self, message: Bytes) {
+    /// Sends a message that belongs to no request: on the session's own stream,
+    /// buffered within bounds while the client does not read it.
+    pub fn send(&self, message: Bytes) {
         self.own.put(message);
     }
 
-    /// The stream of what belongs to no request.
+    /// The stream for messages that belong to no request.
     pub fn own(&self) -> &Arc<MessageStream> {
         &self.own
     }
 
-    /// Enters a request of the client. None if it has too many.
+    /// Registers a request of the client; `None` if too many are running.
     pub fn begin(self: &Arc<Session>, id: &RawValue) -> Option<RunningRequest> {
         let mut state = self.state.lock();
         if state.running.len() >= MAX_RUNNING || self.ended.is_cancelled() {
@@ -178,19 +177,19 @@ impl Session {
         })
     }
 
-    /// The client does not want the answer to its request any more.
+    /// Cancels a request of the client.
     pub fn cancel(&self, id: &RawValue) {
         if let Some((_, token)) = self.state.lock().running.remove(id.get()) {
             token.cancel();
         }
     }
 
-    /// A stream for the answer to a request, not yet known to the client.
+    /// A stream for the answer to a request; the client cannot resume it yet.
     pub fn stream(&self) -> Arc<MessageStream> {
-        MessageStream::new(self.shelf.clone(), true)
+        MessageStream::new(self.memory.clone(), true)
     }
 
-    /// The client learns of the stream: from now on it can come back to it.
+    /// Lets the client resume the stream from now on.
     pub fn announce(self: &Arc<Session>, stream: &Arc<MessageStream>) {
         self.state
             .lock()
@@ -201,10 +200,10 @@ impl Session {
         }
     }
 
-    /// The stream has ended: it is kept a while for a client that missed it.
+    /// Keeps an ended stream for a while, for a client that missed its end.
     pub fn retire(self: &Arc<Session>, stream: &MessageStream) {
         if self.state.lock().streams.contains_key(&stream.id()) {
-            self.shelf.retire(Arc::downgrade(self), stream.id());
+            self.memory.retire(Arc::downgrade(self), stream.id());
         }
     }
 
@@ -221,20 +220,20 @@ impl Session {
         let _forgotten = self.state.lock().streams.remove(&stream);
     }
 
-    /// Whether somebody would miss it now.
+    /// Whether a request runs or a client reads its stream.
     fn is_busy(&self) -> bool {
         self.own.is_read() || !self.state.lock().running.is_empty()
     }
 
-    /// Whether its id tells all there is to it: forgotten, it comes back with
-    /// the next request.
+    /// Whether its id holds all of its state: removed from memory, it comes back
+    /// with the next request.
     fn is_plain(&self) -> bool {
         let state = self.state.lock();
         let empty = state.streams.is_empty() && state.asked.is_empty();
         empty && !self.relied_on.load(Ordering::Relaxed) && !self.own.has_unread()
     }
 
-    /// Ends it: whatever runs for the client is given up.
+    /// Ends it and cancels all that runs for the client.
     pub fn end(&self) {
         self.ended.cancel();
         self.own.close();

@@ -1,4 +1,4 @@
-//! Which sessions are in memory: those in use, within bounds.
+//! The sessions in memory: those in use, within bounds.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::shelf::StreamMemory;
+use super::memory::StreamMemory;
 use super::stream::MessageStream;
 use super::token::{Serial, SessionToken};
 use super::{Caller, Scope, Session, SessionState};
@@ -18,18 +18,18 @@ use crate::seal::{Seal, SealPurpose, unix_seconds};
 use store::Grant;
 
 const MAX_LIVE: usize = 16_384;
-/// No user or principal can use up the place of all others.
+/// Sessions of one user or principal, so that others have room.
 const MAX_PER_SHARE: usize = MAX_LIVE / 2;
 const MAX_ENDED: usize = 16_384;
 const IDLE: Duration = Duration::from_secs(30 * 60);
-/// For a session that nothing is lost of. Clients that left without a word
-/// are most of those that are idle.
+/// For a session whose id holds all of its state. Most idle sessions are of
+/// clients that disconnected without ending them.
 const PLAIN_IDLE: Duration = Duration::from_secs(20);
 const TEND: Duration = Duration::from_secs(15);
 
 pub struct Sessions {
     seal: Arc<Seal>,
-    shelf: Arc<StreamMemory>,
+    memory: Arc<StreamMemory>,
     clock: Instant,
     /// The lock is held for map operations, never across an await.
     live: Mutex<LiveSessions>,
@@ -46,14 +46,14 @@ struct LiveSessions {
     ended_order: VecDeque<Serial>,
 }
 
-/// Why there is no session to be had.
+/// Why a session cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSession {
-    /// Never opened, opened by or for somebody else, expired or ended: nobody
-    /// is told which.
-    #[error("there is no such session")]
+    /// Never opened, of another principal or endpoint, expired or ended: the
+    /// client does not learn which.
+    #[error("unknown session")]
     Unknown,
-    #[error("too many sessions are in use")]
+    #[error("too many sessions in use")]
     Full,
 }
 
@@ -61,7 +61,7 @@ impl Sessions {
     pub fn new(seal: Arc<Seal>) -> Sessions {
         Sessions {
             seal,
-            shelf: Arc::default(),
+            memory: Arc::default(),
             clock: Instant::now(),
             live: Mutex::default(),
         }
@@ -69,7 +69,7 @@ impl Sessions {
 
     /// How many bytes all streams may keep together.
     pub(crate) fn set_room(&self, bytes: usize) {
-        self.shelf.set_room(bytes);
+        self.memory.set_room(bytes);
     }
 
     #[cfg(test)]
@@ -81,7 +81,7 @@ impl Sessions {
         u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The id of a new session. Nothing is remembered of it.
+    /// The id of a new session, which takes no memory until it is used.
     pub fn open(&self, caller: &Caller, version: &'static str, capabilities: &RawValue) -> String {
         let token = SessionToken::new(version, capabilities);
         self.seal
@@ -110,7 +110,7 @@ impl Sessions {
             return Ok(session.clone());
         }
         live.make_room(caller.share())?;
-        let own = MessageStream::new(self.shelf.clone(), true);
+        let own = MessageStream::new(self.memory.clone(), true);
         let session = self.make(caller, token, own);
         live.insert(id, session.clone());
         Ok(session)
@@ -131,7 +131,7 @@ impl Sessions {
 
     /// A stream for [`Sessions::attached`].
     pub fn pipe(&self) -> Arc<MessageStream> {
-        MessageStream::new(self.shelf.clone(), false)
+        MessageStream::new(self.memory.clone(), false)
     }
 
     fn make(&self, caller: &Caller, token: SessionToken, own: Arc<MessageStream>) -> Arc<Session> {
@@ -144,7 +144,7 @@ impl Sessions {
             key: format!("{:032x}", u128::from_be_bytes(token.serial)).into(),
             ended: CancellationToken::new(),
             own,
-            shelf: self.shelf.clone(),
+            memory: self.memory.clone(),
             used: AtomicU64::new(self.now()),
             relied_on: AtomicBool::new(false),
             state: Mutex::new(SessionState::default()),
@@ -190,11 +190,12 @@ impl Sessions {
         }
     }
 
-    /// Lets go of what nobody uses, again and again. To be run beside.
+    /// Removes idle sessions and old streams from memory. Runs forever: a task
+    /// of its own.
     pub async fn tend(&self) {
         loop {
             tokio::time::sleep(TEND).await;
-            self.shelf.tidy();
+            self.memory.tidy();
             self.sweep();
         }
     }
@@ -224,9 +225,9 @@ impl Sessions {
         }
     }
 
-    /// How many are in memory, and what their streams keep.
+    /// The number of sessions in memory, and the bytes of their streams.
     pub fn load(&self) -> (usize, usize) {
-        (self.live.lock().sessions.len(), self.shelf.bytes())
+        (self.live.lock().sessions.len(), self.memory.bytes())
     }
 }
 
@@ -249,8 +250,8 @@ impl LiveSessions {
         Some(session)
     }
 
-    /// An idle session gives way to a new one: its client loses nothing but
-    /// what was kept for it, since its id still says what it is.
+    /// Removes idle sessions from memory. Their ids stay valid; the clients lose
+    /// only the state that the ids do not hold.
     fn make_room(&mut self, share: &Arc<str>) -> Result<(), NoSession> {
         let mine = self.shares.get(share).copied().unwrap_or(0);
         let own = mine >= MAX_PER_SHARE;
@@ -267,7 +268,7 @@ impl LiveSessions {
         if idle.is_empty() {
             return Err(NoSession::Full);
         }
-        // Many at once, so that the next ones need not look.
+        // Many at once, so that the next requests need not.
         let some = (MAX_LIVE / 32).min(idle.len() - 1);
         idle.select_nth_unstable(some);
         for (_, id) in &idle[..=some] {
@@ -279,7 +280,7 @@ impl LiveSessions {
     }
 }
 
-/// Whom an id was made for: it opens for nobody else, and at no other endpoint.
+/// The principal and endpoint that an id is sealed for.
 fn owner(caller: &Caller) -> String {
     let (kind, name) = match &caller.scope {
         Scope::Everything { filter: None } => ("all", ""),
@@ -289,7 +290,7 @@ fn owner(caller: &Caller) -> String {
             name,
             filter: Some(filter),
         } => return format!("filtered\0{filter}\0{name}\0{}", caller.principal),
-        // Its principal says which.
+        // The principal names the entry.
         Scope::Entry(entry) => ("entry", entry.filter().map_or("", |name| &**name)),
     };
     format!("{kind}\0{name}\0{}", caller.principal)

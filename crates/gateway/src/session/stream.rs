@@ -11,25 +11,25 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::shelf::StreamMemory;
+use super::memory::StreamMemory;
 use crate::body::MessageBody;
 use crate::seal::random;
 
-/// Most messages and bytes one stream keeps, answers aside.
+/// Messages and bytes that one stream keeps, answers aside.
 const MAX_KEPT: usize = 256;
 const MAX_BYTES: usize = 1 << 20;
-/// What a message costs beside its text.
+/// Bytes that a message takes beside its text.
 const OVERHEAD: usize = 64;
 
 pub struct MessageStream {
     id: u64,
     resumable: bool,
-    shelf: Arc<StreamMemory>,
+    memory: Arc<StreamMemory>,
     /// The lock is held for moments, never across an await.
     state: Mutex<StreamState>,
-    /// For the reader: there is something new.
+    /// Wakes the reader: there is a new message.
     news: Notify,
-    /// For a writer: the reader has taken something, or is gone.
+    /// Wakes writers: the reader has taken a message, or has left.
     room: Notify,
 }
 
@@ -41,7 +41,7 @@ struct StreamState {
     /// The last one that a reader took.
     taken: u64,
     bytes: usize,
-    /// Which reader has it; a later one takes it over.
+    /// The current reader's number; a later one replaces it.
     reader: Option<u64>,
     readers: u64,
     closed: bool,
@@ -67,10 +67,10 @@ impl StreamState {
         self.kept.partition_point(|event| event.number <= after)
     }
 
-    /// Whether the reader is so far behind that nothing should be added.
-    fn waits(&self, shelf: &StreamMemory) -> bool {
+    /// Whether the reader is too far behind to add a message.
+    fn waits(&self, memory: &StreamMemory) -> bool {
         let unread = self.kept.len() - self.position(self.taken);
-        let much = self.bytes > MAX_BYTES || shelf.is_full();
+        let much = self.bytes > MAX_BYTES || memory.is_full();
         self.reader.is_some() && (unread >= MAX_KEPT || (unread > 0 && much))
     }
 
@@ -80,8 +80,8 @@ impl StreamState {
         cost
     }
 
-    /// Which message goes first when there are too many: the oldest that was
-    /// read, or that nobody is there to read.
+    /// The message to drop when there are too many: the oldest that was read, or
+    /// any while there is no reader.
     fn dispensable(&self) -> Option<usize> {
         let idle = self.reader.is_none();
         self.kept
@@ -91,11 +91,11 @@ impl StreamState {
 }
 
 impl MessageStream {
-    pub(super) fn new(shelf: Arc<StreamMemory>, resumable: bool) -> Arc<MessageStream> {
+    pub(super) fn new(memory: Arc<StreamMemory>, resumable: bool) -> Arc<MessageStream> {
         Arc::new(MessageStream {
             id: next_id(),
             resumable,
-            shelf,
+            memory,
             state: Mutex::default(),
             news: Notify::new(),
             room: Notify::new(),
@@ -106,8 +106,8 @@ impl MessageStream {
         self.id
     }
 
-    /// Adds a message that must not be lost while somebody reads; waits for a
-    /// reader that is behind. Nobody there: the oldest go.
+    /// Adds a message that a reader must not miss; waits for a reader that is
+    /// behind. Without a reader the oldest messages are dropped.
     pub async fn push(&self, message: impl Into<MessageBody>, answer: bool) {
         let message = message.into();
         loop {
@@ -115,7 +115,7 @@ impl MessageStream {
             room.as_mut().enable();
             {
                 let mut state = self.state.lock();
-                if !state.waits(&self.shelf) {
+                if !state.waits(&self.memory) {
                     self.add(&mut state, message, answer);
                     return;
                 }
@@ -129,10 +129,10 @@ impl MessageStream {
         self.add(&mut self.state.lock(), message.into(), true);
     }
 
-    /// Adds a message that may be lost: if a reader is behind it is this one.
+    /// Adds a message that may be lost: it is dropped if the reader is behind.
     pub(super) fn put(&self, message: Bytes) {
         let mut state = self.state.lock();
-        if state.waits(&self.shelf) {
+        if state.waits(&self.memory) {
             return;
         }
         let unread = state.position(state.taken);
@@ -153,18 +153,18 @@ impl MessageStream {
             answer,
         };
         state.bytes += event.cost();
-        self.shelf.take(event.cost());
+        self.memory.take(event.cost());
         state.kept.push_back(event);
-        while state.kept.len() > MAX_KEPT || state.bytes > MAX_BYTES || self.shelf.is_full() {
+        while state.kept.len() > MAX_KEPT || state.bytes > MAX_BYTES || self.memory.is_full() {
             match state.dispensable().filter(|at| *at + 1 < state.kept.len()) {
-                Some(at) => self.shelf.give(state.drop_at(at)),
+                Some(at) => self.memory.give(state.drop_at(at)),
                 None => break,
             }
         }
         self.news.notify_waiters();
     }
 
-    /// Nothing more comes.
+    /// Ends the stream.
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.news.notify_waiters();
@@ -184,7 +184,7 @@ impl MessageStream {
         state.position(state.taken) < state.kept.len()
     }
 
-    /// Reads what has not been read. None while another reads it.
+    /// Reads the unread messages; `None` while there is another reader.
     pub fn read(self: &Arc<MessageStream>) -> Option<StreamReader> {
         let mut state = self.state.lock();
         if state.reader.is_some() {
@@ -194,8 +194,8 @@ impl MessageStream {
         Some(self.reader(&mut state, at))
     }
 
-    /// Reads what came after message `number`, taking over from whoever reads
-    /// it now. None if there is nothing left and nothing to come.
+    /// Reads the messages after `number` and replaces the current reader. `None`
+    /// if the stream has ended and there is none.
     pub fn resume(self: &Arc<MessageStream>, number: u64) -> Option<StreamReader> {
         let mut state = self.state.lock();
         let at = number.min(state.newest);
@@ -205,7 +205,7 @@ impl MessageStream {
         Some(self.reader(&mut state, at))
     }
 
-    /// Takes over from whoever reads it now.
+    /// Reads the unread messages and replaces the current reader.
     pub fn resume_unread(self: &Arc<MessageStream>) -> Option<StreamReader> {
         let taken = self.state.lock().taken;
         self.resume(taken)
@@ -215,7 +215,7 @@ impl MessageStream {
         state.readers += 1;
         state.reader = Some(state.readers);
         state.taken = at;
-        // Whoever read it until now finds out.
+        // The reader until now finds out.
         self.news.notify_waiters();
         StreamReader {
             stream: self.clone(),
@@ -231,8 +231,8 @@ fn next_id() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Whether a message only says that something is no more what it was: twice
-/// says no more than once.
+/// Whether a message only says that something has changed: a second one adds
+/// nothing.
 fn is_level(message: &[u8]) -> bool {
     let head = &message[..message.len().min(96)];
     let names = [&b"/list_changed\""[..], b"/resources/updated\""];
@@ -243,18 +243,19 @@ fn is_level(message: &[u8]) -> bool {
 
 impl Drop for MessageStream {
     fn drop(&mut self) {
-        self.shelf.give(self.state.lock().bytes);
+        self.memory.give(self.state.lock().bytes);
     }
 }
 
-/// The one who reads a stream; dropping it leaves the stream to the next.
+/// The reader of a stream; dropping it leaves the stream to the next.
 pub struct StreamReader {
     stream: Arc<MessageStream>,
     which: u64,
 }
 
 impl StreamReader {
-    /// The next message; None when nothing more comes here. Cancel-safe.
+    /// The next message; `None` at the end, or when another reader has replaced
+    /// this one. Cancel-safe.
     pub async fn next(&mut self) -> Option<StreamEvent> {
         let stream = &*self.stream;
         loop {
@@ -268,11 +269,11 @@ impl StreamReader {
                 let at = state.position(state.taken);
                 if let Some(kept) = state.kept.get_mut(at) {
                     let event = kept.clone();
-                    // What is kept after this is bounded by the shelf.
+                    // From here on the stream's own bounds hold for it.
                     kept.message.uncharge();
                     state.taken = event.number;
                     if !stream.resumable {
-                        stream.shelf.give(state.drop_at(at));
+                        stream.memory.give(state.drop_at(at));
                     }
                     stream.room.notify_waiters();
                     return Some(event);

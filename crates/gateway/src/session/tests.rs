@@ -207,7 +207,7 @@ async fn t_f6_a_session_of_which_nothing_is_lost_leaves_memory_soon() {
     let asks = live(&sessions);
     let _open = asks.ask("roots/list", None);
     live(&sessions).set_level(LogLevel::Error);
-    live(&sessions).tell("unread".into());
+    live(&sessions).send("unread".into());
     let served = live(&sessions).ended().clone();
     minute().await;
     assert_eq!(sessions.load().0, 4);

@@ -1,4 +1,4 @@
-//! What a session id says about its session, so that nobody has to remember.
+//! The content of a session id: what was agreed when the session was opened.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,9 +20,9 @@ pub(super) type Serial = [u8; 16];
 pub(super) struct SessionToken {
     pub version: &'static str,
     pub capabilities: Box<RawValue>,
-    /// When it ends, in seconds of the epoch.
+    /// In seconds since the epoch.
     pub expires: u64,
-    /// What makes it unlike all others.
+    /// Makes it unique.
     pub serial: Serial,
 }
 
@@ -46,8 +46,8 @@ impl SessionToken {
         out
     }
 
-    /// What [`SessionToken::encode`] wrote, in this or an earlier run. A format or a
-    /// revision we do not know any more makes the session an unknown one.
+    /// Reads what [`SessionToken::encode`] wrote, in this or an earlier run;
+    /// `None` for a format or a revision that is not supported any more.
     pub(super) fn decode(bytes: &[u8]) -> Option<SessionToken> {
         let ([FORMAT, version], rest) = bytes.split_first_chunk()? else {
             return None;
@@ -64,8 +64,8 @@ impl SessionToken {
     }
 }
 
-/// The capabilities as they are, or of very long ones what the protocol
-/// itself defines.
+/// The capabilities as they are; of very long ones only the members that the
+/// protocol defines.
 fn concise(capabilities: &RawValue) -> Cow<'_, RawValue> {
     if !capabilities.get().starts_with('{') {
         return Cow::Owned(raw("{}".to_owned()));

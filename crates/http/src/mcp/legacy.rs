@@ -12,7 +12,9 @@ use super::post::{Post, Refusal};
 use super::reply::{accepted, events, json, message};
 use super::running::{Answers, client};
 use super::stateless;
-use gateway::{Caller, Client, ClientRequest, Gateway, NoSession, OwnedRequest, Session, nothing};
+use gateway::{
+    Caller, Client, ClientRequest, Gateway, NoSession, OwnedRequest, Session, no_capabilities,
+};
 use wire::message::{Fault, Malformed, parse_batch};
 use wire::meta::{self, member, text};
 use wire::{Era, Message, Outcome, RpcError, code, era};
@@ -70,7 +72,7 @@ async fn bare(
     let client = Client {
         era: Era::Legacy,
         version: version.unwrap_or(UNSAID),
-        capabilities: nothing(),
+        capabilities: no_capabilities(),
         log_level: None,
         session: None,
     };

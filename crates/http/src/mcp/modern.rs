@@ -11,7 +11,7 @@ use super::accept::single;
 use super::post::{Post, Refusal, VERSION, not_acceptable};
 use super::reply::quiet;
 use super::stateless;
-use gateway::{Client, ClientRequest, Reply, View, kept};
+use gateway::{Client, ClientRequest, Reply, View, forwardable_capabilities};
 use wire::meta::{RequestEnvelope, member, text};
 use wire::method::{self, MethodKind, Sender};
 use wire::{Era, Id, MODERN, RpcError, code, header};
@@ -53,7 +53,7 @@ pub(super) async fn request(
     let client = Client {
         era: Era::Modern,
         version: MODERN,
-        capabilities: kept(envelope.capabilities),
+        capabilities: forwardable_capabilities(envelope.capabilities),
         log_level: envelope.log_level,
         session: None,
     };

@@ -110,7 +110,7 @@ impl Answers {
                     }
                 }
                 // Nowhere else could the client get it.
-                Ok(Some(event)) if !accept.events => session.tell(event.message.into_bytes()),
+                Ok(Some(event)) if !accept.events => session.send(event.message.into_bytes()),
                 Ok(Some(event)) => {
                     got.push(event);
                     break;

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use super::Principal;
 use super::error::{ApiError, FieldProblem};
 use fleet::registry::Desired;
-use gateway::{Gateway, to_the_end};
+use gateway::{Gateway, run_to_completion};
 use store::{EntryId, OwnerScope, Page, Store, ToolId};
 
 pub(super) use answers::OURS;
@@ -51,7 +51,7 @@ pub struct RecordsApi {
 pub(super) async fn finish(request: Request, next: Next) -> Response {
     match request.method().is_safe() {
         true => next.run(request).await,
-        false => to_the_end(next.run(request)).await,
+        false => run_to_completion(next.run(request)).await,
     }
 }
 

@@ -52,7 +52,7 @@ async fn messages_come_in_order_and_again_from_anywhere() {
 async fn a_client_that_comes_back_takes_over() {
     let session = live(&sessions());
     let own = session.own().clone();
-    session.tell(text(1));
+    session.send(text(1));
     let mut first = own.read().unwrap();
     assert_eq!(read(&mut first).await.unwrap().0, 1);
     assert!(own.read().is_none());
@@ -62,10 +62,10 @@ async fn a_client_that_comes_back_takes_over() {
     // The old connection's end does not end the new one.
     drop(first);
     assert!(own.is_read());
-    session.tell(text(2));
+    session.send(text(2));
     assert_eq!(read(&mut second).await.unwrap().0, 2);
     drop(second);
-    session.tell(text(3));
+    session.send(text(3));
     let mut third = own.resume_unread().unwrap();
     assert_eq!(read(&mut third).await.unwrap().0, 3);
     assert!(is_quiet(&mut third).await);
@@ -148,8 +148,8 @@ async fn what_is_told_to_nobody_is_bounded_and_not_said_twice() {
         Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     let log = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/message"}"#);
     for _ in 0..10 {
-        session.tell(changed.clone());
-        session.tell(log.clone());
+        session.send(changed.clone());
+        session.send(log.clone());
     }
     let mut reader = session.own().read().unwrap();
     let mut messages = Vec::new();
@@ -161,10 +161,10 @@ async fn what_is_told_to_nobody_is_bounded_and_not_said_twice() {
     assert_eq!(said.count(), 1);
     drop(reader);
     // Once read, it can be said again.
-    session.tell(changed);
+    session.send(changed);
     assert!(read(&mut session.own().read().unwrap()).await.is_some());
     for number in 0..10_000 {
-        session.tell(text(number));
+        session.send(text(number));
     }
     let (_, bytes) = sessions.load();
     assert!(bytes < 64 * 1024, "{bytes}");
@@ -253,7 +253,7 @@ async fn a_pipe_keeps_nothing_that_was_read() {
     let pipe = sessions.pipe();
     let session = sessions.attached(&admin(), LEGACY[0], &raw("{}"), &pipe);
     let mut reader = pipe.read().unwrap();
-    session.tell(text(1));
+    session.send(text(1));
     pipe.push(text(2), true).await;
     assert_eq!(read(&mut reader).await.unwrap().1, "message 1");
     assert_eq!(read(&mut reader).await.unwrap().1, "message 2");

@@ -1,5 +1,5 @@
-//! What all streams of all sessions keep together, and how long a finished
-//! one is kept for a client that comes back.
+//! The memory that the streams of all sessions share, and how long an ended
+//! stream is kept for a client that comes back.
 
 use std::collections::VecDeque;
 use std::sync::Weak;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Session;
 
-/// Where nothing else is set.
+/// Bytes of all streams together, where nothing else is set.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_RETIRED: usize = 4096;
 const KEEP: Duration = Duration::from_secs(120);
@@ -60,7 +60,7 @@ impl StreamMemory {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A stream has ended: it is kept for a while, as long as there is room.
+    /// Keeps an ended stream for a while, as long as there is room.
     pub(super) fn retire(&self, session: Weak<Session>, stream: u64) {
         let since = Instant::now();
         let mut retired = self.retired.lock();
@@ -73,7 +73,7 @@ impl StreamMemory {
         self.tidy();
     }
 
-    /// Forgets what was kept long enough, or is too much.
+    /// Removes ended streams that are too old, or too many.
     pub(super) fn tidy(&self) {
         loop {
             let mut retired = self.retired.lock();

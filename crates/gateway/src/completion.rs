@@ -3,7 +3,9 @@
 
 /// Runs `work` in a task of its own and waits for it. Dropping the future does
 /// not stop the work.
-pub async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+pub async fn run_to_completion<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> T {
     match tokio::spawn(work).await {
         Ok(outcome) => outcome,
         Err(ended) => match ended.try_into_panic() {

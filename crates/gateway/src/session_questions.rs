@@ -38,7 +38,7 @@ fn ask(session: &Arc<Session>, request: ServerRequest) {
     let ClientQuestion {
         message, answer, ..
     } = session.ask(&request.method, params.as_deref());
-    session.tell(message);
+    session.send(message);
     let ended = session.ended().clone();
     tokio::spawn(async move {
         let answer = tokio::select! {
