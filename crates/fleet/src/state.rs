@@ -158,7 +158,7 @@ impl ServerState {
     }
 
     /// The connection that takes calls now.
-    pub(crate) fn connection(&self) -> Option<&Connection> {
+    pub fn connection(&self) -> Option<&Connection> {
         match self {
             ServerState::Connected { line } => Some(&line.connection),
             ServerState::Connecting { serving, .. } => {

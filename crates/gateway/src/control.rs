@@ -1,7 +1,6 @@
-//! Portway's own management as MCP tools (SPEC D9): a server among the
-//! servers, without a process. It does what the REST API does, by the same
-//! functions. Views show it to the admin, and to an entry where the admin
-//! bound one of its tools; nobody else gets it into a view.
+//! Portway's own management as MCP tools (SPEC D9): a server among the servers,
+//! without a process, that uses the same functions as the REST API. Views show
+//! it to the admin, and to an entry where the admin bound one of its tools.
 
 mod act;
 mod arguments;
@@ -23,7 +22,7 @@ use fleet::{CallError, CallOutcome, CallRequest, Offer, Permission, Snapshot};
 use store::{ADMIN, Grant};
 use upstream::{Peer, UpstreamError};
 
-/// What it is called in the catalog.
+/// Its name as a server.
 pub const NAME: &str = "portway";
 
 const CAPABILITIES: &str = r#"{"tools":{"listChanged":true}}"#;
@@ -37,8 +36,8 @@ pub struct Control {
     servers: ServerManager,
     name: Arc<str>,
     offer: Arc<Offer>,
-    /// Whether the log has said that another server has its name.
-    told: AtomicBool,
+    /// Set once the log has the warning that another server has its name.
+    warned: AtomicBool,
 }
 
 impl fmt::Debug for Control {
@@ -61,7 +60,7 @@ impl Control {
             servers,
             name: NAME.into(),
             offer: Arc::new(offer),
-            told: AtomicBool::new(false),
+            warned: AtomicBool::new(false),
         }
     }
 
@@ -73,28 +72,27 @@ impl Control {
         &self.offer.catalog
     }
 
-    /// What it offers beside what runs: nothing where a server that somebody
-    /// defined has its name.
+    /// Its offer; `None` where a defined server has its name.
     pub(super) fn offer(&self, snapshot: &Snapshot) -> Option<&Arc<Offer>> {
-        // The wish list first: what is not in the snapshot yet will be.
+        // Also the servers that are not in the snapshot yet.
         let desired = self.servers.registry.desired();
         let taken = desired.contains_key(NAME) || snapshot.servers.contains_key(NAME);
-        if taken && !self.told.swap(true, Ordering::Relaxed) {
+        if taken && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                "a server is called {NAME:?}: Portway's own tools of that name are not shown"
+                "a server is called {NAME:?}: Portway's own tools, which have that server name, are hidden"
             );
         }
         (!taken).then_some(&self.offer)
     }
 
-    /// Whether an entry may have it at all: those of users may not, whatever
-    /// records there are.
+    /// Whether an entry may have it: entries of users may not, whatever their
+    /// records say.
     pub(super) fn may_be_given(grant: &Grant) -> bool {
         *grant.owner == *ADMIN
     }
 
-    /// Makes a call. What has begun is finished, also when nobody waits for
-    /// it any more: half an edit would be worse.
+    /// Answers a call. A call that has started is finished, even if its client
+    /// disconnects: half an edit would be worse.
     pub(super) async fn answer(self: Arc<Self>, request: Arc<CallRequest>) -> CallOutcome {
         let peer = Some(self.offer.peer.clone());
         let answer = match self.begin(&request) {
@@ -114,7 +112,7 @@ impl Control {
         }
     }
 
-    /// Sets a call going; `None` where an entry no longer has the tool.
+    /// Starts a call; `None` where an entry no longer has the tool.
     fn begin(self: &Arc<Self>, request: &Arc<CallRequest>) -> Option<JoinHandle<ControlResult>> {
         let go = || {
             let (control, request) = (self.clone(), request.clone());
@@ -136,7 +134,7 @@ impl Control {
 }
 
 impl Gateway {
-    /// What a server that is there lists, also where it is Portway itself.
+    /// The catalog of a connected server, or of Portway itself.
     pub fn catalog_of(&self, server: &str) -> Option<Arc<Catalog>> {
         let snapshot = self.fleet.snapshot();
         let offer = offer(&snapshot, self.views.control(), server)?;
@@ -149,7 +147,7 @@ impl Gateway {
     }
 }
 
-/// What a server of this name offers: one that is defined, or else Portway.
+/// The offer of the server with this name: a defined one, or else Portway.
 pub(super) fn offer<'a>(
     snapshot: &'a Snapshot,
     control: Option<&'a Arc<Control>>,

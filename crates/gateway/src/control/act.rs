@@ -1,6 +1,5 @@
-//! What the tools do: each reads its arguments strictly, calls the one
-//! function that REST calls too, and says the outcome twice, as structure and
-//! as text.
+//! The tools' work: each reads its arguments strictly, calls the function that
+//! REST calls, and returns the outcome twice, as structure and as text.
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -24,7 +23,7 @@ use wire::Era;
 use wire::meta::SERVER_INFO;
 use wire::object::{self, is_null, member};
 
-/// Why a tool did not do it. The text is for a model to read.
+/// Why a tool failed. The text is for a model to read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ControlError {
     #[error("{}", listed(.0))]
@@ -50,7 +49,7 @@ fn listed(problems: &[Problem]) -> String {
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What a store says of its insides is for the log.
+/// The internals of a store's error go to the log only.
 fn discreet(error: &RegistryError) -> String {
     let (RegistryError::Store(store) | RegistryError::Source(SourceError::Store(store))) = error
     else {
@@ -66,7 +65,7 @@ fn discreet(error: &RegistryError) -> String {
     }
 }
 
-/// What says which server is meant.
+/// The arguments that name the server.
 const WHICH: [&str; 2] = ["server", "name"];
 
 #[derive(Serialize)]
@@ -77,7 +76,7 @@ struct ServerList {
 #[derive(Serialize)]
 struct RemovedServer {
     removed: String,
-    /// Another definition of the name, which it hid, is in force now.
+    /// Set when another definition of the same name is in force now.
     uncovered: bool,
 }
 
@@ -112,51 +111,51 @@ impl Control {
             ControlTool::ListServers => {
                 ToolArguments::read(arguments, &[])?;
                 let servers = servers.list();
-                said(&ServerList { servers })
+                structured(&ServerList { servers })
             }
             ControlTool::GetServer => {
                 let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                said(&servers.show(&server)?.record)
+                structured(&servers.show(&server)?.record)
             }
             ControlTool::AddServer => {
-                said(&servers.create(arguments.get().as_bytes()).await?.record)
+                structured(&servers.create(arguments.get().as_bytes()).await?.record)
             }
             ControlTool::UpdateServer => {
                 let given = ToolArguments::read(arguments, &["server", "name", "changes"])?;
                 let (server, changes) = (given.server()?, given.needed("changes")?.to_owned());
                 let read = move |current: &_| merge_patch(current, changes.get().as_bytes());
                 let updated = servers.update(&server, EditBasis::Newest, read).await?;
-                said(&updated.record)
+                structured(&updated.record)
             }
             ControlTool::RemoveServer => {
                 let server = ToolArguments::read(arguments, &WHICH)?.server()?;
                 let gone = servers.remove(&server).await?;
-                said(&RemovedServer {
+                structured(&RemovedServer {
                     removed: gone.name.to_string(),
                     uncovered: servers.registry.find(&gone.name).is_some(),
                 })
             }
             ControlTool::StartServer => {
                 let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                said(&servers.start(&server).await?)
+                structured(&servers.start(&server).await?)
             }
             ControlTool::StopServer => {
                 let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                said(&servers.stop(&server).await?)
+                structured(&servers.stop(&server).await?)
             }
             ControlTool::RestartServer => {
                 let server = ToolArguments::read(arguments, &WHICH)?.server()?;
-                said(&servers.restart(&server).await?)
+                structured(&servers.restart(&server).await?)
             }
             ControlTool::ServerLogs => {
                 let given = ToolArguments::read(arguments, &["server", "name", "from", "limit"])?;
                 let limit = given.amount("limit")?;
                 let lines = servers.logs(&given.server()?, given.count("from")?, limit)?;
-                said(&LogLines { lines })
+                structured(&LogLines { lines })
             }
             ControlTool::ListTools => {
                 let given = ToolArguments::read(arguments, &["search", "server", "name", "limit"])?;
-                said(&self.search(ToolSearch {
+                structured(&self.search(ToolSearch {
                     search: given.text("search")?,
                     server: given.maybe_server()?,
                     limit: given.amount("limit")?,
@@ -181,6 +180,6 @@ impl Control {
     }
 }
 
-fn said(outcome: &impl Serialize) -> Result<Box<RawValue>, ControlError> {
+fn structured(outcome: &impl Serialize) -> Result<Box<RawValue>, ControlError> {
     Ok(to_raw_value(outcome).expect("plain data serialises into memory"))
 }

@@ -1,5 +1,5 @@
-//! What a tool of ours was given, read strictly: what is wrong with it is said
-//! in the words of REST, so that a model can mend it.
+//! The arguments of Portway's own tools, read strictly: problems have the words
+//! of REST, so that a model can correct them.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::act::ControlError;
 use config::{Problem, unknown_field};
 use wire::object::{self, each_member, is_null};
 
-/// Problems that are told, and characters of a field's name in them.
+/// Problems reported at once, and characters of a field's name in them.
 const TOLD: usize = 20;
 const SHOWN: usize = 100;
 
@@ -79,13 +79,13 @@ impl<'a> ToolArguments<'a> {
         number.map_err(|_| wrong(field, "must be a whole number, 0 or more"))
     }
 
-    /// A count of what fits into memory.
+    /// A count as a `usize`.
     pub(super) fn amount(&self, field: &str) -> Result<Option<usize>, ControlError> {
         let count = self.count(field)?;
         Ok(count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
     }
 
-    /// The server that is meant. `add_server` and REST call it `name`.
+    /// The server to act on. `add_server` and REST call it `name`.
     pub(super) fn server(&self) -> Result<String, ControlError> {
         let server = self.maybe_server()?;
         server.ok_or_else(|| wrong("server", "is missing; give the server's name or id"))

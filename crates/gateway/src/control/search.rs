@@ -1,4 +1,4 @@
-//! All tools of all servers, looked through.
+//! A search of all tools of all servers.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) struct ToolSearch {
 #[derive(Serialize)]
 pub(super) struct ToolMatches {
     tools: Vec<ToolMatch>,
-    /// With those that were not shown.
+    /// Also counts matches beyond the limit.
     total: usize,
 }
 
@@ -64,7 +64,7 @@ impl Control {
             let tools = offer.catalog.tools.iter();
             tools.map(move |item| (*server, item))
         });
-        // Over all of them, as the shared endpoint does.
+        // Names are given over all tools, as at the shared endpoint.
         let names = naming::names(items.clone().map(|(server, item)| (&**server, &*item.key)));
         let words = asked.search.unwrap_or_default().to_lowercase();
         let words: Vec<&str> = words.split_whitespace().collect();

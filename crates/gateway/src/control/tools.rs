@@ -24,14 +24,13 @@ pub(super) enum ControlTool {
     ListTools,
 }
 
-/// What a client may think of a call before it makes one.
+/// The tool's `annotations`.
 struct ToolHints {
     reads: bool,
     destroys: bool,
-    /// Twice is as good as once.
+    /// A second call changes nothing.
     repeats: bool,
-    /// It reaches beyond Portway: what a server does when it is started is
-    /// its own.
+    /// It reaches beyond Portway: a server that is started may do anything.
     open: bool,
 }
 
@@ -137,7 +136,7 @@ impl ControlTool {
         }
     }
 
-    fn manner(self) -> ToolHints {
+    fn hints(self) -> ToolHints {
         let (destroys, repeats, open) = match self {
             ControlTool::ListServers
             | ControlTool::GetServer
@@ -234,7 +233,7 @@ impl ControlTool {
     }
 
     fn item(self) -> CatalogItem {
-        let manner = self.manner();
+        let hints = self.hints();
         let listed = json!({
             "name": self.name(),
             "title": self.title(),
@@ -243,10 +242,10 @@ impl ControlTool {
             "outputSchema": self.output(),
             "annotations": {
                 "title": self.title(),
-                "readOnlyHint": manner.reads,
-                "destructiveHint": manner.destroys,
-                "idempotentHint": manner.repeats,
-                "openWorldHint": manner.open,
+                "readOnlyHint": hints.reads,
+                "destructiveHint": hints.destroys,
+                "idempotentHint": hints.repeats,
+                "openWorldHint": hints.open,
             },
         });
         let raw = to_raw_value(&listed).expect("plain data serialises into memory");
@@ -254,7 +253,7 @@ impl ControlTool {
     }
 }
 
-/// All there is.
+/// All tools.
 pub(super) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let tools = ControlTool::ALL.map(ControlTool::item);

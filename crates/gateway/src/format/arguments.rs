@@ -1,23 +1,22 @@
-//! Holds arguments against a tool's own schema before they are sent, so that
-//! a model learns at once what is wrong. The server judges after us: what is
-//! not certainly wrong passes. So only keywords are looked at that can be
-//! judged one by one; `not`, `if` and "exactly one of" would turn what we
-//! overlook into a refusal, and patterns are spelled in a language that is
-//! not ours.
+//! Checks arguments against a tool's own schema before they are sent, so that a
+//! model learns at once what is wrong. Not a validator: the server validates
+//! after it, so only what is certainly wrong is refused. Keywords that cannot be
+//! judged one by one (`not`, `if`, "exactly one of") and patterns, whose regular
+//! expressions are JavaScript's, are ignored.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// Most that are told at once.
-const TOLD: usize = 5;
-/// Schemas looked at, and how deep: references may go round in circles.
+/// Problems reported at once.
+const MAX_PROBLEMS: usize = 5;
+/// Schemas visited, and their depth: references may go round in circles.
 const STEPS: usize = 20_000;
 const DEPTH: usize = 64;
 /// Characters of the allowed values that are listed.
 const LISTED: usize = 200;
 
-/// What is wrong, argument by argument.
+/// The problems of the arguments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct InvalidArguments(Vec<String>);
 
@@ -46,7 +45,7 @@ pub(super) fn pointed<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     root.pointer(path)
 }
 
-/// Where in the arguments something stands.
+/// The path of a value in the arguments.
 enum ArgumentPath<'a> {
     Top,
     Member(&'a ArgumentPath<'a>, &'a str),
@@ -71,15 +70,15 @@ struct ArgumentCheck<'a> {
 }
 
 impl<'a> ArgumentCheck<'a> {
-    fn say(&mut self, place: &ArgumentPath<'_>, what: impl fmt::Display) {
-        if self.wrong.len() < TOLD {
-            self.wrong.push(format!("{place}: {what}"));
+    fn say(&mut self, path: &ArgumentPath<'_>, what: impl fmt::Display) {
+        if self.wrong.len() < MAX_PROBLEMS {
+            self.wrong.push(format!("{path}: {what}"));
         }
     }
 
-    fn value(&mut self, schema: &'a Value, value: &Value, place: &ArgumentPath<'_>, depth: usize) {
+    fn value(&mut self, schema: &'a Value, value: &Value, path: &ArgumentPath<'_>, depth: usize) {
         if *schema == Value::Bool(false) {
-            return self.say(place, "is not allowed");
+            return self.say(path, "is not allowed");
         }
         let Value::Object(schema) = schema else {
             return;
@@ -94,29 +93,29 @@ impl<'a> ArgumentCheck<'a> {
         if let Some(target) = schema.get("$ref") {
             let found = target.as_str().and_then(|to| pointed(self.root, to));
             if let Some(found) = found {
-                self.value(found, value, place, depth + 1);
+                self.value(found, value, path, depth + 1);
             }
             return;
         }
-        if !self.kind(schema, value, place) {
+        if !self.kind(schema, value, path) {
             return;
         }
         match value {
-            Value::Object(members) => self.object(schema, members, place, depth),
-            Value::Array(elements) => self.array(schema, elements, place, depth),
-            Value::String(text) => self.text(schema, text, place),
-            Value::Number(number) => self.number(schema, number.as_f64(), place),
+            Value::Object(members) => self.object(schema, members, path, depth),
+            Value::Array(elements) => self.array(schema, elements, path, depth),
+            Value::String(text) => self.text(schema, text, path),
+            Value::Number(number) => self.number(schema, number.as_f64(), path),
             Value::Null | Value::Bool(_) => {}
         }
-        self.variants(schema, value, place, depth);
+        self.variants(schema, value, path, depth);
     }
 
-    /// Whether it is worth looking further.
+    /// Checks the type and the allowed values; false ends the check.
     fn kind(
         &mut self,
         schema: &Map<String, Value>,
         value: &Value,
-        place: &ArgumentPath<'_>,
+        path: &ArgumentPath<'_>,
     ) -> bool {
         let types: Vec<&str> = match schema.get("type") {
             Some(Value::String(name)) => vec![name],
@@ -125,19 +124,19 @@ impl<'a> ArgumentCheck<'a> {
         };
         if !types.is_empty() && !types.iter().any(|name| is(name, value)) {
             let wanted = types.join(" or ");
-            self.say(place, format!("must be {wanted}, not {}", name_of(value)));
+            self.say(path, format!("must be {wanted}, not {}", name_of(value)));
             return false;
         }
         if let Some(Value::Array(allowed)) = schema.get("enum")
             && !allowed.iter().any(|one| equal(one, value))
         {
-            self.say(place, listed(allowed));
+            self.say(path, listed(allowed));
             return false;
         }
         if let Some(only) = schema.get("const")
             && !equal(only, value)
         {
-            self.say(place, listed(std::slice::from_ref(only)));
+            self.say(path, listed(std::slice::from_ref(only)));
             return false;
         }
         true
@@ -147,23 +146,23 @@ impl<'a> ArgumentCheck<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         members: &Map<String, Value>,
-        place: &ArgumentPath<'_>,
+        path: &ArgumentPath<'_>,
         depth: usize,
     ) {
         let required = schema.get("required").and_then(Value::as_array);
         let names = required.into_iter().flatten().filter_map(Value::as_str);
         for name in names.filter(|name| !members.contains_key(*name)) {
-            self.say(&ArgumentPath::Member(place, name), "is missing");
+            self.say(&ArgumentPath::Member(path, name), "is missing");
         }
         let properties = schema.get("properties").and_then(Value::as_object);
         let patterns = schema.contains_key("patternProperties");
         let others = schema.get("additionalProperties").filter(|_| !patterns);
         for (name, value) in members {
-            let place = ArgumentPath::Member(place, name);
+            let path = ArgumentPath::Member(path, name);
             match (properties.and_then(|known| known.get(name)), others) {
-                (Some(its), _) => self.value(its, value, &place, depth + 1),
-                (None, Some(Value::Bool(false))) => self.say(&place, "is not an argument"),
-                (None, Some(others)) => self.value(others, value, &place, depth + 1),
+                (Some(its), _) => self.value(its, value, &path, depth + 1),
+                (None, Some(Value::Bool(false))) => self.say(&path, "is not an argument"),
+                (None, Some(others)) => self.value(others, value, &path, depth + 1),
                 (None, None) => {}
             }
         }
@@ -172,7 +171,7 @@ impl<'a> ArgumentCheck<'a> {
             members.len(),
             ["minProperties", "maxProperties"],
             "members",
-            place,
+            path,
         );
     }
 
@@ -180,7 +179,7 @@ impl<'a> ArgumentCheck<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         elements: &[Value],
-        place: &ArgumentPath<'_>,
+        path: &ArgumentPath<'_>,
         depth: usize,
     ) {
         let items = schema.get("items");
@@ -194,7 +193,7 @@ impl<'a> ArgumentCheck<'a> {
                 self.value(
                     its,
                     element,
-                    &ArgumentPath::Element(place, number),
+                    &ArgumentPath::Element(path, number),
                     depth + 1,
                 );
             }
@@ -204,14 +203,14 @@ impl<'a> ArgumentCheck<'a> {
             elements.len(),
             ["minItems", "maxItems"],
             "elements",
-            place,
+            path,
         );
     }
 
-    fn text(&mut self, schema: &Map<String, Value>, text: &str, place: &ArgumentPath<'_>) {
+    fn text(&mut self, schema: &Map<String, Value>, text: &str, path: &ArgumentPath<'_>) {
         let bounds = ["minLength", "maxLength"];
         if bounds.iter().any(|bound| schema.contains_key(*bound)) {
-            self.count(schema, text.chars().count(), bounds, "characters", place);
+            self.count(schema, text.chars().count(), bounds, "characters", path);
         }
     }
 
@@ -221,15 +220,15 @@ impl<'a> ArgumentCheck<'a> {
         count: usize,
         [least, most]: [&str; 2],
         of: &str,
-        place: &ArgumentPath<'_>,
+        path: &ArgumentPath<'_>,
     ) {
         let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
         let count = count as f64;
         if let Some(least) = bound(least).filter(|least| count < *least) {
-            self.say(place, format!("must have at least {least} {of}"));
+            self.say(path, format!("must have at least {least} {of}"));
         }
         if let Some(most) = bound(most).filter(|most| count > *most) {
-            self.say(place, format!("must have at most {most} {of}"));
+            self.say(path, format!("must have at most {most} {of}"));
         }
     }
 
@@ -237,7 +236,7 @@ impl<'a> ArgumentCheck<'a> {
         &mut self,
         schema: &Map<String, Value>,
         number: Option<f64>,
-        place: &ArgumentPath<'_>,
+        path: &ArgumentPath<'_>,
     ) {
         let Some(number) = number else { return };
         let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
@@ -256,7 +255,7 @@ impl<'a> ArgumentCheck<'a> {
                 .map(|b| ("less than", b)),
         ];
         for (must, bound) in wrong.into_iter().flatten() {
-            self.say(place, format!("must be {must} {bound}"));
+            self.say(path, format!("must be {must} {bound}"));
         }
     }
 
@@ -264,31 +263,25 @@ impl<'a> ArgumentCheck<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         value: &Value,
-        place: &ArgumentPath<'_>,
+        path: &ArgumentPath<'_>,
         depth: usize,
     ) {
         let list = |name: &str| schema.get(name).and_then(Value::as_array);
         for all in list("allOf").into_iter().flatten() {
-            self.value(all, value, place, depth + 1);
+            self.value(all, value, path, depth + 1);
         }
         for any in ["anyOf", "oneOf"].into_iter().filter_map(list) {
-            self.any(any, value, place, depth);
+            self.any(any, value, path, depth);
         }
     }
 
-    fn any(
-        &mut self,
-        variants: &'a [Value],
-        value: &Value,
-        place: &ArgumentPath<'_>,
-        depth: usize,
-    ) {
+    fn any(&mut self, variants: &'a [Value], value: &Value, path: &ArgumentPath<'_>, depth: usize) {
         let before = self.wrong.len();
-        let full = before >= TOLD;
+        let full = before >= MAX_PROBLEMS;
         let mut closest: Option<Vec<String>> = None;
         for variant in variants {
             let kept = std::mem::take(&mut self.wrong);
-            self.value(variant, value, place, depth + 1);
+            self.value(variant, value, path, depth + 1);
             let wrong = std::mem::replace(&mut self.wrong, kept);
             if wrong.is_empty() {
                 return;
@@ -300,7 +293,7 @@ impl<'a> ArgumentCheck<'a> {
         if let Some(closest) = closest.filter(|_| !full) {
             let forms = variants.len();
             let text = format!("fits none of its {forms} forms ({})", closest.join("; "));
-            self.say(place, text);
+            self.say(path, text);
         }
     }
 }
@@ -337,7 +330,7 @@ fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// As schemas compare: by value, whatever way numbers are written.
+/// Equality as schemas define it: 1 equals 1.0.
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

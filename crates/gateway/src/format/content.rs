@@ -1,5 +1,5 @@
-//! What a tool's result holds, piece by piece, and in words where a format
-//! has no place for a piece: nothing is left out without a word.
+//! A tool's result piece by piece. A piece that a format cannot carry becomes a
+//! text that describes it.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,8 +28,7 @@ pub(super) enum ContentPiece {
         mime: String,
         data: String,
     },
-    /// What is in words already: a link, a text of a resource, what we do not
-    /// know.
+    /// A description: of a link, of a resource with its text, of unknown content.
     Words(String),
 }
 
@@ -140,7 +139,7 @@ impl ContentPiece {
         }
     }
 
-    /// What is said of something that is no text.
+    /// The description of a piece that is no text.
     pub(super) fn label(&self) -> Option<String> {
         match self {
             ContentPiece::Text(_) | ContentPiece::Words(_) => None,
@@ -158,7 +157,7 @@ impl ContentPiece {
     }
 }
 
-/// Of what is behind the base64.
+/// The size of the decoded base64.
 fn size(data: &str) -> usize {
     let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
     (data.len() / 4 * 3 + data.len() % 4 * 3 / 4).saturating_sub(padding)

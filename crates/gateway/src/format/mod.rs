@@ -1,6 +1,6 @@
-//! Tools and their results as other programs take them (SPEC D10): what a
-//! vendor's API would refuse is rewritten on the way out. Pure: of a tool and
-//! a result as MCP has them, and nothing else.
+//! Tools and their results in the formats of vendors' APIs (SPEC D10): whatever
+//! an API would refuse is rewritten. Pure: made of a tool or a result as MCP has
+//! them, and nothing else.
 
 pub mod arguments;
 mod content;
@@ -20,7 +20,7 @@ use wire::object::{member, pick, text};
 pub use result::{ToolOutcome, answer};
 pub use schema::{Parameters, parameters};
 
-/// Whom a list or an answer is for.
+/// The format of a list or an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Format {
     #[default]
@@ -56,10 +56,10 @@ impl Format {
 /// OpenAI refuse the whole request for a longer one.
 const DESCRIPTION: usize = 1024;
 
-/// A tool to be shown.
+/// A tool of a list.
 #[derive(Clone, Copy)]
 pub struct ListedTool<'a> {
-    /// As the format may name it.
+    /// Its name in the format.
     pub name: &'a str,
     /// As MCP lists it.
     pub tool: &'a RawValue,
@@ -96,7 +96,7 @@ pub fn tool(format: Format, shown: ListedTool<'_>) -> Box<RawValue> {
     to_raw_value(&value).expect("values serialise into memory")
 }
 
-/// The MCP tool, and where it is from.
+/// The MCP tool with its origin.
 fn placed(shown: ListedTool<'_>) -> Box<RawValue> {
     let Some((server, own)) = shown.origin else {
         return shown.tool.to_owned();
@@ -136,8 +136,8 @@ fn copilot(shown: ListedTool<'_>, description: &str, schema: Map<String, Value>)
     value
 }
 
-/// What a model reads of a tool. There is always something: some APIs refuse
-/// an empty text, and a model chooses by it.
+/// The description for a model. Never empty: some APIs refuse an empty text, and
+/// a model chooses by it.
 fn described(shown: ListedTool<'_>, note: Option<String>, limit: usize) -> String {
     let [description, title] = pick(shown.tool, ["description", "title"]);
     let said = [description, title].into_iter().flatten();

@@ -54,7 +54,7 @@ pub fn parameters(original: Option<&RawValue>) -> Parameters {
     let size = original.map_or(0, |raw| raw.get().len());
     let original = original.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let original: Value = original.unwrap_or(Value::Null);
-    let mut walk = SchemaRewriter {
+    let mut rewriter = SchemaRewriter {
         root: &original,
         within: Vec::new(),
         depth: 0,
@@ -62,7 +62,7 @@ pub fn parameters(original: Option<&RawValue>) -> Parameters {
         room: size + COPIED,
     };
     let mut note = None;
-    let schema = flat(walk.schema(&original), &mut note);
+    let schema = flat(rewriter.schema(&original), &mut note);
     Parameters { schema, note }
 }
 
