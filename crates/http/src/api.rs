@@ -18,6 +18,7 @@ use super::servers::{self, ServersApi};
 use super::tools::{self, ToolsApi};
 use super::{catalog, files, openapi, relay};
 use fleet::registry::Registry;
+use store::{Entry, Instance, ToolRecord};
 
 /// One operation. `request` and `response` name schemas of
 /// [`openapi`](super::openapi); they are empty where there is no body.
@@ -190,30 +191,30 @@ operations! {
 
     owned_records(RecordsApi), Users {
         get "/api/v1/catalog" catalog records::catalog::list, [skip page_limit server search] "" => "200" "Catalog": "The servers and tools that the asking user, or the admin, may bind";
-        get "/api/v1/tools" listTools records::tools::list, [user_id skip page_limit] "" => "200" "Tools": "Tool records";
-        post "/api/v1/tools" createTool records::tools::create, [idempotency_key] "NewTool" => "201" "Tool": "Make a tool record";
-        get "/api/v1/tools/{id}" showTool records::tools::show, [] "" => "200" "Tool": "One tool record";
-        patch "/api/v1/tools/{id}" changeTool records::tools::change, [] "ToolChange" => "200" "Tool": "Change a tool record";
-        delete "/api/v1/tools/{id}" deleteTool records::tools::remove, [] "" => "204" "": "Delete a tool record and its bindings";
-        get "/api/v1/mcp_v2" listEntries records::entries::list, [user_id skip page_limit] "" => "200" "Entries": "Entries";
-        post "/api/v1/mcp_v2" createEntry records::entries::create, [idempotency_key] "NewEntry" => "201" "OpenedEntry": "Make an entry";
+        get "/api/v1/tools" listTools records::list::<ToolRecord>, [user_id skip page_limit] "" => "200" "Tools": "Tool records";
+        post "/api/v1/tools" createTool records::create::<ToolRecord>, [idempotency_key] "NewTool" => "201" "Tool": "Make a tool record";
+        get "/api/v1/tools/{id}" showTool records::show::<ToolRecord>, [] "" => "200" "Tool": "One tool record";
+        patch "/api/v1/tools/{id}" changeTool records::change::<ToolRecord>, [] "ToolChange" => "200" "Tool": "Change a tool record";
+        delete "/api/v1/tools/{id}" deleteTool records::remove::<ToolRecord>, [] "" => "204" "": "Delete a tool record and its bindings";
+        get "/api/v1/mcp_v2" listEntries records::list::<Entry>, [user_id skip page_limit] "" => "200" "Entries": "Entries";
+        post "/api/v1/mcp_v2" createEntry records::create::<Entry>, [idempotency_key] "NewEntry" => "201" "OpenedEntry": "Make an entry";
         post "/api/v1/mcp_v2/with_bindings" createBoundEntry records::entries::create_bound, [idempotency_key] "NewBoundEntry" => "201" "OpenedEntry": "Make an entry and its bindings, or neither";
-        get "/api/v1/mcp_v2/{id}" showEntry records::entries::show, [] "" => "200" "Entry": "One entry";
-        patch "/api/v1/mcp_v2/{id}" changeEntry records::entries::change, [] "EntryChange" => "200" "Entry": "Change an entry";
-        delete "/api/v1/mcp_v2/{id}" deleteEntry records::entries::remove, [] "" => "204" "": "Delete an entry";
+        get "/api/v1/mcp_v2/{id}" showEntry records::show::<Entry>, [] "" => "200" "Entry": "One entry";
+        patch "/api/v1/mcp_v2/{id}" changeEntry records::change::<Entry>, [] "EntryChange" => "200" "Entry": "Change an entry";
+        delete "/api/v1/mcp_v2/{id}" deleteEntry records::remove::<Entry>, [] "" => "204" "": "Delete an entry";
         post "/api/v1/mcp_v2/{id}/rotate_key" rotateKey records::entries::rotate, [] "NewKey" => "200" "OpenedEntry": "A new key; the old one opens nothing";
         get "/api/v1/mcp_v2/{id}/tools" entryTools records::bindings::tools, [include_disabled] "" => "200" "EntryTools": "The tools of an entry, by bindings and by its filter";
         get "/api/v1/mcp_v2/{id}/bindings" listBindings records::bindings::list, [] "" => "200" "Bindings": "The bindings of an entry";
         post "/api/v1/mcp_v2/{id}/bindings" createBinding records::bindings::create, [] "NewBindings" => "201" "Bound": "Bind a tool";
         patch "/api/v1/mcp_v2/{id}/bindings/{tool_id}" changeBinding records::bindings::change, [] "BindingChange" => "200" "Binding": "Switch a binding";
         delete "/api/v1/mcp_v2/{id}/bindings/{tool_id}" deleteBinding records::bindings::remove, [] "" => "204" "": "Remove a binding";
-        get "/api/v1/mcp" listOld records::instances::list, [user_id skip page_limit] "" => "200" "OldRecords": "Old records";
-        post "/api/v1/mcp" createOld records::instances::create, [idempotency_key] "NewOld" => "201" "OldRecord": "Make an old record";
-        get "/api/v1/mcp/" listOldSlash records::instances::list, [user_id skip page_limit] "" => "200" "OldRecords": "Old records";
-        post "/api/v1/mcp/" createOldSlash records::instances::create, [idempotency_key] "NewOld" => "201" "OldRecord": "Make an old record";
-        get "/api/v1/mcp/{api_key}" showOld records::instances::show, [] "" => "200" "OldRecord": "One old record, by its key or its id";
-        put "/api/v1/mcp/{api_key}" changeOld records::instances::change, [] "OldChange" => "200" "OldRecord": "Change an old record, by its key or its id";
-        delete "/api/v1/mcp/{api_key}" deleteOld records::instances::remove, [] "" => "204" "": "Delete an old record, by its key or its id";
+        get "/api/v1/mcp" listOld records::list::<Instance>, [user_id skip page_limit] "" => "200" "OldRecords": "Old records";
+        post "/api/v1/mcp" createOld records::create::<Instance>, [idempotency_key] "NewOld" => "201" "OldRecord": "Make an old record";
+        get "/api/v1/mcp/" listOldSlash records::list::<Instance>, [user_id skip page_limit] "" => "200" "OldRecords": "Old records";
+        post "/api/v1/mcp/" createOldSlash records::create::<Instance>, [idempotency_key] "NewOld" => "201" "OldRecord": "Make an old record";
+        get "/api/v1/mcp/{api_key}" showOld records::show::<Instance>, [] "" => "200" "OldRecord": "One old record, by its key or its id";
+        put "/api/v1/mcp/{api_key}" changeOld records::change::<Instance>, [] "OldChange" => "200" "OldRecord": "Change an old record, by its key or its id";
+        delete "/api/v1/mcp/{api_key}" deleteOld records::remove::<Instance>, [] "" => "204" "": "Delete an old record, by its key or its id";
     }
 
     records_by_key(RecordsApi), Public {

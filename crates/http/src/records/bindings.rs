@@ -11,22 +11,23 @@ use serde::Deserialize;
 
 use super::answers::{BoundAnswer, EntryToolAnswer, FilteredAnswer, Items};
 use super::bodies::{Fields, Given};
-use super::{RecordsApi, entry_id, no_entry, refuse, tool_id, values};
+use super::resource::{RecordContext, RestRecord};
+use super::{RecordsApi, refuse, values};
 use crate::Principal;
 use crate::error::{ApiError, FieldProblem};
 use crate::extract::{Path, Query};
 use gateway::Caller;
 use store::{
-    ApiKey, BoundTool, EntryId, Grant, GrantLookup, NewBinding, OwnerScope, Timestamp, ToolId,
+    ApiKey, BoundTool, Entry, EntryId, Grant, GrantLookup, NewBinding, OwnerScope, Timestamp,
+    ToolId, ToolRecord,
 };
 
 pub(crate) async fn list(
-    State(records): State<RecordsApi>,
-    principal: Principal,
+    context: RecordContext,
     Path(id): Path,
 ) -> Result<Json<Items<BoundAnswer>>, ApiError> {
-    let bound = records.bound(&principal.whose()?, entry_id(&id)?).await?;
-    let mut targets = records.targets();
+    let bound = context.bound(Entry::id(&id)?).await?;
+    let mut targets = context.records.targets();
     let shown = |bound| BoundAnswer::new(bound, &mut targets);
     Ok(Json(Items::all(bound, shown)))
 }
@@ -34,21 +35,21 @@ pub(crate) async fn list(
 /// One binding, or a list of them: each is made or has its status set, all
 /// or none. To say it twice changes nothing, so it needs no key of its own.
 pub(crate) async fn create(
-    State(records): State<RecordsApi>,
-    principal: Principal,
+    context: RecordContext,
     Path(id): Path,
     Given(body): Given,
 ) -> Result<Response, ApiError> {
-    let id = entry_id(&id)?;
+    let id = Entry::id(&id)?;
     let mut fields = Fields::read(&body)?;
     let (listed, new) = match fields.take("bindings") {
         Some(list) => (true, values::bindings(&mut fields, "bindings", list)),
         None => (false, values::binding(&mut fields).into_iter().collect()),
     };
     fields.done()?;
-    refuse(records.may_bind(&principal, &new).await?)?;
-    let bound = records.store.bind(&principal.whose()?, id, &new).await?;
-    let bound = bound.ok_or_else(|| no_entry(id))?;
+    refuse(context.may_bind(&new).await?)?;
+    let RecordContext { records, whose, .. } = context;
+    let bound = records.store.bind(&whose, id, &new).await?;
+    let bound = bound.ok_or_else(|| Entry::not_found(&id))?;
     let mut targets = records.targets();
     let shown = |bound| BoundAnswer::new(bound, &mut targets);
     let mut answer: Vec<BoundAnswer> = bound.into_iter().map(shown).collect();
@@ -62,57 +63,56 @@ pub(crate) async fn create(
 }
 
 pub(crate) async fn change(
-    State(records): State<RecordsApi>,
-    principal: Principal,
+    context: RecordContext,
     Path((id, tool)): Path<(String, String)>,
     Given(body): Given,
 ) -> Result<Json<BoundAnswer>, ApiError> {
-    let (id, tool) = (entry_id(&id)?, tool_id(&tool)?);
+    let (id, tool) = (Entry::id(&id)?, ToolRecord::id(&tool)?);
     let mut fields = Fields::read(&body)?;
     let enabled = fields.required("status", values::status);
     fields.done()?;
     let binding = NewBinding { tool, enabled };
-    let whose = principal.whose()?;
+    let RecordContext { records, whose, .. } = context;
     let changed = records.store.update_binding(&whose, id, binding).await?;
     let changed = changed.ok_or_else(|| no_binding(id, tool))?;
     Ok(Json(BoundAnswer::new(changed, &mut records.targets())))
 }
 
 pub(crate) async fn remove(
-    State(records): State<RecordsApi>,
-    principal: Principal,
+    context: RecordContext,
     Path((id, tool)): Path<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
-    let (id, tool) = (entry_id(&id)?, tool_id(&tool)?);
-    match records.store.unbind(&principal.whose()?, id, tool).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(no_binding(id, tool)),
+    let (id, tool) = (Entry::id(&id)?, ToolRecord::id(&tool)?);
+    let RecordContext { records, whose, .. } = context;
+    if records.store.unbind(&whose, id, tool).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(no_binding(id, tool))
     }
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Which {
+pub(crate) struct BindingsQuery {
     include_disabled: Option<bool>,
 }
 
 pub(crate) async fn tools(
-    State(records): State<RecordsApi>,
-    principal: Principal,
+    context: RecordContext,
     Path(id): Path,
-    Query(which): Query<Which>,
+    Query(query): Query<BindingsQuery>,
 ) -> Result<Json<Items<EntryToolAnswer>>, ApiError> {
-    let id = entry_id(&id)?;
-    let bound = records.bound(&principal.whose()?, id).await?;
-    let grant = records.store.grant_of(id);
-    Ok(Json(records.tools_of(which, bound, grant)))
+    let id = Entry::id(&id)?;
+    let bound = context.bound(id).await?;
+    let grant = context.records.store.grant_of(id);
+    Ok(Json(context.records.tools_of(query, bound, grant)))
 }
 
-/// No principal: the key in the path opens this and nothing else. Whatever
-/// opens nothing is refused in the same words, also what is no text.
+/// No principal: the key in the path is the credential. All wrong keys get the
+/// same answer, also those that are no text.
 pub(crate) async fn tools_by_key(
     State(records): State<RecordsApi>,
     key: Result<Path, ApiError>,
-    Query(which): Query<Which>,
+    Query(query): Query<BindingsQuery>,
 ) -> Result<Json<Items<EntryToolAnswer>>, ApiError> {
     let refused = || ApiError::not_found("there is no entry with this key");
     let Path(key) = key.map_err(|_| refused())?;
@@ -129,18 +129,18 @@ pub(crate) async fn tools_by_key(
         .bindings(&OwnerScope::Everyone, grant.entry)
         .await?;
     let bound = bound.ok_or_else(refused)?;
-    Ok(Json(records.tools_of(which, bound, Some(grant))))
+    Ok(Json(records.tools_of(query, bound, Some(grant))))
 }
 
 impl RecordsApi {
     /// The bindings that are asked for, and what the entry's filter gives now.
     fn tools_of(
         &self,
-        which: Which,
+        query: BindingsQuery,
         bound: Vec<BoundTool>,
         grant: Option<Arc<Grant>>,
     ) -> Items<EntryToolAnswer> {
-        let all = which.include_disabled.unwrap_or(false);
+        let all = query.include_disabled.unwrap_or(false);
         let mut targets = self.targets();
         let bound = bound.into_iter().filter(|one| all || one.binding.enabled);
         let bound = bound.map(|one| BoundAnswer::new(one, &mut targets));
@@ -153,22 +153,20 @@ impl RecordsApi {
         }
         Items::all(tools, |tool| tool)
     }
+}
 
-    /// Whether a user may bind these now: a server may have been closed to
-    /// users since the record was made.
-    pub(crate) async fn may_bind(
-        &self,
-        principal: &Principal,
-        new: &[NewBinding],
-    ) -> Result<Vec<FieldProblem>, ApiError> {
-        if matches!(principal, Principal::Admin) {
+impl RecordContext {
+    /// What keeps a user from binding these now: a server may have been closed
+    /// to users since the record was made.
+    pub(super) async fn may_bind(&self, new: &[NewBinding]) -> Result<Vec<FieldProblem>, ApiError> {
+        if matches!(self.principal, Principal::Admin) {
             return Ok(Vec::new());
         }
-        let (whose, targets) = (principal.whose()?, self.targets());
+        let targets = self.records.targets();
         let mut problems = Vec::new();
         for (at, binding) in new.iter().enumerate() {
-            // One that is not there is the store's to refuse.
-            if let Some(tool) = self.store.tool(&whose, binding.tool).await?
+            // The store refuses a tool that does not exist.
+            if let Some(tool) = ToolRecord::find(self, &binding.tool).await?
                 && let Some(message) = targets.closed(&tool.owner, &tool.server)
             {
                 let field = format!("bindings[{at}].tool_id");
@@ -178,9 +176,9 @@ impl RecordsApi {
         Ok(problems)
     }
 
-    async fn bound(&self, whose: &OwnerScope, id: EntryId) -> Result<Vec<BoundTool>, ApiError> {
-        let bound = self.store.bindings(whose, id).await?;
-        bound.ok_or_else(|| no_entry(id))
+    async fn bound(&self, id: EntryId) -> Result<Vec<BoundTool>, ApiError> {
+        let bound = self.records.store.bindings(&self.whose, id).await?;
+        bound.ok_or_else(|| Entry::not_found(&id))
     }
 }
 

@@ -17,7 +17,7 @@ const SHOWN: usize = 100;
 
 /// The members of an object that nobody has read yet, and what is wrong with
 /// those that were.
-pub(super) struct Fields {
+pub(crate) struct Fields {
     members: Map<String, Value>,
     /// Where the object stands: empty, or `bindings[3].`
     within: String,

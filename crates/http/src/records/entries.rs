@@ -3,40 +3,156 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::{StatusCode, header};
+use http::header;
+use serde::Serialize;
 
-use super::answers::{EntryAnswer, Items, created, made};
+use super::answers::KeyAnswer;
 use super::bodies::{Fields, Given};
-use super::once::{Asked, IdempotencyKey};
-use super::{Paging, RecordsApi, entry_id, no_entry, refuse, values};
-use crate::Principal;
+use super::once::{CreateRequest, IdempotencyKey};
+use super::resource::{RecordContext, RestRecord, Stored, stored_by};
+use super::targets::Targets;
+use super::{ENDPOINT, refuse, values};
 use crate::error::{ApiError, FieldProblem};
-use crate::extract::{Path, Query};
-use store::{ApiKey, Entry, EntryChange, NewBinding, NewEntry, Timestamp};
+use crate::extract::Path;
+use config::filters::Filter;
+use store::{ApiKey, Entry, EntryChange, EntryId, ExposedServers, KeyDigest, NewEntry, Timestamp};
 
-pub(crate) async fn create(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    IdempotencyKey(key): IdempotencyKey,
-    Given(body): Given,
-) -> Result<Response, ApiError> {
-    let owner = principal.owner();
-    let asked = Asked::new("mcp_v2", &owner, key.as_deref(), &body);
-    let (fields, bindings) = (Fields::read(&body)?, (Vec::new(), Vec::new()));
-    make(&records, &owner, &asked, fields, bindings).await
+#[derive(Serialize)]
+pub(crate) struct EntryAnswer {
+    id: i64,
+    mcp_instance_id: String,
+    name: String,
+    user_id: Arc<str>,
+    status: bool,
+    exposes: ExposedServers,
+    filter: Option<Filter>,
+    key: KeyAnswer,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    #[serde(flatten)]
+    given: Option<GivenKey>,
+}
+
+/// A key, and where it opens something; for the one answer that gives it out.
+#[derive(Serialize)]
+struct GivenKey {
+    api_key: String,
+    url: String,
+}
+
+impl RestRecord for Entry {
+    const ROUTE: &'static str = "mcp_v2";
+    type Id = EntryId;
+    type New = NewEntry;
+    type Change = EntryChange;
+    type Answer = EntryAnswer;
+
+    stored_by!(entries, entry, create_entry, update_entry, delete_entry, *);
+
+    fn id(text: &str) -> Result<EntryId, ApiError> {
+        // The text is not repeated: it may be a key.
+        let missing = || ApiError::not_found("there is no such entry: its id is a number");
+        values::number(text).map(EntryId).ok_or_else(missing)
+    }
+
+    fn not_found(id: &EntryId) -> ApiError {
+        ApiError::not_found(format!("there is no entry {id}"))
+    }
+
+    fn answer(self, key: Option<&ApiKey>, _: &mut Targets) -> EntryAnswer {
+        let given = key.map(ApiKey::expose).map(|key| GivenKey {
+            api_key: key.to_owned(),
+            url: format!("{ENDPOINT}{key}"),
+        });
+        EntryAnswer {
+            id: self.id.0,
+            mcp_instance_id: self.id.to_string(),
+            name: self.name,
+            user_id: self.owner,
+            status: self.enabled,
+            exposes: self.exposes,
+            filter: self.filter,
+            key: self.key.into(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            given,
+        }
+    }
+
+    fn location(&self) -> Option<String> {
+        Some(format!("/api/v1/mcp_v2/{}", self.id))
+    }
+
+    fn key(&self) -> Option<(&KeyDigest, Timestamp)> {
+        Some((&self.key.digest, self.created_at))
+    }
+
+    fn read_new(
+        context: &RecordContext,
+        key: &mut ApiKey,
+        mut fields: Fields,
+    ) -> Result<(NewEntry, Vec<FieldProblem>), ApiError> {
+        let owner = context.principal.owner();
+        let allow_missing = values::allow_missing(&mut fields);
+        let expires_at = fields.optional("expires_at", values::moment);
+        let mut problems = Vec::new();
+        if expires_at.is_some_and(|at| at <= Timestamp::now()) {
+            problems.push(FieldProblem::new("expires_at", values::PAST));
+        }
+        let new = NewEntry {
+            owner: owner.clone(),
+            name: fields.required("name", values::entry_name),
+            enabled: fields.optional("status", values::status).unwrap_or(true),
+            key: key.record(expires_at),
+            exposes: values::exposes(&mut fields).unwrap_or_default(),
+            filter: values::filter(&mut fields).flatten(),
+            bindings: Vec::new(),
+        };
+        fields.done()?;
+        let targets = context.records.targets();
+        let filter = new.filter.as_ref();
+        problems.extend(targets.check_exposes(&owner, Some(&new.exposes), allow_missing));
+        problems.extend(targets.check_filter(&owner, filter));
+        Ok((new, problems))
+    }
+
+    async fn read_change(
+        context: &RecordContext,
+        id: &EntryId,
+        mut fields: Fields,
+    ) -> Result<EntryChange, ApiError> {
+        let allow_missing = values::allow_missing(&mut fields);
+        let change = EntryChange {
+            name: fields.change("name", values::entry_name),
+            enabled: fields.change("status", values::status),
+            exposes: values::exposes(&mut fields),
+            filter: values::filter(&mut fields),
+            // A moment in the past closes the entry.
+            expires_at: fields.removable("expires_at", values::moment),
+        };
+        fields.done()?;
+        let (exposes, filter) = (change.exposes.as_ref(), change.filter.as_ref());
+        if (exposes.is_some() || filter.is_some())
+            && let Some(Entry { owner, .. }) = Entry::find(context, id).await?
+        {
+            let targets = context.records.targets();
+            let mut problems = targets.check_exposes(&owner, exposes, allow_missing);
+            problems.extend(targets.check_filter(&owner, filter.and_then(Option::as_ref)));
+            refuse(problems)?;
+        }
+        Ok(change)
+    }
 }
 
 /// The entry with its bindings, or nothing of it (SPEC E4, E5).
 pub(crate) async fn create_bound(
-    State(records): State<RecordsApi>,
-    principal: Principal,
+    context: RecordContext,
     IdempotencyKey(key): IdempotencyKey,
     Given(body): Given,
 ) -> Result<Response, ApiError> {
-    let owner = principal.owner();
-    let asked = Asked::new("mcp_v2/with_bindings", &owner, key.as_deref(), &body);
+    let owner = context.principal.owner();
+    let request = CreateRequest::new("mcp_v2/with_bindings", &owner, key.as_deref(), &body);
     let mut fields = Fields::read(&body)?;
     let bindings = match fields.take("bindings") {
         Some(list) => values::bindings(&mut fields, "bindings", list),
@@ -45,136 +161,33 @@ pub(crate) async fn create_bound(
             Vec::new()
         }
     };
-    let problems = records.may_bind(&principal, &bindings).await?;
-    make(&records, &owner, &asked, fields, (bindings, problems)).await
+    let mut problems = context.may_bind(&bindings).await?;
+    let mut key = context.records.keys.make(&request)?;
+    let (mut new, more) = Entry::read_new(&context, &mut key, fields)?;
+    new.bindings = bindings;
+    problems.extend(more);
+    context
+        .create::<Entry>(&request, key, (new, problems))
+        .await
 }
 
-async fn make(
-    records: &RecordsApi,
-    owner: &Arc<str>,
-    asked: &Asked<'_>,
-    mut fields: Fields,
-    (bindings, mut problems): (Vec<NewBinding>, Vec<FieldProblem>),
-) -> Result<Response, ApiError> {
-    let key = records.keys.make(asked)?;
-    let allow_missing = values::allow_missing(&mut fields);
-    let expires_at = fields.optional("expires_at", values::moment);
-    if expires_at.is_some_and(|at| at <= Timestamp::now()) {
-        problems.push(FieldProblem::new("expires_at", values::PAST));
-    }
-    let new = NewEntry {
-        owner: owner.clone(),
-        name: fields.required("name", values::entry_name),
-        enabled: fields.optional("status", values::status).unwrap_or(true),
-        key: key.record(expires_at),
-        exposes: values::exposes(&mut fields).unwrap_or_default(),
-        filter: values::filter(&mut fields).flatten(),
-        bindings,
-    };
-    fields.done()?;
-    let targets = records.targets();
-    problems.extend(targets.check_exposes(owner, &new.exposes, allow_missing));
-    let filter = new.filter.iter();
-    problems.extend(filter.flat_map(|filter| targets.check_filter(owner, filter)));
-    records.refuse_new(asked, problems).await?;
-    let (entry, replayed) = made(records.store.create_entry(new, asked.once()).await?)?;
-    let key = match replayed {
-        false => Some(key),
-        // One that was rotated since is not ours to know any more.
-        true => records
-            .keys
-            .again(asked, entry.created_at, &entry.key.digest),
-    };
-    let place = format!("/api/v1/mcp_v2/{}", entry.id);
-    let answer = EntryAnswer::from(entry).with_key(key.as_ref());
-    Ok(created(answer, Some(place), replayed))
-}
-
-pub(crate) async fn list(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Query(paging): Query<Paging>,
-) -> Result<Json<Items<EntryAnswer>>, ApiError> {
-    let (whose, page) = paging.read(&principal)?;
-    let listed = records.store.entries(&whose, page).await?;
-    Ok(Json(Items::of(listed, EntryAnswer::from)))
-}
-
-pub(crate) async fn show(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(id): Path,
-) -> Result<Json<EntryAnswer>, ApiError> {
-    let id = entry_id(&id)?;
-    let found = records.store.entry(&principal.whose()?, id).await?;
-    Ok(Json(found.ok_or_else(|| no_entry(id))?.into()))
-}
-
-pub(crate) async fn change(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(id): Path,
-    Given(body): Given,
-) -> Result<Json<EntryAnswer>, ApiError> {
-    let id = entry_id(&id)?;
-    let mut fields = Fields::read(&body)?;
-    let allow_missing = values::allow_missing(&mut fields);
-    let change = EntryChange {
-        name: fields.change("name", values::entry_name),
-        enabled: fields.change("status", values::status),
-        exposes: values::exposes(&mut fields),
-        filter: values::filter(&mut fields),
-        // A moment in the past is a way to close it.
-        expires_at: fields.removable("expires_at", values::moment),
-    };
-    fields.done()?;
-    let whose = principal.whose()?;
-    if (change.exposes.is_some() || change.filter.is_some())
-        && let Some(Entry { owner, .. }) = records.store.entry(&whose, id).await?
-    {
-        let targets = records.targets();
-        let exposes = change.exposes.iter();
-        let mut problems: Vec<FieldProblem> = exposes
-            .flat_map(|exposes| targets.check_exposes(&owner, exposes, allow_missing))
-            .collect();
-        let filter = change.filter.iter().flatten();
-        problems.extend(filter.flat_map(|filter| targets.check_filter(&owner, filter)));
-        refuse(problems)?;
-    }
-    let changed = records.store.update_entry(&whose, id, change).await?;
-    Ok(Json(changed.ok_or_else(|| no_entry(id))?.into()))
-}
-
-pub(crate) async fn remove(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(id): Path,
-) -> Result<StatusCode, ApiError> {
-    let id = entry_id(&id)?;
-    match records.store.delete_entry(&principal.whose()?, id).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(no_entry(id)),
-    }
-}
-
-/// A new key in the place of the old one. When it expires is a matter of the
-/// key: what is not said anew is over.
+/// A new key in the place of the old one. The new key does not take over when
+/// the old one expires.
 pub(crate) async fn rotate(
-    State(records): State<RecordsApi>,
-    principal: Principal,
+    context: RecordContext,
     Path(id): Path,
     Given(body): Given,
 ) -> Result<Response, ApiError> {
-    let id = entry_id(&id)?;
+    let id = Entry::id(&id)?;
     let mut fields = Fields::read_or_none(&body)?;
     let expires_at = fields.optional("expires_at", values::future);
     fields.done()?;
     let key = ApiKey::random()?;
-    let whose = principal.whose()?;
     let new = key.record(expires_at);
-    let rotated = records.store.replace_key(&whose, id, new).await?;
-    let entry = rotated.ok_or_else(|| no_entry(id))?;
-    let answer = EntryAnswer::from(entry).with_key(Some(&key));
+    let store = &context.records.store;
+    let rotated = store.replace_key(&context.whose, id, new).await?;
+    let entry = rotated.ok_or_else(|| Entry::not_found(&id))?;
+    let answer = entry.answer(Some(&key), &mut context.records.targets());
     let headers = [(header::CACHE_CONTROL, "no-store")];
     Ok((headers, Json(answer)).into_response())
 }

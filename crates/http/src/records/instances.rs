@@ -4,155 +4,152 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::State;
-use axum::response::Response;
-use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::answers::{InstanceAnswer, Items, OURS, created, made};
-use super::bodies::{Fields, Given};
-use super::once::{Asked, IdempotencyKey};
-use super::{Paging, RecordsApi, values};
+use super::answers::KeyAnswer;
+use super::bodies::Fields;
+use super::resource::{RecordContext, RestRecord, Stored, stored_by};
+use super::targets::Targets;
+use super::values;
 use crate::Principal;
-use crate::error::ApiError;
-use crate::extract::{Path, Query};
-use store::{ApiKey, EntryId, InstanceChange, InstanceName, NewInstance};
+use crate::error::{ApiError, FieldProblem};
+use store::{
+    ApiKey, EntryId, Instance, InstanceChange, InstanceName, KeyDigest, NewInstance, Timestamp,
+};
 
-pub(crate) async fn create(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    IdempotencyKey(key): IdempotencyKey,
-    Given(body): Given,
-) -> Result<Response, ApiError> {
-    let owner = principal.owner();
-    let asked = Asked::new("mcp", &owner, key.as_deref(), &body);
-    let mut fields = Fields::read(&body)?;
-    for name in OURS {
-        if fields.take(name).is_some() {
-            fields.wrong(name, "is given out by Portway, not taken");
-        }
-    }
-    let owner = owner_in(&mut fields, &principal).unwrap_or_else(|| owner.clone());
-    let given = fields.optional("api_key", values::given_key);
-    if given.is_some() && !matches!(principal, Principal::Admin) {
-        fields.wrong("api_key", NOT_THEIRS);
-    }
-    let key = match given {
-        Some(key) => key,
-        None => records.keys.make(&asked)?,
-    };
-    let new = NewInstance {
-        owner,
-        name: fields.required("name", values::entry_name),
-        enabled: fields.optional("status", values::status).unwrap_or(true),
-        key: key.record(None),
-        extra: fields.rest(),
-    };
-    fields.done()?;
-    let (instance, replayed) = made(records.store.create_instance(new, asked.once()).await?)?;
-    let key = match replayed {
-        false => Some(key),
-        // The one that the request itself names is no secret to its sender.
-        true if key.digest().matches(&instance.key.digest) => Some(key),
-        true => records
-            .keys
-            .again(&asked, instance.created_at, &instance.key.digest),
-    };
-    let answer = InstanceAnswer::from(instance).with_key(key.as_ref());
-    Ok(created(answer, None, replayed))
+/// An old record: `status` as a number, and whatever else it came with.
+#[derive(Serialize)]
+pub(crate) struct InstanceAnswer {
+    id: i64,
+    mcp_instance_id: String,
+    name: String,
+    user_id: Arc<str>,
+    status: u8,
+    key: KeyAnswer,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_key: Option<String>,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
 }
 
-pub(crate) async fn list(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Query(paging): Query<Paging>,
-) -> Result<Json<Items<InstanceAnswer>>, ApiError> {
-    let (whose, page) = paging.read(&principal)?;
-    let listed = records.store.instances(&whose, page).await?;
-    Ok(Json(Items::of(listed, InstanceAnswer::from)))
-}
-
-pub(crate) async fn show(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(name): Path,
-) -> Result<Json<InstanceAnswer>, ApiError> {
-    let whose = principal.whose()?;
-    let found = records.store.instance(&whose, &named(&name)).await?;
-    Ok(Json(found.ok_or_else(no_instance)?.into()))
-}
-
-/// Changes what is mentioned, as this API always did under `PUT`. A client
-/// may send back what it was answered: that changes nothing.
-pub(crate) async fn change(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(name): Path,
-    Given(body): Given,
-) -> Result<Json<InstanceAnswer>, ApiError> {
-    let mut fields = Fields::read(&body)?;
-    for name in OURS {
-        fields.take(name);
-    }
-    let (whose, name) = (principal.whose()?, named(&name));
-    let owner = owner_in(&mut fields, &principal);
-    let key = fields.change("api_key", values::given_key);
-    if let Some(key) = &key
-        && !matches!(principal, Principal::Admin)
-    {
-        let found = records.store.instance(&whose, &name).await?;
-        let found = found.ok_or_else(no_instance)?;
-        if !found.key.digest.matches(&key.digest()) {
-            fields.wrong("api_key", NOT_THEIRS);
-        }
-    }
-    let change = InstanceChange {
-        owner,
-        key: key.map(|key| key.record(None)),
-        name: fields.change("name", values::entry_name),
-        enabled: fields.change("status", values::status),
-        extra: fields.rest(),
-    };
-    fields.done()?;
-    let changed = records.store.update_instance(&whose, &name, change).await?;
-    Ok(Json(changed.ok_or_else(no_instance)?.into()))
-}
-
-pub(crate) async fn remove(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(name): Path,
-) -> Result<StatusCode, ApiError> {
-    let whose = principal.whose()?;
-    match records.store.delete_instance(&whose, &named(&name)).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(no_instance()),
-    }
-}
+/// The members that are ours; a client cannot bring one of that name.
+pub(crate) const OURS: [&str; 5] = ["id", "mcp_instance_id", "key", "created_at", "updated_at"];
 
 const NOT_THEIRS: &str = "only the admin can choose a key; leave it out";
 
+impl RestRecord for Instance {
+    const ROUTE: &'static str = "mcp";
+    type Id = InstanceName;
+    type New = NewInstance;
+    type Change = InstanceChange;
+    type Answer = InstanceAnswer;
+
+    stored_by!(
+        instances,
+        instance,
+        create_instance,
+        update_instance,
+        delete_instance
+    );
+
+    fn id(text: &str) -> Result<InstanceName, ApiError> {
+        Ok(InstanceName {
+            key: ApiKey::given(text).digest(),
+            id: values::number(text).map(EntryId),
+        })
+    }
+
+    fn not_found(_: &InstanceName) -> ApiError {
+        ApiError::not_found("there is no MCP instance with this key or id")
+    }
+
+    fn answer(self, key: Option<&ApiKey>, _: &mut Targets) -> InstanceAnswer {
+        InstanceAnswer {
+            id: self.id.0,
+            mcp_instance_id: self.id.to_string(),
+            name: self.name,
+            user_id: self.owner,
+            status: self.enabled.into(),
+            key: self.key.into(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            api_key: key.map(|key| key.expose().to_owned()),
+            extra: self.extra,
+        }
+    }
+
+    fn key(&self) -> Option<(&KeyDigest, Timestamp)> {
+        Some((&self.key.digest, self.created_at))
+    }
+
+    fn read_new(
+        context: &RecordContext,
+        key: &mut ApiKey,
+        mut fields: Fields,
+    ) -> Result<(NewInstance, Vec<FieldProblem>), ApiError> {
+        for name in OURS {
+            if fields.take(name).is_some() {
+                fields.wrong(name, "is given out by Portway, not taken");
+            }
+        }
+        let owner = owner_in(&mut fields, context);
+        if let Some(chosen) = fields.optional("api_key", values::given_key) {
+            *key = chosen;
+            if !matches!(context.principal, Principal::Admin) {
+                fields.wrong("api_key", NOT_THEIRS);
+            }
+        }
+        let new = NewInstance {
+            owner: owner.unwrap_or_else(|| context.principal.owner()),
+            name: fields.required("name", values::entry_name),
+            enabled: fields.optional("status", values::status).unwrap_or(true),
+            key: key.record(None),
+            extra: fields.rest(),
+        };
+        fields.done()?;
+        Ok((new, Vec::new()))
+    }
+
+    /// Changes what is mentioned, as this API always did under `PUT`. A client
+    /// may send back what it was answered: that changes nothing.
+    async fn read_change(
+        context: &RecordContext,
+        id: &InstanceName,
+        mut fields: Fields,
+    ) -> Result<InstanceChange, ApiError> {
+        for name in OURS {
+            fields.take(name);
+        }
+        let owner = owner_in(&mut fields, context);
+        let key = fields.change("api_key", values::given_key);
+        if let Some(key) = &key
+            && !matches!(context.principal, Principal::Admin)
+        {
+            let found = Instance::find(context, id).await?;
+            let found = found.ok_or_else(|| Instance::not_found(id))?;
+            if !found.key.digest.matches(&key.digest()) {
+                fields.wrong("api_key", NOT_THEIRS);
+            }
+        }
+        let change = InstanceChange {
+            owner,
+            key: key.map(|key| key.record(None)),
+            name: fields.change("name", values::entry_name),
+            enabled: fields.change("status", values::status),
+            extra: fields.rest(),
+        };
+        fields.done().map(|()| change)
+    }
+}
+
 /// The owner that a body names: any for the admin, oneself for a user.
-fn owner_in(fields: &mut Fields, principal: &Principal) -> Option<Arc<str>> {
-    let named = fields.optional("user_id", values::user_id)?;
-    let theirs = match principal.whose() {
-        Ok(whose) => whose.includes(&named),
-        Err(_) => false,
-    };
-    if !theirs {
+fn owner_in(fields: &mut Fields, context: &RecordContext) -> Option<Arc<str>> {
+    let owner = fields.optional("user_id", values::user_id)?;
+    if !context.whose.includes(&owner) {
         fields.wrong("user_id", "only the admin can name another user");
     }
-    Some(named)
-}
-
-/// What a path names a record by: its key, or its id.
-fn named(text: &str) -> InstanceName {
-    InstanceName {
-        key: ApiKey::given(text).digest(),
-        id: values::number(text).map(EntryId),
-    }
-}
-
-fn no_instance() -> ApiError {
-    ApiError::not_found("there is no MCP instance with this key or id")
+    Some(owner)
 }

@@ -3,7 +3,7 @@
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac;
 
-use super::once::Asked;
+use super::once::CreateRequest;
 use config::Secret;
 use store::{ApiKey, KeyDigest, StoreError, Timestamp};
 
@@ -39,10 +39,10 @@ impl Keys {
     }
 
     /// The key of what is to be made now.
-    pub(super) fn make(&self, asked: &Asked<'_>) -> Result<ApiKey, StoreError> {
-        match asked.key {
+    pub(super) fn make(&self, request: &CreateRequest<'_>) -> Result<ApiKey, StoreError> {
+        match request.key {
             None => ApiKey::random(),
-            Some(key) => Ok(self.derived(asked, key, Timestamp::now().as_millis() / DAY)),
+            Some(key) => Ok(self.derived(request, key, Timestamp::now().as_millis() / DAY)),
         }
     }
 
@@ -50,27 +50,27 @@ impl Keys {
     /// the one in force.
     pub(super) fn again(
         &self,
-        asked: &Asked<'_>,
+        request: &CreateRequest<'_>,
         made_at: Timestamp,
         in_force: &KeyDigest,
     ) -> Option<ApiKey> {
-        let key = asked.key?;
+        let key = request.key?;
         // The store's clock may have been on the other side of midnight.
         let day = made_at.as_millis() / DAY;
         [day, day.saturating_sub(1), day + 1]
             .into_iter()
-            .map(|day| self.derived(asked, key, day))
+            .map(|day| self.derived(request, key, day))
             .find(|derived| derived.digest().matches(in_force))
     }
 
-    fn derived(&self, asked: &Asked<'_>, key: &str, day: u64) -> ApiKey {
+    fn derived(&self, request: &CreateRequest<'_>, key: &str, day: u64) -> ApiKey {
         let mut mac = hmac::Context::with_key(&self.derive);
         let day = day.to_be_bytes();
         let parts = [
-            asked.owner.as_bytes(),
-            asked.route.as_bytes(),
+            request.owner.as_bytes(),
+            request.route.as_bytes(),
             key.as_bytes(),
-            &asked.body,
+            &request.body,
             &day,
         ];
         for part in parts {
@@ -92,13 +92,13 @@ mod tests {
         Keys::new(&Secret::new("a secret of thirty-two characters"))
     }
 
-    fn asked<'a>(owner: &'a str, key: Option<&'a str>, body: &[u8]) -> Asked<'a> {
-        Asked::new("route", owner, key, body)
+    fn request<'a>(owner: &'a str, key: Option<&'a str>, body: &[u8]) -> CreateRequest<'a> {
+        CreateRequest::new("route", owner, key, body)
     }
 
     #[test]
     fn e10_a_repeated_create_computes_the_same_key_and_others_do_not() {
-        let first = asked("u", Some("k"), b"{}");
+        let first = request("u", Some("k"), b"{}");
         let key = keys().make(&first).unwrap();
         let now = Timestamp::now();
         let again = keys().again(&first, now, &key.digest()).unwrap();
@@ -107,15 +107,15 @@ mod tests {
 
         let other = Keys::new(&Secret::new("another secret of 32 characters!"));
         assert!(other.again(&first, now, &key.digest()).is_none());
-        for asked in [
-            asked("v", Some("k"), b"{}"),
-            asked("u", Some("l"), b"{}"),
-            asked("u", Some("k"), b"{ }"),
-            asked("uk", Some(""), b"{}"),
-            Asked::new("elsewhere", "u", Some("k"), b"{}"),
+        for request in [
+            request("v", Some("k"), b"{}"),
+            request("u", Some("l"), b"{}"),
+            request("u", Some("k"), b"{ }"),
+            request("uk", Some(""), b"{}"),
+            CreateRequest::new("elsewhere", "u", Some("k"), b"{}"),
         ] {
-            assert!(keys().again(&asked, now, &key.digest()).is_none());
-            assert_ne!(keys().make(&asked).unwrap().expose(), key.expose());
+            assert!(keys().again(&request, now, &key.digest()).is_none());
+            assert_ne!(keys().make(&request).unwrap().expose(), key.expose());
         }
         let rotated = ApiKey::random().unwrap();
         assert!(keys().again(&first, now, &rotated.digest()).is_none());
@@ -123,25 +123,31 @@ mod tests {
 
     #[test]
     fn e10_another_day_makes_another_key() {
-        let asked = asked("u", Some("k"), b"{}");
-        let key = |day| keys().derived(&asked, "k", day);
+        let request = request("u", Some("k"), b"{}");
+        let key = |day| keys().derived(&request, "k", day);
         assert_ne!(key(20_000).expose(), key(20_001).expose());
         let at = |millis| Timestamp::from_millis(millis);
         let digest = key(20_000).digest();
         for near in [20_000 * DAY - 1, 20_000 * DAY, 20_001 * DAY] {
-            assert!(keys().again(&asked, at(near), &digest).is_some(), "{near}");
+            assert!(
+                keys().again(&request, at(near), &digest).is_some(),
+                "{near}"
+            );
         }
-        assert!(keys().again(&asked, at(20_002 * DAY), &digest).is_none());
+        assert!(keys().again(&request, at(20_002 * DAY), &digest).is_none());
     }
 
     #[test]
     fn e10_without_an_idempotency_key_they_are_random() {
-        let asked = asked("u", None, b"{}");
-        let (one, other) = (keys().make(&asked).unwrap(), keys().make(&asked).unwrap());
+        let request = request("u", None, b"{}");
+        let (one, other) = (
+            keys().make(&request).unwrap(),
+            keys().make(&request).unwrap(),
+        );
         assert_ne!(one.expose(), other.expose());
         assert!(
             keys()
-                .again(&asked, Timestamp::now(), &one.digest())
+                .again(&request, Timestamp::now(), &one.digest())
                 .is_none()
         );
     }

@@ -7,11 +7,12 @@ pub(super) mod bindings;
 mod bodies;
 pub(super) mod catalog;
 pub(super) mod entries;
-pub(super) mod instances;
+mod instances;
 mod keys;
 mod once;
+mod resource;
 mod targets;
-pub(super) mod tools;
+mod tools;
 mod values;
 
 use std::sync::Arc;
@@ -26,10 +27,11 @@ use super::Principal;
 use super::error::{ApiError, FieldProblem};
 use fleet::registry::Desired;
 use gateway::{Gateway, run_to_completion};
-use store::{EntryId, OwnerScope, Page, Store, ToolId};
+use store::{OwnerScope, Page, Store};
 
-pub(super) use answers::OURS;
+pub(super) use instances::OURS;
 pub use keys::Keys;
+pub(super) use resource::{change, create, list, remove, show};
 
 /// Where the entry of a key speaks MCP; the key follows.
 const ENDPOINT: &str = "/api/v1/mcp_v2/server/";
@@ -95,26 +97,6 @@ fn refuse(problems: Vec<FieldProblem>) -> Result<(), ApiError> {
         true => Ok(()),
         false => Err(ApiError::validation(problems)),
     }
-}
-
-/// Another's and none at all are told alike.
-fn no_entry(id: EntryId) -> ApiError {
-    ApiError::not_found(format!("there is no entry {id}"))
-}
-
-fn no_tool(id: ToolId) -> ApiError {
-    ApiError::not_found(format!("there is no tool {id}"))
-}
-
-/// What is no number names nothing. It is not repeated: it may be a key.
-fn entry_id(text: &str) -> Result<EntryId, ApiError> {
-    let id = values::number(text).map(EntryId);
-    id.ok_or_else(|| ApiError::not_found("there is no such entry: its id is a number"))
-}
-
-fn tool_id(text: &str) -> Result<ToolId, ApiError> {
-    let id = values::number(text).map(ToolId);
-    id.ok_or_else(|| ApiError::not_found("there is no such tool: its id is a number"))
 }
 
 #[cfg(test)]

@@ -43,11 +43,11 @@ impl RecordsApi {
     /// and the time may be others now, and a replay is answered as it was.
     pub(super) async fn refuse_new(
         &self,
-        asked: &Asked<'_>,
+        request: &CreateRequest<'_>,
         problems: Vec<FieldProblem>,
     ) -> Result<(), ApiError> {
         if !problems.is_empty()
-            && let Some(once) = asked.once()
+            && let Some(once) = request.once()
             && self.store.is_repeated(once).await?
         {
             return Ok(());
@@ -57,22 +57,22 @@ impl RecordsApi {
 }
 
 /// A create, as far as it matters for telling two of them apart.
-pub(crate) struct Asked<'a> {
+pub(crate) struct CreateRequest<'a> {
     pub route: &'static str,
     pub owner: &'a str,
     pub key: Option<&'a str>,
-    /// A digest: of the very bytes, since who repeats a request sends them.
+    /// The digest of its bytes: a client that repeats a request sends the same.
     pub body: [u8; 32],
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CreateRequest<'a> {
     pub(super) fn new(
         route: &'static str,
         owner: &'a str,
         key: Option<&'a str>,
         body: &[u8],
-    ) -> Asked<'a> {
-        Asked {
+    ) -> CreateRequest<'a> {
+        CreateRequest {
             route,
             owner,
             key,

@@ -141,15 +141,17 @@ impl Targets {
     pub(super) fn check_exposes(
         &self,
         owner: &str,
-        exposes: &ExposedServers,
+        exposes: Option<&ExposedServers>,
         allow_missing: bool,
     ) -> Vec<FieldProblem> {
-        let lists = [
-            ("resources", &exposes.resources),
-            ("prompts", &exposes.prompts),
-        ];
+        let lists = exposes.map(|exposes| {
+            [
+                ("resources", &exposes.resources),
+                ("prompts", &exposes.prompts),
+            ]
+        });
         let mut problems = Vec::new();
-        for (name, servers) in lists {
+        for (name, servers) in lists.into_iter().flatten() {
             for (at, server) in servers.iter().enumerate() {
                 let unknown = || match allow_missing {
                     true => None,
@@ -166,8 +168,10 @@ impl Targets {
 
     /// What is wrong with the filter of an entry: a user's names no server that
     /// is closed to users. Other patterns match only those that are open.
-    pub(super) fn check_filter(&self, owner: &str, filter: &Filter) -> Vec<FieldProblem> {
-        let patterns = filter.allow.iter().enumerate();
+    pub(super) fn check_filter(&self, owner: &str, filter: Option<&Filter>) -> Vec<FieldProblem> {
+        let patterns = filter
+            .iter()
+            .flat_map(|filter| filter.allow.iter().enumerate());
         let problems = patterns.filter_map(|(at, pattern)| {
             let (server, _) = pattern.split_once(':')?;
             let message = match server.contains(['*', '?']) {

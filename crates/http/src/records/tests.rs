@@ -14,7 +14,7 @@ use crate::Principal;
 use config::Secret;
 use fleet::Publisher;
 use gateway::{Seal, Sessions, UserServers};
-use store::{JsonStore, StoreError, StoreErrorKind};
+use store::{JsonStore, StoreError, StoreErrorKind, ToolId};
 
 struct Desk {
     router: axum::Router,

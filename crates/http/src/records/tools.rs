@@ -2,118 +2,108 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::State;
-use axum::response::Response;
-use http::StatusCode;
+use serde::Serialize;
 
-use super::answers::{Items, ToolAnswer, created, made};
-use super::bodies::{Fields, Given};
-use super::once::{Asked, IdempotencyKey};
-use super::{Paging, RecordsApi, no_tool, refuse, tool_id, values};
-use crate::Principal;
-use crate::error::ApiError;
-use crate::extract::{Path, Query};
-use store::{NewTool, ToolChange};
+use super::bodies::Fields;
+use super::resource::{RecordContext, RestRecord, Stored, stored_by};
+use super::targets::{Missing, Targets};
+use super::{refuse, values};
+use crate::error::{ApiError, FieldProblem};
+use store::{ApiKey, NewTool, Timestamp, ToolChange, ToolId, ToolRecord};
 
-pub(crate) async fn create(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    IdempotencyKey(key): IdempotencyKey,
-    Given(body): Given,
-) -> Result<Response, ApiError> {
-    let owner = principal.owner();
-    let asked = Asked::new("tools", &owner, key.as_deref(), &body);
-    let mut fields = Fields::read(&body)?;
-    let allow_missing = values::allow_missing(&mut fields);
-    let new = new_tool(owner.clone(), fields)?;
-    let mut targets = records.targets();
-    let problem = targets.check(&owner, (&new.server, &new.tool), allow_missing);
-    let problems = problem.into_iter().collect();
-    records.refuse_new(&asked, problems).await?;
-    let (tool, replayed) = made(records.store.create_tool(new, asked.once()).await?)?;
-    let place = format!("/api/v1/tools/{}", tool.id);
-    let answer = ToolAnswer::new(tool, &mut targets);
-    Ok(created(answer, Some(place), replayed))
+#[derive(Serialize)]
+pub(crate) struct ToolAnswer {
+    id: i64,
+    name: String,
+    description: Option<String>,
+    server: String,
+    tool: String,
+    /// Why the tool cannot be had, where that is known.
+    missing: Option<Missing>,
+    user_id: Arc<str>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
-pub(crate) async fn list(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Query(paging): Query<Paging>,
-) -> Result<Json<Items<ToolAnswer>>, ApiError> {
-    let (whose, page) = paging.read(&principal)?;
-    let listed = records.store.tools(&whose, page).await?;
-    let mut targets = records.targets();
-    let shown = |tool| ToolAnswer::new(tool, &mut targets);
-    Ok(Json(Items::of(listed, shown)))
-}
+impl RestRecord for ToolRecord {
+    const ROUTE: &'static str = "tools";
+    type Id = ToolId;
+    type New = NewTool;
+    type Change = ToolChange;
+    type Answer = ToolAnswer;
 
-pub(crate) async fn show(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(id): Path,
-) -> Result<Json<ToolAnswer>, ApiError> {
-    let id = tool_id(&id)?;
-    let found = records.store.tool(&principal.whose()?, id).await?;
-    let found = found.ok_or_else(|| no_tool(id))?;
-    Ok(Json(ToolAnswer::new(found, &mut records.targets())))
-}
+    stored_by!(tools, tool, create_tool, update_tool, delete_tool, *);
 
-pub(crate) async fn change(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(id): Path,
-    Given(body): Given,
-) -> Result<Json<ToolAnswer>, ApiError> {
-    let id = tool_id(&id)?;
-    let mut fields = Fields::read(&body)?;
-    let allow_missing = values::allow_missing(&mut fields);
-    let change = tool_change(fields)?;
-    let whose = principal.whose()?;
-    let mut targets = records.targets();
-    if (change.server.is_some() || change.tool.is_some())
-        && let Some(before) = records.store.tool(&whose, id).await?
-    {
-        let server = change.server.as_ref().unwrap_or(&before.server);
-        let tool = change.tool.as_ref().unwrap_or(&before.tool);
-        let problem = targets.check(&before.owner, (server, tool), allow_missing);
-        refuse(problem.into_iter().collect())?;
+    fn id(text: &str) -> Result<ToolId, ApiError> {
+        let missing = || ApiError::not_found("there is no such tool: its id is a number");
+        values::number(text).map(ToolId).ok_or_else(missing)
     }
-    let changed = records.store.update_tool(&whose, id, change).await?;
-    let changed = changed.ok_or_else(|| no_tool(id))?;
-    Ok(Json(ToolAnswer::new(changed, &mut targets)))
-}
 
-pub(crate) async fn remove(
-    State(records): State<RecordsApi>,
-    principal: Principal,
-    Path(id): Path,
-) -> Result<StatusCode, ApiError> {
-    let id = tool_id(&id)?;
-    match records.store.delete_tool(&principal.whose()?, id).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(no_tool(id)),
+    fn not_found(id: &ToolId) -> ApiError {
+        ApiError::not_found(format!("there is no tool {id}"))
     }
-}
 
-fn new_tool(owner: Arc<str>, mut fields: Fields) -> Result<NewTool, ApiError> {
-    let new = NewTool {
-        owner,
-        name: fields.required("name", values::tool_name),
-        description: fields.optional("description", values::description),
-        server: fields.required("server", values::server),
-        tool: fields.required("tool", values::upstream_tool),
-    };
-    fields.done().map(|()| new)
-}
+    fn answer(self, _: Option<&ApiKey>, targets: &mut Targets) -> ToolAnswer {
+        ToolAnswer {
+            id: self.id.0,
+            missing: targets.missing(&self.owner, &self.server, &self.tool),
+            name: self.name,
+            description: self.description,
+            server: self.server,
+            tool: self.tool,
+            user_id: self.owner,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        }
+    }
 
-fn tool_change(mut fields: Fields) -> Result<ToolChange, ApiError> {
-    let change = ToolChange {
-        name: fields.change("name", values::tool_name),
-        description: fields.removable("description", values::description),
-        server: fields.change("server", values::server),
-        tool: fields.change("tool", values::upstream_tool),
-    };
-    fields.done().map(|()| change)
+    fn location(&self) -> Option<String> {
+        Some(format!("/api/v1/tools/{}", self.id))
+    }
+
+    fn read_new(
+        context: &RecordContext,
+        _: &mut ApiKey,
+        mut fields: Fields,
+    ) -> Result<(NewTool, Vec<FieldProblem>), ApiError> {
+        let allow_missing = values::allow_missing(&mut fields);
+        let new = NewTool {
+            owner: context.principal.owner(),
+            name: fields.required("name", values::tool_name),
+            description: fields.optional("description", values::description),
+            server: fields.required("server", values::server),
+            tool: fields.required("tool", values::upstream_tool),
+        };
+        fields.done()?;
+        let target = (&*new.server, &*new.tool);
+        let mut targets = context.records.targets();
+        let problem = targets.check(&new.owner, target, allow_missing);
+        let problems = Vec::from_iter(problem);
+        Ok((new, problems))
+    }
+
+    async fn read_change(
+        context: &RecordContext,
+        id: &ToolId,
+        mut fields: Fields,
+    ) -> Result<ToolChange, ApiError> {
+        let allow_missing = values::allow_missing(&mut fields);
+        let change = ToolChange {
+            name: fields.change("name", values::tool_name),
+            description: fields.removable("description", values::description),
+            server: fields.change("server", values::server),
+            tool: fields.change("tool", values::upstream_tool),
+        };
+        fields.done()?;
+        if (change.server.is_some() || change.tool.is_some())
+            && let Some(before) = ToolRecord::find(context, id).await?
+        {
+            let server = change.server.as_ref().unwrap_or(&before.server);
+            let tool = change.tool.as_ref().unwrap_or(&before.tool);
+            let mut targets = context.records.targets();
+            let problem = targets.check(&before.owner, (server, tool), allow_missing);
+            refuse(Vec::from_iter(problem))?;
+        }
+        Ok(change)
+    }
 }
