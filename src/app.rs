@@ -21,7 +21,7 @@ use gateway::control::Control;
 use gateway::servers::ServerManager;
 use gateway::{Gateway, Seal, Sessions, UserServers};
 use portway_http::{
-    Access, AdminApi, AdminToken, Api, EdgeLimits, Guard, HostPolicy, Keys, LiveApi, McpApi,
+    Access, AdminApi, AdminToken, Api, EdgeLimits, Guard, HostPolicy, KeyIssuer, LiveApi, McpApi,
     RecordsApi, ServersApi, SessionLimits, ToolsApi, Users,
 };
 use store::Store;
@@ -44,7 +44,7 @@ pub struct App {
     budget: Arc<Budget>,
     /// What clients listen to ends with it.
     closing: CancellationToken,
-    keys: Arc<Keys>,
+    keys: Arc<KeyIssuer>,
     session_secret: Secret,
     settings: Settings,
     fleet_task: JoinHandle<()>,
@@ -141,7 +141,7 @@ impl App {
             gateway: Arc::new(gateway),
             budget,
             closing,
-            keys: Arc::new(Keys::new(&secret)),
+            keys: Arc::new(KeyIssuer::new(&secret)),
             session_secret: secret,
             settings,
             fleet_task: tokio::spawn(work),

@@ -12,11 +12,11 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 use super::auth::{Access, AdminToken};
-use super::connections::Connection;
-use super::edge::Peer;
+use super::connections::ClientConnection;
+use super::edge::ClientPeer;
 use super::error::ApiError;
 use super::extract::Path;
-use super::guard::{Guard, Passed};
+use super::guard::{Admission, Guard};
 use super::principal::Principal;
 use super::sessions::ShownSession;
 use config::Secret;
@@ -100,7 +100,7 @@ pub(super) struct NewToken {
 /// the file and not in force.
 pub(super) async fn rotate_token(
     State(admin): State<AdminApi>,
-    peer: Option<Extension<Peer>>,
+    peer: Option<Extension<ClientPeer>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let connection = peer.map(|Extension(peer)| peer.connection);
@@ -112,7 +112,7 @@ impl AdminApi {
     async fn rotate(
         &self,
         headers: &HeaderMap,
-        connection: Option<Arc<Connection>>,
+        connection: Option<Arc<ClientConnection>>,
     ) -> Result<Response, ApiError> {
         let Some(token) = self.token() else {
             return Err(ApiError::conflict(
@@ -161,7 +161,7 @@ impl AdminApi {
 }
 
 /// Ends what the old token has open, but for the connection that asked.
-fn end_connections(asked: Option<Arc<Connection>>) {
+fn end_connections(asked: Option<Arc<ClientConnection>>) {
     let Some(asked) = asked else { return };
     let connections = asked.connections().clone();
     connections.finish_admin(asked.id());
@@ -209,7 +209,7 @@ impl Guard {
     }
 
     /// A cookie for the console that is to go with the answer.
-    pub(super) fn cookie(&self, passed: &Passed, headers: &HeaderMap) -> Option<HeaderValue> {
+    pub(super) fn cookie(&self, passed: &Admission, headers: &HeaderMap) -> Option<HeaderValue> {
         if !matches!(passed.principal, Some(Principal::Admin))
             || !headers.contains_key(header::COOKIE)
         {

@@ -23,26 +23,26 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::debug;
 
-use super::connections::{Connection, Order, Told};
-use super::edge::{EdgeLimits, Peer};
+use super::connections::{ClientConnection, CloseOrder, ConnectionSignal};
+use super::edge::{ClientPeer, EdgeLimits};
 use super::error::ApiError;
-use super::site::{Answer, Site};
-use super::stream::{ClientStream, REFUSED_PATH, Shared};
+use super::site::{ResponseFuture, Site};
+use super::stream::{ClientStream, ConnectionState, REFUSED_PATH};
 
 /// Above the largest head and well below hyper's 400 KiB per connection.
 const BUFFER: usize = 128 * 1024;
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type ConnectionFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Marks an answer whose stream is silent most of the time.
 #[derive(Clone, Copy)]
-pub(super) struct Quiet;
+pub(super) struct QuietStream;
 
 pub(super) async fn attend(
     site: Arc<Site>,
-    peer: Peer,
+    peer: ClientPeer,
     mut stream: ClientStream,
     limits: Arc<EdgeLimits>,
-) -> Result<(), Failure> {
+) -> Result<(), ConnectionFailure> {
     let connection = peer.connection.clone();
     let shared = stream.shared().clone();
     let rest = limits.rest.min(limits.idle);
@@ -55,7 +55,7 @@ pub(super) async fn attend(
         async move {
             let response = connection.answered(answer.await?);
             let endless = response.body().size_hint().exact().is_none();
-            if chunked && endless && response.extensions().get::<Quiet>().is_some() {
+            if chunked && endless && response.extensions().get::<QuietStream>().is_some() {
                 connection.hand_over(response);
                 return pending().await;
             }
@@ -64,9 +64,11 @@ pub(super) async fn attend(
     });
     loop {
         let left = with_hyper(stream, service, &connection, &shared, rest).await?;
-        let Left::Resting(resting) = left else {
+        let HyperOutcome::Resting(resting) = left else {
             return match left {
-                Left::Streaming(stream, response) => write(stream, response, &connection).await,
+                HyperOutcome::Streaming(stream, response) => {
+                    write(stream, response, &connection).await
+                }
                 _ => Ok(()),
             };
         };
@@ -83,7 +85,12 @@ pub(super) async fn attend(
     }
 }
 
-fn answer(site: &Site, request: Request<Incoming>, peer: Peer, shared: &Shared) -> Answer {
+fn answer(
+    site: &Site,
+    request: Request<Incoming>,
+    peer: ClientPeer,
+    shared: &ConnectionState,
+) -> ResponseFuture {
     let refused = shared
         .refusal()
         .filter(|_| request.uri().path() == REFUSED_PATH);
@@ -96,7 +103,7 @@ fn answer(site: &Site, request: Request<Incoming>, peer: Peer, shared: &Shared) 
 }
 
 /// What there is to do when hyper has gone.
-enum Left<S> {
+enum HyperOutcome<S> {
     Nothing,
     /// Boxed, as the task has room for the largest kind all the time.
     Resting(Box<(ClientStream, S)>),
@@ -106,10 +113,10 @@ enum Left<S> {
 async fn with_hyper<S>(
     stream: ClientStream,
     service: S,
-    connection: &Connection,
-    shared: &Shared,
+    connection: &ClientConnection,
+    shared: &ConnectionState,
     rest: Duration,
-) -> Result<Left<S>, Failure>
+) -> Result<HyperOutcome<S>, ConnectionFailure>
 where
     S: HttpService<Incoming, ResBody = Body, Error = Infallible> + Unpin,
 {
@@ -125,17 +132,17 @@ where
             biased;
             done = http.as_mut() => {
                 done?;
-                return Ok(Left::Nothing);
+                return Ok(HyperOutcome::Nothing);
             }
-            told = connection.told(obeyed) => match told {
-                Told::Order(Order::Finish) => {
+            told = connection.signal(obeyed) => match told {
+                ConnectionSignal::Order(CloseOrder::Finish) => {
                     http.as_mut().graceful_shutdown();
-                    obeyed = Some(Order::Finish);
+                    obeyed = Some(CloseOrder::Finish);
                 }
-                Told::Order(Order::Cut) => return Ok(Left::Nothing),
-                Told::Write(response) => {
+                ConnectionSignal::Order(CloseOrder::Cut) => return Ok(HyperOutcome::Nothing),
+                ConnectionSignal::Write(response) => {
                     let stream = Pin::into_inner(http).into_parts().io.into_inner();
-                    return Ok(Left::Streaming(Box::new(stream), response));
+                    return Ok(HyperOutcome::Streaming(Box::new(stream), response));
                 }
             },
             () = sleep_until(look) => {
@@ -146,7 +153,7 @@ where
                     let parts = Pin::into_inner(http).into_parts();
                     let mut stream = parts.io.into_inner();
                     stream.put_back(&parts.read_buf);
-                    return Ok(Left::Resting(Box::new((stream, parts.service))));
+                    return Ok(HyperOutcome::Resting(Box::new((stream, parts.service))));
                 }
                 let left = rest.checked_sub(idle).filter(|left| !left.is_zero());
                 look = Instant::now() + left.unwrap_or(rest);
@@ -160,8 +167,8 @@ where
 async fn write(
     mut stream: Box<ClientStream>,
     response: Box<Response>,
-    connection: &Connection,
-) -> Result<(), Failure> {
+    connection: &ClientConnection,
+) -> Result<(), ConnectionFailure> {
     let written = async {
         let (head, mut body) = response.into_parts();
         stream.write_all(&spelled(head)).await?;
@@ -184,7 +191,7 @@ async fn write(
         biased;
         done = written => done,
         // It finishes anyway; only to be cut is new.
-        _ = connection.ordered(Some(Order::Finish)) => Ok(()),
+        _ = connection.ordered(Some(CloseOrder::Finish)) => Ok(()),
     }
 }
 

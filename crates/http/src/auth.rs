@@ -1,4 +1,4 @@
-//! Who is asking. Everything but a short list of public paths needs a
+//! Credentials in headers. Everything but a short list of public paths needs a
 //! credential, on loopback too (SPEC K3).
 
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use super::api::{AccessRule, access_rule};
 use super::console::PAGES;
 use super::error::ApiError;
-use super::sessions::{ConsoleSessions, Ticket};
+use super::sessions::{ConsoleSessions, SessionTicket};
 use config::Secret;
 
 /// A page that acts with the console's cookie must send this header with
@@ -100,7 +100,7 @@ impl AdminToken {
     }
 
     /// The session that the console's cookie is for, if it is in force.
-    pub(super) fn session_of(&self, headers: &HeaderMap) -> Option<Ticket> {
+    pub(super) fn session_of(&self, headers: &HeaderMap) -> Option<SessionTicket> {
         let session = session_cookie(headers)?;
         let seal = &self.current().seal;
         self.sessions.accept(seal, session, agent(headers))
@@ -145,13 +145,13 @@ pub(super) fn is_public(method: &Method, matched: Option<&str>) -> bool {
             .is_some_and(|path| access_rule(path) == AccessRule::Public || PAGES.contains(&path))
 }
 
-/// What a request's credentials come to, as far as this room alone can tell.
+/// What a request's credentials come to, without a look at users and keys.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Shown<'a> {
+pub(super) enum ShownCredential<'a> {
     Admin,
     /// Not the admin's, and in the header that is for keys alone.
     Key(&'a str),
-    /// Not the admin's; it may be somebody else's.
+    /// Not the admin's; it may be a user's token or an entry's key.
     Other(&'a str),
 }
 
@@ -163,14 +163,16 @@ impl Access {
         method: &Method,
         headers: &'a HeaderMap,
         endpoint: bool,
-    ) -> Result<Shown<'a>, ApiError> {
+    ) -> Result<ShownCredential<'a>, ApiError> {
         match self {
             Access::Token(token) => match given(headers, endpoint) {
-                Given::Nothing => token.session(method, headers),
-                Given::One(text) | Given::Key(text) if token.matches(text) => Ok(Shown::Admin),
-                Given::Key(text) => Ok(Shown::Key(text)),
-                Given::One(text) => Ok(Shown::Other(text)),
-                Given::Unclear => Err(refused()),
+                Credential::Nothing => token.session(method, headers),
+                Credential::One(text) | Credential::Key(text) if token.matches(text) => {
+                    Ok(ShownCredential::Admin)
+                }
+                Credential::Key(text) => Ok(ShownCredential::Key(text)),
+                Credential::One(text) => Ok(ShownCredential::Other(text)),
+                Credential::Unclear => Err(refused()),
             },
             Access::Open => {
                 // Nothing proves that a page of another local server did not
@@ -179,9 +181,9 @@ impl Access {
                     return Err(missing_header());
                 }
                 match given(headers, endpoint) {
-                    Given::Key(text) => Ok(Shown::Key(text)),
-                    Given::One(text) => Ok(Shown::Other(text)),
-                    Given::Nothing | Given::Unclear => Ok(Shown::Admin),
+                    Credential::Key(text) => Ok(ShownCredential::Key(text)),
+                    Credential::One(text) => Ok(ShownCredential::Other(text)),
+                    Credential::Nothing | Credential::Unclear => Ok(ShownCredential::Admin),
                 }
             }
         }
@@ -190,18 +192,22 @@ impl Access {
 
 impl AdminToken {
     /// The console's cookie, where there is no other credential.
-    fn session(&self, method: &Method, headers: &HeaderMap) -> Result<Shown<'static>, ApiError> {
+    fn session(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<ShownCredential<'static>, ApiError> {
         if headers_say_foreign(headers) || self.session_of(headers).is_none() {
             return Err(refused());
         }
         if changes(method) && !headers.contains_key(CONSOLE_HEADER) {
             return Err(missing_header());
         }
-        Ok(Shown::Admin)
+        Ok(ShownCredential::Admin)
     }
 }
 
-enum Given<'a> {
+enum Credential<'a> {
     Nothing,
     One(&'a str),
     /// As `X-API-KEY` alone.
@@ -212,16 +218,16 @@ enum Given<'a> {
 
 /// A credential that was given decides; there is no falling back to another.
 /// One that is given in both headers is the same in both.
-fn given(headers: &HeaderMap, endpoint: bool) -> Given<'_> {
+fn given(headers: &HeaderMap, endpoint: bool) -> Credential<'_> {
     let bears = headers.contains_key(header::AUTHORIZATION);
     let has_key = endpoint && headers.contains_key(API_KEY);
     let one = match (bears, has_key) {
-        (false, false) => return Given::Nothing,
+        (false, false) => return Credential::Nothing,
         (true, false) => bearer(headers),
-        (false, true) => return key(headers).map_or(Given::Unclear, Given::Key),
+        (false, true) => return key(headers).map_or(Credential::Unclear, Credential::Key),
         (true, true) => bearer(headers).filter(|bearer| key(headers) == Some(bearer)),
     };
-    one.map_or(Given::Unclear, Given::One)
+    one.map_or(Credential::Unclear, Credential::One)
 }
 
 fn changes(method: &Method) -> bool {
@@ -315,8 +321,8 @@ mod tests {
             headers.append(*name, value.parse().unwrap());
         }
         match access.look(&method, &headers, true) {
-            Ok(Shown::Admin) => 200,
-            Ok(Shown::Key(_) | Shown::Other(_)) => 401,
+            Ok(ShownCredential::Admin) => 200,
+            Ok(ShownCredential::Key(_) | ShownCredential::Other(_)) => 401,
             Err(error) => error.code().status().as_u16(),
         }
     }

@@ -35,8 +35,8 @@ impl FromRequestParts<ToolsApi> for CatalogCaller {
         let Path(path) = Path::<ServerInPath>::from_request_parts(parts, tools).await?;
         let caller = match path.server {
             Some(server) => {
-                let place = McpEndpoint::Server(server);
-                tools.mcp.caller(Some(&principal), place, None)
+                let endpoint = McpEndpoint::Server(server);
+                tools.mcp.caller(Some(&principal), endpoint, None)
             }
             None => {
                 let Query(query) = Query::from_request_parts(parts, tools).await?;

@@ -1,12 +1,12 @@
 //! The open connections: how many there may be, whose they are, and which
 //! give way when there is no room for another.
 //!
-//! A connection is nobody's until its first request shows a credential. So
-//! there is always room to find out: idle connections of nobody give way
-//! first, then busy ones of nobody, then idle ones of others, the oldest
-//! first. Where none can give way, a few places are left for the admin and
-//! for public paths such as `/healthz`; a client that turns out to be anybody
-//! else is refused there.
+//! The owner of a connection is unknown until its first request shows a
+//! credential. So that there is always room for a new one, idle connections
+//! without an owner give way first, then busy ones without, then idle ones of
+//! others, the oldest first. Where none can give way, a few places are reserved
+//! for the admin and for public paths such as `/healthz`; all other clients are
+//! refused there.
 
 mod one;
 mod spare;
@@ -22,13 +22,13 @@ use super::principal::Principal;
 use parking_lot::Mutex;
 use store::{EntryId, KeyDigest};
 
-pub(super) use one::{Connection, Order, Told};
+pub(super) use one::{ClientConnection, CloseOrder, ConnectionSignal};
 pub(super) use spare::Spares;
 
-/// Idle connections of nobody that give way at a time: looking for the oldest
+/// Idle connections without an owner that give way at a time: looking for the oldest
 /// means looking at all.
 const BATCH: usize = 64;
-/// The same for those of somebody.
+/// The same for those with an owner.
 const FEW: usize = 4;
 
 /// How many connections there may be.
@@ -43,39 +43,39 @@ pub(super) struct Caps {
     pub share: usize,
 }
 
-pub(super) struct Connections {
+pub(super) struct ClientConnections {
     caps: Caps,
     start: Instant,
     /// The lock is held for a map operation or a look at all connections,
     /// never across an await.
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     last: u64,
-    all: HashMap<u64, Held>,
-    /// Those that have not been told to go, without the reserve.
+    all: HashMap<u64, ConnectionEntry>,
+    /// Those that stay open, without the reserve.
     regular: usize,
     reserved: usize,
     sources: HashMap<IpAddr, usize>,
-    /// By [`Holder::share`].
-    holders: HashMap<u64, usize>,
+    /// By [`ConnectionOwner::share`].
+    owners: HashMap<u64, usize>,
 }
 
-struct Held {
-    connection: Arc<Connection>,
+struct ConnectionEntry {
+    connection: Arc<ClientConnection>,
     source: IpAddr,
-    holder: Holder,
+    owner: ConnectionOwner,
     reserved: bool,
-    /// Told to go: it has no place any more.
+    /// It is being closed and has no place any more.
     leaving: bool,
 }
 
-/// Whose a connection is: of the credential its last request showed.
+/// The principal that the last request on a connection showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Holder {
-    Nobody,
+pub(super) enum ConnectionOwner {
+    Unknown,
     Admin,
     /// The admin by a session of the console.
     Console(Arc<str>),
@@ -88,15 +88,15 @@ pub(super) enum Holder {
     },
 }
 
-impl Holder {
-    fn of(principal: &Principal, session: Option<&str>) -> Holder {
+impl ConnectionOwner {
+    fn of(principal: &Principal, session: Option<&str>) -> ConnectionOwner {
         match principal {
             Principal::Admin => match session {
-                Some(session) => Holder::Console(session.into()),
-                None => Holder::Admin,
+                Some(session) => ConnectionOwner::Console(session.into()),
+                None => ConnectionOwner::Admin,
             },
-            Principal::User(user) => Holder::User(user.clone()),
-            Principal::Entry(grant) => Holder::Entry {
+            Principal::User(user) => ConnectionOwner::User(user.clone()),
+            Principal::Entry(grant) => ConnectionOwner::Entry {
                 entry: grant.entry,
                 key: grant.digest,
                 user: (*grant.owner != *store::ADMIN).then(|| grant.owner.clone()),
@@ -106,23 +106,23 @@ impl Holder {
 
     fn tag(&self) -> u64 {
         match self {
-            Holder::Nobody => NOBODY,
-            Holder::Admin => ADMIN,
-            Holder::Console(session) => tag_of_text("console", session),
-            Holder::User(user) => tag_of_text("user", user),
-            Holder::Entry { key, .. } => tag_of_key(key),
+            ConnectionOwner::Unknown => UNKNOWN_OWNER,
+            ConnectionOwner::Admin => ADMIN,
+            ConnectionOwner::Console(session) => tag_of_text("console", session),
+            ConnectionOwner::User(user) => tag_of_text("user", user),
+            ConnectionOwner::Entry { key, .. } => tag_of_key(key),
         }
     }
 
     fn is_admin(&self) -> bool {
-        matches!(self, Holder::Admin | Holder::Console(_))
+        matches!(self, ConnectionOwner::Admin | ConnectionOwner::Console(_))
     }
 
     /// Whose share of the connections it takes: a user has one, with all
     /// entries.
     fn share(&self) -> u64 {
         match self {
-            Holder::Entry {
+            ConnectionOwner::Entry {
                 user: Some(user), ..
             } => tag_of_text("user", user),
             _ => self.tag(),
@@ -130,10 +130,10 @@ impl Holder {
     }
 }
 
-const NOBODY: u64 = 0;
+const UNKNOWN_OWNER: u64 = 0;
 const ADMIN: u64 = 1;
 
-/// Tells holders apart without a lock and without a copy.
+/// Tells owners apart without a lock and without a copy.
 fn tag(principal: &Principal, session: Option<&str>) -> u64 {
     match principal {
         Principal::Admin => session.map_or(ADMIN, |session| tag_of_text("console", session)),
@@ -156,14 +156,14 @@ fn tag_of_key(digest: &KeyDigest) -> u64 {
 }
 
 /// One open connection; dropping it frees the place.
-pub(super) struct Slot {
-    connections: Arc<Connections>,
-    pub connection: Arc<Connection>,
+pub(super) struct ConnectionSlot {
+    connections: Arc<ClientConnections>,
+    pub connection: Arc<ClientConnection>,
     /// There is no room for another like it.
     pub short: bool,
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut open = self.connections.open.lock();
         open.free(self.connection.id);
@@ -171,9 +171,9 @@ impl Drop for Slot {
     }
 }
 
-impl Connections {
-    pub(super) fn new(caps: Caps) -> Arc<Connections> {
-        Arc::new(Connections {
+impl ClientConnections {
+    pub(super) fn new(caps: Caps) -> Arc<ClientConnections> {
+        Arc::new(ClientConnections {
             caps,
             start: Instant::now(),
             open: Mutex::default(),
@@ -187,7 +187,11 @@ impl Connections {
 
     /// A place for a new connection, or `None` where even the reserve is
     /// taken. `scarce`: descriptors are, so that only the reserve is left.
-    pub(super) fn take(self: &Arc<Connections>, ip: IpAddr, scarce: bool) -> Option<Slot> {
+    pub(super) fn take(
+        self: &Arc<ClientConnections>,
+        ip: IpAddr,
+        scarce: bool,
+    ) -> Option<ConnectionSlot> {
         let source = source_of(ip);
         let caps = self.caps;
         let mut open = self.open.lock();
@@ -201,17 +205,17 @@ impl Connections {
             return None;
         }
         open.last += 1;
-        let connection = Arc::new(Connection::new(open.last, self.now(), self.clone()));
-        let held = Held {
+        let connection = Arc::new(ClientConnection::new(open.last, self.now(), self.clone()));
+        let held = ConnectionEntry {
             connection: connection.clone(),
             source,
-            holder: Holder::Nobody,
+            owner: ConnectionOwner::Unknown,
             reserved,
             leaving: false,
         };
         open.count(&held);
         open.all.insert(connection.id, held);
-        Some(Slot {
+        Some(ConnectionSlot {
             connections: self.clone(),
             connection,
             short: reserved || open.regular >= caps.total,
@@ -226,25 +230,25 @@ impl Connections {
 
     /// Notes whose a connection is from now on.
     fn claim(&self, id: u64, principal: &Principal, session: Option<&str>) -> Result<(), ApiError> {
-        let holder = Holder::of(principal, session);
-        let (tag, share) = (holder.tag(), holder.share());
+        let owner = ConnectionOwner::of(principal, session);
+        let (tag, share) = (owner.tag(), owner.share());
         let mut open = self.open.lock();
         let Some(held) = open.all.get(&id).filter(|held| !held.leaving) else {
             return Ok(());
         };
         let (connection, reserved) = (held.connection.clone(), held.reserved);
-        let held_share = held.holder.share();
-        if !holder.is_admin() {
+        let held_share = held.owner.share();
+        if !owner.is_admin() {
             if reserved && open.regular >= self.caps.total {
-                connection.order(Order::Finish);
+                connection.order(CloseOrder::Finish);
                 return Err(ApiError::unavailable("too many connections; try again"));
             }
-            let its = open.holders.get(&share).copied().unwrap_or(0);
+            let its = open.owners.get(&share).copied().unwrap_or(0);
             // One that changes hands within the share takes no more of it.
             let new = held_share != share;
-            let mine = |held: &Held| held.holder.share() == share;
+            let mine = |held: &ConnectionEntry| held.owner.share() == share;
             if new && its >= self.caps.share && !open.evict(mine) {
-                connection.order(Order::Finish);
+                connection.order(CloseOrder::Finish);
                 return Err(ApiError::unavailable(
                     "this user or entry has too many connections open; close some and try again",
                 ));
@@ -252,8 +256,8 @@ impl Connections {
         }
         open.free(id);
         if let Some(mut held) = open.all.remove(&id) {
-            held.reserved = reserved && holder.is_admin();
-            held.holder = holder;
+            held.reserved = reserved && owner.is_admin();
+            held.owner = owner;
             held.leaving = false;
             open.count(&held);
             open.all.insert(id, held);
@@ -263,26 +267,26 @@ impl Connections {
     }
 
     /// Tells every connection, at the end.
-    pub(super) fn order_all(&self, order: Order) {
+    pub(super) fn order_all(&self, order: CloseOrder) {
         for held in self.open.lock().all.values() {
             held.connection.order(order);
         }
     }
 
-    /// Ends the connections whose holder `gone` says has gone: each with the
+    /// Ends the connections whose owner `gone` says has gone: each with the
     /// answer in hand, idle ones with their next answer or, if none is asked
     /// for, when this is called again a moment later. Streams that have not
     /// ended by then are cut.
-    pub(super) fn retire(&self, gone: impl Fn(&Holder) -> bool) {
+    pub(super) fn retire(&self, gone: impl Fn(&ConnectionOwner) -> bool) {
         let mut open = self.open.lock();
         let mut late = Vec::new();
         for (id, held) in &open.all {
-            if held.holder == Holder::Nobody || held.leaving || !gone(&held.holder) {
+            if held.owner == ConnectionOwner::Unknown || held.leaving || !gone(&held.owner) {
                 continue;
             }
             match held.connection.retire() {
-                Some(Order::Cut) => late.push(*id),
-                Some(Order::Finish) => held.connection.order(Order::Finish),
+                Some(CloseOrder::Cut) => late.push(*id),
+                Some(CloseOrder::Finish) => held.connection.order(CloseOrder::Finish),
                 None => {}
             }
         }
@@ -294,8 +298,8 @@ impl Connections {
     /// Ends the admin's connections after the answers in hand, but for one.
     pub(super) fn finish_admin(&self, except: u64) {
         for (id, held) in &self.open.lock().all {
-            if held.holder.is_admin() && *id != except {
-                held.connection.order(Order::Finish);
+            if held.owner.is_admin() && *id != except {
+                held.connection.order(CloseOrder::Finish);
             }
         }
     }
@@ -303,7 +307,7 @@ impl Connections {
     /// Ends those of them that still have not come to an end.
     pub(super) fn cut_finished_admin(&self) {
         let mut open = self.open.lock();
-        let late = |held: &Held| held.holder.is_admin() && held.connection.is_finishing();
+        let late = |held: &ConnectionEntry| held.owner.is_admin() && held.connection.is_finishing();
         let ids = open.all.iter().filter(|(_, held)| late(held));
         let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();
         for id in ids {
@@ -312,15 +316,15 @@ impl Connections {
     }
 }
 
-impl Open {
-    fn count(&mut self, held: &Held) {
+impl OpenConnections {
+    fn count(&mut self, held: &ConnectionEntry) {
         if held.reserved {
             self.reserved += 1;
         } else {
             self.regular += 1;
         }
         *self.sources.entry(held.source).or_default() += 1;
-        *self.holders.entry(held.holder.share()).or_default() += 1;
+        *self.owners.entry(held.owner.share()).or_default() += 1;
     }
 
     /// The connection has no place any more, though it may still be there.
@@ -334,21 +338,21 @@ impl Open {
         } else {
             self.regular -= 1;
         }
-        let (source, share) = (held.source, held.holder.share());
+        let (source, share) = (held.source, held.owner.share());
         less(&mut self.sources, source);
-        less(&mut self.holders, share);
+        less(&mut self.owners, share);
     }
 
     fn cut(&mut self, id: u64) {
         self.free(id);
         if let Some(held) = self.all.get(&id) {
-            held.connection.order(Order::Cut);
+            held.connection.order(CloseOrder::Cut);
         }
     }
 
     /// Makes those `among` the connections give way that can best do so,
     /// the oldest first; whether there were any.
-    fn evict(&mut self, among: impl Fn(&Held) -> bool) -> bool {
+    fn evict(&mut self, among: impl Fn(&ConnectionEntry) -> bool) -> bool {
         let candidates = self.all.iter().filter(|(_, held)| among(held));
         let mut ranked: Vec<(Rank, u64, u64)> = candidates
             .filter_map(|(id, held)| Some((held.rank()?, held.connection.since(), *id)))
@@ -358,8 +362,8 @@ impl Open {
         };
         ranked.retain(|(rank, ..)| *rank == first);
         let count = match first {
-            Rank::NobodysIdle => BATCH.min(ranked.len().div_ceil(8)),
-            Rank::NobodysBusy | Rank::Idle | Rank::AdminsIdle => FEW.min(ranked.len().div_ceil(8)),
+            Rank::UnknownIdle => BATCH.min(ranked.len().div_ceil(8)),
+            Rank::UnknownBusy | Rank::Idle | Rank::AdminsIdle => FEW.min(ranked.len().div_ceil(8)),
         };
         if count < ranked.len() {
             ranked.select_nth_unstable(count);
@@ -374,22 +378,22 @@ impl Open {
 /// Who gives way, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    NobodysIdle,
-    NobodysBusy,
+    UnknownIdle,
+    UnknownBusy,
     Idle,
     AdminsIdle,
 }
 
-impl Held {
+impl ConnectionEntry {
     /// `None` for one that does not give way.
     fn rank(&self) -> Option<Rank> {
         if self.leaving {
             return None;
         }
-        match (&self.holder, self.connection.is_busy()) {
-            (Holder::Nobody, false) => Some(Rank::NobodysIdle),
-            (Holder::Nobody, true) => Some(Rank::NobodysBusy),
-            (Holder::Admin | Holder::Console(_), false) => Some(Rank::AdminsIdle),
+        match (&self.owner, self.connection.is_busy()) {
+            (ConnectionOwner::Unknown, false) => Some(Rank::UnknownIdle),
+            (ConnectionOwner::Unknown, true) => Some(Rank::UnknownBusy),
+            (ConnectionOwner::Admin | ConnectionOwner::Console(_), false) => Some(Rank::AdminsIdle),
             (_, false) => Some(Rank::Idle),
             (_, true) => None,
         }

@@ -1,4 +1,4 @@
-//! The console's door: its files, and signing in with the URL printed at
+//! The console's files, and signing in with the URL printed at
 //! start-up.
 
 use std::borrow::Cow;
@@ -30,8 +30,8 @@ const PLAIN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"u
     Node.js and run <code>make build</code> in the source folder. The API is under \
     <code>/api</code>.</p>\n</html>\n";
 
-/// First segments of paths that are never a page: whoever asks there expects
-/// no HTML, whatever they accept.
+/// First segments of paths that are never a page: clients expect no HTML there,
+/// whatever they accept.
 const NO_PAGES: [&str; 9] = [
     "api",
     "mcp",
@@ -47,7 +47,7 @@ const NO_PAGES: [&str; 9] = [
 #[derive(RustEmbed)]
 #[folder = "../../ui/dist"]
 #[allow_missing = true]
-struct Built;
+struct EmbeddedConsole;
 
 /// The files of the console, as far as this build has them.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ pub struct Console {
 
 impl Console {
     pub fn built_in() -> Console {
-        Console::of::<Built>()
+        Console::of::<EmbeddedConsole>()
     }
 
     pub fn of<Files: RustEmbed>() -> Console {
@@ -118,7 +118,7 @@ impl Console {
     /// The first coding that the build has of a file. It leaves out the plain
     /// form of what it has compressed; a client that accepts no compression
     /// gets it inflated.
-    fn find(self, name: &str, accepted: &[Coding]) -> Option<Found> {
+    fn find(self, name: &str, accepted: &[Coding]) -> Option<ConsoleFile> {
         // Debug builds read from disk: nothing outside the folder is served.
         if name.contains("..") {
             return None;
@@ -126,10 +126,10 @@ impl Console {
         accepted.iter().find_map(|&coding| {
             let file = (self.file)(&format!("{name}{}", coding.suffix()));
             match (file, coding) {
-                (Some(file), _) => Some(Found::new(file, coding)),
+                (Some(file), _) => Some(ConsoleFile::new(file, coding)),
                 (None, Coding::Identity) => {
                     let packed = (self.file)(&format!("{name}{}", Coding::Gzip.suffix()))?;
-                    Found::inflated(&packed)
+                    ConsoleFile::inflated(&packed)
                 }
                 (None, _) => None,
             }
@@ -138,17 +138,17 @@ impl Console {
 }
 
 /// A file in one coding.
-struct Found {
+struct ConsoleFile {
     coding: Coding,
     /// Every coding of a file has its own, in quotes.
     tag: String,
     bytes: Bytes,
 }
 
-impl Found {
-    fn new(file: EmbeddedFile, coding: Coding) -> Found {
+impl ConsoleFile {
+    fn new(file: EmbeddedFile, coding: Coding) -> ConsoleFile {
         let tag = hex(&file.metadata.sha256_hash()[..12]);
-        Found {
+        ConsoleFile {
             coding,
             tag: format!("\"{tag}\""),
             bytes: match file.data {
@@ -159,7 +159,7 @@ impl Found {
     }
 
     /// Inflates a file once; there are as many as the build has.
-    fn inflated(packed: &EmbeddedFile) -> Option<Found> {
+    fn inflated(packed: &EmbeddedFile) -> Option<ConsoleFile> {
         static INFLATED: Mutex<BTreeMap<[u8; 32], Bytes>> = Mutex::new(BTreeMap::new());
         let hash = packed.metadata.sha256_hash();
         let mut known = INFLATED.lock();
@@ -171,7 +171,7 @@ impl Found {
                 bytes
             }
         };
-        Some(Found {
+        Some(ConsoleFile {
             coding: Coding::Identity,
             tag: format!("\"{}-identity\"", hex(&hash[..12])),
             bytes,
@@ -231,7 +231,7 @@ const ASSETS: &str = "/assets/{*path}";
 pub(super) const PAGES: [&str; 3] = [HOME, ICON, ASSETS];
 
 pub(super) fn router(guard: Arc<Guard>, console: Console) -> Router {
-    let state = Door { guard, console };
+    let state = ConsoleState { guard, console };
     Router::new()
         .route(HOME, get(home))
         .route(ICON, get(icon))
@@ -240,14 +240,14 @@ pub(super) fn router(guard: Arc<Guard>, console: Console) -> Router {
 }
 
 #[derive(Clone)]
-struct Door {
+struct ConsoleState {
     guard: Arc<Guard>,
     console: Console,
 }
 
 /// `/?token=…` becomes a cookie, and the token leaves the address bar.
 async fn home(
-    State(door): State<Door>,
+    State(door): State<ConsoleState>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -259,9 +259,9 @@ async fn home(
     match door.guard.access() {
         Access::Open => Ok(Redirect::to("/").into_response()),
         Access::Token(token) if token.matches(&given) => {
-            let cookie = token
-                .begin_session(&headers)
-                .ok_or_else(|| ApiError::unavailable("no session can be begun now; try again"))?;
+            let cookie = token.begin_session(&headers).ok_or_else(|| {
+                ApiError::unavailable("no console session can be started now; try again later")
+            })?;
             let guard = door.guard.clone();
             // The cookie is good in any case; without this it is not listed
             // after a restart.
@@ -274,13 +274,13 @@ async fn home(
     }
 }
 
-async fn icon(State(door): State<Door>, headers: HeaderMap) -> Result<Response, ApiError> {
+async fn icon(State(door): State<ConsoleState>, headers: HeaderMap) -> Result<Response, ApiError> {
     let found = door.console.answer("favicon.ico", &headers);
     found.ok_or_else(error::nothing_there)
 }
 
 async fn asset(
-    State(door): State<Door>,
+    State(door): State<ConsoleState>,
     Path(path): Path,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {

@@ -24,7 +24,7 @@ impl From<Full> for ApiError {
     }
 }
 
-/// Who has which share.
+/// The shares of the principals.
 pub(super) struct Shares(Arc<Budget>);
 
 impl Shares {

@@ -12,9 +12,11 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
 use super::attend::attend;
-use super::connections::{Caps, Connection, Connections, Order, Slot, Spares};
+use super::connections::{
+    Caps, ClientConnection, ClientConnections, CloseOrder, ConnectionSlot, Spares,
+};
 use super::error::{ApiError, Code};
-use super::framing::{Fault, HeadLimits};
+use super::framing::{FramingError, HeadLimits};
 use super::revoked;
 use super::site::Site;
 use super::stream::ClientStream;
@@ -131,13 +133,13 @@ impl EdgeLimits {
 
 /// The connection a request came on, and its two ends.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
+pub(crate) struct ClientPeer {
     pub remote: SocketAddr,
     pub local: SocketAddr,
-    pub(super) connection: Arc<Connection>,
+    pub(super) connection: Arc<ClientConnection>,
 }
 
-impl Peer {
+impl ClientPeer {
     pub(super) fn local_ip(&self) -> IpAddr {
         self.local.ip().to_canonical()
     }
@@ -153,7 +155,7 @@ pub async fn serve(
 ) {
     let edge = Edge {
         site: Arc::new(site.into()),
-        connections: Connections::new(limits.caps()),
+        connections: ClientConnections::new(limits.caps()),
         limits: Arc::new(limits),
         shutdown,
         tasks: TaskTracker::new(),
@@ -169,7 +171,7 @@ pub async fn serve(
     });
     edge.accept_all(&listener).await;
     drop(listener);
-    edge.connections.order_all(Order::Finish);
+    edge.connections.order_all(CloseOrder::Finish);
     edge.tasks.close();
     if tokio::time::timeout(edge.limits.drain, edge.tasks.wait())
         .await
@@ -179,7 +181,7 @@ pub async fn serve(
             connections = edge.tasks.len(),
             "cutting connections that did not finish in time"
         );
-        edge.connections.order_all(Order::Cut);
+        edge.connections.order_all(CloseOrder::Cut);
         edge.tasks.wait().await;
     }
     if let Some(revoked) = revoked {
@@ -190,7 +192,7 @@ pub async fn serve(
 struct Edge {
     site: Arc<Site>,
     limits: Arc<EdgeLimits>,
-    connections: Arc<Connections>,
+    connections: Arc<ClientConnections>,
     shutdown: CancellationToken,
     tasks: TaskTracker,
 }
@@ -249,7 +251,7 @@ impl Edge {
         match ready {
             Ok(local) => {
                 let connection = slot.connection.clone();
-                let peer = Peer {
+                let peer = ClientPeer {
                     remote,
                     local,
                     connection,
@@ -261,7 +263,7 @@ impl Edge {
         short
     }
 
-    fn spawn(&self, socket: TcpStream, peer: Peer, slot: Slot) {
+    fn spawn(&self, socket: TcpStream, peer: ClientPeer, slot: ConnectionSlot) {
         let stream = ClientStream::new(socket, self.limits.clone());
         let remote = peer.remote;
         let attended = attend(self.site.clone(), peer, stream, self.limits.clone());
@@ -286,13 +288,13 @@ fn belongs_to_one_connection(error: &io::Error) -> bool {
     )
 }
 
-impl From<Fault> for ApiError {
-    fn from(fault: Fault) -> ApiError {
+impl From<FramingError> for ApiError {
+    fn from(fault: FramingError) -> ApiError {
         let message = fault.to_string();
         match fault {
-            Fault::UriTooLong => ApiError::new(Code::UriTooLong, message),
-            Fault::HeadTooLarge => ApiError::new(Code::HeadersTooLarge, message),
-            Fault::HeadTimeout => ApiError::new(Code::RequestTimeout, message),
+            FramingError::UriTooLong => ApiError::new(Code::UriTooLong, message),
+            FramingError::HeadTooLarge => ApiError::new(Code::HeadersTooLarge, message),
+            FramingError::HeadTimeout => ApiError::new(Code::RequestTimeout, message),
             _ => ApiError::bad_request(message),
         }
     }

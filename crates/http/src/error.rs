@@ -86,24 +86,24 @@ pub struct ApiError {
     code: Code,
     message: Cow<'static, str>,
     details: Option<Value>,
-    cause: Option<Cause>,
+    cause: Option<ErrorCause>,
 }
 
 /// Why it happened, for the log alone. Travels to the guard in the answer's
 /// extensions, so that it is logged once, beside the request it belongs to.
 #[derive(Clone, Debug)]
-pub(super) struct Cause(Arc<str>);
+pub(super) struct ErrorCause(Arc<str>);
 
-impl Cause {
+impl ErrorCause {
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-type Text = Cow<'static, str>;
+type ErrorText = Cow<'static, str>;
 
 impl ApiError {
-    pub fn new(code: Code, message: impl Into<Text>) -> ApiError {
+    pub fn new(code: Code, message: impl Into<ErrorText>) -> ApiError {
         ApiError {
             code,
             message: message.into(),
@@ -112,23 +112,23 @@ impl ApiError {
         }
     }
 
-    pub(crate) fn bad_request(message: impl Into<Text>) -> ApiError {
+    pub(crate) fn bad_request(message: impl Into<ErrorText>) -> ApiError {
         ApiError::new(Code::BadRequest, message)
     }
 
-    pub(crate) fn unauthorized(message: impl Into<Text>) -> ApiError {
+    pub(crate) fn unauthorized(message: impl Into<ErrorText>) -> ApiError {
         ApiError::new(Code::Unauthorized, message)
     }
 
-    pub fn forbidden(message: impl Into<Text>) -> ApiError {
+    pub fn forbidden(message: impl Into<ErrorText>) -> ApiError {
         ApiError::new(Code::Forbidden, message)
     }
 
-    pub(crate) fn not_found(message: impl Into<Text>) -> ApiError {
+    pub(crate) fn not_found(message: impl Into<ErrorText>) -> ApiError {
         ApiError::new(Code::NotFound, message)
     }
 
-    pub fn conflict(message: impl Into<Text>) -> ApiError {
+    pub fn conflict(message: impl Into<ErrorText>) -> ApiError {
         ApiError::new(Code::Conflict, message)
     }
 
@@ -155,17 +155,13 @@ impl ApiError {
         ApiError::validation(vec![FieldProblem::new(field, message)])
     }
 
-    pub fn unavailable(message: impl Into<Text>) -> ApiError {
+    pub fn unavailable(message: impl Into<ErrorText>) -> ApiError {
         ApiError::new(Code::Unavailable, message)
     }
 
     /// 500. The client learns nothing but that; `cause` goes to the log.
     pub fn internal(cause: impl std::fmt::Display) -> ApiError {
-        ApiError::new(
-            Code::Internal,
-            "something went wrong inside Portway; its log says what",
-        )
-        .with_cause(cause)
+        ApiError::new(Code::Internal, "internal error in Portway; see its log").with_cause(cause)
     }
 
     /// Names the field that the error belongs to, in `details`, as
@@ -182,7 +178,7 @@ impl ApiError {
 
     /// What the log says about it; never part of the answer.
     pub(crate) fn with_cause(mut self, cause: impl std::fmt::Display) -> ApiError {
-        self.cause = Some(Cause(cause.to_string().into()));
+        self.cause = Some(ErrorCause(cause.to_string().into()));
         self
     }
 
@@ -196,12 +192,12 @@ impl ApiError {
 }
 
 #[derive(Serialize)]
-struct Envelope<'a> {
-    error: Body<'a>,
+struct ErrorEnvelope<'a> {
+    error: ErrorBody<'a>,
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ErrorBody<'a> {
     code: Code,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,12 +206,13 @@ struct Body<'a> {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = Body {
+        let body = ErrorBody {
             code: self.code,
             message: &self.message,
             details: self.details.as_ref(),
         };
-        let mut response = (self.code.status(), Json(Envelope { error: body })).into_response();
+        let mut response =
+            (self.code.status(), Json(ErrorEnvelope { error: body })).into_response();
         let extra = match self.code {
             Code::Unauthorized => Some((header::WWW_AUTHENTICATE, "Bearer")),
             Code::Unavailable => Some((header::RETRY_AFTER, "1")),

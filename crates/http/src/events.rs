@@ -1,5 +1,5 @@
-//! Server-sent events of every change (SPEC G4). What is told is looked up
-//! when it is sent: a reader that is slow gets what is, not what was.
+//! Server-sent events of every change (SPEC G4). Events are made
+//! when they are sent: a slow reader gets the present state, not past ones.
 
 mod follow;
 mod ring;
@@ -42,7 +42,7 @@ pub(super) struct Feed {
 }
 
 #[derive(Serialize)]
-struct Snapshot {
+struct ServersEvent {
     servers: Vec<ServerDetails>,
 }
 
@@ -85,7 +85,7 @@ impl Feed {
     pub(crate) fn stream(self: &Arc<Feed>, last: Option<&str>) -> Response {
         let seen = last.and_then(|last| self.number(last));
         let known = seen.is_some_and(|seen| self.ring.lock().after(seen, 1).is_some());
-        let mut reader = Reader {
+        let mut reader = EventReader {
             feed: self.clone(),
             moved: self.moved.subscribe(),
             seen: seen.unwrap_or_default(),
@@ -121,11 +121,11 @@ impl Feed {
         out.into()
     }
 
-    fn snapshot(&self) -> Snapshot {
+    fn snapshot(&self) -> ServersEvent {
         let snapshot = self.fleet.snapshot();
         let desired = self.registry.desired();
         let one = |name: &Arc<str>, wanted| record(wanted, snapshot.servers.get(name));
-        Snapshot {
+        ServersEvent {
             servers: desired
                 .iter()
                 .map(|(name, wanted)| one(name, wanted))
@@ -163,17 +163,17 @@ impl Feed {
     }
 }
 
-struct Reader {
+struct EventReader {
     feed: Arc<Feed>,
     moved: watch::Receiver<u64>,
     seen: u64,
     ready: VecDeque<Bytes>,
 }
 
-impl Reader {
+impl EventReader {
     /// `gap`: the client has missed something.
     fn start_over(&mut self, gap: bool) {
-        // First the number, then the look: what comes between is told twice.
+        // First the number, then the state: a change in between is sent twice.
         self.seen = self.feed.ring.lock().last();
         if gap {
             let resync = self.feed.event("resync", self.seen, &json!({}));

@@ -7,8 +7,8 @@
 mod chunk;
 mod head;
 
-use chunk::Chunk;
-use head::Head;
+use chunk::ChunkPosition;
+use head::RequestHead;
 
 /// How large a request head may be.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ impl Default for HeadLimits {
 
 /// Why a request was not let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum FramingError {
     #[error(
         "this is not an HTTP/1.1 request; only HTTP/1.1 and HTTP/1.0 without TLS are spoken here"
     )]
@@ -60,7 +60,7 @@ pub enum Fault {
     HeadTooLarge,
     #[error("the request head took too long to arrive")]
     HeadTimeout,
-    #[error("the chunked body is broken")]
+    #[error("the chunked body is malformed")]
     Chunk,
 }
 
@@ -68,36 +68,36 @@ pub enum Fault {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Scan {
     pub pass: usize,
-    pub stop: Option<Stop>,
+    pub stop: Option<ScanStop>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum ScanStop {
     /// The rest is the beginning of a head: show it again, with more.
     Head,
-    Fault(Fault),
+    Fault(FramingError),
 }
 
 #[derive(Debug)]
-pub struct Framing {
+pub struct RequestFraming {
     limits: HeadLimits,
-    state: State,
+    state: FramingState,
     heads: u64,
     body_bytes: u64,
 }
 
 #[derive(Debug)]
-enum State {
-    Head(Head),
+enum FramingState {
+    Head(RequestHead),
     Sized { left: u64 },
-    Chunked(Chunk),
+    Chunked(ChunkPosition),
 }
 
-impl Framing {
-    pub fn new(limits: HeadLimits) -> Framing {
-        Framing {
+impl RequestFraming {
+    pub fn new(limits: HeadLimits) -> RequestFraming {
+        RequestFraming {
             limits,
-            state: State::Head(Head::default()),
+            state: FramingState::Head(RequestHead::default()),
             heads: 0,
             body_bytes: 0,
         }
@@ -109,7 +109,7 @@ impl Framing {
     }
 
     pub(crate) fn in_body(&self) -> bool {
-        !matches!(self.state, State::Head(_))
+        !matches!(self.state, FramingState::Head(_))
     }
 
     /// How much of the present body has come.
@@ -117,21 +117,21 @@ impl Framing {
         self.body_bytes
     }
 
-    /// Follows the stream over `bytes`. After [`Stop::Head`] the next call must
+    /// Follows the stream over `bytes`. After [`ScanStop::Head`] the next call must
     /// begin with the bytes that were not passed.
     pub fn scan(&mut self, bytes: &[u8]) -> Scan {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
             let step = match &mut self.state {
-                State::Head(head) => head.scan(rest, &self.limits),
-                State::Sized { left } => Ok(Some(sized(left, rest))),
-                State::Chunked(chunk) => chunk.scan(rest).map(Some),
+                FramingState::Head(head) => head.scan(rest, &self.limits),
+                FramingState::Sized { left } => Ok(Some(sized(left, rest))),
+                FramingState::Chunked(chunk) => chunk.scan(rest).map(Some),
             };
             let (taken, next) = match step {
                 Ok(Some(step)) => step,
-                Ok(None) => return Scan::stopped(at, Stop::Head),
-                Err(fault) => return Scan::stopped(at, Stop::Fault(fault)),
+                Ok(None) => return Scan::stopped(at, ScanStop::Head),
+                Err(fault) => return Scan::stopped(at, ScanStop::Fault(fault)),
             };
             at += taken;
             if self.in_body() {
@@ -152,7 +152,7 @@ impl Framing {
 }
 
 impl Scan {
-    fn stopped(pass: usize, stop: Stop) -> Scan {
+    fn stopped(pass: usize, stop: ScanStop) -> Scan {
         Scan {
             pass,
             stop: Some(stop),
@@ -161,12 +161,15 @@ impl Scan {
 }
 
 /// Bytes taken, and the state that follows if it changes.
-type Step = (usize, Option<State>);
+type FramingStep = (usize, Option<FramingState>);
 
-fn sized(left: &mut u64, bytes: &[u8]) -> Step {
+fn sized(left: &mut u64, bytes: &[u8]) -> FramingStep {
     let taken = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
     *left -= taken as u64;
-    (taken, (*left == 0).then(|| State::Head(Head::default())))
+    (
+        taken,
+        (*left == 0).then(|| FramingState::Head(RequestHead::default())),
+    )
 }
 
 #[cfg(test)]

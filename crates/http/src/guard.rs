@@ -1,6 +1,7 @@
-//! The one door. Every request passes here, whatever its path, in this order:
-//! is it for us, is its body acceptable, who asks, is there room for it. Then
-//! it is handled, and a handler that panics costs one answer, not the process.
+//! Every request passes the guard, whatever its path. Its checks, in order: Host
+//! and Origin, the body's type and length, the principal and where it may go,
+//! room for the connection and in memory. A handler that panics costs one
+//! answer, not the process.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -21,12 +22,12 @@ use tracing::{debug, error};
 
 use super::api::{AccessRule, access_rule};
 use super::auth::{self, Access};
-use super::connections::Connection;
+use super::authenticator::Authenticator;
+use super::connections::ClientConnection;
 use super::console::is_page;
 use super::counted::Shares;
-use super::door::Door;
-use super::edge::Peer;
-use super::error::{ApiError, Cause, Code, nothing_there};
+use super::edge::ClientPeer;
+use super::error::{ApiError, Code, ErrorCause, nothing_there};
 use super::guesses::{Guesses, too_many};
 use super::hosts::HostPolicy;
 use super::json;
@@ -42,7 +43,7 @@ const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none
     form-action 'self'; frame-ancestors 'none'; img-src 'self' blob:; media-src 'self' blob:";
 
 pub struct Guard {
-    door: Door,
+    authenticator: Authenticator,
     hosts: HostPolicy,
     max_body: usize,
     shares: Shares,
@@ -51,7 +52,7 @@ pub struct Guard {
 impl Guard {
     pub fn new(access: Access, hosts: HostPolicy, max_body: usize) -> Guard {
         Guard {
-            door: Door {
+            authenticator: Authenticator {
                 access,
                 keys: None,
                 users: None,
@@ -71,78 +72,78 @@ impl Guard {
 
     /// Takes the keys of the entries in `store`, too.
     pub fn with_keys(mut self, store: Arc<dyn Store>) -> Guard {
-        self.door.keys = Some(store);
+        self.authenticator.keys = Some(store);
         self
     }
 
     /// Takes the tokens of users, too.
     pub fn with_users(mut self, users: Option<Users>) -> Guard {
-        self.door.users = users;
+        self.authenticator.users = users;
         self
     }
 
     pub(super) fn keys(&self) -> Option<Arc<dyn Store>> {
-        self.door.keys.clone()
+        self.authenticator.keys.clone()
     }
 
     pub fn access(&self) -> &Access {
-        &self.door.access
+        &self.authenticator.access
     }
 
-    /// Whether a request may come in, and who asks.
-    pub(super) async fn pass(&self, knock: &Knock<'_>) -> Result<Passed, ApiError> {
-        self.hosts.check(knock.uri, knock.headers, knock.local)?;
-        self.check_body(knock)?;
+    /// Whether a request may be handled, and for which principal.
+    pub(super) async fn pass(&self, info: &RequestInfo<'_>) -> Result<Admission, ApiError> {
+        self.hosts.check(info.uri, info.headers, info.local)?;
+        self.check_body(info)?;
         // What the router does not know may be a page of the console.
-        let public = match knock.matched {
-            Some(_) => auth::is_public(knock.method, knock.matched),
-            None => is_page(knock.method, knock.uri.path(), knock.headers),
+        let public = match info.matched {
+            Some(_) => auth::is_public(info.method, info.matched),
+            None => is_page(info.method, info.uri.path(), info.headers),
         };
         let principal = match public {
             true => None,
-            false => Some(self.principal(knock).await?),
+            false => Some(self.principal(info).await?),
         };
-        if let Some(connection) = knock.connection {
-            let session = self.console_session(principal.as_ref(), knock.headers);
+        if let Some(connection) = info.connection {
+            let session = self.console_session(principal.as_ref(), info.headers);
             connection.admit(principal.as_ref(), session.as_deref())?;
         }
-        let room = self.make_room(principal.as_ref(), knock.length)?;
-        Ok(Passed {
+        let room = self.make_room(principal.as_ref(), info.length)?;
+        Ok(Admission {
             principal,
             // What a key in the path opens is for its holder alone.
-            public: public && knock.matched != Some(BY_KEY),
+            public: public && info.matched != Some(BY_KEY),
             _room: room,
         })
     }
 
-    async fn principal(&self, knock: &Knock<'_>) -> Result<Principal, ApiError> {
+    async fn principal(&self, info: &RequestInfo<'_>) -> Result<Principal, ApiError> {
         // There the address is the credential, and no other is looked at. A
         // wrong one looks like any address that is not there (SPEC E7).
-        if mcp::is_keyed(knock.uri) {
-            let grant = match mcp::key_of(knock.uri) {
-                Some(key) => self.door.entry(&key).await?,
+        if mcp::is_keyed(info.uri) {
+            let grant = match mcp::key_of(info.uri) {
+                Some(key) => self.authenticator.entry(&key).await?,
                 None => None,
             };
             return match grant {
                 Some(grant) => Ok(Principal::Entry(grant)),
-                None => Err(self.door.wrong(knock.remote, nothing_there)),
+                None => Err(self.authenticator.wrong(info.remote, nothing_there)),
             };
         }
         let with_key = |path| mcp::is_endpoint(path) || access_rule(path) == AccessRule::EntryKeys;
-        let endpoint = knock.matched.is_some_and(with_key);
-        let principal = self.door.who(knock, endpoint).await?;
-        principal.may_ask(knock.matched)?;
+        let endpoint = info.matched.is_some_and(with_key);
+        let principal = self.authenticator.authenticate(info, endpoint).await?;
+        principal.may_ask(info.matched)?;
         Ok(principal)
     }
 
-    fn check_body(&self, knock: &Knock<'_>) -> Result<(), ApiError> {
-        if knock.length == Length::None {
+    fn check_body(&self, info: &RequestInfo<'_>) -> Result<(), ApiError> {
+        if info.length == BodyLength::None {
             return Ok(());
         }
-        let bare = knock.matched.is_some_and(mcp::takes_bare);
-        check_content(knock.headers, bare)?;
-        match knock.length {
-            Length::Known(bytes) if bytes > self.max_body as u64 => Err(json::too_large()),
+        let bare = info.matched.is_some_and(mcp::takes_bare);
+        check_content(info.headers, bare)?;
+        match info.length {
+            BodyLength::Known(bytes) if bytes > self.max_body as u64 => Err(json::too_large()),
             _ => Ok(()),
         }
     }
@@ -156,36 +157,36 @@ impl Guard {
     fn make_room(
         &self,
         principal: Option<&Principal>,
-        length: Length,
+        length: BodyLength,
     ) -> Result<Option<Charge>, ApiError> {
         let bytes = match length {
             // The health of the process can be asked for at any time.
-            Length::None if principal.is_none() => return Ok(None),
-            Length::None => 0,
-            Length::Known(bytes) => usize::try_from(bytes).unwrap_or(self.max_body),
-            Length::Unknown => self.max_body,
+            BodyLength::None if principal.is_none() => return Ok(None),
+            BodyLength::None => 0,
+            BodyLength::Known(bytes) => usize::try_from(bytes).unwrap_or(self.max_body),
+            BodyLength::Unknown => self.max_body,
         };
         self.shares.admit(principal, bytes)
     }
 }
 
 /// What the guard looks at.
-pub(super) struct Knock<'a> {
+pub(super) struct RequestInfo<'a> {
     pub method: &'a Method,
     pub uri: &'a Uri,
     pub headers: &'a HeaderMap,
-    pub length: Length,
+    pub length: BodyLength,
     /// Where the connection came in.
     pub local: Option<IpAddr>,
     /// Where it came from.
     pub remote: Option<IpAddr>,
     /// The path as the router spells it, if it has it.
     pub matched: Option<&'a str>,
-    pub connection: Option<&'a Connection>,
+    pub connection: Option<&'a ClientConnection>,
 }
 
 /// A request that may be handled.
-pub(super) struct Passed {
+pub(super) struct Admission {
     /// None where none is asked for.
     pub principal: Option<Principal>,
     /// The answer is for anybody, and may be kept.
@@ -195,18 +196,18 @@ pub(super) struct Passed {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Length {
+pub(super) enum BodyLength {
     None,
     Known(u64),
     Unknown,
 }
 
-impl Length {
-    pub(super) fn of(body: &impl hyper::body::Body) -> Length {
+impl BodyLength {
+    pub(super) fn of(body: &impl hyper::body::Body) -> BodyLength {
         match body.size_hint().exact() {
-            _ if body.is_end_stream() => Length::None,
-            Some(bytes) => Length::Known(bytes),
-            None => Length::Unknown,
+            _ if body.is_end_stream() => BodyLength::None,
+            Some(bytes) => BodyLength::Known(bytes),
+            None => BodyLength::Unknown,
         }
     }
 }
@@ -218,27 +219,27 @@ pub(super) async fn guard(
     next: Next,
 ) -> Response {
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let peer = request.extensions().get::<Peer>();
+    let peer = request.extensions().get::<ClientPeer>();
     let remote = peer.map(|peer| peer.remote.ip());
-    let length = Length::of(request.body());
-    let knock = Knock {
+    let length = BodyLength::of(request.body());
+    let info = RequestInfo {
         method: request.method(),
         uri: request.uri(),
         headers: request.headers(),
         length,
-        local: peer.map(Peer::local_ip),
+        local: peer.map(ClientPeer::local_ip),
         remote,
         matched: matched.as_ref().map(MatchedPath::as_str),
         connection: peer.map(|peer| &*peer.connection),
     };
-    let passed = guard.pass(&knock).await;
-    let by_key = knock.matched == Some(BY_KEY);
+    let passed = guard.pass(&info).await;
+    let by_key = info.matched == Some(BY_KEY);
     let path = match matched {
-        Some(matched) => SeenPath::Matched(matched),
-        None if mcp::is_keyed(request.uri()) => SeenPath::Known(mcp::ENTRY),
-        None => SeenPath::Other(redact_path(request.uri().path()).into_owned()),
+        Some(matched) => LoggedPath::Matched(matched),
+        None if mcp::is_keyed(request.uri()) => LoggedPath::Known(mcp::ENTRY),
+        None => LoggedPath::Other(redact_path(request.uri().path()).into_owned()),
     };
-    let seen = Seen::new(request.method(), path);
+    let seen = RequestLog::new(request.method(), path);
     let passed = match passed {
         Ok(passed) => passed,
         Err(error) => return seen.refused(error),
@@ -247,7 +248,7 @@ pub(super) async fn guard(
     if let Some(principal) = &passed.principal {
         request.extensions_mut().insert(principal.clone());
     }
-    if length == Length::Unknown {
+    if length == BodyLength::Unknown {
         request = request.map(|body| Body::new(guard.bound(body)));
     }
     let work = pin!(next.run(request));
@@ -265,7 +266,7 @@ pub(super) async fn guard(
         StatusCode::NOT_FOUND => by_key,
         _ => false,
     };
-    match wrong && guard.door.is_one_too_many(remote) {
+    match wrong && guard.authenticator.is_one_too_many(remote) {
         true => seen.refused(too_many()),
         false => response,
     }
@@ -276,7 +277,7 @@ pub(super) async fn guard(
 fn check_content(headers: &HeaderMap, bare: bool) -> Result<(), ApiError> {
     let refuse = |message| Err(ApiError::new(Code::UnsupportedMediaType, message));
     if headers.contains_key(header::CONTENT_ENCODING) {
-        return refuse("compressed request bodies are not taken");
+        return refuse("compressed request bodies are not accepted");
     }
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     match (types.next(), types.next()) {
@@ -316,22 +317,22 @@ fn set_headers(headers: &mut HeaderMap, public: bool) {
     }
 }
 
-/// What the log may know of a request.
-pub(super) struct Seen {
+/// What the log says of a request.
+pub(super) struct RequestLog {
     method: Method,
-    path: SeenPath,
+    path: LoggedPath,
     started: Instant,
 }
 
-pub(super) enum SeenPath {
+pub(super) enum LoggedPath {
     Matched(MatchedPath),
     Known(&'static str),
     Other(String),
 }
 
-impl Seen {
-    pub(super) fn new(method: &Method, path: SeenPath) -> Seen {
-        Seen {
+impl RequestLog {
+    pub(super) fn new(method: &Method, path: LoggedPath) -> RequestLog {
+        RequestLog {
             method: method.clone(),
             path,
             started: Instant::now(),
@@ -372,17 +373,17 @@ impl Seen {
     fn log(&self, response: &Response, took: Duration) {
         let method = &self.method;
         let path = match &self.path {
-            SeenPath::Matched(path) => path.as_str(),
-            SeenPath::Known(path) => path,
-            SeenPath::Other(path) => path,
+            LoggedPath::Matched(path) => path.as_str(),
+            LoggedPath::Known(path) => path,
+            LoggedPath::Other(path) => path,
         };
         let status = response.status().as_u16();
-        match response.extensions().get::<Cause>() {
+        match response.extensions().get::<ErrorCause>() {
             Some(cause) if response.status().is_server_error() => {
                 error!(%method, path, status, cause = cause.as_str(), "{method} {path} failed");
             }
             cause => {
-                let cause = cause.map(Cause::as_str);
+                let cause = cause.map(ErrorCause::as_str);
                 debug!(%method, path, status, ?took, cause, "{method} {path} {status}");
             }
         }

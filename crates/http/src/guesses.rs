@@ -1,6 +1,6 @@
-//! Wrong keys, counted by where they come from. Who shows many is told to
-//! wait. A right key is looked at first and never waits, so nobody is locked
-//! out by another behind the same address; and it costs nothing here.
+//! Wrong keys, counted by address. A client that sends many must wait. A right
+//! key is looked up first and never waits, so no client is locked out by
+//! another behind the same address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,20 +12,20 @@ use tracing::warn;
 use super::connections::source_of;
 use super::error::{ApiError, Code};
 
-/// So many may be wrong at once.
+/// Wrong keys that one address may send at once.
 const FREE: u32 = 20;
-/// One more for each of these; `Retry-After` says so as well.
+/// Time after which one more is allowed; `Retry-After` has it as well.
 const PACE: Duration = Duration::from_secs(3);
-/// Of so many sources is kept count; whoever was quiet longest is forgotten.
+/// Addresses that are counted; the one that was quiet longest is forgotten.
 const SOURCES: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct Guesses {
     /// The lock is held for a map operation, never across an await.
-    wrong: Mutex<HashMap<IpAddr, Count>>,
+    wrong: Mutex<HashMap<IpAddr, GuessCount>>,
 }
 
-struct Count {
+struct GuessCount {
     wrong: u32,
     since: Instant,
     /// The log knows of it.
@@ -49,7 +49,7 @@ impl Guesses {
         if counts.len() >= SOURCES && !counts.contains_key(&source) {
             make_room(&mut counts, now);
         }
-        let count = counts.entry(source).or_insert(Count::new(now));
+        let count = counts.entry(source).or_insert(GuessCount::new(now));
         count.forget(now);
         if count.wrong < FREE {
             count.wrong += 1;
@@ -57,15 +57,17 @@ impl Guesses {
         }
         if !count.told {
             count.told = true;
-            warn!("{FREE} wrong keys in a row from {source}: more of them have to wait");
+            warn!(
+                "{FREE} wrong keys in a row from {source}: further attempts are limited to one every 3 s"
+            );
         }
         true
     }
 }
 
-impl Count {
-    fn new(now: Instant) -> Count {
-        Count {
+impl GuessCount {
+    fn new(now: Instant) -> GuessCount {
+        GuessCount {
             wrong: 0,
             since: now,
             told: false,
@@ -77,7 +79,7 @@ impl Count {
         let passed = now.saturating_duration_since(self.since);
         let paces = u32::try_from(passed.as_secs() / PACE.as_secs()).unwrap_or(u32::MAX);
         if paces >= self.wrong {
-            *self = Count::new(now);
+            *self = GuessCount::new(now);
         } else {
             self.wrong -= paces;
             self.since += PACE * paces;
@@ -85,7 +87,7 @@ impl Count {
     }
 }
 
-fn make_room(counts: &mut HashMap<IpAddr, Count>, now: Instant) {
+fn make_room(counts: &mut HashMap<IpAddr, GuessCount>, now: Instant) {
     counts.retain(|_, count| {
         count.forget(now);
         count.wrong > 0
@@ -107,7 +109,7 @@ pub(super) fn too_many() -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::{Knock, Length};
+    use crate::guard::{BodyLength, RequestInfo};
     use crate::{Access, AdminToken, Guard, HostPolicy};
     use config::Secret;
     use http::{HeaderMap, Method};
@@ -144,7 +146,7 @@ mod tests {
         let hosts = HostPolicy::new(bound, Vec::new(), Vec::new());
         let admin = AdminToken::new(Secret::new(token));
         let guard = Guard::new(Access::Token(admin), hosts, 1 << 20);
-        let knock = async |path: &str, from: &str, given: Option<&str>| {
+        let info = async |path: &str, from: &str, given: Option<&str>| {
             let mut headers = HeaderMap::new();
             headers.insert("host", "10.0.0.9".parse().unwrap());
             if let Some(given) = given {
@@ -152,17 +154,17 @@ mod tests {
                 headers.insert("authorization", value);
             }
             let uri = path.parse().unwrap();
-            let knock = Knock {
+            let info = RequestInfo {
                 method: &Method::GET,
                 uri: &uri,
                 headers: &headers,
-                length: Length::None,
+                length: BodyLength::None,
                 local: Some(ip("10.0.0.9")),
                 remote: Some(ip(from)),
                 matched: Some(path),
                 connection: None,
             };
-            match guard.pass(&knock).await {
+            match guard.pass(&info).await {
                 Ok(_) => 200,
                 Err(error) => error.code().status().as_u16(),
             }
@@ -170,15 +172,15 @@ mod tests {
         let (api, guesser) = ("/api/mcp/servers", "10.0.0.1");
         let entry = "/api/v1/mcp_v2/server/pwk_wrong";
         for _ in 0..FREE / 2 {
-            assert_eq!(knock(api, guesser, Some("wrong")).await, 401);
-            assert_eq!(knock(entry, guesser, None).await, 404);
+            assert_eq!(info(api, guesser, Some("wrong")).await, 401);
+            assert_eq!(info(entry, guesser, None).await, 404);
         }
-        assert_eq!(knock(api, guesser, Some("wrong")).await, 429);
-        assert_eq!(knock(entry, guesser, None).await, 429);
+        assert_eq!(info(api, guesser, Some("wrong")).await, 429);
+        assert_eq!(info(entry, guesser, None).await, 429);
         // Who shows nothing has guessed nothing.
-        assert_eq!(knock(api, guesser, None).await, 401);
-        assert_eq!(knock(api, guesser, Some(token)).await, 200);
-        assert_eq!(knock(api, "10.0.0.2", Some("wrong")).await, 401);
+        assert_eq!(info(api, guesser, None).await, 401);
+        assert_eq!(info(api, guesser, Some(token)).await, 200);
+        assert_eq!(info(api, "10.0.0.2", Some("wrong")).await, 401);
     }
 
     #[test]

@@ -28,13 +28,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 }
 
 /// A handler's argument: the bytes of the body, which the guard has bounded.
-pub(super) struct Given(pub Bytes);
+pub(super) struct JsonBody(pub Bytes);
 
-impl<S: Send + Sync> FromRequest<S> for Given {
+impl<S: Send + Sync> FromRequest<S> for JsonBody {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Given, ApiError> {
-        read_body(request.into_body()).await.map(Given)
+    async fn from_request(request: Request, _: &S) -> Result<JsonBody, ApiError> {
+        read_body(request.into_body()).await.map(JsonBody)
     }
 }
 
@@ -120,7 +120,7 @@ fn describe(field: String, error: &serde_json::Error) -> ApiError {
     ApiError::invalid_field(&field, message)
 }
 
-/// serde quotes the value it did not like, which may be somebody's password,
+/// serde quotes the value it did not like, which may be a password,
 /// and names our types, which mean nothing to the client.
 fn without_values(text: &str) -> String {
     let Some((found, expected)) = text.rsplit_once(", expected ") else {
@@ -154,7 +154,9 @@ fn unreadable(error: &(dyn Error + 'static)) -> ApiError {
                 io::ErrorKind::TimedOut => {
                     ApiError::new(Code::RequestTimeout, "the body took too long to arrive")
                 }
-                io::ErrorKind::InvalidData => ApiError::bad_request("the chunked body is broken"),
+                io::ErrorKind::InvalidData => {
+                    ApiError::bad_request("the chunked body is malformed")
+                }
                 _ => ApiError::bad_request("the body ended early"),
             };
         }
@@ -178,7 +180,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Server {
+    struct ServerBody {
         #[expect(dead_code, reason = "only parsed")]
         name: String,
         #[expect(dead_code, reason = "only parsed")]
@@ -186,18 +188,18 @@ mod tests {
         env: std::collections::HashMap<String, String>,
         #[expect(dead_code, reason = "only parsed")]
         #[serde(default)]
-        kind: Kind,
+        kind: TransportBody,
     }
 
     #[derive(Debug, Default, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    enum Kind {
+    enum TransportBody {
         #[default]
         Local,
     }
 
     fn fails(body: &str) -> (u16, String) {
-        let error = parse::<Server>(body.as_bytes()).unwrap_err();
+        let error = parse::<ServerBody>(body.as_bytes()).unwrap_err();
         (error.code().status().as_u16(), error.message().to_owned())
     }
 

@@ -26,7 +26,7 @@ static ADMIN: LazyLock<Arc<str>> = LazyLock::new(|| store::ADMIN.into());
 
 impl Principal {
     /// The records they may see and touch.
-    pub fn whose(&self) -> Result<OwnerScope, ApiError> {
+    pub fn owner_scope(&self) -> Result<OwnerScope, ApiError> {
         match self {
             Principal::Admin => Ok(OwnerScope::Everyone),
             Principal::User(user) => Ok(OwnerScope::Only(user.clone())),
@@ -35,11 +35,11 @@ impl Principal {
     }
 
     /// The records they may see, of one user where a list asks for that.
-    pub(crate) fn whose_of(&self, user: Option<&str>) -> Result<OwnerScope, ApiError> {
+    pub(crate) fn owner_scope_of(&self, user: Option<&str>) -> Result<OwnerScope, ApiError> {
         let Some(user) = user else {
-            return self.whose();
+            return self.owner_scope();
         };
-        match self.whose()? {
+        match self.owner_scope()? {
             OwnerScope::Only(own) if *own != *user => Err(ApiError::forbidden(
                 "user_id: only the admin can list the records of other users",
             )
@@ -115,14 +115,17 @@ mod tests {
     #[test]
     fn e2_a_user_has_only_their_own() {
         let user = Principal::User("u".into());
-        assert_eq!(user.whose().unwrap(), OwnerScope::Only("u".into()));
+        assert_eq!(user.owner_scope().unwrap(), OwnerScope::Only("u".into()));
         assert_eq!(&*user.owner(), "u");
-        assert_eq!(Principal::Admin.whose().unwrap(), OwnerScope::Everyone);
+        assert_eq!(
+            Principal::Admin.owner_scope().unwrap(),
+            OwnerScope::Everyone
+        );
         assert_eq!(&*Principal::Admin.owner(), "admin");
         for who in [&user, &Principal::Admin] {
-            let only = who.whose_of(Some("u")).unwrap();
+            let only = who.owner_scope_of(Some("u")).unwrap();
             assert_eq!(only, OwnerScope::Only("u".into()));
         }
-        assert!(user.whose_of(Some("v")).is_err());
+        assert!(user.owner_scope_of(Some("v")).is_err());
     }
 }

@@ -23,7 +23,7 @@ use super::mcp;
 
 /// A client that takes events gets some long before this, if only a comment.
 const HEAD: Duration = Duration::from_secs(60);
-/// Whoever takes JSON alone waits for the whole call.
+/// A client that takes JSON alone waits for the whole call.
 const WHOLE: Duration = Duration::from_secs(3600);
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -46,9 +46,9 @@ const ANSWERED: [HeaderName; 5] = [
 ];
 
 #[derive(Clone)]
-pub struct Relay(Arc<Inner>);
+pub struct Relay(Arc<RelayState>);
 
-struct Inner {
+struct RelayState {
     client: HttpClient,
     /// Where `/mcp`, `/sse` and `/messages` are, without a slash at the end.
     base: String,
@@ -70,7 +70,7 @@ impl Relay {
         let _ = (base.set_username(""), base.set_password(None));
         let base = base.as_str().trim_end_matches('/');
         let base = base.strip_suffix("/mcp").unwrap_or(base).to_owned();
-        Ok(Relay(Arc::new(Inner {
+        Ok(Relay(Arc::new(RelayState {
             client: HttpClient::new(service)?,
             base,
             max_response,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::connections::{Connections, Holder};
+use super::connections::{ClientConnections, ConnectionOwner};
 use super::guard::Guard;
 use store::{EntryId, KeyDigest, Store, StoreChange, Timestamp};
 
@@ -19,7 +19,7 @@ const EXPIRY: Duration = Duration::from_millis(500);
 pub(super) async fn end_connections(
     guard: Arc<Guard>,
     store: Arc<dyn Store>,
-    connections: Arc<Connections>,
+    connections: Arc<ClientConnections>,
 ) {
     let mut changes = store.changes();
     let mut expiry = interval(EXPIRY);
@@ -35,11 +35,11 @@ pub(super) async fn end_connections(
             _ = expiry.tick() => None,
         };
         connections.retire(|holder| match holder {
-            Holder::Entry { entry, key, .. } => {
+            ConnectionOwner::Entry { entry, key, .. } => {
                 changed.is_none_or(|changed| changed == *entry) && !opens(&*store, *entry, key)
             }
-            Holder::Console(session) => !guard.has_session(session),
-            Holder::Nobody | Holder::Admin | Holder::User(_) => false,
+            ConnectionOwner::Console(session) => !guard.has_session(session),
+            ConnectionOwner::Unknown | ConnectionOwner::Admin | ConnectionOwner::User(_) => false,
         });
     }
 }

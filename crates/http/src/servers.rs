@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::error::{ApiError, Code, FieldProblem};
 use super::extract::{Path, Query};
-use super::tag::{Asked, Tagged, Tags};
+use super::tag::{IfMatch, TaggedRecord, Tags};
 use config::body::{ServerChange, merge_patch, parse_replacement};
 use config::{Problem, ServerSpec};
 use fleet::catalog::{Catalog, CatalogItem};
@@ -36,7 +36,7 @@ pub(super) struct ListQuery {
     include: Option<String>,
 }
 
-/// A record and, where they were asked for, its tools.
+/// A record and, where they were if_match for, its tools.
 #[derive(Serialize)]
 pub(super) struct ServerListItem {
     #[serde(flatten)]
@@ -82,47 +82,47 @@ pub(super) async fn create(
 pub(super) async fn show(
     State(servers): State<ServersApi>,
     Path(server): Path,
-) -> Result<Tagged, ApiError> {
+) -> Result<TaggedRecord, ApiError> {
     Ok(servers.tagged(servers.managing.show(&server)?))
 }
 
 pub(super) async fn replace(
     state: State<ServersApi>,
     path: Path,
-    asked: Asked,
+    if_match: IfMatch,
     body: Bytes,
-) -> Result<Tagged, ApiError> {
+) -> Result<TaggedRecord, ApiError> {
     let read = move |current: &_| parse_replacement(current, &body);
-    update(state, path, asked, EditBasis::AsTold, read).await
+    update(state, path, if_match, EditBasis::AsTold, read).await
 }
 
 pub(super) async fn change(
     state: State<ServersApi>,
     path: Path,
-    asked: Asked,
+    if_match: IfMatch,
     body: Bytes,
-) -> Result<Tagged, ApiError> {
+) -> Result<TaggedRecord, ApiError> {
     let read = move |current: &_| merge_patch(current, &body);
-    update(state, path, asked, EditBasis::Newest, read).await
+    update(state, path, if_match, EditBasis::Newest, read).await
 }
 
-/// An edit that says what it was made from is held against what is there when
-/// it is written, not when it is told.
-pub(super) async fn update(
+/// `If-Match` is compared when the edit is written, not when the request
+/// arrives.
+async fn update(
     State(servers): State<ServersApi>,
     Path(server): Path,
-    asked: Asked,
+    if_match: IfMatch,
     basis: EditBasis,
     read: impl Fn(&ServerSpec) -> Result<ServerChange, Vec<Problem>> + Send + Sync + 'static,
-) -> Result<Tagged, ApiError> {
-    let basis = match asked.given() {
+) -> Result<TaggedRecord, ApiError> {
+    let basis = match if_match.given() {
         true => EditBasis::Newest,
         false => basis,
     };
     let stale = Arc::new(OnceLock::new());
     let (found, tags) = (stale.clone(), servers.tags.clone());
     let checked = move |current: &ServerSpec| {
-        if asked.fits(&tags.of(current)) {
+        if if_match.fits(&tags.of(current)) {
             return read(current);
         }
         let now = json!({
@@ -236,9 +236,9 @@ pub(super) async fn logs(
 }
 
 impl ServersApi {
-    fn tagged(&self, managed: ManagedServer) -> Tagged {
+    fn tagged(&self, managed: ManagedServer) -> TaggedRecord {
         let spec = managed.wanted.spec.as_ref().ok();
-        Tagged {
+        TaggedRecord {
             tag: spec.map(|spec| self.tags.of(spec)),
             record: managed.record,
         }

@@ -45,18 +45,18 @@ pub struct ConsoleSessions {
     /// The data directory, where there is one.
     directory: Option<PathBuf>,
     /// The lock is held for a map operation, never across an await.
-    kept: Mutex<Kept>,
+    kept: Mutex<SessionTable>,
 }
 
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Kept {
-    open: BTreeMap<String, Session>,
+struct SessionTable {
+    open: BTreeMap<String, ConsoleSession>,
     /// Until when their cookies could be used.
     ended: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Session {
+struct ConsoleSession {
     /// Milliseconds since the epoch, as all times here.
     created: u64,
     used: u64,
@@ -79,7 +79,7 @@ pub(crate) struct ShownSession {
 
 /// What a cookie says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Ticket {
+pub(super) struct SessionTicket {
     pub id: String,
     created: u64,
     used: u64,
@@ -93,20 +93,20 @@ impl std::fmt::Debug for ConsoleSessions {
     }
 }
 
-impl Ticket {
+impl SessionTicket {
     fn seal(&self, key: &hmac::Key) -> String {
         let said = format!("{}.{}.{}", self.id, self.created, self.used);
         let seal = hmac::sign(key, said.as_bytes());
         format!("{said}.{}", URL_SAFE_NO_PAD.encode(seal))
     }
 
-    fn read(text: &str, key: &hmac::Key) -> Option<Ticket> {
+    fn read(text: &str, key: &hmac::Key) -> Option<SessionTicket> {
         let (said, seal) = text.rsplit_once('.')?;
         let seal = URL_SAFE_NO_PAD.decode(seal).ok()?;
         hmac::verify(key, said.as_bytes(), &seal).ok()?;
         let mut parts = said.split('.');
         let (id, created, used) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(Ticket {
+        Some(SessionTicket {
             id: id.to_owned(),
             created: created.parse().ok()?,
             used: used.parse().ok()?,
@@ -136,7 +136,7 @@ impl ConsoleSessions {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).ok()?;
         let now = now();
-        let ticket = Ticket {
+        let ticket = SessionTicket {
             id: URL_SAFE_NO_PAD.encode(bytes),
             created: now,
             used: now,
@@ -146,8 +146,8 @@ impl ConsoleSessions {
     }
 
     /// The session of a cookie, if it is in force; it is used by this.
-    pub(super) fn accept(&self, key: &hmac::Key, text: &str, agent: &str) -> Option<Ticket> {
-        let ticket = Ticket::read(text, key)?;
+    pub(super) fn accept(&self, key: &hmac::Key, text: &str, agent: &str) -> Option<SessionTicket> {
+        let ticket = SessionTicket::read(text, key)?;
         let now = now();
         let mut kept = self.kept.lock();
         let used = kept.open.get(&ticket.id).map_or(0, |session| session.used);
@@ -163,11 +163,11 @@ impl ConsoleSessions {
     }
 
     /// A new cookie for one that will soon count as unused.
-    pub(super) fn renewed(&self, key: &hmac::Key, ticket: Ticket) -> Option<String> {
+    pub(super) fn renewed(&self, key: &hmac::Key, ticket: SessionTicket) -> Option<String> {
         let now = now();
         let due = now.saturating_sub(ticket.used) > millis(self.limits.idle) / 8;
         due.then(|| {
-            Ticket {
+            SessionTicket {
                 used: now,
                 ..ticket
             }
@@ -176,16 +176,16 @@ impl ConsoleSessions {
     }
 
     /// The same session under another key.
-    pub(super) fn resealed(&self, key: &hmac::Key, ticket: Ticket) -> String {
+    pub(super) fn resealed(&self, key: &hmac::Key, ticket: SessionTicket) -> String {
         let used = now();
-        Ticket { used, ..ticket }.seal(key)
+        SessionTicket { used, ..ticket }.seal(key)
     }
 
     pub(super) fn list(&self, current: Option<&str>) -> Vec<ShownSession> {
         let limits = self.limits;
         let mut kept = self.kept.lock();
         kept.prune(limits);
-        let shown = |(id, session): (&String, &Session)| ShownSession {
+        let shown = |(id, session): (&String, &ConsoleSession)| ShownSession {
             id: id.clone(),
             created_at: Timestamp::from_millis(session.created),
             last_used_at: Timestamp::from_millis(session.used),
@@ -236,8 +236,8 @@ impl ConsoleSessions {
     }
 }
 
-impl Kept {
-    fn note(&mut self, ticket: &Ticket, now: u64, agent: &str) {
+impl SessionTable {
+    fn note(&mut self, ticket: &SessionTicket, now: u64, agent: &str) {
         if let Some(session) = self.open.get_mut(&ticket.id) {
             session.used = now;
             return;
@@ -248,7 +248,7 @@ impl Kept {
                 self.open.remove(&id);
             }
         }
-        let session = Session {
+        let session = ConsoleSession {
             created: ticket.created,
             used: now,
             agent: agent.chars().take(AGENT).collect(),
@@ -263,7 +263,7 @@ impl Kept {
     }
 }
 
-impl Session {
+impl ConsoleSession {
     fn end(&self, limits: SessionLimits) -> u64 {
         let unused = self.used.saturating_add(millis(limits.idle));
         unused.min(self.created.saturating_add(millis(limits.lifetime)))
@@ -298,7 +298,7 @@ mod tests {
 
     fn aged(created: u64, used: u64) -> String {
         let now = now();
-        let ticket = Ticket {
+        let ticket = SessionTicket {
             id: "one".into(),
             created: now - created,
             used: now - used,

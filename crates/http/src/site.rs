@@ -12,8 +12,8 @@ use http::{Method, Request, Uri};
 use hyper::body::{Body as _, Incoming};
 use tower::Service;
 
-use super::edge::Peer;
-use super::guard::{Guard, Knock, Length, Seen, SeenPath};
+use super::edge::ClientPeer;
+use super::guard::{BodyLength, Guard, LoggedPath, RequestInfo, RequestLog};
 use super::json::read_body;
 use super::mcp::{McpApi, McpEndpoint, is_keyed};
 
@@ -22,7 +22,7 @@ const BURST: u64 = 64 * 1024;
 
 /// Boxed where it begins: a future is moved by everyone it is handed to, and
 /// hyper keeps room for the largest kind for as long as a client is there.
-pub(super) type Answer = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
 pub struct Site {
     router: Router,
@@ -54,15 +54,19 @@ impl Site {
         self.mcp.as_ref().map(|way| &way.guard)
     }
 
-    pub(super) fn answer(&self, mut request: Request<Incoming>, peer: Peer) -> Answer {
+    pub(super) fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        peer: ClientPeer,
+    ) -> ResponseFuture {
         if let Some(uri) = without_slash(request.uri()) {
             *request.uri_mut() = uri;
         }
         if let Some(way) = &self.mcp
             && request.method() == Method::POST
-            && let Some(place) = way.mcp.place(request.uri())
+            && let Some(endpoint) = way.mcp.endpoint(request.uri())
         {
-            return Box::pin(way.clone().post(place, request, peer));
+            return Box::pin(way.clone().post(endpoint, request, peer));
         }
         request.extensions_mut().insert(peer);
         Box::pin(self.router.clone().call(request))
@@ -90,37 +94,37 @@ fn without_slash(uri: &Uri) -> Option<Uri> {
 impl ShortWay {
     async fn post(
         self: Arc<ShortWay>,
-        place: McpEndpoint,
+        endpoint: McpEndpoint,
         request: Request<Incoming>,
-        peer: Peer,
+        peer: ClientPeer,
     ) -> Result<Response, Infallible> {
         let (parts, body) = request.into_parts();
-        let length = Length::of(&body);
-        let seen = Seen::new(&parts.method, SeenPath::Known(place.path()));
-        let knock = Knock {
+        let length = BodyLength::of(&body);
+        let seen = RequestLog::new(&parts.method, LoggedPath::Known(endpoint.path()));
+        let info = RequestInfo {
             method: &parts.method,
             uri: &parts.uri,
             headers: &parts.headers,
             length,
             local: Some(peer.local_ip()),
             remote: Some(peer.remote.ip()),
-            matched: Some(place.path()),
+            matched: Some(endpoint.path()),
             connection: Some(&peer.connection),
         };
         let ShortWay { guard, mcp } = &*self;
-        let passed = match guard.pass(&knock).await {
+        let passed = match guard.pass(&info).await {
             Ok(passed) => passed,
             Err(error) => return Ok(seen.refused(error)),
         };
         let work = pin!(async {
-            let caller = match mcp.caller(passed.principal.as_ref(), place, None) {
+            let caller = match mcp.caller(passed.principal.as_ref(), endpoint, None) {
                 Ok(caller) => caller,
                 Err(error) => return error.into_response(),
             };
             let body = async {
                 match length {
-                    Length::Unknown => read_body(guard.bound(body)).await,
-                    Length::None | Length::Known(_) => read_body(body).await,
+                    BodyLength::Unknown => read_body(guard.bound(body)).await,
+                    BodyLength::None | BodyLength::Known(_) => read_body(body).await,
                 }
             };
             mcp.post(&caller, &parts.headers, body).await

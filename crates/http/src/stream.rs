@@ -1,5 +1,5 @@
 //! A client's socket as the HTTP parser sees it: heads arrive whole and
-//! checked, and whoever is too slow is cut.
+//! checked, and a client that is too slow is cut off.
 //!
 //! A head that is refused is replaced by [`REFUSED_HEAD`], so that the refusal
 //! is answered in its turn, after the answers to what came before it.
@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::drain::Drain;
 use super::edge::EdgeLimits;
-use super::framing::{Fault, Framing, Stop};
+use super::framing::{FramingError, RequestFraming, ScanStop};
 
 /// The path of the request that stands in for a refused one. Asking for it
 /// oneself is harmless: it means something only once a request was refused.
@@ -34,14 +34,14 @@ const LINGER_BYTES: usize = 16 * 1024 * 1024;
 
 /// What is known of the stream while hyper has it.
 #[derive(Default)]
-pub(super) struct Shared {
-    refusal: OnceLock<Fault>,
+pub(super) struct ConnectionState {
+    refusal: OnceLock<FramingError>,
     at_rest: AtomicBool,
 }
 
-impl Shared {
+impl ConnectionState {
     /// Why the connection's last request was refused, if it was.
-    pub(super) fn refusal(&self) -> Option<Fault> {
+    pub(super) fn refusal(&self) -> Option<FramingError> {
         self.refusal.get().copied()
     }
 
@@ -54,12 +54,12 @@ impl Shared {
 pub(super) struct ClientStream {
     socket: TcpStream,
     limits: Arc<EdgeLimits>,
-    framing: Framing,
+    framing: RequestFraming,
     /// A head that has not come whole, or bytes cleared but not yet taken.
     held: BytesMut,
     cleared: usize,
-    shared: Arc<Shared>,
-    end: Option<End>,
+    shared: Arc<ConnectionState>,
+    end: Option<StreamEnd>,
     read_wait: Wait,
     drain: Drain,
     linger: Option<usize>,
@@ -67,7 +67,7 @@ pub(super) struct ClientStream {
 
 /// Nothing more is read from the client.
 #[derive(Clone, Copy)]
-enum End {
+enum StreamEnd {
     Refused,
     Broken(io::ErrorKind),
 }
@@ -86,7 +86,7 @@ impl ClientStream {
     pub(super) fn new(socket: TcpStream, limits: Arc<EdgeLimits>) -> ClientStream {
         ClientStream {
             socket,
-            framing: Framing::new(limits.head),
+            framing: RequestFraming::new(limits.head),
             limits,
             held: BytesMut::new(),
             cleared: 0,
@@ -98,7 +98,7 @@ impl ClientStream {
         }
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+    pub(super) fn shared(&self) -> &Arc<ConnectionState> {
         &self.shared
     }
 
@@ -165,7 +165,7 @@ impl ClientStream {
         let stop = if self.held.is_empty() {
             let scan = self.framing.scan(&buf.filled()[start..]);
             let cut = start + scan.pass;
-            if scan.stop == Some(Stop::Head) {
+            if scan.stop == Some(ScanStop::Head) {
                 self.held.extend_from_slice(&buf.filled()[cut..]);
             }
             buf.set_filled(cut);
@@ -178,22 +178,22 @@ impl ClientStream {
             scan.stop
         };
         match stop {
-            Some(Stop::Fault(_)) if self.framing.in_body() => {
+            Some(ScanStop::Fault(_)) if self.framing.in_body() => {
                 self.held.truncate(self.cleared);
-                self.end = Some(End::Broken(io::ErrorKind::InvalidData));
+                self.end = Some(StreamEnd::Broken(io::ErrorKind::InvalidData));
             }
-            Some(Stop::Fault(fault)) => self.refuse(fault),
-            Some(Stop::Head) | None => {}
+            Some(ScanStop::Fault(fault)) => self.refuse(fault),
+            Some(ScanStop::Head) | None => {}
         }
     }
 
-    fn refuse(&mut self, fault: Fault) {
+    fn refuse(&mut self, fault: FramingError) {
         // Set once: the first refusal ends the reading.
         let _ = self.shared.refusal.set(fault);
         self.held.truncate(self.cleared);
         self.held.extend_from_slice(REFUSED_HEAD);
         self.cleared = self.held.len();
-        self.end = Some(End::Refused);
+        self.end = Some(StreamEnd::Refused);
     }
 
     fn poll_read_socket(
@@ -205,8 +205,8 @@ impl ClientStream {
             return Poll::Ready(done);
         }
         match ready!(self.poll_patience(cx)) {
-            Phase::Head => self.refuse(Fault::HeadTimeout),
-            Phase::Body => self.end = Some(End::Broken(io::ErrorKind::TimedOut)),
+            Phase::Head => self.refuse(FramingError::HeadTimeout),
+            Phase::Body => self.end = Some(StreamEnd::Broken(io::ErrorKind::TimedOut)),
             Phase::FirstByte | Phase::Idle => {}
         }
         Poll::Ready(Ok(()))
@@ -264,8 +264,8 @@ impl AsyncRead for ClientStream {
             match me.end {
                 // The refusal's answer closes the connection; an end of file
                 // here would cancel it.
-                Some(End::Refused) => return Poll::Pending,
-                Some(End::Broken(kind)) => return Poll::Ready(Err(kind.into())),
+                Some(StreamEnd::Refused) => return Poll::Pending,
+                Some(StreamEnd::Broken(kind)) => return Poll::Ready(Err(kind.into())),
                 None => {}
             }
             let start = buf.filled().len();

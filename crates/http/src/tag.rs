@@ -13,7 +13,7 @@ use config::{Secret, ServerSpec};
 use gateway::record::ServerDetails;
 
 /// Makes tags. Definitions hold secrets, so that a plain hash of one would
-/// let whoever sees it try out what they might be.
+/// let a reader try out what they might be.
 #[derive(Clone)]
 pub struct Tags([u8; 32]);
 
@@ -39,12 +39,12 @@ impl Tags {
 }
 
 /// A record with the tag of its definition.
-pub(super) struct Tagged {
+pub(super) struct TaggedRecord {
     pub record: ServerDetails,
     pub tag: Option<String>,
 }
 
-impl IntoResponse for Tagged {
+impl IntoResponse for TaggedRecord {
     fn into_response(self) -> Response {
         let tag = self.tag.map(|tag| [(header::ETAG, tag)]);
         match tag {
@@ -55,9 +55,9 @@ impl IntoResponse for Tagged {
 }
 
 /// What `If-Match` asks for.
-pub(super) struct Asked(Option<Vec<String>>);
+pub(super) struct IfMatch(Option<Vec<String>>);
 
-impl Asked {
+impl IfMatch {
     pub(crate) fn given(&self) -> bool {
         self.0.is_some()
     }
@@ -70,18 +70,18 @@ impl Asked {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Asked {
+impl<S: Sync> FromRequestParts<S> for IfMatch {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asked, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IfMatch, ApiError> {
         if !parts.headers.contains_key(header::IF_MATCH) {
-            return Ok(Asked(None));
+            return Ok(IfMatch(None));
         }
         let lines = parts.headers.get_all(header::IF_MATCH).iter();
         let words = lines
             .filter_map(|line| line.to_str().ok())
             .flat_map(|line| line.split(','))
             .map(|tag| tag.trim().to_owned());
-        Ok(Asked(Some(words.collect())))
+        Ok(IfMatch(Some(words.collect())))
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::error::ApiError;
 use super::extract::{Path, Query};
-use super::json::Given;
+use super::json::JsonBody;
 use super::mcp::{McpApi, McpEndpoint};
 use super::principal::{Principal, not_here};
 use gateway::format::{self, Format};
@@ -20,10 +20,10 @@ use store::{EntryId, Grant, Store};
 
 mod body;
 
-use body::Ask;
+use body::CallBody;
 
-/// Entries of one name that are told apart in an answer.
-const TOLD: usize = 5;
+/// Entries of the same name that an error lists.
+const LISTED: usize = 5;
 
 #[derive(Clone)]
 pub struct ToolsApi {
@@ -99,7 +99,10 @@ impl ToolsApi {
                 "there is no entry {given:?} that is switched on"
             ))),
             several => {
-                let numbers = several.iter().take(TOLD).map(|one| one.entry.0.to_string());
+                let numbers = several
+                    .iter()
+                    .take(LISTED)
+                    .map(|one| one.entry.0.to_string());
                 let numbers = numbers.collect::<Vec<_>>().join(", ");
                 let text =
                     format!("entry: several are called {given:?}; give a number, as {numbers}");
@@ -144,11 +147,11 @@ pub(super) async fn call(
     Path(name): Path,
     principal: Principal,
     Query(asked): Query<ToolsQuery>,
-    Given(body): Given,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let format = asked.format()?;
     let caller = tools.caller(&principal, asked)?;
-    let ask = Ask::read(&body)?;
+    let ask = CallBody::read(&body)?;
     let gateway = tools.gateway();
     let view = gateway.view(&caller);
     if let Some((field, said)) = &ask.named {

@@ -19,17 +19,17 @@ use super::auth;
 use super::error::ApiError;
 use config::Secret;
 use jwks::Jwks;
-use token::{Algorithm, Refused, Token};
+use token::{Algorithm, Token, TokenError};
 
 const KEYS: &str = "auth/v1/.well-known/jwks.json";
 const ISSUER: &str = "auth/v1";
 
 pub struct Users {
     secret: Option<hmac::Key>,
-    project: Option<Project>,
+    project: Option<UserProject>,
 }
 
-struct Project {
+struct UserProject {
     issuer: String,
     keys: Arc<Jwks>,
 }
@@ -46,7 +46,7 @@ impl Users {
         secret: Option<&Secret>,
     ) -> Result<Option<Users>, ClientError> {
         let project = match project {
-            Some(url) => Some(Project {
+            Some(url) => Some(UserProject {
                 issuer: below(url, ISSUER),
                 keys: Jwks::new(url, below(url, KEYS), jwks::Pace::default())?,
             }),
@@ -61,7 +61,7 @@ impl Users {
     }
 
     /// The id of the user whom a token speaks for.
-    pub(super) async fn verify(&self, text: &str) -> Result<Arc<str>, Refused> {
+    pub(super) async fn verify(&self, text: &str) -> Result<Arc<str>, TokenError> {
         let token = Token::read(text)?;
         self.check_signature(&token).await?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -70,15 +70,15 @@ impl Users {
         token.claims()?.user(now, issuer)
     }
 
-    async fn check_signature(&self, token: &Token<'_>) -> Result<(), Refused> {
+    async fn check_signature(&self, token: &Token<'_>) -> Result<(), TokenError> {
         let good = match token.algorithm()? {
             Algorithm::Hs256 => {
-                let secret = self.secret.as_ref().ok_or(Refused::Algorithm)?;
+                let secret = self.secret.as_ref().ok_or(TokenError::Algorithm)?;
                 hmac::verify(secret, token.signed.as_bytes(), &token.signature).is_ok()
             }
             Algorithm::Published(kind) => {
-                let project = self.project.as_ref().ok_or(Refused::Algorithm)?;
-                let id = token.header.kid.as_deref().ok_or(Refused::Key)?;
+                let project = self.project.as_ref().ok_or(TokenError::Algorithm)?;
+                let id = token.header.kid.as_deref().ok_or(TokenError::Key)?;
                 let key = project.keys.find(id, kind).await?;
                 key.verifies(token.signed.as_bytes(), &token.signature)
             }
@@ -86,25 +86,25 @@ impl Users {
         if good {
             Ok(())
         } else {
-            Err(Refused::Signature)
+            Err(TokenError::Signature)
         }
     }
 }
 
-impl Refused {
+impl TokenError {
     /// Whether nothing shows that the project signed it.
     pub(super) fn is_guess(&self) -> bool {
         matches!(
             self,
-            Refused::Form | Refused::Algorithm | Refused::Key | Refused::Signature
+            TokenError::Form | TokenError::Algorithm | TokenError::Key | TokenError::Signature
         )
     }
 }
 
-impl From<Refused> for ApiError {
-    fn from(why: Refused) -> ApiError {
+impl From<TokenError> for ApiError {
+    fn from(why: TokenError) -> ApiError {
         match why {
-            Refused::NoKeys => {
+            TokenError::NoKeys => {
                 ApiError::unavailable("users' tokens cannot be checked now; try again")
             }
             why => auth::refused().with_cause(why),

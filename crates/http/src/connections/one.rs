@@ -13,7 +13,7 @@ use hyper::body::{Body as _, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{Connections, NOBODY, tag};
+use super::{ClientConnections, UNKNOWN_OWNER, tag};
 use crate::error::ApiError;
 use crate::principal::Principal;
 
@@ -21,57 +21,57 @@ use crate::principal::Principal;
 /// a stream has to end by itself.
 const QUIET: u64 = 300;
 
-/// What the task of a connection is told to do.
+/// How the task of a connection is to end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(crate) enum Order {
+pub(crate) enum CloseOrder {
     /// Answer what has been asked, then close.
     Finish = 1,
     /// Close now.
     Cut = 2,
 }
 
-/// What comes to the task of a connection from elsewhere.
-pub(crate) enum Told {
-    Order(Order),
-    /// This answer is its own to write.
+/// A message to the task of a connection.
+pub(crate) enum ConnectionSignal {
+    Order(CloseOrder),
+    /// The task itself writes this answer, instead of hyper.
     Write(Box<Response>),
 }
 
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     pub(super) id: u64,
-    home: Arc<Connections>,
+    home: Arc<ClientConnections>,
     /// A request is being answered.
     busy: AtomicBool,
     /// When it became idle, or was opened.
     since: AtomicU64,
-    /// Whose it is, as in [`super::Holder::tag`].
+    /// Its owner, as in [`super::ConnectionOwner::tag`].
     pub(super) tag: AtomicU64,
     /// The answer is a stream.
     streaming: AtomicBool,
     /// Since when it is to end with its next answer; zero while it is not.
     retiring: AtomicU64,
-    /// The strongest [`Order`] so far.
+    /// The strongest [`CloseOrder`] so far.
     order: AtomicU8,
     /// An answer that hyper is not to write.
     handed: Mutex<Option<Box<Response>>>,
     wake: Notify,
 }
 
-impl std::fmt::Debug for Connection {
+impl std::fmt::Debug for ClientConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Connection").field(&self.id).finish()
     }
 }
 
-impl Connection {
-    pub(super) fn new(id: u64, now: u64, home: Arc<Connections>) -> Connection {
-        Connection {
+impl ClientConnection {
+    pub(super) fn new(id: u64, now: u64, home: Arc<ClientConnections>) -> ClientConnection {
+        ClientConnection {
             id,
             home,
             busy: AtomicBool::new(false),
             since: AtomicU64::new(now),
-            tag: AtomicU64::new(NOBODY),
+            tag: AtomicU64::new(UNKNOWN_OWNER),
             streaming: AtomicBool::new(false),
             retiring: AtomicU64::new(0),
             order: AtomicU8::new(0),
@@ -84,7 +84,7 @@ impl Connection {
         self.id
     }
 
-    pub(crate) fn connections(&self) -> &Arc<Connections> {
+    pub(crate) fn connections(&self) -> &Arc<ClientConnections> {
         &self.home
     }
 
@@ -131,7 +131,7 @@ impl Connection {
         }
         self.streaming.store(true, Ordering::Relaxed);
         response.map(|body| {
-            Body::new(Watched {
+            Body::new(WatchedBody {
                 body,
                 connection: self.clone(),
             })
@@ -140,7 +140,7 @@ impl Connection {
 
     /// It is to end with its next answer. What it can be told now: no client
     /// that is just sending a request may be cut off.
-    pub(super) fn retire(&self) -> Option<Order> {
+    pub(super) fn retire(&self) -> Option<CloseOrder> {
         let now = self.home.now().max(1);
         let first = self
             .retiring
@@ -148,10 +148,14 @@ impl Connection {
         let since = first.err().unwrap_or(now);
         if self.streaming.load(Ordering::Relaxed) {
             let late = now.saturating_sub(since) >= QUIET;
-            return Some(if late { Order::Cut } else { Order::Finish });
+            return Some(if late {
+                CloseOrder::Cut
+            } else {
+                CloseOrder::Finish
+            });
         }
         let quiet = now.saturating_sub(self.since()) >= QUIET;
-        (!self.is_busy() && quiet).then_some(Order::Finish)
+        (!self.is_busy() && quiet).then_some(CloseOrder::Finish)
     }
 
     /// Assigns the connection to the principal of its request. Refused where
@@ -182,13 +186,13 @@ impl Connection {
         self.wake.notify_one();
     }
 
-    pub(super) fn order(&self, order: Order) {
+    pub(super) fn order(&self, order: CloseOrder) {
         self.order.fetch_max(order as u8, Ordering::AcqRel);
         self.wake.notify_one();
     }
 
     /// The next order that is stronger than `obeyed`.
-    pub(crate) async fn ordered(&self, obeyed: Option<Order>) -> Order {
+    pub(crate) async fn ordered(&self, obeyed: Option<CloseOrder>) -> CloseOrder {
         loop {
             if let Some(order) = self.new_order(obeyed) {
                 return order;
@@ -198,23 +202,23 @@ impl Connection {
     }
 
     /// The next thing its task is to do.
-    pub(crate) async fn told(&self, obeyed: Option<Order>) -> Told {
+    pub(crate) async fn signal(&self, obeyed: Option<CloseOrder>) -> ConnectionSignal {
         loop {
             if let Some(order) = self.new_order(obeyed) {
-                return Told::Order(order);
+                return ConnectionSignal::Order(order);
             }
             let handed = self.handed.lock().take();
             if let Some(response) = handed {
-                return Told::Write(response);
+                return ConnectionSignal::Write(response);
             }
             self.wake.notified().await;
         }
     }
 
-    fn new_order(&self, obeyed: Option<Order>) -> Option<Order> {
+    fn new_order(&self, obeyed: Option<CloseOrder>) -> Option<CloseOrder> {
         let order = match self.order.load(Ordering::Acquire) {
-            2.. => Some(Order::Cut),
-            1 => Some(Order::Finish),
+            2.. => Some(CloseOrder::Cut),
+            1 => Some(CloseOrder::Finish),
             0 => None,
         };
         order.filter(|_| order > obeyed)
@@ -222,18 +226,18 @@ impl Connection {
 }
 
 /// A body of unknown length; the connection is busy until it has ended.
-struct Watched {
+struct WatchedBody {
     body: Body,
-    connection: Arc<Connection>,
+    connection: Arc<ClientConnection>,
 }
 
-impl Drop for Watched {
+impl Drop for WatchedBody {
     fn drop(&mut self) {
         self.connection.end();
     }
 }
 
-impl hyper::body::Body for Watched {
+impl hyper::body::Body for WatchedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -6,8 +6,8 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn connections(total: usize, per_source: usize, reserve: usize) -> Arc<Connections> {
-    Connections::new(Caps {
+fn connections(total: usize, per_source: usize, reserve: usize) -> Arc<ClientConnections> {
+    ClientConnections::new(Caps {
         total,
         per_source,
         reserve,
@@ -15,7 +15,7 @@ fn connections(total: usize, per_source: usize, reserve: usize) -> Arc<Connectio
     })
 }
 
-fn is_cut(slot: &Slot) -> bool {
+fn is_cut(slot: &ConnectionSlot) -> bool {
     slot.connections.open.lock().all[&slot.connection.id].leaving
 }
 
@@ -27,7 +27,7 @@ fn user(name: &str) -> Principal {
 fn t_the_oldest_idle_connection_of_nobody_gives_way() {
     let all = connections(3, 9, 0);
     let here = ip("127.0.0.1");
-    let slots: Vec<Slot> = (0..3).map(|_| all.take(here, false).unwrap()).collect();
+    let slots: Vec<ConnectionSlot> = (0..3).map(|_| all.take(here, false).unwrap()).collect();
     for (at, slot) in slots.iter().enumerate() {
         slot.connection.set_since(at as u64);
     }
@@ -45,14 +45,14 @@ fn t_the_oldest_idle_connection_of_nobody_gives_way() {
     drop(fourth);
     let open = all.open.lock();
     assert_eq!((open.regular, open.reserved), (0, 0));
-    assert!(open.all.is_empty() && open.sources.is_empty() && open.holders.is_empty());
+    assert!(open.all.is_empty() && open.sources.is_empty() && open.owners.is_empty());
 }
 
 #[test]
 fn t_idle_ones_of_others_give_way_next_and_busy_ones_never() {
     let all = connections(3, 9, 0);
     let here = ip("127.0.0.1");
-    let slots: Vec<Slot> = (0..3).map(|_| all.take(here, false).unwrap()).collect();
+    let slots: Vec<ConnectionSlot> = (0..3).map(|_| all.take(here, false).unwrap()).collect();
     slots[0]
         .connection
         .admit(Some(&Principal::Admin), None)
@@ -76,7 +76,7 @@ fn t_idle_ones_of_others_give_way_next_and_busy_ones_never() {
 fn t_the_reserve_is_for_the_admin() {
     let all = connections(2, 9, 2);
     let here = ip("127.0.0.1");
-    let held: Vec<Slot> = ["u", "v"]
+    let held: Vec<ConnectionSlot> = ["u", "v"]
         .iter()
         .map(|name| {
             let slot = all.take(here, false).unwrap();
@@ -109,7 +109,7 @@ fn t_the_reserve_is_for_the_admin() {
 fn t_one_user_has_a_share_and_the_admin_has_none() {
     let all = connections(4, 9, 0);
     let here = ip("127.0.0.1");
-    let mine: Vec<Slot> = (0..2)
+    let mine: Vec<ConnectionSlot> = (0..2)
         .map(|_| {
             let slot = all.take(here, false).unwrap();
             slot.connection.admit(Some(&user("u")), None).unwrap();
@@ -170,8 +170,8 @@ async fn e7_a_connection_is_finished_before_it_is_cut() {
     let all = connections(2, 9, 0);
     let slot = all.take(ip("127.0.0.1"), false).unwrap();
     slot.connection.admit(Some(&user("u")), None).unwrap();
-    all.retire(|holder| *holder == Holder::User("other".into()));
-    let its = |holder: &Holder| *holder == Holder::User("u".into());
+    all.retire(|owner| *owner == ConnectionOwner::User("other".into()));
+    let its = |owner: &ConnectionOwner| *owner == ConnectionOwner::User("u".into());
     slot.connection.begin();
     all.retire(its);
     assert!(!slot.connection.is_finishing(), "its answer says so");
@@ -181,8 +181,8 @@ async fn e7_a_connection_is_finished_before_it_is_cut() {
     let answer = slot.connection.answered(stream.into_response());
     assert_eq!(answer.headers()["connection"], "close");
     all.retire(its);
-    assert_eq!(slot.connection.ordered(None).await, Order::Finish);
-    slot.connection.order(Order::Cut);
-    let order = slot.connection.ordered(Some(Order::Finish)).await;
-    assert_eq!(order, Order::Cut);
+    assert_eq!(slot.connection.ordered(None).await, CloseOrder::Finish);
+    slot.connection.order(CloseOrder::Cut);
+    let order = slot.connection.ordered(Some(CloseOrder::Finish)).await;
+    assert_eq!(order, CloseOrder::Cut);
 }

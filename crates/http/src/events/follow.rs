@@ -18,16 +18,16 @@ use gateway::activity::CallRecord;
 use store::StoreChange;
 
 /// A thousand servers that start at once are looked at a few times, not a
-/// thousand times; nobody waits longer for it than this.
+/// thousand times; an event is late by this at most.
 const PACE: Duration = Duration::from_millis(10);
 
-/// A server as it was last told.
-struct Known {
+/// A server as the last event had it.
+struct KnownServer {
     wanted: Arc<DesiredServer>,
     view: Option<Arc<ServerView>>,
 }
 
-type Servers = BTreeMap<Arc<str>, Known>;
+type KnownServers = BTreeMap<Arc<str>, KnownServer>;
 
 pub(super) async fn follow(
     feed: Arc<Feed>,
@@ -75,10 +75,10 @@ pub(super) async fn follow(
     }
 }
 
-fn now(feed: &Feed) -> Servers {
+fn now(feed: &Feed) -> KnownServers {
     let desired = feed.registry.desired();
     let snapshot = feed.fleet.snapshot();
-    let one = |wanted: &Arc<DesiredServer>| Known {
+    let one = |wanted: &Arc<DesiredServer>| KnownServer {
         wanted: wanted.clone(),
         view: snapshot.servers.get(&wanted.name).cloned(),
     };
@@ -88,7 +88,7 @@ fn now(feed: &Feed) -> Servers {
         .collect()
 }
 
-fn differences(before: &Servers, after: &Servers) -> Vec<News> {
+fn differences(before: &KnownServers, after: &KnownServers) -> Vec<News> {
     let gone = before.keys().filter(|name| !after.contains_key(*name));
     let mut news: Vec<News> = gone.cloned().map(News::Removed).collect();
     for (name, now) in after {
@@ -96,7 +96,7 @@ fn differences(before: &Servers, after: &Servers) -> Vec<News> {
         if !old.is_some_and(|old| same(old, now)) {
             news.push(News::Server(name.clone()));
         }
-        let catalog = |known: &Known| known.view.as_ref().map(|view| view.catalog.clone());
+        let catalog = |known: &KnownServer| known.view.as_ref().map(|view| view.catalog.clone());
         let same_catalog = match (old.and_then(catalog), catalog(now)) {
             (Some(old), Some(new)) => Arc::ptr_eq(&old, &new),
             (None, Some(new)) => new.tools.is_empty(),
@@ -109,7 +109,7 @@ fn differences(before: &Servers, after: &Servers) -> Vec<News> {
     news
 }
 
-fn same(old: &Known, now: &Known) -> bool {
+fn same(old: &KnownServer, now: &KnownServer) -> bool {
     let views = match (&old.view, &now.view) {
         (Some(old), Some(now)) => Arc::ptr_eq(old, now),
         (None, None) => true,

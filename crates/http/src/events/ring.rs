@@ -1,5 +1,5 @@
-//! What happened, in order and bounded. A newer word on the same thing takes
-//! the place of the older one, so that whoever is behind gets what is, once.
+//! The latest events, in order and bounded. A newer event on the same subject
+//! replaces the older one: a slow reader gets the latest of each, once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -2,12 +2,12 @@
 
 use std::io::BufRead;
 
-use super::chunk::Chunk;
-use super::{Fault, HeadLimits, State, Step};
+use super::chunk::ChunkPosition;
+use super::{FramingError, FramingState, FramingStep, HeadLimits};
 
 /// A head as far as it has come; offsets count from its first byte.
 #[derive(Debug, Default)]
-pub(super) struct Head {
+pub(super) struct RequestHead {
     line: usize,
     seen: usize,
     lines: usize,
@@ -16,23 +16,23 @@ pub(super) struct Head {
     chunked: bool,
 }
 
-impl Head {
+impl RequestHead {
     pub(super) fn scan(
         &mut self,
         bytes: &[u8],
         limits: &HeadLimits,
-    ) -> Result<Option<Step>, Fault> {
+    ) -> Result<Option<FramingStep>, FramingError> {
         if !is_token(bytes[0]) {
-            return Err(Fault::NotHttp);
+            return Err(FramingError::NotHttp);
         }
         while let Some(found) = newline(&bytes[self.seen..]) {
             let end = self.seen + found;
             if end >= limits.head_bytes {
-                return Err(Fault::HeadTooLarge);
+                return Err(FramingError::HeadTooLarge);
             }
             let line = bytes[self.line..end]
                 .strip_suffix(b"\r")
-                .ok_or(Fault::BareLineEnd)?;
+                .ok_or(FramingError::BareLineEnd)?;
             self.line = end + 1;
             self.seen = end + 1;
             if line.is_empty() {
@@ -42,85 +42,88 @@ impl Head {
         }
         self.seen = bytes.len();
         if self.lines == 0 && bytes.len() > limits.uri_bytes + 64 {
-            return Err(Fault::UriTooLong);
+            return Err(FramingError::UriTooLong);
         }
         if bytes.len() >= limits.head_bytes {
-            return Err(Fault::HeadTooLarge);
+            return Err(FramingError::HeadTooLarge);
         }
         Ok(None)
     }
 
-    fn take_line(&mut self, line: &[u8], limits: &HeadLimits) -> Result<(), Fault> {
+    fn take_line(&mut self, line: &[u8], limits: &HeadLimits) -> Result<(), FramingError> {
         self.lines += 1;
         if self.lines == 1 {
             return self.request_line(line, limits);
         }
         if self.lines > limits.header_lines + 1 {
-            return Err(Fault::HeadTooLarge);
+            return Err(FramingError::HeadTooLarge);
         }
         self.header(line)
     }
 
-    fn request_line(&mut self, line: &[u8], limits: &HeadLimits) -> Result<(), Fault> {
+    fn request_line(&mut self, line: &[u8], limits: &HeadLimits) -> Result<(), FramingError> {
         let mut parts = line.split(|&b| b == b' ');
         let (Some(method), Some(target), Some(version), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(Fault::RequestLine);
+            return Err(FramingError::RequestLine);
         };
         match version {
             b"HTTP/1.1" => {}
             b"HTTP/1.0" => self.old = true,
-            _ if version.starts_with(b"HTTP/") => return Err(Fault::NotHttp),
-            _ => return Err(Fault::RequestLine),
+            _ if version.starts_with(b"HTTP/") => return Err(FramingError::NotHttp),
+            _ => return Err(FramingError::RequestLine),
         }
         // CONNECT would turn the rest of the stream into something unframed.
         let method_fits = !method.is_empty()
             && method.iter().all(|&b| is_token(b))
             && !method.eq_ignore_ascii_case(b"CONNECT");
         if !method_fits || target.is_empty() || !target.iter().all(u8::is_ascii_graphic) {
-            return Err(Fault::RequestLine);
+            return Err(FramingError::RequestLine);
         }
         if target.len() > limits.uri_bytes {
-            return Err(Fault::UriTooLong);
+            return Err(FramingError::UriTooLong);
         }
         Ok(())
     }
 
-    fn header(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn header(&mut self, line: &[u8]) -> Result<(), FramingError> {
         if matches!(line[0], b' ' | b'\t') {
-            return Err(Fault::Folded);
+            return Err(FramingError::Folded);
         }
         let colon = line.iter().position(|&b| !is_token(b)).unwrap_or(0);
         let name = &line[..colon];
         if name.is_empty() || line[colon] != b':' {
-            return Err(Fault::HeaderName);
+            return Err(FramingError::HeaderName);
         }
         let value = &line[colon + 1..];
         if has_control(value) {
-            return Err(Fault::ControlByte);
+            return Err(FramingError::ControlByte);
         }
         if name.eq_ignore_ascii_case(b"content-length") {
-            let length = plain_number(trim(value)).ok_or(Fault::ContentLength)?;
+            let length = plain_number(trim(value)).ok_or(FramingError::ContentLength)?;
             if self.length.replace(length).is_some() {
-                return Err(Fault::ContentLength);
+                return Err(FramingError::ContentLength);
             }
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             if self.chunked || self.old || trim(value) != b"chunked" {
-                return Err(Fault::TransferEncoding);
+                return Err(FramingError::TransferEncoding);
             }
             self.chunked = true;
         }
         Ok(())
     }
 
-    fn finish(&self) -> Result<State, Fault> {
+    fn finish(&self) -> Result<FramingState, FramingError> {
         match (self.lines, self.length, self.chunked) {
-            (0, ..) => Err(Fault::RequestLine),
-            (_, Some(_), true) => Err(Fault::TwoLengths),
-            (_, None, true) => Ok(State::Chunked(Chunk::Size { digits: 0, size: 0 })),
-            (_, Some(left @ 1..), false) => Ok(State::Sized { left }),
-            (_, Some(0) | None, false) => Ok(State::Head(Head::default())),
+            (0, ..) => Err(FramingError::RequestLine),
+            (_, Some(_), true) => Err(FramingError::TwoLengths),
+            (_, None, true) => Ok(FramingState::Chunked(ChunkPosition::Size {
+                digits: 0,
+                size: 0,
+            })),
+            (_, Some(left @ 1..), false) => Ok(FramingState::Sized { left }),
+            (_, Some(0) | None, false) => Ok(FramingState::Head(RequestHead::default())),
         }
     }
 }

@@ -12,23 +12,25 @@ fn small() -> HeadLimits {
 
 /// What a stream comes to, fed in pieces as the socket would give them:
 /// how many heads passed, whether it ended inside a body, and the fault.
-fn feed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (u64, bool, Option<Fault>) {
-    let mut framing = Framing::new(small());
+fn feed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (u64, bool, Option<FramingError>) {
+    let mut framing = RequestFraming::new(small());
     let mut held = Vec::new();
     for piece in pieces {
         held.extend_from_slice(piece);
         let scan = framing.scan(&held);
         held.drain(..scan.pass);
         match scan.stop {
-            Some(Stop::Fault(fault)) => return (framing.heads(), framing.in_body(), Some(fault)),
-            Some(Stop::Head) => assert!(!held.is_empty()),
+            Some(ScanStop::Fault(fault)) => {
+                return (framing.heads(), framing.in_body(), Some(fault));
+            }
+            Some(ScanStop::Head) => assert!(!held.is_empty()),
             None => assert!(held.is_empty()),
         }
     }
     (framing.heads(), framing.in_body(), None)
 }
 
-fn fault(stream: &str) -> Option<Fault> {
+fn fault(stream: &str) -> Option<FramingError> {
     let whole = feed([stream.as_bytes()]);
     assert_eq!(feed(stream.as_bytes().chunks(1)), whole, "{stream:?}");
     whole.2
@@ -76,81 +78,114 @@ fn t_e2_what_can_be_read_in_two_ways_is_refused() {
     let table = [
         (
             post("Content-Length: 3\r\nTransfer-Encoding: chunked"),
-            Fault::TwoLengths,
+            FramingError::TwoLengths,
         ),
         (
             post("Transfer-Encoding: chunked\r\nContent-Length: 3"),
-            Fault::TwoLengths,
+            FramingError::TwoLengths,
         ),
         (
             post("Content-Length: 3\r\nContent-Length: 4"),
-            Fault::ContentLength,
+            FramingError::ContentLength,
         ),
         (
             post("Content-Length: 3\r\nContent-Length: 3"),
-            Fault::ContentLength,
+            FramingError::ContentLength,
         ),
-        (post("Content-Length: 3, 3"), Fault::ContentLength),
-        (post("Content-Length: +3"), Fault::ContentLength),
-        (post("Content-Length: 0x3"), Fault::ContentLength),
-        (post("Content-Length: "), Fault::ContentLength),
+        (post("Content-Length: 3, 3"), FramingError::ContentLength),
+        (post("Content-Length: +3"), FramingError::ContentLength),
+        (post("Content-Length: 0x3"), FramingError::ContentLength),
+        (post("Content-Length: "), FramingError::ContentLength),
         (
             post("Content-Length: 99999999999999999999"),
-            Fault::ContentLength,
+            FramingError::ContentLength,
         ),
         (
             post("Transfer-Encoding: gzip, chunked"),
-            Fault::TransferEncoding,
+            FramingError::TransferEncoding,
         ),
-        (post("Transfer-Encoding: Chunked"), Fault::TransferEncoding),
+        (
+            post("Transfer-Encoding: Chunked"),
+            FramingError::TransferEncoding,
+        ),
         (
             post("Transfer-Encoding: chunked, chunked"),
-            Fault::TransferEncoding,
+            FramingError::TransferEncoding,
         ),
-        (post("Transfer-Encoding: identity"), Fault::TransferEncoding),
-        (post("Transfer-Encoding:"), Fault::TransferEncoding),
+        (
+            post("Transfer-Encoding: identity"),
+            FramingError::TransferEncoding,
+        ),
+        (post("Transfer-Encoding:"), FramingError::TransferEncoding),
         (
             post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"),
-            Fault::TransferEncoding,
+            FramingError::TransferEncoding,
         ),
-        (post("Transfer-Encoding : chunked"), Fault::HeaderName),
-        (post("Content-Length : 3"), Fault::HeaderName),
-        (post("Content Length: 3"), Fault::HeaderName),
-        (post(": x"), Fault::HeaderName),
-        (post("nothing"), Fault::HeaderName),
-        (post("x\0y: 1"), Fault::HeaderName),
-        (post("x: a\r\n b"), Fault::Folded),
-        (post("x: a\r\n\tb"), Fault::Folded),
-        (post("x: a\0b"), Fault::ControlByte),
-        (post("x: a\rb"), Fault::ControlByte),
-        (post("x: a\x7fb"), Fault::ControlByte),
-        (post("Transfer-Encoding: \x0bchunked"), Fault::ControlByte),
-        (post("x: a\ny: b"), Fault::BareLineEnd),
-        ("GET / HTTP/1.1\nHost: a\r\n\r\n".into(), Fault::BareLineEnd),
-        ("GET / HTTP/1.1\r\nHost: a\r\n\n".into(), Fault::BareLineEnd),
+        (
+            post("Transfer-Encoding : chunked"),
+            FramingError::HeaderName,
+        ),
+        (post("Content-Length : 3"), FramingError::HeaderName),
+        (post("Content Length: 3"), FramingError::HeaderName),
+        (post(": x"), FramingError::HeaderName),
+        (post("nothing"), FramingError::HeaderName),
+        (post("x\0y: 1"), FramingError::HeaderName),
+        (post("x: a\r\n b"), FramingError::Folded),
+        (post("x: a\r\n\tb"), FramingError::Folded),
+        (post("x: a\0b"), FramingError::ControlByte),
+        (post("x: a\rb"), FramingError::ControlByte),
+        (post("x: a\x7fb"), FramingError::ControlByte),
+        (
+            post("Transfer-Encoding: \x0bchunked"),
+            FramingError::ControlByte,
+        ),
+        (post("x: a\ny: b"), FramingError::BareLineEnd),
+        (
+            "GET / HTTP/1.1\nHost: a\r\n\r\n".into(),
+            FramingError::BareLineEnd,
+        ),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\n\n".into(),
+            FramingError::BareLineEnd,
+        ),
         (
             "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".into(),
-            Fault::TransferEncoding,
+            FramingError::TransferEncoding,
         ),
-        ("\r\nGET / HTTP/1.1\r\n\r\n".into(), Fault::NotHttp),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(), Fault::NotHttp),
-        ("\u{16}\u{3}\u{1}".into(), Fault::NotHttp),
-        ("GET /\r\n\r\n".into(), Fault::RequestLine),
-        ("GET  / HTTP/1.1\r\n\r\n".into(), Fault::RequestLine),
-        ("GET / HTTP/1.1 \r\n\r\n".into(), Fault::RequestLine),
-        ("GET /a b HTTP/1.1\r\n\r\n".into(), Fault::RequestLine),
-        ("GET /\u{e4} HTTP/1.1\r\n\r\n".into(), Fault::RequestLine),
-        ("CONNECT a:1 HTTP/1.1\r\n\r\n".into(), Fault::RequestLine),
+        ("\r\nGET / HTTP/1.1\r\n\r\n".into(), FramingError::NotHttp),
+        (
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(),
+            FramingError::NotHttp,
+        ),
+        ("\u{16}\u{3}\u{1}".into(), FramingError::NotHttp),
+        ("GET /\r\n\r\n".into(), FramingError::RequestLine),
+        ("GET  / HTTP/1.1\r\n\r\n".into(), FramingError::RequestLine),
+        ("GET / HTTP/1.1 \r\n\r\n".into(), FramingError::RequestLine),
+        (
+            "GET /a b HTTP/1.1\r\n\r\n".into(),
+            FramingError::RequestLine,
+        ),
+        (
+            "GET /\u{e4} HTTP/1.1\r\n\r\n".into(),
+            FramingError::RequestLine,
+        ),
+        (
+            "CONNECT a:1 HTTP/1.1\r\n\r\n".into(),
+            FramingError::RequestLine,
+        ),
         (
             format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(64)),
-            Fault::UriTooLong,
+            FramingError::UriTooLong,
         ),
-        (format!("GET /{}", "x".repeat(200)), Fault::UriTooLong),
+        (
+            format!("GET /{}", "x".repeat(200)),
+            FramingError::UriTooLong,
+        ),
         (
             post(&format!("x: {}", "y".repeat(512))),
-            Fault::HeadTooLarge,
+            FramingError::HeadTooLarge,
         ),
-        (post(&"x: y\r\n".repeat(8)), Fault::HeadTooLarge),
+        (post(&"x: y\r\n".repeat(8)), FramingError::HeadTooLarge),
     ];
     for (stream, expected) in table {
         assert_eq!(fault(&stream), Some(expected), "{stream:?}");
@@ -175,7 +210,7 @@ fn t_e2_chunks_are_exact() {
     ];
     for body in bodies {
         let stream = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
-        assert_eq!(fault(&stream), Some(Fault::Chunk), "{body:?}");
+        assert_eq!(fault(&stream), Some(FramingError::Chunk), "{body:?}");
     }
 }
 
@@ -184,7 +219,7 @@ fn t_e2_the_second_request_is_judged_like_the_first() {
     let stream = "GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\nx: y\r\n\r\n";
     assert_eq!(
         feed([stream.as_bytes()]),
-        (1, false, Some(Fault::BareLineEnd))
+        (1, false, Some(FramingError::BareLineEnd))
     );
 }
 

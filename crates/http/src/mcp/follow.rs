@@ -21,7 +21,7 @@ pub(super) fn takes_priming(version: &str) -> bool {
 
 /// Which kind of stream an event is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StreamKind {
     /// The session's own.
     Own,
     /// The answer to a request.
@@ -31,19 +31,19 @@ pub(super) enum Kind {
 }
 
 /// The id of an event: what a client sends as `Last-Event-ID`.
-pub(super) fn event_id(kind: Kind, stream: u64, number: u64) -> Option<String> {
+pub(super) fn event_id(kind: StreamKind, stream: u64, number: u64) -> Option<String> {
     match kind {
-        Kind::Own => Some(format!("g{stream:x}-{number}")),
-        Kind::Answer => Some(format!("p{stream:x}-{number}")),
-        Kind::Pipe => None,
+        StreamKind::Own => Some(format!("g{stream:x}-{number}")),
+        StreamKind::Answer => Some(format!("p{stream:x}-{number}")),
+        StreamKind::Pipe => None,
     }
 }
 
 /// Kind, stream and number of an id of ours.
-pub(super) fn parse_event_id(id: &str) -> Option<(Kind, u64, u64)> {
+pub(super) fn parse_event_id(id: &str) -> Option<(StreamKind, u64, u64)> {
     let kind = match id.as_bytes().first()? {
-        b'g' => Kind::Own,
-        b'p' => Kind::Answer,
+        b'g' => StreamKind::Own,
+        b'p' => StreamKind::Answer,
         _ => return None,
     };
     let (stream, number) = id[1..].split_once('-')?;
@@ -53,14 +53,14 @@ pub(super) fn parse_event_id(id: &str) -> Option<(Kind, u64, u64)> {
 
 pub(super) struct Follow {
     reader: StreamReader,
-    kind: Kind,
+    kind: StreamKind,
     queued: VecDeque<Bytes>,
     /// Streams without an end of their own end when we do.
     closing: Option<CancellationToken>,
 }
 
 impl Follow {
-    pub(super) fn new(reader: StreamReader, kind: Kind) -> Follow {
+    pub(super) fn new(reader: StreamReader, kind: StreamKind) -> Follow {
         Follow {
             reader,
             kind,
@@ -130,8 +130,8 @@ impl Follow {
             Some((next, (follow, guard)))
         }));
         match kind {
-            Kind::Answer => events,
-            Kind::Own | Kind::Pipe => quiet(events),
+            StreamKind::Answer => events,
+            StreamKind::Own | StreamKind::Pipe => quiet(events),
         }
     }
 }
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn event_ids_name_their_stream() {
-        for kind in [Kind::Own, Kind::Answer] {
+        for kind in [StreamKind::Own, StreamKind::Answer] {
             let id = event_id(kind, u64::MAX >> 11, 7).unwrap();
             assert_eq!(parse_event_id(&id), Some((kind, u64::MAX >> 11, 7)));
         }

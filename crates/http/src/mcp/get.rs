@@ -7,9 +7,9 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::McpApi;
 use super::accept::{Accept, single};
-use super::follow::{Follow, Kind, parse_event_id};
+use super::follow::{Follow, StreamKind, parse_event_id};
 use super::legacy::{SESSION, session};
-use super::post::{Post, Refusal, not_acceptable};
+use super::post::{McpRefusal, Post, not_acceptable};
 use crate::error::{ApiError, Code};
 use gateway::{Caller, Session, StreamReader};
 use wire::code;
@@ -47,7 +47,7 @@ pub(crate) async fn end_session(
     };
     match mcp.gateway.sessions.end(&caller, id) {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
-        Err(none) => Refusal::from(none).into_response(),
+        Err(none) => McpRefusal::from(none).into_response(),
     }
 }
 
@@ -64,7 +64,7 @@ fn no_session() -> Response {
     response
 }
 
-fn follow(post: Post<'_>) -> Result<Response, Refusal> {
+fn follow(post: Post<'_>) -> Result<Response, McpRefusal> {
     post.known_version()?;
     let session = session(post)?;
     let last = single(post.headers, "last-event-id");
@@ -72,7 +72,7 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
     let missed = last.is_some_and(|id| is_of_earlier_run(&session, id));
     let (reader, kind) = match last {
         None => match session.own().read() {
-            Some(reader) => (reader, Kind::Own),
+            Some(reader) => (reader, StreamKind::Own),
             None => return Err(taken()),
         },
         Some(id) => match resume(&session, id)? {
@@ -84,7 +84,7 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
     let at = reader.position();
     let mut follow = Follow::new(reader, kind).greet(session.version, at);
     let until = post.mcp.gateway.stream_lifetime(post.caller);
-    if kind == Kind::Own {
+    if kind == StreamKind::Own {
         let gateway = &post.mcp.gateway;
         gateway.attach(post.caller, &session);
         if missed {
@@ -96,13 +96,13 @@ fn follow(post: Post<'_>) -> Result<Response, Refusal> {
 }
 
 /// The stream of an event, from there on; None if nothing comes any more.
-fn resume(session: &Session, id: &str) -> Result<Option<(StreamReader, Kind)>, Refusal> {
+fn resume(session: &Session, id: &str) -> Result<Option<(StreamReader, StreamKind)>, McpRefusal> {
     let (kind, stream, number) = parse_event_id(id).ok_or_else(unreadable)?;
     let found = session.find_stream(stream);
     let reader = match (kind, found) {
         (_, Some(stream)) => stream.resume(number),
         // Of an earlier run: there is only one such stream now as then.
-        (Kind::Own, None) => session.own().resume_unread(),
+        (StreamKind::Own, None) => session.own().resume_unread(),
         (_, None) => None,
     };
     Ok(reader.map(|reader| (reader, kind)))
@@ -111,20 +111,21 @@ fn resume(session: &Session, id: &str) -> Result<Option<(StreamReader, Kind)>, R
 /// Whether what came after an event is not known any more.
 fn is_of_earlier_run(session: &Session, id: &str) -> bool {
     let event = parse_event_id(id);
-    event
-        .is_some_and(|(kind, stream, _)| kind == Kind::Own && session.find_stream(stream).is_none())
+    event.is_some_and(|(kind, stream, _)| {
+        kind == StreamKind::Own && session.find_stream(stream).is_none()
+    })
 }
 
-fn unreadable() -> Refusal {
-    Refusal::new(code::INVALID_REQUEST, "Last-Event-ID is not one of ours")
+fn unreadable() -> McpRefusal {
+    McpRefusal::new(code::INVALID_REQUEST, "Last-Event-ID is not one of ours")
 }
 
-fn taken() -> Refusal {
+fn taken() -> McpRefusal {
     let error = wire::RpcError::new(
         code::INVALID_REQUEST,
         "this session's stream is already open",
     );
-    Refusal::with(StatusCode::CONFLICT, error)
+    McpRefusal::with(StatusCode::CONFLICT, error)
 }
 
 fn nothing_left() -> Response {

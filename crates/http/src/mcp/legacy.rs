@@ -8,9 +8,9 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
 
 use super::accept::single;
-use super::post::{Post, Refusal};
+use super::post::{McpRefusal, Post};
 use super::reply::{accepted, events, json, message};
-use super::running::{Answers, client};
+use super::running::{PostAnswers, client};
 use super::stateless;
 use gateway::{
     Caller, Client, ClientRequest, Gateway, NoSession, OwnedRequest, Session, no_capabilities,
@@ -37,7 +37,7 @@ pub(super) async fn request(
     post: Post<'_>,
     version: Option<&'static str>,
     incoming: ClientRequest<'_>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, McpRefusal> {
     let method = incoming.method;
     if method == "initialize" {
         return Ok(initialize(post, incoming).await);
@@ -57,7 +57,7 @@ pub(super) async fn request(
     {
         return Ok(json(StatusCode::OK, reply.body));
     }
-    let mut answers = Answers::new(&session);
+    let mut answers = PostAnswers::new(&session);
     answers.run(gateway, post.caller, incoming)?;
     Ok(answers.response(post.accept, false).await)
 }
@@ -118,9 +118,9 @@ pub(super) fn agreed(params: Option<&RawValue>) -> (&'static str, Arc<RawValue>)
     (era::negotiate(&version), capabilities.into())
 }
 
-pub(super) fn session(post: Post<'_>) -> Result<Arc<Session>, Refusal> {
+pub(super) fn session(post: Post<'_>) -> Result<Arc<Session>, McpRefusal> {
     let missing = || {
-        Refusal::new(
+        McpRefusal::new(
             code::INVALID_REQUEST,
             "header Mcp-Session-Id is missing; open a session with `initialize`",
         )
@@ -132,14 +132,14 @@ pub(super) fn session(post: Post<'_>) -> Result<Arc<Session>, Refusal> {
     Ok(sessions.find(post.caller, id)?)
 }
 
-impl From<NoSession> for Refusal {
-    fn from(none: NoSession) -> Refusal {
+impl From<NoSession> for McpRefusal {
+    fn from(none: NoSession) -> McpRefusal {
         match none {
-            NoSession::Unknown => Refusal::with(
+            NoSession::Unknown => McpRefusal::with(
                 StatusCode::NOT_FOUND,
                 RpcError::new(SESSION_NOT_FOUND, "Session not found"),
             ),
-            NoSession::Full => Refusal::with(
+            NoSession::Full => McpRefusal::with(
                 StatusCode::SERVICE_UNAVAILABLE,
                 RpcError::new(code::INTERNAL, none.to_string()),
             ),
@@ -148,14 +148,14 @@ impl From<NoSession> for Refusal {
 }
 
 /// A notification, or an answer to something we asked.
-pub(super) fn told(post: Post<'_>, message: Message<'_>) -> Result<Response, Refusal> {
+pub(super) fn told(post: Post<'_>, message: Message<'_>) -> Result<Response, McpRefusal> {
     let session = session(post)?;
     take(&post.mcp.gateway, post.caller, &session, message);
     Ok(accepted())
 }
 
-/// The client's answer to something we asked cannot be read: whoever asked
-/// need not wait for another.
+/// The client's answer to a server's request cannot be read: the server need
+/// not wait for another.
 pub(super) fn unreadable_answer(post: Post<'_>, id: &RawValue, why: &Malformed) {
     if let Ok(session) = session(post) {
         let text = format!("the client's answer is {why}");
@@ -196,11 +196,11 @@ pub(super) fn take(
 }
 
 /// An array of messages, which one revision has.
-pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, Refusal> {
+pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, McpRefusal> {
     let elements = parse_batch(body)?;
     post.known_version()?;
     let session = session(post).map_err(|refusal| match refusal.status {
-        // Without a session there is nobody who may send batches.
+        // Only a session may send batches.
         StatusCode::BAD_REQUEST => Fault::Batch.into(),
         _ => refusal,
     })?;
@@ -214,7 +214,7 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, Refus
     if requests.is_empty() {
         return Ok(accepted());
     }
-    let mut answers = Answers::new(&session);
+    let mut answers = PostAnswers::new(&session);
     for request in requests {
         answers.run(&post.mcp.gateway, post.caller, request.as_request())?;
     }
@@ -224,7 +224,7 @@ pub(super) async fn batch(post: Post<'_>, body: &[u8]) -> Result<Response, Refus
 /// The requests of a batch, and the rest. One bad element refuses it whole.
 pub(super) fn sort<'a>(
     elements: &[&'a RawValue],
-) -> Result<(Vec<OwnedRequest>, Vec<Message<'a>>), Refusal> {
+) -> Result<(Vec<OwnedRequest>, Vec<Message<'a>>), McpRefusal> {
     let mut requests = Vec::new();
     let mut told = Vec::new();
     for element in elements {

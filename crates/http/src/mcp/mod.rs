@@ -47,7 +47,7 @@ pub struct McpApi {
     /// Cancelled when Portway shuts down: streams that would go on for ever
     /// end.
     pub closing: CancellationToken,
-    pipes: old_sse::Pipes,
+    pipes: old_sse::SsePipes,
     /// The other Portway that serves the entries, if one does.
     pub(super) relay: Option<Relay>,
 }
@@ -62,7 +62,7 @@ impl McpApi {
             gateway,
             registry,
             closing,
-            pipes: old_sse::Pipes::default(),
+            pipes: old_sse::SsePipes::default(),
             relay: None,
         }
     }
@@ -118,12 +118,12 @@ impl McpEndpoint {
 }
 
 impl McpApi {
-    /// Who asks, and what they may see there. A server that does not exist is
-    /// told in the shape of the REST API.
+    /// The caller of an endpoint. For a server that does not exist the error has
+    /// the shape of the REST API.
     pub(super) fn caller(
         &self,
         principal: Option<&Principal>,
-        place: McpEndpoint,
+        endpoint: McpEndpoint,
         filter: Option<String>,
     ) -> Result<Caller, ApiError> {
         let principal = principal.ok_or_else(auth::refused)?;
@@ -132,8 +132,8 @@ impl McpApi {
             Principal::Entry(grant) => return self.narrowed(grant.clone(), filter),
             Principal::User(_) => return Err(not_here()),
         }
-        let scope = match place {
-            // The guard lets nobody else there.
+        let scope = match endpoint {
+            // The guard lets only entries pass.
             McpEndpoint::Entry => return Err(nothing_there()),
             McpEndpoint::Server(server) => {
                 let name = match self.registry.find(&server) {
@@ -182,10 +182,10 @@ impl McpApi {
     }
 
     /// The endpoint at an address, where a message can go there directly.
-    pub(super) fn place(&self, uri: &Uri) -> Option<McpEndpoint> {
+    pub(super) fn endpoint(&self, uri: &Uri) -> Option<McpEndpoint> {
         let elsewhere =
-            |place: &McpEndpoint| matches!(place, McpEndpoint::Entry) && self.relay.is_some();
-        McpEndpoint::plain(uri).filter(|place| !elsewhere(place))
+            |endpoint: &McpEndpoint| matches!(endpoint, McpEndpoint::Entry) && self.relay.is_some();
+        McpEndpoint::plain(uri).filter(|endpoint| !elsewhere(endpoint))
     }
 
     /// Answers a message; `body` brings it.
@@ -238,7 +238,7 @@ fn refused(error: FilterError, asked: Option<&str>) -> ApiError {
     }
 }
 
-/// A handler's argument: who asks, and through which endpoint.
+/// A handler's argument: the client and its endpoint.
 impl FromRequestParts<McpApi> for Caller {
     type Rejection = ApiError;
 
@@ -249,11 +249,11 @@ impl FromRequestParts<McpApi> for Caller {
             .map_err(|_| ApiError::bad_request("the path cannot be read"))?;
         let Query(EndpointQuery { filter }) = Query::try_from_uri(&parts.uri)
             .map_err(|_| ApiError::bad_request("the query cannot be read"))?;
-        let place = match server {
+        let endpoint = match server {
             Some(server) => McpEndpoint::Server(server),
             None if is_keyed(&parts.uri) => McpEndpoint::Entry,
             None => McpEndpoint::Everything,
         };
-        mcp.caller(Some(&principal), place, filter)
+        mcp.caller(Some(&principal), endpoint, filter)
     }
 }

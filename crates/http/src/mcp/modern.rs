@@ -8,7 +8,7 @@ use http::{HeaderName, StatusCode};
 use serde_json::value::RawValue;
 
 use super::accept::single;
-use super::post::{Post, Refusal, VERSION, not_acceptable};
+use super::post::{McpRefusal, Post, VERSION, not_acceptable};
 use super::reply::quiet;
 use super::stateless;
 use gateway::{Client, ClientRequest, Reply, View, forwardable_capabilities};
@@ -21,7 +21,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LISTEN: &str = "subscriptions/listen";
 
 /// What a request says.
-pub(super) struct Asked<'a> {
+pub(super) struct ModernRequest<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
     /// The param that says what it is about, where the method has one.
@@ -32,11 +32,11 @@ pub(super) struct Asked<'a> {
 pub(super) async fn request(
     post: Post<'_>,
     id: Id<'_>,
-    asked: Asked<'_>,
-) -> Result<Response, Refusal> {
+    asked: ModernRequest<'_>,
+) -> Result<Response, McpRefusal> {
     version(post, &asked.envelope)?;
     names(post, &asked)?;
-    let Asked {
+    let ModernRequest {
         method,
         params,
         named,
@@ -71,7 +71,7 @@ pub(super) async fn request(
     })
 }
 
-fn version(post: Post<'_>, envelope: &RequestEnvelope<'_>) -> Result<(), Refusal> {
+fn version(post: Post<'_>, envelope: &RequestEnvelope<'_>) -> Result<(), McpRefusal> {
     let asked = envelope.version.as_ref();
     match single(post.headers, &VERSION) {
         Ok(Some(named)) if named == asked => {}
@@ -91,11 +91,11 @@ fn version(post: Post<'_>, envelope: &RequestEnvelope<'_>) -> Result<(), Refusal
         Ok(data) => error.with_data(data),
         Err(_) => error,
     };
-    Err(Refusal::with(StatusCode::BAD_REQUEST, error))
+    Err(McpRefusal::with(StatusCode::BAD_REQUEST, error))
 }
 
 /// `Mcp-Method` and `Mcp-Name` say what the body says.
-fn names(post: Post<'_>, asked: &Asked<'_>) -> Result<(), Refusal> {
+fn names(post: Post<'_>, asked: &ModernRequest<'_>) -> Result<(), McpRefusal> {
     let method = asked.method;
     match single(post.headers, &METHOD) {
         Ok(Some(named)) if named == method => {}
@@ -116,7 +116,7 @@ fn names(post: Post<'_>, asked: &Asked<'_>) -> Result<(), Refusal> {
 
 /// Unknown methods are 404 with a body: without one it would look as if
 /// there were nothing at this path.
-fn known(method: &str) -> Result<(), Refusal> {
+fn known(method: &str) -> Result<(), McpRefusal> {
     let known = method::find(method).is_some_and(|known| {
         known.kind == MethodKind::Request
             && known.modern == Some(Sender::Client)
@@ -128,7 +128,7 @@ fn known(method: &str) -> Result<(), Refusal> {
     // A name has no length limit of its own; the message about it has.
     let short: String = method.chars().take(64).collect();
     let error = RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {short}"));
-    Err(Refusal::with(StatusCode::NOT_FOUND, error))
+    Err(McpRefusal::with(StatusCode::NOT_FOUND, error))
 }
 
 /// `Mcp-Param-*` headers say what the arguments say.
@@ -137,7 +137,7 @@ fn arguments(
     view: &View,
     named: Option<&RawValue>,
     params: Option<&RawValue>,
-) -> Result<(), Refusal> {
+) -> Result<(), McpRefusal> {
     let Some(name) = named.and_then(text) else {
         return Ok(());
     };
@@ -160,8 +160,8 @@ fn arguments(
     }
 }
 
-fn mismatch(message: impl Into<Cow<'static, str>>) -> Refusal {
-    Refusal::new(code::HEADER_MISMATCH, message.into())
+fn mismatch(message: impl Into<Cow<'static, str>>) -> McpRefusal {
+    McpRefusal::new(code::HEADER_MISMATCH, message.into())
 }
 
 /// A server's own `-32601` is an answer; ours says that the method is not

@@ -17,10 +17,10 @@ use serde::Deserialize;
 
 use super::McpApi;
 use super::accept::Accept;
-use super::follow::{Follow, Kind};
+use super::follow::{Follow, StreamKind};
 use super::keyed::beside;
 use super::legacy::{self, agreed};
-use super::post::{Refusal, not_acceptable};
+use super::post::{McpRefusal, not_acceptable};
 use super::reply::accepted;
 
 use super::running;
@@ -32,9 +32,9 @@ use wire::{Era, Message, code, meta, sse};
 
 /// The open connections, by the id in the URL they were given.
 #[derive(Clone, Default)]
-pub(super) struct Pipes(Arc<Mutex<HashMap<Box<str>, Arc<Pipe>>>>);
+pub(super) struct SsePipes(Arc<Mutex<HashMap<Box<str>, Arc<SsePipe>>>>);
 
-struct Pipe {
+struct SsePipe {
     caller: Caller,
     stream: Arc<MessageStream>,
     session: OnceLock<Arc<Session>>,
@@ -42,8 +42,8 @@ struct Pipe {
     opening: AtomicBool,
 }
 
-impl Pipes {
-    fn find(&self, caller: &Caller, id: &str) -> Option<Arc<Pipe>> {
+impl SsePipes {
+    fn find(&self, caller: &Caller, id: &str) -> Option<Arc<SsePipe>> {
         let pipe = self.0.lock().get(id).cloned()?;
         let owner = &pipe.caller;
         (owner.principal == caller.principal && owner.scope == caller.scope).then_some(pipe)
@@ -51,12 +51,12 @@ impl Pipes {
 }
 
 /// Forgets the connection when the client is gone.
-struct Opened {
-    pipes: Pipes,
+struct OpenPipe {
+    pipes: SsePipes,
     id: Box<str>,
 }
 
-impl Drop for Opened {
+impl Drop for OpenPipe {
     fn drop(&mut self) {
         let pipe = self.pipes.0.lock().remove(&self.id);
         if let Some(pipe) = pipe {
@@ -87,18 +87,18 @@ pub(crate) async fn open_sse(
     };
     let first = endpoint(&caller, &uri, &id);
     let until = mcp.gateway.stream_lifetime(&caller);
-    let pipe = Arc::new(Pipe {
+    let pipe = Arc::new(SsePipe {
         caller,
         stream,
         session: OnceLock::new(),
         opening: AtomicBool::new(false),
     });
     mcp.pipes.0.lock().insert(id.clone(), pipe);
-    let opened = Opened {
+    let opened = OpenPipe {
         pipes: mcp.pipes.clone(),
         id,
     };
-    Follow::new(reader, Kind::Pipe)
+    Follow::new(reader, StreamKind::Pipe)
         .until(until.token().clone())
         .first(first)
         .response((opened, until))
@@ -146,7 +146,7 @@ fn endpoint(caller: &Caller, uri: &Uri, id: &str) -> Bytes {
 }
 
 #[derive(Deserialize)]
-struct Place {
+struct SessionQuery {
     #[serde(rename = "sessionId")]
     session: String,
 }
@@ -156,7 +156,7 @@ pub(crate) async fn sse_message(
     caller: Caller,
     request: HttpRequest,
 ) -> Response {
-    let place = Query::<Place>::try_from_uri(request.uri());
+    let place = Query::<SessionQuery>::try_from_uri(request.uri());
     let pipe = place
         .ok()
         .and_then(|Query(place)| mcp.pipes.find(&caller, &place.session));
@@ -173,10 +173,15 @@ pub(crate) async fn sse_message(
     }
 }
 
-impl Pipe {
+impl SsePipe {
     /// `caller` is who posts now: what an entry gives may have changed since
     /// the stream was opened.
-    fn take(self: &Arc<Pipe>, mcp: &McpApi, caller: &Caller, body: &[u8]) -> Result<(), Refusal> {
+    fn take(
+        self: &Arc<SsePipe>,
+        mcp: &McpApi,
+        caller: &Caller,
+        body: &[u8],
+    ) -> Result<(), McpRefusal> {
         if is_batch(body) {
             let session = self.session.get().ok_or(Fault::Batch)?;
             let elements = parse_batch(body)?;
@@ -194,7 +199,7 @@ impl Pipe {
             Message::Request { id, method, params } => {
                 if meta::read_request_meta(params)?.is_modern() {
                     let error = "this transport is not one of the modern revisions";
-                    return Err(Refusal::new(code::INVALID_REQUEST, error).of(id.raw()));
+                    return Err(McpRefusal::new(code::INVALID_REQUEST, error).of(id.raw()));
                 }
                 let request = OwnedRequest::of(ClientRequest {
                     id: id.raw(),
@@ -221,7 +226,7 @@ impl Pipe {
         caller: &Caller,
         session: &Arc<Session>,
         request: OwnedRequest,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), McpRefusal> {
         running::run(
             &mcp.gateway,
             caller,
@@ -234,15 +239,15 @@ impl Pipe {
 
     /// A request before there is a session: it had better open one.
     fn first(
-        self: &Arc<Pipe>,
+        self: &Arc<SsePipe>,
         mcp: &McpApi,
         caller: &Caller,
         request: OwnedRequest,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), McpRefusal> {
         let opens = request.method == "initialize";
         if !opens || self.opening.swap(true, Ordering::Relaxed) {
             let error = "the first request is `initialize`, and its answer comes before others";
-            return Err(Refusal::new(code::INVALID_REQUEST, error).of(&request.id));
+            return Err(McpRefusal::new(code::INVALID_REQUEST, error).of(&request.id));
         }
         let (version, capabilities) = agreed(request.params.as_deref());
         let client = Client {

@@ -1,5 +1,5 @@
-//! What a client posts: which era it is of, and who takes it from there. The
-//! body alone decides the era; the headers are held against it.
+//! Messages that clients post. The body alone decides the era; the headers are
+//! held against it.
 
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -58,11 +58,11 @@ pub(super) async fn answer(
                 if let Some(id) = malformed.deep_answer() {
                     legacy::unreadable_answer(post, id, &malformed);
                 }
-                Err(Refusal::from(malformed))
+                Err(McpRefusal::from(malformed))
             }
         }
     };
-    answer.unwrap_or_else(Refusal::into_response)
+    answer.unwrap_or_else(McpRefusal::into_response)
 }
 
 /// A request to one of the endpoints, its body aside.
@@ -75,19 +75,19 @@ pub(super) struct Post<'a> {
 }
 
 impl<'a> Post<'a> {
-    async fn route(self, message: Message<'_>) -> Result<Response, Refusal> {
+    async fn route(self, message: Message<'_>) -> Result<Response, McpRefusal> {
         let named = self.named_version();
         let says_modern =
             matches!(named, Ok(Some(version)) if Era::of(version) == Some(Era::Modern));
         match message {
             Message::Request { id, method, params } => {
-                let refused = |refusal: Refusal| refusal.of(id.raw());
+                let refused = |refusal: McpRefusal| refusal.of(id.raw());
                 let name = method::name_param(&method).unwrap_or("_meta");
                 let read = meta::read_request_meta_and(params, name).map_err(|e| refused(e.into()));
                 let (envelope, named) = read?;
                 if envelope.is_modern() || says_modern {
                     let envelope = envelope.require().map_err(|e| refused(e.into()))?;
-                    let asked = modern::Asked {
+                    let asked = modern::ModernRequest {
                         method: &method,
                         params,
                         named,
@@ -123,7 +123,7 @@ impl<'a> Post<'a> {
     }
 
     /// A legacy client may leave the version out; it may not make one up.
-    pub(super) fn known_version(&self) -> Result<Option<&'static str>, Refusal> {
+    pub(super) fn known_version(&self) -> Result<Option<&'static str>, McpRefusal> {
         let known = match self.named_version() {
             Ok(None) => return Ok(None),
             Ok(Some(version)) => era::known_legacy(version),
@@ -134,42 +134,42 @@ impl<'a> Post<'a> {
                 "MCP-Protocol-Version is none of {}",
                 wire::LEGACY.join(", ")
             );
-            Refusal::new(code::INVALID_REQUEST, text)
+            McpRefusal::new(code::INVALID_REQUEST, text)
         })
     }
 }
 
 /// Why a message goes no further: a JSON-RPC error, and its status.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct McpRefusal {
     pub status: StatusCode,
     pub error: RpcError,
     pub id: Option<Box<RawValue>>,
 }
 
-impl Refusal {
+impl McpRefusal {
     /// 400, as most are.
-    pub(super) fn new(code: i64, message: impl Into<String>) -> Refusal {
-        Refusal::with(StatusCode::BAD_REQUEST, RpcError::new(code, message))
+    pub(super) fn new(code: i64, message: impl Into<String>) -> McpRefusal {
+        McpRefusal::with(StatusCode::BAD_REQUEST, RpcError::new(code, message))
     }
 
-    pub(super) fn with(status: StatusCode, error: RpcError) -> Refusal {
-        Refusal {
+    pub(super) fn with(status: StatusCode, error: RpcError) -> McpRefusal {
+        McpRefusal {
             status,
             error,
             id: None,
         }
     }
 
-    pub(super) fn of(mut self, id: &RawValue) -> Refusal {
+    pub(super) fn of(mut self, id: &RawValue) -> McpRefusal {
         self.id.get_or_insert_with(|| id.to_owned());
         self
     }
 }
 
-impl From<Malformed> for Refusal {
-    fn from(malformed: Malformed) -> Refusal {
-        Refusal {
+impl From<Malformed> for McpRefusal {
+    fn from(malformed: Malformed) -> McpRefusal {
+        McpRefusal {
             status: StatusCode::BAD_REQUEST,
             error: RpcError::from(&malformed),
             id: malformed.id().map(ToOwned::to_owned),
@@ -177,13 +177,13 @@ impl From<Malformed> for Refusal {
     }
 }
 
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Refusal {
+impl From<Fault> for McpRefusal {
+    fn from(fault: Fault) -> McpRefusal {
         Malformed::from(fault).into()
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for McpRefusal {
     fn into_response(self) -> Response {
         refuse(self.status, self.id.as_deref(), &self.error)
     }

@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use hyper::body::{Frame, SizeHint};
 use serde_json::value::RawValue;
 
-use crate::attend::Quiet;
+use crate::attend::QuietStream;
 use crate::counted::Counted;
 use gateway::MessageBody;
 use wire::{RpcError, sse};
@@ -103,7 +103,7 @@ where
 
 /// The same, of a stream that is open for hours and has an event now and then.
 pub(crate) fn quiet(mut events: Response) -> Response {
-    events.extensions_mut().insert(Quiet);
+    events.extensions_mut().insert(QuietStream);
     events
 }
 

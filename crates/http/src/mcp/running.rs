@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::Accept;
-use super::follow::{Follow, Kind, takes_priming};
-use super::post::Refusal;
+use super::follow::{Follow, StreamKind, takes_priming};
+use super::post::McpRefusal;
 use super::reply::{KEEP_ALIVE, accepted, events, json};
 use crate::error::ApiError;
 use gateway::{
@@ -24,32 +24,32 @@ use gateway::{
 };
 use wire::{Era, RpcError, code};
 
-/// A client that can come back to its answer is told how, soon: until then a
-/// lost connection loses the answer.
+/// When a client gets the event id by which it can resume its answer: until
+/// then a lost connection loses the answer.
 const RESUMABLE_AFTER: Duration = Duration::from_millis(50);
 
 /// The answers to what came in one POST.
-pub(super) struct Answers {
+pub(super) struct PostAnswers {
     session: Arc<Session>,
     stream: Arc<MessageStream>,
-    ending: Arc<Ending>,
+    ending: Arc<StreamCloser>,
     expected: usize,
-    attended: Attended,
+    attended: AttendedCall,
 }
 
-impl Answers {
-    pub(super) fn new(session: &Arc<Session>) -> Answers {
+impl PostAnswers {
+    pub(super) fn new(session: &Arc<Session>) -> PostAnswers {
         let stream = session.stream();
-        let ending = Ending {
+        let ending = StreamCloser {
             session: session.clone(),
             stream: stream.clone(),
         };
-        Answers {
+        PostAnswers {
             session: session.clone(),
             stream,
             ending: Arc::new(ending),
             expected: 0,
-            attended: Attended(None),
+            attended: AttendedCall(None),
         }
     }
 
@@ -58,19 +58,19 @@ impl Answers {
         gateway: &Arc<Gateway>,
         caller: &Caller,
         incoming: ClientRequest<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), McpRefusal> {
         let (session, stream) = (&self.session, &self.stream);
         let ending = self.ending.clone();
         let work = work(gateway, caller, session, incoming, stream, ending)?;
         // Those before it, in a batch, go on by themselves.
-        self.attended = Attended(Some(work));
+        self.attended = AttendedCall(Some(work));
         self.expected += 1;
         Ok(())
     }
 
     /// JSON if the answers come first, and soon; else a stream.
     pub(super) async fn response(self, accept: Accept, batch: bool) -> Response {
-        let Answers {
+        let PostAnswers {
             session,
             stream,
             ending,
@@ -129,7 +129,7 @@ impl Answers {
             }
         }
         session.announce(&stream);
-        let mut follow = Follow::new(reader, Kind::Answer);
+        let mut follow = Follow::new(reader, StreamKind::Answer);
         if got.is_empty() || takes_priming(session.version) {
             // A client that gets no further than this has seen nothing.
             follow = follow.greet(session.version, 0);
@@ -161,13 +161,13 @@ fn whole(mut answers: Vec<StreamEvent>, batch: bool) -> Response {
 }
 
 /// What runs for a request, with no end but its own.
-type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+type CallFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Work driven by whoever waits for it, so that an answer that comes soon
-/// needs no task. Left before its end, it goes on in one of its own.
-struct Attended(Option<Work>);
+/// A call that the task of its HTTP request drives, so that an answer that
+/// comes soon needs no task. Dropped before its end, it goes on in a new task.
+struct AttendedCall(Option<CallFuture>);
 
-impl Attended {
+impl AttendedCall {
     /// Cancel-safe. Comes once.
     async fn end(&mut self) {
         match &mut self.0 {
@@ -178,7 +178,7 @@ impl Attended {
     }
 }
 
-impl Drop for Attended {
+impl Drop for AttendedCall {
     fn drop(&mut self) {
         // Without a runtime everything ends.
         if let Some(work) = self.0.take()
@@ -189,13 +189,13 @@ impl Drop for Attended {
     }
 }
 
-/// The last of those who write to a stream closes it.
-pub(super) struct Ending {
+/// Closes a stream when its last writer is gone.
+pub(super) struct StreamCloser {
     session: Arc<Session>,
     stream: Arc<MessageStream>,
 }
 
-impl Drop for Ending {
+impl Drop for StreamCloser {
     fn drop(&mut self) {
         self.stream.close();
         self.session.retire(&self.stream);
@@ -211,7 +211,7 @@ pub(super) fn run<H: Send + 'static>(
     incoming: ClientRequest<'_>,
     stream: &Arc<MessageStream>,
     hold: H,
-) -> Result<(), Refusal> {
+) -> Result<(), McpRefusal> {
     let work = work(gateway, caller, session, incoming, stream, hold)?;
     tokio::spawn(work);
     Ok(())
@@ -224,13 +224,13 @@ fn work<H: Send + 'static>(
     incoming: ClientRequest<'_>,
     stream: &Arc<MessageStream>,
     hold: H,
-) -> Result<Work, Refusal> {
+) -> Result<CallFuture, McpRefusal> {
     let Some(running) = session.begin(incoming.id) else {
         let busy = RpcError::new(code::INTERNAL, "too many requests run in this session");
-        return Err(Refusal::with(StatusCode::TOO_MANY_REQUESTS, busy));
+        return Err(McpRefusal::with(StatusCode::TOO_MANY_REQUESTS, busy));
     };
     let client = client(session);
-    let unanswered = Unanswered {
+    let unanswered = PanicAnswer {
         id: incoming.id.to_owned(),
         stream: stream.clone(),
         armed: true,
@@ -244,7 +244,7 @@ fn work<H: Send + 'static>(
     Ok(Box::pin(AssertUnwindSafe(work).catch_unwind().map(drop)))
 }
 
-/// Who has this session.
+/// The client of a session.
 pub(super) fn client(session: &Arc<Session>) -> Client {
     Client {
         era: Era::Legacy,
@@ -266,7 +266,7 @@ impl Replies for ReplyStream {
     }
 }
 
-async fn pump(mut replies: impl Replies, running: RunningRequest, mut unanswered: Unanswered) {
+async fn pump(mut replies: impl Replies, running: RunningRequest, mut unanswered: PanicAnswer) {
     let stream = unanswered.stream.clone();
     let work = async {
         loop {
@@ -284,17 +284,17 @@ async fn pump(mut replies: impl Replies, running: RunningRequest, mut unanswered
     unanswered.armed = false;
 }
 
-/// Answers where whoever should have answered panicked.
-struct Unanswered {
+/// Answers the request if its call panics.
+struct PanicAnswer {
     id: Box<RawValue>,
     stream: Arc<MessageStream>,
     armed: bool,
 }
 
-impl Drop for Unanswered {
+impl Drop for PanicAnswer {
     fn drop(&mut self) {
         if self.armed {
-            let error = RpcError::new(code::INTERNAL, "something went wrong inside Portway");
+            let error = RpcError::new(code::INTERNAL, "internal error in Portway");
             let reply = Reply::error(&self.id, &error);
             self.stream.answer(reply.body);
         }
@@ -335,7 +335,7 @@ mod tests {
         let stream = session.stream();
         let mut reader = stream.read().unwrap();
         let id = RawValue::from_string("7".to_owned()).unwrap();
-        let unanswered = Unanswered {
+        let unanswered = PanicAnswer {
             id: id.clone(),
             stream,
             armed: true,

@@ -50,7 +50,7 @@ impl BoundAnswer {
 impl Serialize for BoundAnswer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Fields<'a> {
+        struct BindingFields<'a> {
             tool_id: i64,
             status: bool,
             name: &'a str,
@@ -61,7 +61,7 @@ impl Serialize for BoundAnswer {
             created_at: Timestamp,
         }
         let BoundTool { binding, tool } = &self.bound;
-        Fields {
+        BindingFields {
             missing: self.missing.as_ref(),
             tool_id: tool.id.0,
             status: binding.enabled,

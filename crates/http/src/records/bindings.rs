@@ -1,4 +1,4 @@
-//! The tools of an entry: for its owner to change, and for whoever holds its
+//! The tools of an entry: for its owner to change, and for clients with its
 //! key to read (SPEC E11).
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::answers::{BoundAnswer, EntryToolAnswer, FilteredAnswer, Items};
-use super::bodies::{Fields, Given};
+use super::bodies::{BodyFields, JsonBody};
 use super::resource::{RecordContext, RestRecord};
 use super::{RecordsApi, refuse, values};
 use crate::Principal;
@@ -37,10 +37,10 @@ pub(crate) async fn list(
 pub(crate) async fn create(
     context: RecordContext,
     Path(id): Path,
-    Given(body): Given,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let id = Entry::id(&id)?;
-    let mut fields = Fields::read(&body)?;
+    let mut fields = BodyFields::read(&body)?;
     let (listed, new) = match fields.take("bindings") {
         Some(list) => (true, values::bindings(&mut fields, "bindings", list)),
         None => (false, values::binding(&mut fields).into_iter().collect()),
@@ -65,10 +65,10 @@ pub(crate) async fn create(
 pub(crate) async fn change(
     context: RecordContext,
     Path((id, tool)): Path<(String, String)>,
-    Given(body): Given,
+    JsonBody(body): JsonBody,
 ) -> Result<Json<BoundAnswer>, ApiError> {
     let (id, tool) = (Entry::id(&id)?, ToolRecord::id(&tool)?);
-    let mut fields = Fields::read(&body)?;
+    let mut fields = BodyFields::read(&body)?;
     let enabled = fields.required("status", values::status);
     fields.done()?;
     let binding = NewBinding { tool, enabled };

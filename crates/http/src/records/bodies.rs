@@ -1,5 +1,5 @@
-//! What a request says, read strictly: every wrong field is named, all of
-//! them at once, and so is one that is not known or given twice.
+//! Request bodies, read strictly: all wrong, unknown and repeated fields are
+//! named at once.
 
 use std::fmt;
 
@@ -7,34 +7,34 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Value};
 
 use crate::error::{ApiError, FieldProblem};
-pub(super) use crate::json::Given;
+pub(super) use crate::json::JsonBody;
 use crate::json::{MAX_DEPTH, depth_within};
 
-/// More problems than this help nobody.
+/// Problems in one answer.
 const PROBLEMS: usize = 100;
 /// Characters of a field's name that are repeated in an answer.
 const SHOWN: usize = 100;
 
-/// The members of an object that nobody has read yet, and what is wrong with
-/// those that were.
-pub(crate) struct Fields {
+/// The members of an object that have not been read yet, and what is wrong with
+/// those that have.
+pub(crate) struct BodyFields {
     members: Map<String, Value>,
     /// Where the object stands: empty, or `bindings[3].`
     within: String,
     problems: Vec<FieldProblem>,
 }
 
-impl Fields {
-    pub(super) fn read(bytes: &[u8]) -> Result<Fields, ApiError> {
+impl BodyFields {
+    pub(super) fn read(bytes: &[u8]) -> Result<BodyFields, ApiError> {
         if bytes.trim_ascii().is_empty() {
             return Err(ApiError::bad_request("the request needs a JSON body"));
         }
-        Fields::read_or_none(bytes)
+        BodyFields::read_or_none(bytes)
     }
 
     /// Of a request that may say nothing at all.
-    pub(super) fn read_or_none(bytes: &[u8]) -> Result<Fields, ApiError> {
-        let mut seen = Seen::default();
+    pub(super) fn read_or_none(bytes: &[u8]) -> Result<BodyFields, ApiError> {
+        let mut seen = BodyProblems::default();
         let value = match bytes.trim_ascii().is_empty() {
             true => Value::Object(Map::new()),
             false => parse(bytes, &mut seen)?,
@@ -43,7 +43,7 @@ impl Fields {
             let message = format!("must be an object, not {}", kind(&value));
             return Err(ApiError::invalid_field("body", message));
         };
-        Ok(Fields {
+        Ok(BodyFields {
             members,
             within: String::new(),
             problems: seen.problems,
@@ -61,13 +61,13 @@ impl Fields {
         self.members.shift_remove(name)
     }
 
-    fn read_as<T>(&mut self, name: &str, value: &Value, read: Read<T>) -> Option<T> {
+    fn read_as<T>(&mut self, name: &str, value: &Value, read: ReadValue<T>) -> Option<T> {
         read(value)
             .map_err(|message| self.wrong(name, message))
             .ok()
     }
 
-    pub(super) fn required<T: Default>(&mut self, name: &str, read: Read<T>) -> T {
+    pub(super) fn required<T: Default>(&mut self, name: &str, read: ReadValue<T>) -> T {
         let Some(value) = self.take(name) else {
             self.wrong(name, "is missing");
             return T::default();
@@ -76,19 +76,19 @@ impl Fields {
     }
 
     /// `null` is as good as absent.
-    pub(super) fn optional<T>(&mut self, name: &str, read: Read<T>) -> Option<T> {
+    pub(super) fn optional<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<T> {
         let value = self.take(name).filter(|value| !value.is_null())?;
         self.read_as(name, &value, read)
     }
 
     /// Of a change: absent leaves it as it is, `null` is a mistake.
-    pub(super) fn change<T>(&mut self, name: &str, read: Read<T>) -> Option<T> {
+    pub(super) fn change<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<T> {
         let value = self.take(name)?;
         self.read_as(name, &value, read)
     }
 
     /// Of a change: absent leaves it as it is, `null` takes it away.
-    pub(super) fn removable<T>(&mut self, name: &str, read: Read<T>) -> Option<Option<T>> {
+    pub(super) fn removable<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<Option<T>> {
         match self.take(name)? {
             Value::Null => Some(None),
             value => self.read_as(name, &value, read).map(Some),
@@ -100,13 +100,13 @@ impl Fields {
         &mut self,
         name: &str,
         value: Value,
-        read: impl FnOnce(&mut Fields) -> T,
+        read: impl FnOnce(&mut BodyFields) -> T,
     ) -> Option<T> {
         let Value::Object(members) = value else {
             self.wrong(name, format!("must be an object, not {}", kind(&value)));
             return None;
         };
-        let mut inner = Fields {
+        let mut inner = BodyFields {
             members,
             within: format!("{}{name}.", self.within),
             problems: std::mem::take(&mut self.problems),
@@ -117,14 +117,14 @@ impl Fields {
         Some(value)
     }
 
-    /// What nobody has read.
+    /// The members that have not been read.
     pub(super) fn rest(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.members)
     }
 
     fn refuse_rest(&mut self) {
         for name in self.rest().keys() {
-            self.wrong(name, "is not known here");
+            self.wrong(name, "unknown field");
         }
     }
 
@@ -139,7 +139,7 @@ impl Fields {
 }
 
 /// A value of one kind, or what is wrong with it. Never repeats the value.
-pub(super) type Read<T> = fn(&Value) -> Result<T, String>;
+pub(super) type ReadValue<T> = fn(&Value) -> Result<T, String>;
 
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
@@ -156,7 +156,7 @@ fn short(name: &str) -> String {
     name.chars().take(SHOWN).collect()
 }
 
-fn parse(bytes: &[u8], seen: &mut Seen) -> Result<Value, ApiError> {
+fn parse(bytes: &[u8], seen: &mut BodyProblems) -> Result<Value, ApiError> {
     if !depth_within(bytes, MAX_DEPTH) {
         return Err(ApiError::bad_request(format!(
             "the body is nested more than {MAX_DEPTH} levels deep"
@@ -172,12 +172,12 @@ fn parse(bytes: &[u8], seen: &mut Seen) -> Result<Value, ApiError> {
 /// What no field's own reader could tell: names given twice, of which a map
 /// keeps one, and a character that not every store can keep.
 #[derive(Default)]
-struct Seen {
+struct BodyProblems {
     path: Vec<String>,
     problems: Vec<FieldProblem>,
 }
 
-impl Seen {
+impl BodyProblems {
     fn wrong(&mut self, message: &str) {
         if self.problems.len() < PROBLEMS {
             let mut path = String::new();
@@ -193,7 +193,7 @@ impl Seen {
 
 const NUL: &str = "must not contain a NUL character";
 
-struct Strict<'a>(&'a mut Seen);
+struct Strict<'a>(&'a mut BodyProblems);
 
 impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
@@ -274,8 +274,8 @@ mod tests {
     use super::*;
 
     fn problems(body: &str) -> Vec<(String, String)> {
-        let fields = Fields::read(body.as_bytes()).map_err(|error| error.message().to_owned());
-        let Fields { problems, .. } = fields.unwrap();
+        let fields = BodyFields::read(body.as_bytes()).map_err(|error| error.message().to_owned());
+        let BodyFields { problems, .. } = fields.unwrap();
         let pair = |problem: FieldProblem| (problem.field, problem.message);
         problems.into_iter().map(pair).collect()
     }
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn g3_what_is_no_object_is_refused() {
-        let status = |body: &str| match Fields::read(body.as_bytes()) {
+        let status = |body: &str| match BodyFields::read(body.as_bytes()) {
             Ok(_) => 200,
             Err(error) => error.code().status().as_u16(),
         };
@@ -305,14 +305,14 @@ mod tests {
         for body in ["[]", "null", "1", "\"{}\""] {
             assert_eq!(status(body), 422, "{body}");
         }
-        assert!(Fields::read_or_none(b" ").is_ok());
+        assert!(BodyFields::read_or_none(b" ").is_ok());
     }
 
     #[test]
     fn g3_problems_are_bounded() {
         let members: Vec<String> = (0..5000).map(|n| format!("\"f{n}\":1")).collect();
         let body = format!("{{{}}}", members.join(","));
-        let error = Fields::read(body.as_bytes())
+        let error = BodyFields::read(body.as_bytes())
             .unwrap_or_else(|_| panic!())
             .done();
         let text = error.unwrap_err().message().to_owned();

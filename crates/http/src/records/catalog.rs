@@ -18,7 +18,7 @@ use wire::invisible::without_tags;
 const SEARCH: usize = 200;
 
 #[derive(Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct CatalogQuery {
     skip: Option<u64>,
     limit: Option<u64>,
     /// Only this server's.
@@ -56,7 +56,7 @@ struct BindableTool {
 }
 
 #[derive(Default, Deserialize)]
-struct Described {
+struct BindableDetails {
     title: Option<String>,
     description: Option<String>,
     #[serde(rename = "inputSchema")]
@@ -66,7 +66,7 @@ struct Described {
 pub(crate) async fn list(
     State(records): State<RecordsApi>,
     principal: Principal,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<CatalogQuery>,
 ) -> Result<Json<CatalogAnswer>, ApiError> {
     let paging = Paging {
         user_id: None,
@@ -107,7 +107,7 @@ pub(crate) async fn list(
     }))
 }
 
-fn described(item: &CatalogItem) -> Described {
+fn described(item: &CatalogItem) -> BindableDetails {
     serde_json::from_str(&without_tags(item.raw.get())).unwrap_or_default()
 }
 
@@ -115,7 +115,7 @@ fn mentions(server: &str, item: &CatalogItem, words: &[&str]) -> bool {
     if words.is_empty() {
         return true;
     }
-    let Described {
+    let BindableDetails {
         title, description, ..
     } = described(item);
     let text = format!(

@@ -8,8 +8,8 @@ use http::header;
 use serde::Serialize;
 
 use super::answers::KeyAnswer;
-use super::bodies::{Fields, Given};
-use super::once::{CreateRequest, IdempotencyKey};
+use super::bodies::{BodyFields, JsonBody};
+use super::idempotency::{CreateRequest, IdempotencyKey};
 use super::resource::{RecordContext, RestRecord, Stored, stored_by};
 use super::targets::Targets;
 use super::{ENDPOINT, refuse, values};
@@ -91,7 +91,7 @@ impl RestRecord for Entry {
     fn read_new(
         context: &RecordContext,
         key: &mut ApiKey,
-        mut fields: Fields,
+        mut fields: BodyFields,
     ) -> Result<(NewEntry, Vec<FieldProblem>), ApiError> {
         let owner = context.principal.owner();
         let allow_missing = values::allow_missing(&mut fields);
@@ -120,7 +120,7 @@ impl RestRecord for Entry {
     async fn read_change(
         context: &RecordContext,
         id: &EntryId,
-        mut fields: Fields,
+        mut fields: BodyFields,
     ) -> Result<EntryChange, ApiError> {
         let allow_missing = values::allow_missing(&mut fields);
         let change = EntryChange {
@@ -149,11 +149,11 @@ impl RestRecord for Entry {
 pub(crate) async fn create_bound(
     context: RecordContext,
     IdempotencyKey(key): IdempotencyKey,
-    Given(body): Given,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let owner = context.principal.owner();
     let request = CreateRequest::new("mcp_v2/with_bindings", &owner, key.as_deref(), &body);
-    let mut fields = Fields::read(&body)?;
+    let mut fields = BodyFields::read(&body)?;
     let bindings = match fields.take("bindings") {
         Some(list) => values::bindings(&mut fields, "bindings", list),
         None => {
@@ -176,10 +176,10 @@ pub(crate) async fn create_bound(
 pub(crate) async fn rotate(
     context: RecordContext,
     Path(id): Path,
-    Given(body): Given,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let id = Entry::id(&id)?;
-    let mut fields = Fields::read_or_none(&body)?;
+    let mut fields = BodyFields::read_or_none(&body)?;
     let expires_at = fields.optional("expires_at", values::future);
     fields.done()?;
     let key = ApiKey::random()?;

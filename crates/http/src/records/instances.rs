@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answers::KeyAnswer;
-use super::bodies::Fields;
+use super::bodies::BodyFields;
 use super::resource::{RecordContext, RestRecord, Stored, stored_by};
 use super::targets::Targets;
 use super::values;
@@ -88,7 +88,7 @@ impl RestRecord for Instance {
     fn read_new(
         context: &RecordContext,
         key: &mut ApiKey,
-        mut fields: Fields,
+        mut fields: BodyFields,
     ) -> Result<(NewInstance, Vec<FieldProblem>), ApiError> {
         for name in OURS {
             if fields.take(name).is_some() {
@@ -118,7 +118,7 @@ impl RestRecord for Instance {
     async fn read_change(
         context: &RecordContext,
         id: &InstanceName,
-        mut fields: Fields,
+        mut fields: BodyFields,
     ) -> Result<InstanceChange, ApiError> {
         for name in OURS {
             fields.take(name);
@@ -146,7 +146,7 @@ impl RestRecord for Instance {
 }
 
 /// The owner that a body names: any for the admin, oneself for a user.
-fn owner_in(fields: &mut Fields, context: &RecordContext) -> Option<Arc<str>> {
+fn owner_in(fields: &mut BodyFields, context: &RecordContext) -> Option<Arc<str>> {
     let owner = fields.optional("user_id", values::user_id)?;
     if !context.whose.includes(&owner) {
         fields.wrong("user_id", "only the admin can name another user");

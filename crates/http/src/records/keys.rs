@@ -3,7 +3,7 @@
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac;
 
-use super::once::CreateRequest;
+use super::idempotency::CreateRequest;
 use config::Secret;
 use store::{ApiKey, KeyDigest, StoreError, Timestamp};
 
@@ -12,28 +12,28 @@ const DAY: u64 = 24 * 60 * 60 * 1000;
 /// Makes keys: random ones, and for a create with an `Idempotency-Key` one
 /// that follows from the request.
 ///
-/// Who repeats such a create, because the answer got lost, must get the same
-/// key; but only its digest is stored, so that a stolen store opens nothing.
+/// A client that repeats such a create, because the answer got lost, must get
+/// the same key; but only its digest is stored, so that a stolen store opens nothing.
 /// So the key is not remembered, it is computed again: 256 bits of HMAC over
-/// the request, under a secret that is not in the store. To anybody without
+/// the request, under a secret that is not in the store. Without
 /// that secret they are as good as random.
 ///
 /// The day is part of it. A create is remembered for a day; the same words
 /// afterwards make something new, and that must not have the key of what they
 /// made before, which may have been revoked since.
-pub struct Keys {
+pub struct KeyIssuer {
     derive: hmac::Key,
 }
 
-impl Keys {
+impl KeyIssuer {
     /// The same secret, in another process, makes the same keys.
-    pub fn new(secret: &Secret) -> Keys {
+    pub fn new(secret: &Secret) -> KeyIssuer {
         let salt = Salt::new(HKDF_SHA256, b"portway api keys 1");
         let root = salt.extract(secret.expose().as_bytes());
         let derive = root
             .expand(&[b"idempotent create"], hmac::HMAC_SHA256)
             .expect("a key is shorter than HKDF's limit");
-        Keys {
+        KeyIssuer {
             derive: derive.into(),
         }
     }
@@ -88,8 +88,8 @@ impl Keys {
 mod tests {
     use super::*;
 
-    fn keys() -> Keys {
-        Keys::new(&Secret::new("a secret of thirty-two characters"))
+    fn keys() -> KeyIssuer {
+        KeyIssuer::new(&Secret::new("a secret of thirty-two characters"))
     }
 
     fn request<'a>(owner: &'a str, key: Option<&'a str>, body: &[u8]) -> CreateRequest<'a> {
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(again.expose(), key.expose());
         assert_eq!(key.expose().len(), "pwk_".len() + 43);
 
-        let other = Keys::new(&Secret::new("another secret of 32 characters!"));
+        let other = KeyIssuer::new(&Secret::new("another secret of 32 characters!"));
         assert!(other.again(&first, now, &key.digest()).is_none());
         for request in [
             request("v", Some("k"), b"{}"),

@@ -7,9 +7,9 @@ pub(super) mod bindings;
 mod bodies;
 pub(super) mod catalog;
 pub(super) mod entries;
+mod idempotency;
 mod instances;
 mod keys;
-mod once;
 mod resource;
 mod targets;
 mod tools;
@@ -30,7 +30,7 @@ use gateway::{Gateway, run_to_completion};
 use store::{OwnerScope, Page, Store};
 
 pub(super) use instances::OURS;
-pub use keys::Keys;
+pub use keys::KeyIssuer;
 pub(super) use resource::{change, create, list, remove, show};
 
 /// Where the entry of a key speaks MCP; the key follows.
@@ -43,7 +43,7 @@ pub(super) const BY_KEY: &str = "/api/v1/mcp/{api_key}/tools";
 #[derive(Clone)]
 pub struct RecordsApi {
     pub store: Arc<dyn Store>,
-    pub keys: Arc<Keys>,
+    pub keys: Arc<KeyIssuer>,
     /// The servers that are defined.
     pub desired: watch::Receiver<Arc<Desired>>,
     pub gateway: Arc<Gateway>,
@@ -71,7 +71,7 @@ pub(crate) struct Paging {
 impl Paging {
     /// Whose records, and which part of them.
     fn read(self, principal: &Principal) -> Result<(OwnerScope, Page), ApiError> {
-        let whose = principal.whose_of(self.user_id.as_deref())?;
+        let whose = principal.owner_scope_of(self.user_id.as_deref())?;
         Ok((whose, self.page()?))
     }
 

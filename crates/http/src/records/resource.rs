@@ -11,8 +11,8 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 use super::answers::Items;
-use super::bodies::{Fields, Given};
-use super::once::{CreateRequest, IdempotencyKey};
+use super::bodies::{BodyFields, JsonBody};
+use super::idempotency::{CreateRequest, IdempotencyKey};
 use super::targets::Targets;
 use super::{Paging, RecordsApi};
 use crate::Principal;
@@ -57,13 +57,13 @@ pub(crate) trait RestRecord: Sized + Send {
     fn read_new(
         context: &RecordContext,
         key: &mut ApiKey,
-        fields: Fields,
+        fields: BodyFields,
     ) -> Result<(Self::New, Vec<FieldProblem>), ApiError>;
 
     fn read_change(
         context: &RecordContext,
         id: &Self::Id,
-        fields: Fields,
+        fields: BodyFields,
     ) -> impl Future<Output = Result<Self::Change, ApiError>> + Send;
 
     fn list<'a>(of: &'a RecordContext, page: Page) -> Stored<'a, Listing<Self>>;
@@ -100,7 +100,7 @@ impl FromRequestParts<RecordsApi> for RecordContext {
         let principal = Principal::from_request_parts(parts, records).await?;
         Ok(RecordContext {
             records: records.clone(),
-            whose: principal.whose()?,
+            whose: principal.owner_scope()?,
             principal,
         })
     }
@@ -179,12 +179,12 @@ impl RecordContext {
 pub(crate) async fn create<R: RestRecord>(
     context: RecordContext,
     IdempotencyKey(key): IdempotencyKey,
-    Given(body): Given,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let owner = context.principal.owner();
     let request = CreateRequest::new(R::ROUTE, &owner, key.as_deref(), &body);
     let mut key = context.records.keys.make(&request)?;
-    let new = R::read_new(&context, &mut key, Fields::read(&body)?)?;
+    let new = R::read_new(&context, &mut key, BodyFields::read(&body)?)?;
     context.create::<R>(&request, key, new).await
 }
 
@@ -212,10 +212,10 @@ pub(crate) async fn show<R: RestRecord>(
 pub(crate) async fn change<R: RestRecord>(
     context: RecordContext,
     Path(id): Path,
-    Given(body): Given,
+    JsonBody(body): JsonBody,
 ) -> Result<Json<R::Answer>, ApiError> {
     let id = R::id(&id)?;
-    let change = R::read_change(&context, &id, Fields::read(&body)?).await?;
+    let change = R::read_change(&context, &id, BodyFields::read(&body)?).await?;
     let changed = R::update(&context, &id, change).await?;
     context.shown(&id, changed)
 }

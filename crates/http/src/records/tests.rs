@@ -16,13 +16,13 @@ use fleet::Publisher;
 use gateway::{Seal, Sessions, UserServers};
 use store::{JsonStore, StoreError, StoreErrorKind, ToolId};
 
-struct Desk {
+struct RecordsFixture {
     router: axum::Router,
     store: Arc<dyn Store>,
     _directory: tempfile::TempDir,
 }
 
-fn desk() -> Desk {
+fn desk() -> RecordsFixture {
     let directory = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(JsonStore::open(directory.path()).unwrap().store);
     let secret = Secret::new("a secret of thirty-two characters");
@@ -39,11 +39,11 @@ fn desk() -> Desk {
         seal,
         CancellationToken::new(),
     );
-    Desk {
+    RecordsFixture {
         router: crate::api::records(RecordsApi {
             gateway: Arc::new(gateway),
             store: store.clone(),
-            keys: Arc::new(Keys::new(&secret)),
+            keys: Arc::new(KeyIssuer::new(&secret)),
             // Nobody will ever send: what is there first is read all the same.
             desired: watch::channel(Arc::default()).1,
         }),
@@ -56,7 +56,7 @@ fn user(name: &str) -> Principal {
     Principal::User(name.into())
 }
 
-impl Desk {
+impl RecordsFixture {
     async fn ask(&self, who: &Principal, method: &str, path: &str, body: &Value) -> (u16, Value) {
         self.ask_once(who, method, path, body, None).await
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::bodies::Fields;
+use super::bodies::BodyFields;
 use super::resource::{RecordContext, RestRecord, Stored, stored_by};
 use super::targets::{Missing, Targets};
 use super::{refuse, values};
@@ -64,7 +64,7 @@ impl RestRecord for ToolRecord {
     fn read_new(
         context: &RecordContext,
         _: &mut ApiKey,
-        mut fields: Fields,
+        mut fields: BodyFields,
     ) -> Result<(NewTool, Vec<FieldProblem>), ApiError> {
         let allow_missing = values::allow_missing(&mut fields);
         let new = NewTool {
@@ -85,7 +85,7 @@ impl RestRecord for ToolRecord {
     async fn read_change(
         context: &RecordContext,
         id: &ToolId,
-        mut fields: Fields,
+        mut fields: BodyFields,
     ) -> Result<ToolChange, ApiError> {
         let allow_missing = values::allow_missing(&mut fields);
         let change = ToolChange {

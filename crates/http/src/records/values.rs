@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::bodies::{Fields, kind};
+use super::bodies::{BodyFields, kind};
 use config::ServerName;
 use config::filters::{self, Filter};
 use store::{ApiKey, ExposedServers, NewBinding, Timestamp, ToolId};
@@ -92,7 +92,7 @@ pub(super) fn user_id(value: &Value) -> Result<Arc<str>, String> {
     }
 }
 
-/// A key that somebody chose. One that reads like an id would stand in the
+/// A key that the admin chose. One that reads like an id would stand in the
 /// way of the record with that id.
 pub(super) fn given_key(value: &Value) -> Result<ApiKey, String> {
     let text = text(value)?;
@@ -108,7 +108,7 @@ pub(super) fn given_key(value: &Value) -> Result<ApiKey, String> {
 }
 
 /// `allow_missing`, which takes what is not there.
-pub(super) fn allow_missing(fields: &mut Fields) -> bool {
+pub(super) fn allow_missing(fields: &mut BodyFields) -> bool {
     let flag = |value: &Value| {
         let wrong = || format!("must be true or false, not {}", kind(value));
         value.as_bool().ok_or_else(wrong)
@@ -166,7 +166,7 @@ pub(super) fn number(text: &str) -> Option<i64> {
     digits.then(|| text.parse().ok())?
 }
 
-fn list(fields: &mut Fields, name: &str, value: Value) -> Vec<Value> {
+fn list(fields: &mut BodyFields, name: &str, value: Value) -> Vec<Value> {
     match value {
         Value::Array(items) if items.len() <= LIST => return items,
         Value::Array(_) => fields.wrong(name, format!("has more than {LIST} elements")),
@@ -176,14 +176,14 @@ fn list(fields: &mut Fields, name: &str, value: Value) -> Vec<Value> {
 }
 
 /// One `{tool_id, status}`.
-pub(super) fn binding(fields: &mut Fields) -> Option<NewBinding> {
+pub(super) fn binding(fields: &mut BodyFields) -> Option<NewBinding> {
     let tool = fields.required("tool_id", tool_id);
     let enabled = fields.change("status", status).unwrap_or(true);
     tool.map(|tool| NewBinding { tool, enabled })
 }
 
 /// The list of them that stands in a field.
-pub(super) fn bindings(fields: &mut Fields, name: &str, value: Value) -> Vec<NewBinding> {
+pub(super) fn bindings(fields: &mut BodyFields, name: &str, value: Value) -> Vec<NewBinding> {
     let mut bindings = Vec::new();
     for (at, item) in list(fields, name, value).into_iter().enumerate() {
         let read = fields.inside(&format!("{name}[{at}]"), item, binding);
@@ -193,7 +193,7 @@ pub(super) fn bindings(fields: &mut Fields, name: &str, value: Value) -> Vec<New
 }
 
 /// `None` where it is not mentioned; `null` takes all away.
-pub(super) fn exposes(fields: &mut Fields) -> Option<ExposedServers> {
+pub(super) fn exposes(fields: &mut BodyFields) -> Option<ExposedServers> {
     const NAME: &str = "exposes";
     match fields.take(NAME)? {
         Value::Null => Some(ExposedServers::default()),
@@ -205,7 +205,7 @@ pub(super) fn exposes(fields: &mut Fields) -> Option<ExposedServers> {
 }
 
 /// `None` where it is not mentioned; `null` takes it away.
-pub(super) fn filter(fields: &mut Fields) -> Option<Option<Filter>> {
+pub(super) fn filter(fields: &mut BodyFields) -> Option<Option<Filter>> {
     const NAME: &str = "filter";
     let value = match fields.take(NAME)? {
         Value::Null => return Some(None),
@@ -222,7 +222,7 @@ pub(super) fn filter(fields: &mut Fields) -> Option<Option<Filter>> {
     Some(Some(filter))
 }
 
-fn patterns(fields: &mut Fields, name: &str) -> Vec<String> {
+fn patterns(fields: &mut BodyFields, name: &str) -> Vec<String> {
     let Some(value) = fields.take(name) else {
         return Vec::new();
     };
@@ -244,7 +244,7 @@ fn patterns(fields: &mut Fields, name: &str) -> Vec<String> {
     patterns
 }
 
-fn servers(fields: &mut Fields, name: &str) -> Vec<String> {
+fn servers(fields: &mut BodyFields, name: &str) -> Vec<String> {
     let Some(value) = fields.take(name) else {
         return Vec::new();
     };

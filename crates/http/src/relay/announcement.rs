@@ -12,7 +12,7 @@ const LONGEST: usize = 16 * 1024;
 
 /// The same events, but the first, which names `here`.
 pub(super) fn rewritten(body: Body, here: String) -> Body {
-    let first = Pending {
+    let first = PendingAnnouncement {
         decoder: Decoder::new(LONGEST),
         here,
     };
@@ -39,12 +39,12 @@ pub(super) fn rewritten(body: Body, here: String) -> Body {
     ))
 }
 
-struct Pending {
+struct PendingAnnouncement {
     decoder: Decoder,
     here: String,
 }
 
-impl Pending {
+impl PendingAnnouncement {
     /// The announcement in our words, and what came after it.
     fn take(&mut self, mut chunk: &[u8]) -> Result<Option<Bytes>, BoxError> {
         let Some(event) = self.decoder.next(&mut chunk)? else {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn k4_the_announced_address_becomes_ours() {
-        let mut pending = Pending {
+        let mut pending = PendingAnnouncement {
             decoder: Decoder::new(LONGEST),
             here: "/here/messages".to_owned(),
         };
@@ -91,7 +91,7 @@ mod tests {
             "event: endpoint\ndata: /messages\n\n".to_owned(),
             format!("event: endpoint\ndata: {}\n\n", "x".repeat(2 * LONGEST)),
         ] {
-            let mut pending = Pending {
+            let mut pending = PendingAnnouncement {
                 decoder: Decoder::new(LONGEST),
                 here: "/here".to_owned(),
             };

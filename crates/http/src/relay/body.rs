@@ -14,7 +14,7 @@ use upstream::{BodyError, ResponseBody};
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// One that has an end, and is not longer than `most`. One that breaks off is
-/// broken off, so that nobody takes half of it for the whole.
+/// broken off, so that no client takes half of it for the whole.
 pub(super) fn whole(body: ResponseBody, most: usize) -> Body {
     Body::from_stream(stream::unfold(Some((body, most)), |body| async {
         let (mut body, left) = body?;

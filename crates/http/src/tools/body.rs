@@ -11,7 +11,7 @@ use wire::object::{each_member, empty, is_null, is_object, pick, text};
 /// Characters of a field's name that are repeated in an answer.
 const SHOWN: usize = 100;
 
-pub(super) struct Ask<'a> {
+pub(super) struct CallBody<'a> {
     /// Or what is wrong with them, for the model that wrote them.
     pub arguments: Result<Cow<'a, RawValue>, String>,
     /// The model's name for the call.
@@ -20,15 +20,15 @@ pub(super) struct Ask<'a> {
     pub named: Option<(&'static str, String)>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> CallBody<'a> {
     /// Told by their shape: OpenAI's calls have a `function`, Anthropic's an
     /// `input`.
-    pub(super) fn read(body: &'a [u8]) -> Result<Ask<'a>, ApiError> {
+    pub(super) fn read(body: &'a [u8]) -> Result<CallBody<'a>, ApiError> {
         let body = object(body)?;
         let names = ["arguments", "id", "type", "function", "name", "input"];
         once(body, &names)?;
         let [arguments, id, kind, function, name, input] = pick(body, names);
-        let ask = Ask {
+        let ask = CallBody {
             arguments: Ok(Cow::Borrowed(empty())),
             id: string("id", id)?,
             named: None,
@@ -48,7 +48,7 @@ impl<'a> Ask<'a> {
             }
             (None, Some(input)) => {
                 is("tool_use")?;
-                Ok(Ask {
+                Ok(CallBody {
                     arguments: Ok(Cow::Borrowed(argument("input", input)?)),
                     named: string("name", name)?.map(|name| ("name", name)),
                     ..ask
@@ -58,7 +58,7 @@ impl<'a> Ask<'a> {
                 only(body, &["arguments", "id", "name"])?;
                 let arguments = arguments.filter(|value| !is_null(value));
                 let arguments = arguments.map_or(Ok(empty()), |all| argument("arguments", all))?;
-                Ok(Ask {
+                Ok(CallBody {
                     arguments: Ok(Cow::Borrowed(arguments)),
                     named: string("name", name)?.map(|name| ("name", name)),
                     ..ask
@@ -68,7 +68,7 @@ impl<'a> Ask<'a> {
     }
 
     /// OpenAI has the arguments as a text that should be JSON.
-    fn of_function(self, function: &'a RawValue) -> Result<Ask<'a>, ApiError> {
+    fn of_function(self, function: &'a RawValue) -> Result<CallBody<'a>, ApiError> {
         let function = argument("function", function)?;
         once(function, &["name", "arguments"])?;
         let [name, arguments] = pick(function, ["name", "arguments"]);
@@ -85,7 +85,7 @@ impl<'a> Ask<'a> {
                 }
             },
         };
-        Ok(Ask {
+        Ok(CallBody {
             arguments,
             named: string("function.name", name)?.map(|name| ("function.name", name)),
             ..self

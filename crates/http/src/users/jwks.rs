@@ -12,8 +12,8 @@ use tracing::{debug, warn};
 use upstream::{ClientError, HttpClient};
 use url::Url;
 
-use super::keys::{self, Kind, PublicKey, Published};
-use super::token::Refused;
+use super::keys::{self, KeyType, PublicKey, PublishedKey};
+use super::token::TokenError;
 
 /// From the request to the last byte of the answer.
 const FETCH: Duration = Duration::from_secs(5);
@@ -44,13 +44,13 @@ pub(super) struct Jwks {
     client: HttpClient,
     pace: Pace,
     /// `None` until they have been fetched once.
-    known: RwLock<Option<Arc<Known>>>,
+    known: RwLock<Option<Arc<KnownKeys>>>,
     /// When the last attempt began. The lock is held across an attempt.
     tried: tokio::sync::Mutex<Option<Instant>>,
 }
 
-struct Known {
-    keys: Vec<Published>,
+struct KnownKeys {
+    keys: Vec<PublishedKey>,
     since: Instant,
 }
 
@@ -65,7 +65,11 @@ impl Jwks {
         }))
     }
 
-    pub(super) async fn find(self: &Arc<Jwks>, id: &str, kind: Kind) -> Result<PublicKey, Refused> {
+    pub(super) async fn find(
+        self: &Arc<Jwks>,
+        id: &str,
+        kind: KeyType,
+    ) -> Result<PublicKey, TokenError> {
         let known = self.known();
         if let Some(key) = known.as_ref().and_then(|known| known.find(id, kind)) {
             if known.is_some_and(|known| known.since.elapsed() > self.pace.age) {
@@ -73,16 +77,16 @@ impl Jwks {
             }
             return Ok(key);
         }
-        // A task of its own: whoever hangs up meanwhile was not the only one
-        // to wait for it.
+        // A task of its own: other requests wait for it, too, if this client
+        // hangs up.
         if self.refresh().await.is_err() {
-            return Err(Refused::NoKeys);
+            return Err(TokenError::NoKeys);
         }
-        let known = self.known().ok_or(Refused::NoKeys)?;
-        known.find(id, kind).ok_or(Refused::Key)
+        let known = self.known().ok_or(TokenError::NoKeys)?;
+        known.find(id, kind).ok_or(TokenError::Key)
     }
 
-    fn known(&self) -> Option<Arc<Known>> {
+    fn known(&self) -> Option<Arc<KnownKeys>> {
         let known = self.known.read();
         known.clone()
     }
@@ -108,13 +112,13 @@ impl Jwks {
                 debug!(keys = keys.len(), "fetched the keys of the project's users");
                 let since = Instant::now();
                 let mut known = self.known.write();
-                *known = Some(Arc::new(Known { keys, since }));
+                *known = Some(Arc::new(KnownKeys { keys, since }));
             }
             Err(error) => warn!("cannot fetch the keys of SUPABASE_URL: {error}"),
         }
     }
 
-    async fn fetch(&self) -> Result<Vec<Published>, axum::BoxError> {
+    async fn fetch(&self) -> Result<Vec<PublishedKey>, axum::BoxError> {
         let request = Request::get(&self.url).header(header::ACCEPT, "application/json");
         let response = self.client.request(request.body(Bytes::new())?).await?;
         let status = response.status();
@@ -125,9 +129,9 @@ impl Jwks {
     }
 }
 
-impl Known {
-    fn find(&self, id: &str, kind: Kind) -> Option<PublicKey> {
-        let fits = |one: &&Published| one.id == id && one.key.kind() == kind;
+impl KnownKeys {
+    fn find(&self, id: &str, kind: KeyType) -> Option<PublicKey> {
+        let fits = |one: &&PublishedKey| one.id == id && one.key.kind() == kind;
         self.keys.iter().find(fits).map(|one| one.key.clone())
     }
 }

@@ -12,7 +12,7 @@ const MOST: usize = 32;
 
 /// A key is for one algorithm alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum KeyType {
     Es256,
     Rs256,
 }
@@ -28,10 +28,10 @@ pub(super) enum PublicKey {
 }
 
 impl PublicKey {
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> KeyType {
         match self {
-            PublicKey::Es256(_) => Kind::Es256,
-            PublicKey::Rs256 { .. } => Kind::Rs256,
+            PublicKey::Es256(_) => KeyType::Es256,
+            PublicKey::Rs256 { .. } => KeyType::Rs256,
         }
     }
 
@@ -51,13 +51,13 @@ impl PublicKey {
 }
 
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct PublishedKey {
     pub id: String,
     pub key: PublicKey,
 }
 
 #[derive(Deserialize)]
-struct Set {
+struct KeySet {
     keys: Vec<Jwk>,
 }
 
@@ -76,13 +76,13 @@ struct Jwk {
 }
 
 /// The keys of a set that are of use to us.
-pub(super) fn read(text: &[u8]) -> Result<Vec<Published>, serde_json::Error> {
-    let set: Set = serde_json::from_slice(text)?;
+pub(super) fn read(text: &[u8]) -> Result<Vec<PublishedKey>, serde_json::Error> {
+    let set: KeySet = serde_json::from_slice(text)?;
     let known = set.keys.into_iter().filter_map(usable);
     Ok(known.take(MOST).collect())
 }
 
-fn usable(jwk: Jwk) -> Option<Published> {
+fn usable(jwk: Jwk) -> Option<PublishedKey> {
     if jwk.purpose.is_some_and(|purpose| purpose != "sig") {
         return None;
     }
@@ -108,7 +108,7 @@ fn usable(jwk: Jwk) -> Option<Published> {
     if jwk.alg.is_some_and(|alg| alg != name) {
         return None;
     }
-    Some(Published { id: jwk.kid?, key })
+    Some(PublishedKey { id: jwk.kid?, key })
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
         let kept = read(set.to_string().as_bytes()).unwrap();
         let ids: Vec<&str> = kept.iter().map(|one| one.id.as_str()).collect();
         assert_eq!(ids, ["good", "rsa"]);
-        assert_eq!(kept[1].key.kind(), Kind::Rs256);
+        assert_eq!(kept[1].key.kind(), KeyType::Rs256);
         assert!(read(b"<html>").is_err());
         assert!(read(br#"{"keys":{}}"#).is_err());
     }

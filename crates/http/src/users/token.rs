@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::keys::Kind;
+use super::keys::KeyType;
 use store::ADMIN;
 
 /// Real ones have one or two thousand bytes.
@@ -20,7 +20,7 @@ const LONGEST_ID: usize = 128;
 
 /// Why a token is not taken; for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum TokenError {
     #[error("the token cannot be read")]
     Form,
     #[error("the token's algorithm is not one of the keys we have")]
@@ -49,7 +49,7 @@ pub(crate) enum Refused {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Hs256,
-    Published(Kind),
+    Published(KeyType),
 }
 
 pub(super) struct Token<'a> {
@@ -69,15 +69,15 @@ pub(super) struct Header {
 }
 
 impl<'a> Token<'a> {
-    pub(super) fn read(text: &'a str) -> Result<Token<'a>, Refused> {
+    pub(super) fn read(text: &'a str) -> Result<Token<'a>, TokenError> {
         if text.len() > LONGEST {
-            return Err(Refused::Form);
+            return Err(TokenError::Form);
         }
-        let (signed, signature) = text.rsplit_once('.').ok_or(Refused::Form)?;
-        let (header, claims) = signed.split_once('.').ok_or(Refused::Form)?;
+        let (signed, signature) = text.rsplit_once('.').ok_or(TokenError::Form)?;
+        let (header, claims) = signed.split_once('.').ok_or(TokenError::Form)?;
         let header: Header = part(header)?;
         if header.crit.is_some() {
-            return Err(Refused::Form);
+            return Err(TokenError::Form);
         }
         Ok(Token {
             signed,
@@ -87,27 +87,27 @@ impl<'a> Token<'a> {
         })
     }
 
-    pub(super) fn algorithm(&self) -> Result<Algorithm, Refused> {
+    pub(super) fn algorithm(&self) -> Result<Algorithm, TokenError> {
         match self.header.alg.as_str() {
             "HS256" => Ok(Algorithm::Hs256),
-            "ES256" => Ok(Algorithm::Published(Kind::Es256)),
-            "RS256" => Ok(Algorithm::Published(Kind::Rs256)),
-            _ => Err(Refused::Algorithm),
+            "ES256" => Ok(Algorithm::Published(KeyType::Es256)),
+            "RS256" => Ok(Algorithm::Published(KeyType::Rs256)),
+            _ => Err(TokenError::Algorithm),
         }
     }
 
     /// To be believed only once the signature is known to be good.
-    pub(super) fn claims(&self) -> Result<Claims, Refused> {
+    pub(super) fn claims(&self) -> Result<Claims, TokenError> {
         part(self.claims)
     }
 }
 
-fn bytes(part: &str) -> Result<Vec<u8>, Refused> {
-    URL_SAFE_NO_PAD.decode(part).map_err(|_| Refused::Form)
+fn bytes(part: &str) -> Result<Vec<u8>, TokenError> {
+    URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Form)
 }
 
-fn part<T: DeserializeOwned>(part: &str) -> Result<T, Refused> {
-    serde_json::from_slice(&bytes(part)?).map_err(|_| Refused::Form)
+fn part<T: DeserializeOwned>(part: &str) -> Result<T, TokenError> {
+    serde_json::from_slice(&bytes(part)?).map_err(|_| TokenError::Form)
 }
 
 #[derive(Deserialize)]
@@ -131,16 +131,16 @@ enum Audience {
 
 impl Claims {
     /// Whom they speak for at `now`, in seconds since 1970.
-    pub(super) fn user(self, now: f64, issuer: Option<&str>) -> Result<Arc<str>, Refused> {
+    pub(super) fn user(self, now: f64, issuer: Option<&str>) -> Result<Arc<str>, TokenError> {
         // Also where it is missing, or no number to compare with.
         if !self.exp.is_some_and(|exp| now < exp + LEEWAY) {
-            return Err(Refused::Expired);
+            return Err(TokenError::Expired);
         }
         if self.nbf.is_some_and(|nbf| now < nbf - LEEWAY) {
-            return Err(Refused::TooEarly);
+            return Err(TokenError::TooEarly);
         }
         if issuer.is_some_and(|issuer| self.iss.as_deref() != Some(issuer)) {
-            return Err(Refused::Issuer);
+            return Err(TokenError::Issuer);
         }
         let ours = match &self.aud {
             Some(Audience::One(one)) => one == AUTHENTICATED,
@@ -148,21 +148,24 @@ impl Claims {
             None => false,
         };
         if !ours {
-            return Err(Refused::Audience);
+            return Err(TokenError::Audience);
         }
         if self.is_anonymous == Some(true) {
-            return Err(Refused::Role);
+            return Err(TokenError::Role);
         }
         // `anon` and `service_role` are keys of applications.
         if self.role.is_some_and(|role| role != AUTHENTICATED) {
-            return Err(Refused::Role);
+            return Err(TokenError::Role);
         }
         let fits = |user: &String| {
             (1..=LONGEST_ID).contains(&user.len())
                 && user.bytes().all(|byte| byte.is_ascii_graphic())
                 && !user.eq_ignore_ascii_case(ADMIN)
         };
-        self.sub.filter(fits).map(Into::into).ok_or(Refused::User)
+        self.sub
+            .filter(fits)
+            .map(Into::into)
+            .ok_or(TokenError::User)
     }
 }
 
@@ -175,7 +178,7 @@ mod tests {
     const NOW: f64 = 1_800_000_000.0;
     const ISSUER: &str = "https://x.supabase.co/auth/v1";
 
-    fn verdict(change: &[(&str, Value)]) -> Result<Arc<str>, Refused> {
+    fn verdict(change: &[(&str, Value)]) -> Result<Arc<str>, TokenError> {
         let mut claims = json!({
             "exp": NOW + 60.0, "iss": ISSUER, "aud": "authenticated",
             "role": "authenticated", "sub": "u-1", "email": "a@b.example",
@@ -189,7 +192,7 @@ mod tests {
                     .insert((*name).to_owned(), value.clone()),
             };
         }
-        let claims: Claims = serde_json::from_value(claims).map_err(|_| Refused::Form)?;
+        let claims: Claims = serde_json::from_value(claims).map_err(|_| TokenError::Form)?;
         claims.user(NOW, Some(ISSUER))
     }
 
@@ -207,28 +210,28 @@ mod tests {
             assert!(verdict(&[(name, value.clone())]).is_ok(), "{name} {value}");
         }
         let bad = [
-            ("exp", json!(NOW - 31.0), Refused::Expired),
-            ("exp", Value::Null, Refused::Expired),
-            ("exp", json!("9999999999"), Refused::Form),
-            ("nbf", json!(NOW + 31.0), Refused::TooEarly),
+            ("exp", json!(NOW - 31.0), TokenError::Expired),
+            ("exp", Value::Null, TokenError::Expired),
+            ("exp", json!("9999999999"), TokenError::Form),
+            ("nbf", json!(NOW + 31.0), TokenError::TooEarly),
             (
                 "iss",
                 json!("https://y.supabase.co/auth/v1"),
-                Refused::Issuer,
+                TokenError::Issuer,
             ),
-            ("iss", Value::Null, Refused::Issuer),
-            ("aud", json!("anon"), Refused::Audience),
-            ("aud", json!([]), Refused::Audience),
-            ("aud", Value::Null, Refused::Audience),
-            ("role", json!("anon"), Refused::Role),
-            ("role", json!("service_role"), Refused::Role),
-            ("is_anonymous", json!(true), Refused::Role),
-            ("sub", Value::Null, Refused::User),
-            ("sub", json!(""), Refused::User),
-            ("sub", json!("Admin"), Refused::User),
-            ("sub", json!("a b"), Refused::User),
-            ("sub", json!("x".repeat(129)), Refused::User),
-            ("sub", json!(7), Refused::Form),
+            ("iss", Value::Null, TokenError::Issuer),
+            ("aud", json!("anon"), TokenError::Audience),
+            ("aud", json!([]), TokenError::Audience),
+            ("aud", Value::Null, TokenError::Audience),
+            ("role", json!("anon"), TokenError::Role),
+            ("role", json!("service_role"), TokenError::Role),
+            ("is_anonymous", json!(true), TokenError::Role),
+            ("sub", Value::Null, TokenError::User),
+            ("sub", json!(""), TokenError::User),
+            ("sub", json!("Admin"), TokenError::User),
+            ("sub", json!("a b"), TokenError::User),
+            ("sub", json!("x".repeat(129)), TokenError::User),
+            ("sub", json!(7), TokenError::Form),
         ];
         for (name, value, why) in bad {
             assert_eq!(
@@ -244,10 +247,10 @@ mod tests {
         let header = |text: &str| URL_SAFE_NO_PAD.encode(text);
         let read = |text: &str| Token::read(text).map(|token| token.algorithm());
         let good = format!("{}.e30.AA", header(r#"{"alg":"ES256","typ":"JWT"}"#));
-        assert_eq!(read(&good), Ok(Ok(Algorithm::Published(Kind::Es256))));
+        assert_eq!(read(&good), Ok(Ok(Algorithm::Published(KeyType::Es256))));
         for alg in ["none", "None", "HS384", "PS256", "EdDSA", "es256", ""] {
             let text = format!("{}.e30.", header(&format!(r#"{{"alg":"{alg}"}}"#)));
-            assert_eq!(read(&text), Ok(Err(Refused::Algorithm)), "{alg}");
+            assert_eq!(read(&text), Ok(Err(TokenError::Algorithm)), "{alg}");
         }
         let bad = [
             "..".to_owned(),
@@ -261,7 +264,7 @@ mod tests {
             format!("{good}{}", "A".repeat(LONGEST)),
         ];
         for text in bad {
-            assert_eq!(read(&text), Err(Refused::Form), "{text}");
+            assert_eq!(read(&text), Err(TokenError::Form), "{text}");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Finds out who asks: the admin, a user by their token, or whoever holds the
-//! key of an entry.
+//! Finds the principal of a request: the admin, a user by their token, or an
+//! entry by its key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::auth::{self, Access, Shown};
+use super::auth::{self, Access, ShownCredential};
 use super::error::ApiError;
-use super::guard::Knock;
+use super::guard::RequestInfo;
 use super::guesses::{Guesses, too_many};
 use super::principal::Principal;
 use super::users::{self, Users};
@@ -16,23 +16,23 @@ use store::{Grant, GrantLookup, KEY_PREFIX, KeyDigest, Store, Timestamp};
 /// What a store may take to look up a key that memory is not sure of.
 const ASKING: Duration = Duration::from_secs(5);
 
-pub(super) struct Door {
+pub(super) struct Authenticator {
     pub access: Access,
     pub keys: Option<Arc<dyn Store>>,
     pub users: Option<Users>,
     pub guesses: Guesses,
 }
 
-impl Door {
-    pub(super) async fn who(
+impl Authenticator {
+    pub(super) async fn authenticate(
         &self,
-        knock: &Knock<'_>,
+        info: &RequestInfo<'_>,
         endpoint: bool,
     ) -> Result<Principal, ApiError> {
-        let (text, users) = match self.access.look(knock.method, knock.headers, endpoint)? {
-            Shown::Admin => return Ok(Principal::Admin),
-            Shown::Key(text) => (text, None),
-            Shown::Other(text) => (text, self.users.as_ref()),
+        let (text, users) = match self.access.look(info.method, info.headers, endpoint)? {
+            ShownCredential::Admin => return Ok(Principal::Admin),
+            ShownCredential::Key(text) => (text, None),
+            ShownCredential::Other(text) => (text, self.users.as_ref()),
         };
         let mut refusal = None;
         if let Some(users) = users.filter(|_| users::is_token(text)) {
@@ -45,7 +45,7 @@ impl Door {
         match (self.entry(text).await?, refusal) {
             (Some(grant), _) => Ok(Principal::Entry(grant)),
             (None, Some(refusal)) if refusal.is_guess() => {
-                Err(self.wrong(knock.remote, || refusal.into()))
+                Err(self.wrong(info.remote, || refusal.into()))
             }
             (None, Some(refusal)) => Err(refusal.into()),
             // Where none is asked for, a credential that means nothing to us
@@ -55,7 +55,7 @@ impl Door {
             {
                 Ok(Principal::Admin)
             }
-            (None, None) => Err(self.wrong(knock.remote, auth::refused)),
+            (None, None) => Err(self.wrong(info.remote, auth::refused)),
         }
     }
 
@@ -106,7 +106,7 @@ mod tests {
     use super::auth::AdminToken;
     use super::*;
     use crate::error::Code;
-    use crate::guard::Length;
+    use crate::guard::BodyLength;
     use config::Secret;
 
     const SECRET: &str = "the secret of a project, 0123456789";
@@ -123,7 +123,7 @@ mod tests {
 
     /// What comes of showing a credential again and again.
     async fn shown(name: header::HeaderName, value: String) -> Vec<Code> {
-        let door = Door {
+        let door = Authenticator {
             access: Access::Token(AdminToken::new(Secret::new("the admin token"))),
             keys: None,
             users: Users::new(None, Some(&Secret::new(SECRET))).unwrap(),
@@ -131,11 +131,11 @@ mod tests {
         };
         let mut headers = HeaderMap::new();
         headers.insert(name, value.parse().unwrap());
-        let knock = Knock {
+        let info = RequestInfo {
             method: &Method::POST,
             uri: &Uri::from_static("/mcp"),
             headers: &headers,
-            length: Length::None,
+            length: BodyLength::None,
             local: None,
             remote: Some([192, 0, 2, 1].into()),
             matched: Some("/mcp"),
@@ -143,7 +143,7 @@ mod tests {
         };
         let mut codes = Vec::new();
         for _ in 0..30 {
-            codes.push(door.who(&knock, true).await.unwrap_err().code());
+            codes.push(door.authenticate(&info, true).await.unwrap_err().code());
         }
         codes
     }
