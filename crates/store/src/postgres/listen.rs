@@ -31,7 +31,7 @@ const SELF_TEST: Duration = Duration::from_secs(2);
 const NOTE_USE: Duration = Duration::from_secs(30);
 
 /// How a listener came to its end.
-enum ListenEnd {
+enum ListenerLoss {
     /// The connection is closed or broken: the database may be there.
     Lost,
     /// It did not answer a question that was asked after so many answers.
@@ -95,8 +95,8 @@ impl MirrorKeeper {
             if let Some(mut listener) = next.take() {
                 pause = FIRST_PAUSE;
                 match self.follow(&mut listener).await {
-                    ListenEnd::Lost => self.database.status.set_behind(),
-                    ListenEnd::Silent(answers) => self.database.status.set_away_since(answers),
+                    ListenerLoss::Lost => self.database.status.set_behind(),
+                    ListenerLoss::Silent(answers) => self.database.status.set_away_since(answers),
                 }
                 tracing::warn!("database notifications lost; reconnecting");
             }
@@ -137,7 +137,7 @@ impl MirrorKeeper {
         }
     }
 
-    async fn follow(&self, listener: &mut PgListener) -> ListenEnd {
+    async fn follow(&self, listener: &mut PgListener) -> ListenerLoss {
         let mut noted = HashMap::new();
         let mut note_at = Instant::now() + NOTE_USE;
         loop {
@@ -151,13 +151,13 @@ impl MirrorKeeper {
             };
             match heard {
                 Ok(Ok(Some(notice))) => self.heard(&notice),
-                Ok(Ok(None) | Err(_)) => return ListenEnd::Lost,
+                Ok(Ok(None) | Err(_)) => return ListenerLoss::Lost,
                 Err(_) => {
                     let answers = self.database.status.answers();
                     match timeout(ANSWER, listener.execute("select 1")).await {
                         Ok(Ok(_)) => {}
-                        Ok(Err(_)) => return ListenEnd::Lost,
-                        Err(_) => return ListenEnd::Silent(answers),
+                        Ok(Err(_)) => return ListenerLoss::Lost,
+                        Err(_) => return ListenerLoss::Silent(answers),
                     }
                 }
             }
