@@ -137,7 +137,7 @@ async fn c2_trap03_outages_and_refusals_are_no_evidence_of_an_era() {
         (
             "500",
             |_| ScriptedReply::Text(500, "text/plain", "oops".into()),
-            ("unreachable", "500 Internal ScriptedServer Error: oops"),
+            ("unreachable", "500 Internal Server Error: oops"),
         ),
         (
             "502",
@@ -147,7 +147,7 @@ async fn c2_trap03_outages_and_refusals_are_no_evidence_of_an_era() {
         (
             "500 -32603",
             |asked| ScriptedReply::Json(500, asked.error(-32603, "broken")),
-            ("unreachable", "500 Internal ScriptedServer Error: broken"),
+            ("unreachable", "500 Internal Server Error: broken"),
         ),
         (
             "301",
