@@ -32,10 +32,12 @@ pub(super) mod probe;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tool_headers;
 
 use exchange::HttpExchange;
 use legacy::HttpSession;
-use modern::{ModernRequest, ToolHeaders};
+use modern::ModernRequest;
+pub use tool_headers::ToolHeaders;
 
 /// Replies and cancellations on their way to the server.
 const OUTBOX_QUEUE: usize = 256;

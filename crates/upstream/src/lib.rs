@@ -57,14 +57,15 @@ pub use peer::Peer;
 pub use permit::Permit;
 pub use queue::{EventReceiver, EventSender, event_queue};
 
-use self::http::HttpTransport;
 pub use client::{BodyError, ClientError, Headers, HttpClient, ResponseBody, SendError};
 pub use endpoint::Endpoint;
 pub use events::Events;
+pub use http::ToolHeaders;
 pub use lines::{LineReader, OutputLine, printable};
 pub use reply::ExchangeFailure;
 
 use gate::CallGate;
+use http::HttpTransport;
 use peer::RequestEncoder;
 use pending::{PendingRequests, RequestResult};
 use permit::OutgoingMessage;

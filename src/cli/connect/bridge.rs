@@ -16,13 +16,12 @@ use tokio_util::sync::CancellationToken;
 use super::gate::{Gate, When};
 use super::legacy::Handshake;
 use super::memory::Memory;
-use super::modern::ToolHeaders;
 use super::out::Out;
 use super::reply::{self, Reply};
 use super::running::{Call, Cancelled, Running};
 use super::stdin::Line;
 use super::trouble::Trouble;
-use upstream::{Headers, printable};
+use upstream::{Headers, ToolHeaders, printable};
 use wire::meta::{self, member};
 use wire::{Era, Message, Outcome, RpcError, code, message};
 

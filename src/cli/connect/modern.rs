@@ -1,29 +1,20 @@
 //! Clients from 2026-07-28 on: every request stands alone, with headers that
 //! say what its body says. Hanging up cancels it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::HeaderName;
-use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bridge::{Bridge, VERSION};
+use super::bridge::Bridge;
 use super::reply::Reply;
 use super::running::Call;
 use super::trouble::Trouble;
 use upstream::Headers;
-use wire::header::{self, ParamHeader};
 use wire::meta::{self, member, text};
 use wire::object::{is_null, set_member};
 use wire::{Message, Outcome, code, method};
 
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// Tools whose headers are remembered.
-const TOOLS: usize = 10_000;
 /// Pages of a list read to learn them again.
 const PAGES: usize = 100;
 const OWN_ID: &str = "\"portway-connect-list\"";
@@ -84,33 +75,28 @@ impl Bridge {
     }
 
     fn learn(&self, method: &str, message: &[u8]) {
-        if method == "tools/list" {
-            self.tools.learn(message);
+        if method == "tools/list"
+            && let Some(list) = result(message)
+        {
+            self.tools.learn(list, |_| {});
         }
     }
 
-    /// What a request's headers repeat of its body. What no header can carry
-    /// is left out: the gateway says what is wrong with it.
+    /// The headers that repeat the body of a request. What no header can
+    /// carry is left out: the gateway says what is wrong with it.
     pub(super) fn headers(&self, line: &[u8]) -> Headers {
         let mut headers = Headers::new();
         let Ok(Message::Request { method, params, .. }) = wire::parse(line) else {
             return headers;
         };
         let version = params.and_then(|params| meta::meta_member(params, meta::PROTOCOL_VERSION));
-        if let Some(version) = version.and_then(text) {
-            let _ = headers.add_text(&VERSION, &version);
-        }
-        let _ = headers.add_text(&METHOD, &method);
+        let version = version.and_then(text).unwrap_or_default();
         let name = method::name_param(&method).zip(params);
         let name = name.and_then(|(name, params)| member(params, name));
-        if let Some(name) = name.filter(|name| !is_null(name)) {
-            let plain = text(name).unwrap_or(name.get().into());
-            let _ = headers.add_text(&NAME, &header::encode_value(&plain));
-            if method == "tools/call" {
-                let arguments = params.and_then(|params| member(params, "arguments"));
-                self.tools.add(&plain, arguments, &mut headers);
-            }
-        }
+        let name = name.filter(|name| !is_null(name));
+        let name = name.map(|name| text(name).unwrap_or(name.get().into()));
+        let tools = &self.tools;
+        let _ = tools.mirror(&mut headers, &version, &method, name.as_deref(), params);
         headers
     }
 
@@ -148,7 +134,7 @@ impl Bridge {
                     }
                 },
             };
-            self.tools.learn(&answer);
+            self.learn("tools/list", &answer);
             let next = result(&answer).and_then(|list| member(list, "nextCursor"));
             match next.filter(|next| !is_null(next)) {
                 Some(next) => params = set_member(&params, "cursor", next),
@@ -166,51 +152,5 @@ fn result(message: &[u8]) -> Option<&RawValue> {
             ..
         }) => Some(result),
         _ => None,
-    }
-}
-
-/// Which arguments of which tools go into headers, learnt from the lists that
-/// pass through. The lock is held for a map operation.
-#[derive(Default)]
-pub(super) struct ToolHeaders(Mutex<HashMap<String, Vec<ParamHeader>>>);
-
-#[derive(Deserialize)]
-struct Tools<'a> {
-    #[serde(borrow)]
-    tools: Vec<&'a RawValue>,
-}
-
-impl ToolHeaders {
-    fn learn(&self, message: &[u8]) {
-        let list = result(message).and_then(|list| serde_json::from_str(list.get()).ok());
-        let Some(Tools { tools }) = list else { return };
-        for tool in tools {
-            let Some(name) = member(tool, "name").and_then(text) else {
-                continue;
-            };
-            let schema = member(tool, "inputSchema");
-            // One that is wrong is the gateway's to refuse.
-            let headers = schema.and_then(|schema| header::param_headers(schema).ok());
-            let mut known = self.0.lock();
-            match headers.filter(|headers| !headers.is_empty()) {
-                None => _ = known.remove(&*name),
-                Some(headers) if known.len() < TOOLS || known.contains_key(&*name) => {
-                    known.insert(name.into_owned(), headers);
-                }
-                Some(_) => {}
-            }
-        }
-    }
-
-    fn add(&self, tool: &str, arguments: Option<&RawValue>, headers: &mut Headers) {
-        let known = self.0.lock();
-        let Some(wanted) = known.get(tool) else {
-            return;
-        };
-        for (name, value) in header::param_values(wanted, arguments) {
-            if let Ok(name) = HeaderName::try_from(name) {
-                let _ = headers.add_text(&name, &value);
-            }
-        }
     }
 }
