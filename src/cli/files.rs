@@ -2,15 +2,14 @@
 //! anything.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
 
-use super::BAD_USE;
-use super::terminal::safe;
+use super::failure::{self, Failure};
+use super::terminal::Terminal;
 use config::Problem;
 use fleet::registry::{ConfigPlan, LoadedSources, SourceFiles};
 use lab::counted;
@@ -42,26 +41,24 @@ pub struct PlanArgs {
 
 /// Exits with 1 when something is wrong with a file.
 pub(super) fn check(args: &CheckArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    finish(run_check(args, environment))
+    finish(environment, |out| run_check(args, environment, out))
 }
 
 /// Exits with 1 when the candidate itself has problems; those of other files
 /// are only told.
 pub(super) fn plan(args: &PlanArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    finish(run_plan(args, environment))
+    finish(environment, |out| run_plan(args, environment, out))
 }
 
-fn finish(outcome: anyhow::Result<(String, bool)>) -> ExitCode {
-    match outcome {
-        Ok((text, good)) => {
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::from(u8::from(!good))
-        }
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "portway: {error:#}");
-            ExitCode::from(BAD_USE)
-        }
-    }
+fn finish(
+    environment: &BTreeMap<String, String>,
+    work: impl FnOnce(&mut Terminal) -> anyhow::Result<bool>,
+) -> ExitCode {
+    failure::run(async {
+        let mut out = Terminal::new(environment);
+        let good = work(&mut out).map_err(|error| Failure::usage(format!("{error:#}")))?;
+        out.done(ExitCode::from(u8::from(!good)))
+    })
 }
 
 fn files(
@@ -90,7 +87,8 @@ fn candidate(files: &SourceFiles, path: &Path) -> anyhow::Result<(SourceFiles, L
 fn run_check(
     args: &CheckArgs,
     environment: &BTreeMap<String, String>,
-) -> anyhow::Result<(String, bool)> {
+    out: &mut Terminal,
+) -> anyhow::Result<bool> {
     let files = files(args.project.as_deref(), environment)?;
     let mut reports = match &args.file {
         Some(path) => {
@@ -100,7 +98,7 @@ fn run_check(
         None => files.reports(&files.load_now(&LoadedSources::default())),
     };
     reports.extend(files.filters_report());
-    let (mut lines, mut notes) = (String::new(), String::new());
+    let (mut lines, mut notes) = (Vec::new(), Vec::new());
     let (mut paths, mut servers, mut faults) = (BTreeSet::new(), 0, 0);
     for report in &reports {
         // A file may hold more than one layer; its error is one.
@@ -110,28 +108,30 @@ fn run_check(
         let of_servers = report.servers.iter().flat_map(|server| &server.problems);
         for problem in error.chain(&report.problems).chain(of_servers) {
             faults += 1;
-            lines += &(complaint(&report.path, problem) + "\n");
+            lines.push(complaint(&report.path, problem));
         }
         // Nothing is wrong with it, but not what somebody may expect.
         for server in &report.servers {
             if let Some(winner) = &server.shadowed_by {
                 let (path, name) = (&report.path, printable(&server.name));
-                notes += &format!("{path}: server \"{name}\" is shadowed by {winner}\n");
+                notes.push(format!("{path}: server \"{name}\" is shadowed by {winner}"));
             }
         }
     }
     if args.json {
-        let text = safe(&serde_json::to_string_pretty(&reports)?);
-        return Ok((text + "\n", faults == 0));
+        out.json(&serde_json::to_value(&reports)?);
+        return Ok(faults == 0);
     }
-    lines += &notes;
-    lines += &format!(
-        "{}, {}, {}\n",
+    for line in lines.iter().chain(&notes) {
+        out.line(line);
+    }
+    out.line(&format!(
+        "{}, {}, {}",
         counted(paths.len(), "file"),
         counted(servers, "server"),
         counted(faults, "problem")
-    );
-    Ok((lines, faults == 0))
+    ));
+    Ok(faults == 0)
 }
 
 /// `file:line:column: what is wrong`, which editors and CI make clickable.
@@ -151,7 +151,8 @@ pub(super) fn complaint(path: &str, problem: &Problem) -> String {
 fn run_plan(
     args: &PlanArgs,
     environment: &BTreeMap<String, String>,
-) -> anyhow::Result<(String, bool)> {
+    out: &mut Terminal,
+) -> anyhow::Result<bool> {
     let files = files(args.project.as_deref(), environment)?;
     let now = files.load_now(&LoadedSources::default());
     let (files, then) = candidate(&files, &args.file)?;
@@ -167,9 +168,9 @@ fn run_plan(
     let path = source.to_string();
     let good = plan.problems.iter().all(|fault| fault.file != path);
     if args.json {
-        return Ok((safe(&serde_json::to_string_pretty(&plan)?) + "\n", good));
+        out.json(&serde_json::to_value(&plan)?);
+        return Ok(good);
     }
-    let mut text = String::new();
     for (sign, names) in [
         ("+ added    ", &plan.added),
         ("- removed  ", &plan.removed),
@@ -177,11 +178,11 @@ fn run_plan(
         ("= kept     ", &plan.kept),
     ] {
         for name in names {
-            text += &format!("{sign} {}\n", printable(name));
+            out.line(&format!("{sign} {}", printable(name)));
         }
     }
     for fault in &plan.problems {
-        text += &(complaint(&fault.file, &fault.problem) + "\n");
+        out.line(&complaint(&fault.file, &fault.problem));
     }
-    Ok((text, good))
+    Ok(good)
 }

@@ -4,7 +4,6 @@
 mod adopt;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,11 +11,11 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::BAD_USE;
+use super::failure::{self, Failure};
+use super::terminal::{Table, Terminal};
 use crate::app;
 use config::settings::{ServeOptions, Settings, StorageType};
 use store::{Instance, MigratedInstance, StoreError, StoreErrorKind, StoredRecords, ToolRecord};
-use upstream::printable;
 
 #[derive(Debug, Args)]
 pub struct MigrateArgs {
@@ -38,43 +37,21 @@ pub struct MigrateArgs {
     data_dir: Option<PathBuf>,
 }
 
-/// The text to print, and whether every record was migrated.
-struct Outcome {
-    text: String,
-    complete: bool,
-}
-
 /// Exits with 1 when nothing could be done, and nothing has been then; also
 /// when some records were refused.
 pub(super) fn main(args: &MigrateArgs, environment: &BTreeMap<String, String>) -> ExitCode {
-    let complain = |error: anyhow::Error| {
-        let _ = writeln!(std::io::stderr(), "portway: {error:#}");
-    };
-    let settings = match settings(args, environment) {
-        Ok(settings) => settings,
-        Err(error) => {
-            complain(error);
-            return ExitCode::from(BAD_USE);
-        }
-    };
-    let outcome = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")
-        .and_then(|runtime| runtime.block_on(run(args, &settings)));
-    match outcome {
-        Ok(outcome) => {
-            let _ = std::io::stdout().write_all(outcome.text.as_bytes());
-            match outcome.complete {
-                true => ExitCode::SUCCESS,
-                false => ExitCode::FAILURE,
-            }
-        }
-        Err(error) => {
-            complain(error);
-            ExitCode::FAILURE
-        }
-    }
+    failure::run(async {
+        let settings =
+            settings(args, environment).map_err(|error| Failure::usage(in_full(error)))?;
+        let mut out = Terminal::new(environment);
+        let complete = run(args, &settings, &mut out).await;
+        let complete = complete.map_err(|error| Failure::other(in_full(error)))?;
+        out.done(ExitCode::from(u8::from(!complete)))
+    })
+}
+
+fn in_full(error: anyhow::Error) -> String {
+    format!("{error:#}")
 }
 
 fn settings(
@@ -113,7 +90,7 @@ fn settings(
 
 /// One record: what it was and what it is, or would be.
 #[derive(Serialize)]
-struct Row {
+struct MigratedRow {
     mcp_instance_id: String,
     name: String,
     /// The entry's; none before there is one.
@@ -121,9 +98,9 @@ struct Row {
     tools: usize,
 }
 
-impl From<MigratedInstance> for Row {
-    fn from(migrated: MigratedInstance) -> Row {
-        Row {
+impl From<MigratedInstance> for MigratedRow {
+    fn from(migrated: MigratedInstance) -> MigratedRow {
+        MigratedRow {
             mcp_instance_id: migrated.instance.to_string(),
             name: migrated.name,
             id: Some(migrated.entry.0),
@@ -132,11 +109,12 @@ impl From<MigratedInstance> for Row {
     }
 }
 
-async fn run(args: &MigrateArgs, settings: &Settings) -> anyhow::Result<Outcome> {
+/// Whether every record was migrated.
+async fn run(args: &MigrateArgs, settings: &Settings, out: &mut Terminal) -> anyhow::Result<bool> {
     if let Some(from) = &args.from {
-        return adopt::run(from, args.dry_run, args.json, settings).await;
+        return adopt::run(from, args, settings, out).await;
     }
-    let rows: Vec<Row> = match args.dry_run {
+    let rows: Vec<MigratedRow> = match args.dry_run {
         true => {
             let contents = store::stored_records(settings).await;
             foreseen(&contents.map_err(|error| in_use(error.into()))?)
@@ -144,21 +122,20 @@ async fn run(args: &MigrateArgs, settings: &Settings) -> anyhow::Result<Outcome>
         false => {
             let store = app::open_store(settings).await.map_err(in_use)?;
             let migrated = store.migrate_instances().await?;
-            migrated.into_iter().map(Row::from).collect()
+            migrated.into_iter().map(MigratedRow::from).collect()
         }
     };
-    let text = match args.json {
-        true => printed(&serde_json::json!({"dry_run": args.dry_run, "migrated": rows}))?,
-        false => table(&rows, args.dry_run),
-    };
-    Ok(Outcome {
-        text,
-        complete: true,
-    })
-}
-
-fn printed(report: &impl Serialize) -> anyhow::Result<String> {
-    Ok(super::terminal::safe(&serde_json::to_string_pretty(report)?) + "\n")
+    if args.json {
+        out.json(&serde_json::json!({"dry_run": args.dry_run, "migrated": rows}));
+        return Ok(true);
+    }
+    print_rows(&rows, out);
+    out.line(&match (rows.len(), args.dry_run) {
+        (0, _) => "nothing to migrate".to_owned(),
+        (count, true) => format!("{count} to migrate; nothing has been changed"),
+        (count, false) => format!("{count} migrated; their keys stay as they are"),
+    });
+    Ok(true)
 }
 
 fn in_use(error: anyhow::Error) -> anyhow::Error {
@@ -169,38 +146,26 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-fn table(rows: &[Row], dry_run: bool) -> String {
-    let count = rows.len();
-    self::rows(rows)
-        + &match (count, dry_run) {
-            (0, _) => "nothing to migrate\n".to_owned(),
-            (_, true) => format!("{count} to migrate; nothing has been changed\n"),
-            (_, false) => format!("{count} migrated; their keys stay as they are\n"),
-        }
-}
-
-fn rows(rows: &[Row]) -> String {
+fn print_rows(rows: &[MigratedRow], out: &mut Terminal) {
     if rows.is_empty() {
-        return String::new();
+        return;
     }
-    let names: Vec<String> = rows.iter().map(|row| printable(&row.name)).collect();
-    let longest = names.iter().map(|name| name.chars().count()).max();
-    let width = longest.unwrap_or(0).max("name".len());
-    let mut text = format!(
-        "{:>8}  {:width$}     {:>8}  tools\n",
-        "old id", "name", "entry"
-    );
-    for (row, name) in rows.iter().zip(names) {
+    let mut table = Table::new(["old id", "name", "entry", "tools"]);
+    for row in rows {
         let entry = row.id.map_or_else(|| "new".to_owned(), |id| id.to_string());
-        let (old, tools) = (printable(&row.mcp_instance_id), row.tools);
-        text += &format!("{old:>8}  {name:width$}  -> {entry:>8}  {tools}\n");
+        table.row([
+            row.mcp_instance_id.as_str().into(),
+            row.name.as_str().into(),
+            entry.into(),
+            row.tools.to_string().into(),
+        ]);
     }
-    text
+    table.print(out);
 }
 
 /// The result that a migration of our own old records would have.
-fn foreseen(contents: &StoredRecords) -> Vec<Row> {
-    let row = |instance: &Instance| Row {
+fn foreseen(contents: &StoredRecords) -> Vec<MigratedRow> {
+    let row = |instance: &Instance| MigratedRow {
         mcp_instance_id: instance.id.to_string(),
         name: instance.name.clone(),
         id: None,

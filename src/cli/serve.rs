@@ -15,13 +15,14 @@ use tracing_subscriber::EnvFilter;
 
 use super::background::{self, LogFile};
 use super::remote::{Remote, reached};
+use super::terminal::{Cell, Table, Terminal, Tint, clip_inside, in_one_line};
 use super::{BAD_USE, ServeArgs};
 use crate::app::{self, App};
 use config::settings::{LogFormat, ServeOptions, Settings};
 use fleet::registry::Registry;
 use fleet::{Fleet, ServerView, Status};
 use store::{Holder, StoreErrorKind};
-use upstream::{printable, process};
+use upstream::process;
 
 /// The table waits so long for slow servers.
 const TABLE_WAIT: Duration = Duration::from_secs(20);
@@ -29,7 +30,7 @@ const TABLE_WAIT: Duration = Duration::from_secs(20);
 const LINKS_WAIT: Duration = Duration::from_secs(3);
 const TABLE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Characters of an error in the table; the API has it whole.
+/// Columns of an error in the table; the API has it whole.
 const ROW_DETAIL: usize = 200;
 
 /// From arguments to exit code.
@@ -162,6 +163,7 @@ async fn run(
         token_file: settings.data_dir.join("admin_token").display().to_string(),
         own_token: settings.admin_token.is_some(),
         no_auth: settings.no_auth,
+        out: Terminal::new(&environment),
     };
     let data_dir = settings.data_dir.clone();
     let app = App::start(settings, &environment).await?;
@@ -248,6 +250,7 @@ struct Greeting {
     token_file: String,
     own_token: bool,
     no_auth: bool,
+    out: Terminal,
 }
 
 impl Greeting {
@@ -267,7 +270,7 @@ impl Greeting {
             aside(format!("\n{links}"));
             let _ = tokio::time::timeout(TABLE_WAIT, settled).await;
         }
-        let table = format!("\n{}\n", table(registry, fleet));
+        let table = format!("\n{}\n", table(registry, fleet, &self.out));
         aside(if soon.is_ok() { table + &links } else { table });
     }
 
@@ -276,7 +279,7 @@ impl Greeting {
         let url = format!("http://{}", self.address);
         // A token on a terminal is for the person there; in a file or a
         // journal it would lie around.
-        let terminal = std::io::stdout().is_terminal();
+        let terminal = self.out.is_terminal();
         if self.no_auth {
             text += &format!("console  {url}/\n");
         } else if terminal {
@@ -297,43 +300,62 @@ impl Greeting {
     }
 }
 
-fn table(registry: &Registry, fleet: &Fleet) -> String {
+fn table(registry: &Registry, fleet: &Fleet, out: &Terminal) -> String {
     let snapshot = fleet.snapshot();
     let desired = registry.desired();
     if desired.is_empty() {
         return "no servers yet: `portway add NAME -- COMMAND`, or write them into .mcp.json\n"
             .into();
     }
-    // One that is no valid name is shown too, and a terminal must not obey it.
-    let names: Vec<String> = desired.keys().map(|name| printable(name)).collect();
-    let longest = names.iter().map(|name| name.chars().count()).max();
-    let width = longest.unwrap_or(0).max("server".len());
-    let mut text = format!("{:width$}  {:12}  tools\n", "server", "status");
-    for (key, name) in desired.keys().zip(names) {
-        let view = snapshot.servers.get(key);
+    let rows = desired.keys().map(|name| {
+        let view = snapshot.servers.get(name);
         let (status, detail) = view.map_or(("connecting", String::new()), |view| row(view));
-        text += &format!("{name:width$}  {status:12}  {detail}\n");
-    }
-    text
+        (&**name, status, detail)
+    });
+    server_table(rows).to_text(out)
 }
 
+fn server_table<'n>(rows: impl Iterator<Item = (&'n str, &'static str, String)>) -> Table<3> {
+    let mut table = Table::new(["server", "status", "tools"]);
+    for (name, status, detail) in rows {
+        table.row([
+            name.into(),
+            Cell::new(status, Tint::of_status(status)),
+            Cell::with_end(&detail),
+        ]);
+    }
+    table
+}
+
+/// How many tools a server has, or why it has none.
 fn row(view: &ServerView) -> (&'static str, String) {
     match view.state.status() {
         Status::Connected => ("connected", view.catalog.tools.len().to_string()),
         Status::Connecting => ("connecting", String::new()),
         Status::Disconnected => ("disconnected", String::new()),
-        Status::Error => ("error", in_one_line(view.state.error().unwrap_or_default())),
+        Status::Error => {
+            let error = in_one_line(view.state.error().unwrap_or_default());
+            ("error", clip_inside(&error, ROW_DETAIL))
+        }
     }
 }
 
-/// The end of an error is what the server itself said last.
-fn in_one_line(error: &str) -> String {
-    let line = printable(&error.replace('\n', " | "));
-    let length = line.chars().count();
-    if length <= ROW_DETAIL {
-        return line;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k1_the_table_of_servers_aligns_wide_characters() {
+        let rows = [
+            ("文件系统", "connected", "12".to_owned()),
+            ("git", "error", "no program\n\"git\"".to_owned()),
+        ];
+        let text = server_table(rows.into_iter()).to_text(&Terminal::plain());
+        assert_eq!(
+            text,
+            "server    status     tools\n\
+             文件系统  connected  12\n\
+             git       error      no program | \"git\"\n"
+        );
     }
-    let part = |skip: usize| line.chars().skip(skip).take(ROW_DETAIL / 2);
-    let (start, end) = (part(0), part(length - ROW_DETAIL / 2));
-    start.chain(" … ".chars()).chain(end).collect()
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use super::failure::Failure;
-pub(super) use table::{Cell, Table, clip, in_one_line};
+pub(super) use table::{Cell, Table, blank, clip, clip_inside, in_one_line};
 use upstream::printable;
 
 /// What a colour means.

@@ -1,7 +1,7 @@
 //! `portway import`: servers of another client, into this project.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,11 +11,10 @@ use clap::{ArgGroup, Args};
 use super::clients::{self, Places};
 use super::failure::{self, Failure};
 use super::remote::{Remote, RemoteArgs};
-use super::terminal::safe;
+use super::terminal::{Terminal, confirm, note};
 use config::import::{self, ClientApp, ImportDirs, ImportFile, ImportedServer};
 use preview::{Preview, Wishes};
 use target::Target;
-use upstream::printable;
 
 mod preview;
 mod target;
@@ -80,12 +79,10 @@ async fn run(
     let read = read(args, environment, &project)?;
     let target = Target::find(&settings, &project, &remote).await?;
     let preview = Preview::new(read, &wishes, &target, remote.url())?;
-    let mut out = std::io::stdout();
-    if args.json {
-        let json = format!("{:#}", preview.json(!args.dry_run));
-        let _ = writeln!(out, "{}", safe(&json));
-    } else {
-        let _ = write!(out, "{}", preview.table());
+    let mut out = Terminal::new(environment);
+    match args.json {
+        true => out.json(&preview.json(!args.dry_run)),
+        false => preview.print(&mut out),
     }
     let complete = match preview.is_complete() {
         true => ExitCode::SUCCESS,
@@ -94,15 +91,15 @@ async fn run(
     if args.dry_run || preview.wanted().next().is_none() {
         return Ok(complete);
     }
-    if !args.yes && !confirmed(&preview.question(&target))? {
-        let _ = writeln!(std::io::stderr(), "portway: nothing was imported");
+    if !confirm(&preview.question(&target), args.yes)? {
+        note("nothing was imported");
         return Ok(ExitCode::from(1));
     }
     target.write(&preview, &remote).await?;
     if !args.json {
-        let _ = writeln!(out, "{}", target.said(&preview));
+        out.line(&target.said(&preview));
         if let Target::File { .. } = target {
-            let _ = writeln!(out, "{}", taken_up(&remote).await);
+            out.line(&taken_up(&remote).await);
         }
     }
     Ok(complete)
@@ -228,21 +225,6 @@ fn parse(
     around: &ImportDirs<'_>,
 ) -> Result<ImportFile, String> {
     import::parse(client, text, around).map_err(|problem| format!("{}: {problem}", file.display()))
-}
-
-/// Asks on a terminal; where there is none, nobody can say yes.
-fn confirmed(question: &str) -> Result<bool, Failure> {
-    let input = std::io::stdin();
-    if !input.is_terminal() {
-        return Err(Failure::usage(
-            "nothing was imported: say --yes to go on without being asked, or --dry-run to only look",
-        ));
-    }
-    let _ = write!(std::io::stderr(), "{} [y/N] ", printable(question));
-    let _ = std::io::stderr().flush();
-    let mut answer = String::new();
-    let _ = input.read_line(&mut answer);
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 async fn taken_up(remote: &Remote) -> String {

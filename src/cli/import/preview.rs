@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use super::Reading;
 use super::target::Target;
 use crate::cli::failure::Failure;
+use crate::cli::terminal::{Terminal, blank};
 use config::import::{ImportedServer, is_portway};
 use config::view::title;
 use config::{ServerName, ServerSpec, masked_config};
@@ -147,31 +149,23 @@ impl Preview {
         format!("Write {} into {target}?", names.join(", "))
     }
 
-    pub(super) fn table(&self) -> String {
-        let mut text = format!("{}\n", printable(&self.head));
+    pub(super) fn print(&self, out: &mut Terminal) {
+        out.line(&printable(&self.head));
         for complaint in &self.broken {
-            text += &format!("! {}\n", printable(complaint));
+            out.line(&format!("! {}", printable(complaint)));
         }
         if self.rows.is_empty() {
-            text += "  no servers\n";
+            out.line("  no servers");
         }
-        let width = self
-            .rows
-            .iter()
-            .map(|row| printable(&row.name).chars().count());
-        let width = width.max().unwrap_or(0);
-        for row in &self.rows {
-            let name = printable(&row.name);
-            text += &format!(
-                "{} {name:width$}  {}\n",
-                row.sign(),
-                printable(&row.summary())
-            );
+        let names: Vec<String> = self.rows.iter().map(|row| printable(&row.name)).collect();
+        let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
+        for (row, name) in self.rows.iter().zip(&names) {
+            let (blank, summary) = (blank(name, width), printable(&row.summary()));
+            out.line(&format!("{} {name}{blank}  {summary}", row.sign()));
             for line in row.problems.iter().chain(&row.notes) {
-                text += &format!("  {:width$}    {}\n", "", printable(line));
+                out.line(&format!("  {:width$}    {}", "", printable(line)));
             }
         }
-        text
     }
 
     pub(super) fn json(&self, in_earnest: bool) -> Value {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Serialize;
 
-use super::{Outcome, Row, bindable, in_use};
+use super::{MigrateArgs, MigratedRow, bindable, in_use};
 use crate::app;
+use crate::cli::terminal::Terminal;
 use config::settings::Settings;
 use store::{Adoption, EntryId, ForeignRecord, Instance, MigratedInstance, Store, StoredRecords};
 use upstream::printable;
@@ -21,24 +22,24 @@ const LONGEST_NAME: usize = 63;
 
 /// Where the records are.
 #[derive(Debug, PartialEq, Eq)]
-enum Source {
+enum RecordSource {
     File(PathBuf),
     Table { schema: String, table: String },
 }
 
-impl Source {
+impl RecordSource {
     /// A file, if there is one or it can be nothing else.
-    fn parse(text: &str) -> anyhow::Result<Source> {
+    fn parse(text: &str) -> anyhow::Result<RecordSource> {
         let path = Path::new(text);
         if path.is_file() || text.contains('/') || text.ends_with(".json") {
-            return Ok(Source::File(path.to_owned()));
+            return Ok(RecordSource::File(path.to_owned()));
         }
         let (schema, table) = text.split_once('.').unwrap_or(("public", text));
         let fits = |name: &str| (1..=LONGEST_NAME).contains(&name.len());
         if !fits(schema) || !fits(table) || table.contains('.') {
             anyhow::bail!("--from: neither a file nor a table such as public.mcp");
         }
-        Ok(Source::Table {
+        Ok(RecordSource::Table {
             schema: schema.to_owned(),
             table: table.to_owned(),
         })
@@ -46,8 +47,8 @@ impl Source {
 
     async fn read(&self, settings: &Settings) -> anyhow::Result<Vec<ForeignRecord>> {
         match self {
-            Source::File(path) => Ok(store::foreign_file(path)?),
-            Source::Table { schema, table } => {
+            RecordSource::File(path) => Ok(store::foreign_file(path)?),
+            RecordSource::Table { schema, table } => {
                 let url = settings.supabase_db_url.as_ref();
                 let url = url.context("--from: a table needs SUPABASE_DB_URL")?;
                 Ok(store::foreign_table(url, schema, table).await?)
@@ -58,19 +59,19 @@ impl Source {
 
 /// The outcome for all records, or the one expected in a dry run.
 #[derive(Serialize)]
-struct Report<'a> {
+struct AdoptionReport<'a> {
     dry_run: bool,
     from: &'a str,
-    migrated: Vec<Row>,
+    migrated: Vec<MigratedRow>,
     /// Those that are there already.
-    known: Vec<Row>,
-    refused: Vec<Refusal>,
-    warnings: Vec<Refusal>,
+    known: Vec<MigratedRow>,
+    refused: Vec<RecordRemark>,
+    warnings: Vec<RecordRemark>,
 }
 
 /// A record, and what is to be said of it.
 #[derive(Serialize)]
-struct Refusal {
+struct RecordRemark {
     /// Where it stands in its source, from 1.
     record: usize,
     mcp_instance_id: Option<String>,
@@ -78,9 +79,9 @@ struct Refusal {
     reason: String,
 }
 
-impl Refusal {
-    fn new(record: &ForeignRecord, reason: String) -> Refusal {
-        Refusal {
+impl RecordRemark {
+    fn new(record: &ForeignRecord, reason: String) -> RecordRemark {
+        RecordRemark {
             record: record.number,
             mcp_instance_id: record.id.clone(),
             name: record.name.clone(),
@@ -89,14 +90,15 @@ impl Refusal {
     }
 }
 
+/// Whether every record was adopted.
 pub(super) async fn run(
     from: &str,
-    dry_run: bool,
-    json: bool,
+    args: &MigrateArgs,
     settings: &Settings,
-) -> anyhow::Result<Outcome> {
-    let records = Source::parse(from)?.read(settings).await?;
-    let adopted = match dry_run {
+    out: &mut Terminal,
+) -> anyhow::Result<bool> {
+    let records = RecordSource::parse(from)?.read(settings).await?;
+    let adopted = match args.dry_run {
         true => {
             let contents = store::stored_records(settings).await;
             foreseen(&contents.map_err(|error| in_use(error.into()))?, &records)
@@ -106,14 +108,12 @@ pub(super) async fn run(
             adopt(&*store, &records).await?
         }
     };
-    let report = Report::new(from, dry_run, &records, adopted);
-    Ok(Outcome {
-        complete: report.refused.is_empty(),
-        text: match json {
-            true => super::printed(&report)?,
-            false => report.table(),
-        },
-    })
+    let report = AdoptionReport::new(from, args.dry_run, &records, adopted);
+    match args.json {
+        true => out.json(&serde_json::to_value(&report)?),
+        false => report.print(out),
+    }
+    Ok(report.refused.is_empty())
 }
 
 /// The usable records; of two with one key the first.
@@ -175,14 +175,14 @@ async fn adopt(store: &dyn Store, records: &[ForeignRecord]) -> anyhow::Result<V
     Ok(outcomes)
 }
 
-impl<'a> Report<'a> {
+impl<'a> AdoptionReport<'a> {
     fn new(
         from: &'a str,
         dry_run: bool,
         records: &[ForeignRecord],
         adopted: Vec<Adoption>,
-    ) -> Report<'a> {
-        let mut report = Report {
+    ) -> AdoptionReport<'a> {
+        let mut report = AdoptionReport {
             dry_run,
             from,
             migrated: Vec::new(),
@@ -191,7 +191,7 @@ impl<'a> Report<'a> {
             warnings: Vec::new(),
         };
         for (record, adopted) in records.iter().zip(adopted) {
-            let row = |entry: Option<i64>, tools: usize| Row {
+            let row = |entry: Option<i64>, tools: usize| MigratedRow {
                 mcp_instance_id: record.id.clone().unwrap_or_default(),
                 name: record.name.clone().unwrap_or_default(),
                 id: entry,
@@ -207,44 +207,46 @@ impl<'a> Report<'a> {
                     continue;
                 }
                 Adoption::Refused(reason) => {
-                    report.refused.push(Refusal::new(record, reason));
+                    report.refused.push(RecordRemark::new(record, reason));
                     continue;
                 }
             }
             if let Some(warning) = &record.warning {
-                report.warnings.push(Refusal::new(record, warning.clone()));
+                report
+                    .warnings
+                    .push(RecordRemark::new(record, warning.clone()));
             }
         }
         report
     }
 
-    fn table(&self) -> String {
-        let mut text = super::rows(&self.migrated);
+    fn print(&self, out: &mut Terminal) {
+        super::print_rows(&self.migrated, out);
         for (what, each) in [("refused", &self.refused), ("warning", &self.warnings)] {
             for one in each {
                 let name = one.name.as_deref().unwrap_or_default();
                 let id = one.mcp_instance_id.as_deref().unwrap_or("-");
-                text += &format!(
-                    "{what}: record {} (id {}, name {:?}): {}\n",
+                out.line(&format!(
+                    "{what}: record {} (id {}, name {:?}): {}",
                     one.record,
                     printable(id),
                     printable(name),
                     one.reason
-                );
+                ));
             }
         }
         let (made, known, refused) = (self.migrated.len(), self.known.len(), self.refused.len());
-        text + &match self.dry_run {
+        out.line(&match self.dry_run {
             true => format!(
                 "{made} to migrate, {known} already there, {refused} refused; \
-                 nothing has been changed\n"
+                 nothing has been changed"
             ),
             false => format!(
                 "{made} migrated, {known} already there, {refused} refused; their keys stay as \
-                 they are, and so does {}\n",
+                 they are, and so does {}",
                 self.from
             ),
-        }
+        });
     }
 }
 
@@ -254,17 +256,20 @@ mod tests {
 
     #[test]
     fn e9_a_source_is_a_file_or_a_table() {
-        let table = |schema: &str, table: &str| Source::Table {
+        let table = |schema: &str, table: &str| RecordSource::Table {
             schema: schema.into(),
             table: table.into(),
         };
-        assert_eq!(Source::parse("mcp").unwrap(), table("public", "mcp"));
-        assert_eq!(Source::parse("app.mcp").unwrap(), table("app", "mcp"));
+        assert_eq!(RecordSource::parse("mcp").unwrap(), table("public", "mcp"));
+        assert_eq!(RecordSource::parse("app.mcp").unwrap(), table("app", "mcp"));
         for file in ["./mcp", "data/mcp_instances.json", "gone.json"] {
-            assert_eq!(Source::parse(file).unwrap(), Source::File(file.into()));
+            assert_eq!(
+                RecordSource::parse(file).unwrap(),
+                RecordSource::File(file.into())
+            );
         }
         for bad in ["", ".", "a.", ".b", "a.b.c", &"x".repeat(64)] {
-            assert!(Source::parse(bad).is_err(), "{bad}");
+            assert!(RecordSource::parse(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Reports of `doctor` and `lab`: findings in sections, and what to do about
 //! each.
 
-use unicode_width::UnicodeWidthStr;
-
-use super::{Terminal, Tint};
+use super::{Terminal, Tint, blank};
 use lab::{Finding, Severity};
 use upstream::printable;
 
@@ -46,7 +44,7 @@ impl Terminal {
         let mut lines = finding.found.lines();
         let first = printable(lines.next().unwrap_or_default());
         let id = printable(&finding.id);
-        let blank = " ".repeat(COLUMN.saturating_sub(id.width()));
+        let blank = blank(&id, COLUMN);
         let mut text = format!("{sign} {id}{blank} {first}\n");
         let indent = " ".repeat(COLUMN + 3);
         for line in lines {

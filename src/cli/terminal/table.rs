@@ -118,12 +118,16 @@ fn line<const N: usize>(cells: &[Cell; N], widths: &[usize; N], out: &Terminal) 
         let text = (cell.cut)(&cell.text, *room);
         line += &out.paint(cell.tint, &text);
         if Some(at) != end {
-            let blank = room.saturating_sub(text.width()) + GAP;
-            line.extend(std::iter::repeat_n(' ', blank));
+            line += &blank(&text, room + GAP);
         }
     }
     line.push('\n');
     line
+}
+
+/// The blanks that fill a column of this width behind a text.
+pub(in crate::cli) fn blank(text: &str, columns: usize) -> String {
+    " ".repeat(columns.saturating_sub(text.width()))
 }
 
 /// Text of several lines, as one that is safe to show.
@@ -152,7 +156,7 @@ pub(in crate::cli) fn clip(text: &str, room: usize) -> String {
 }
 
 /// The same, with what is cut off taken from the middle.
-fn clip_inside(text: &str, room: usize) -> String {
+pub(in crate::cli) fn clip_inside(text: &str, room: usize) -> String {
     const WORTH_IT: usize = 24;
     if text.width() <= room || room < WORTH_IT {
         return clip(text, room);
