@@ -77,7 +77,7 @@ fn start(runtime: &str) -> anyhow::Result<(Client, Child)> {
 
 async fn ask(client: &Client, app: &App, model: &str, prompt: &str) -> anyhow::Result<String> {
     let portway = Embedded::new(app.gateway());
-    let options = copilot::Options::default();
+    let options = copilot::ToolOptions::default();
     let tools = copilot::tools(&portway, &options).await?;
     client.verify_protocol_version().await?;
     let provider = ProviderConfig::new(model)

@@ -20,8 +20,8 @@ use super::failure::{self, Failure};
 use super::remote::{AskArgs, Remote};
 use super::terminal::{Terminal, is_attended, note};
 use config::settings::duration;
-use exchange::{Answers, Exchange};
-use progress::Progress;
+use exchange::{Exchange, InputAnswers};
+use progress::ProgressLine;
 
 /// How often one call may come back with a question.
 const ROUNDS: usize = 10;
@@ -80,7 +80,7 @@ async fn call(
         arguments: &given,
         limit: args.timeout,
         verbose: args.verbose,
-        progress: Progress::new(),
+        progress: ProgressLine::new(),
         sent: 0,
     };
     let result = finished(&mut exchange).await?;
@@ -97,7 +97,7 @@ async fn call(
 
 /// The result, after as many questions as the server has.
 async fn finished(exchange: &mut Exchange<'_>) -> Result<Box<RawValue>, Failure> {
-    let mut answers = Answers::default();
+    let mut answers = InputAnswers::default();
     for _ in 0..ROUNDS {
         let result = exchange.round(&answers).await?;
         let Some(asked) = exchange::asked(&result)? else {
@@ -106,7 +106,7 @@ async fn finished(exchange: &mut Exchange<'_>) -> Result<Box<RawValue>, Failure>
         if asked.requests.is_empty() {
             tokio::time::sleep(PAUSE).await;
         }
-        answers = Answers {
+        answers = InputAnswers {
             responses: answer(&exchange.target.server, asked.requests).await?,
             state: asked.state,
         };

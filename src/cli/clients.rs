@@ -9,23 +9,23 @@ use config::import::ClientApp;
 
 /// For whom a client's file counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Scope {
+pub(super) enum FileScope {
     User,
     Project,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum System {
+enum OperatingSystem {
     Linux,
     Mac,
     Windows,
 }
 
 /// Home, project and the variables that move files.
-pub(super) struct Places<'e> {
+pub(super) struct ClientPaths<'e> {
     environment: &'e BTreeMap<String, String>,
     project: PathBuf,
-    system: System,
+    system: OperatingSystem,
 }
 
 /// A client by its name, for the command line.
@@ -38,15 +38,18 @@ pub(super) fn parser() -> impl TypedValueParser<Value = ClientApp> {
     })
 }
 
-impl<'e> Places<'e> {
+impl<'e> ClientPaths<'e> {
     /// `project` is absolute.
-    pub(super) fn new(environment: &'e BTreeMap<String, String>, project: &Path) -> Places<'e> {
+    pub(super) fn new(
+        environment: &'e BTreeMap<String, String>,
+        project: &Path,
+    ) -> ClientPaths<'e> {
         let system = match std::env::consts::OS {
-            "macos" => System::Mac,
-            "windows" => System::Windows,
-            _ => System::Linux,
+            "macos" => OperatingSystem::Mac,
+            "windows" => OperatingSystem::Windows,
+            _ => OperatingSystem::Linux,
         };
-        Places {
+        ClientPaths {
             environment,
             project: project.to_owned(),
             system,
@@ -55,7 +58,7 @@ impl<'e> Places<'e> {
 
     pub(super) fn home(&self) -> Option<PathBuf> {
         let name = match self.system {
-            System::Windows => "USERPROFILE",
+            OperatingSystem::Windows => "USERPROFILE",
             _ => "HOME",
         };
         self.variable(name).or_else(|| self.variable("HOME"))
@@ -70,11 +73,11 @@ impl<'e> Places<'e> {
     fn applications(&self) -> Option<PathBuf> {
         let home = self.home();
         match self.system {
-            System::Mac => Some(home?.join("Library/Application Support")),
-            System::Windows => self
+            OperatingSystem::Mac => Some(home?.join("Library/Application Support")),
+            OperatingSystem::Windows => self
                 .variable("APPDATA")
                 .or_else(|| Some(home?.join("AppData").join("Roaming"))),
-            System::Linux => self.dot_config(),
+            OperatingSystem::Linux => self.dot_config(),
         }
     }
 
@@ -93,9 +96,11 @@ impl<'e> Places<'e> {
 
     fn of_all_users(&self, client: ClientApp) -> Vec<PathBuf> {
         let file = match (client, self.system) {
-            (ClientApp::Codex, System::Linux | System::Mac) => "/etc/codex/config.toml",
-            (ClientApp::Gemini, System::Linux) => "/etc/gemini-cli/system-defaults.json",
-            (ClientApp::Gemini, System::Mac) => {
+            (ClientApp::Codex, OperatingSystem::Linux | OperatingSystem::Mac) => {
+                "/etc/codex/config.toml"
+            }
+            (ClientApp::Gemini, OperatingSystem::Linux) => "/etc/gemini-cli/system-defaults.json",
+            (ClientApp::Gemini, OperatingSystem::Mac) => {
                 "/Library/Application Support/GeminiCli/system-defaults.json"
             }
             _ => return Vec::new(),
@@ -169,18 +174,18 @@ impl<'e> Places<'e> {
 
     /// The file that Portway is written into; `None` where there is none of
     /// that scope.
-    pub(super) fn to_write(&self, client: ClientApp, scope: Scope) -> Option<PathBuf> {
+    pub(super) fn to_write(&self, client: ClientApp, scope: FileScope) -> Option<PathBuf> {
         let files = match (client, scope) {
             // What Claude Code calls local stands in the user's file too.
-            (ClientApp::ClaudeCode, _) | (_, Scope::User) => self.of_user(client),
-            (_, Scope::Project) => self.of_project(client),
+            (ClientApp::ClaudeCode, _) | (_, FileScope::User) => self.of_user(client),
+            (_, FileScope::Project) => self.of_project(client),
         };
         if client != ClientApp::OpenCode {
             return files.into_iter().next();
         }
         let directory = match scope {
-            Scope::User => self.dot_config()?.join("opencode"),
-            Scope::Project => self.project.clone(),
+            FileScope::User => self.dot_config()?.join("opencode"),
+            FileScope::Project => self.project.clone(),
         };
         let there = ["opencode.jsonc", "opencode.json"].map(|name| directory.join(name));
         let found = there.iter().find(|file| file.exists()).cloned();
@@ -202,39 +207,55 @@ mod tests {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
         let user = |system, client| {
-            let places = Places {
+            let places = ClientPaths {
                 environment: &environment,
                 project: "/p".into(),
                 system,
             };
-            let file = places.to_write(client, Scope::User).unwrap();
+            let file = places.to_write(client, FileScope::User).unwrap();
             file.display().to_string()
         };
         for (system, client, file) in [
             (
-                System::Linux,
+                OperatingSystem::Linux,
                 ClientApp::VsCode,
                 "/h/.config/Code/User/mcp.json",
             ),
             (
-                System::Mac,
+                OperatingSystem::Mac,
                 ClientApp::ClaudeDesktop,
                 "/h/Library/Application Support/Claude/claude_desktop_config.json",
             ),
             (
-                System::Windows,
+                OperatingSystem::Windows,
                 ClientApp::ClaudeDesktop,
                 "/u/roaming/Claude/claude_desktop_config.json",
             ),
-            (System::Windows, ClientApp::Cursor, "/u/.cursor/mcp.json"),
-            (System::Mac, ClientApp::Codex, "/h/.codex/config.toml"),
-            (System::Linux, ClientApp::Gemini, "/h/.gemini/settings.json"),
             (
-                System::Mac,
+                OperatingSystem::Windows,
+                ClientApp::Cursor,
+                "/u/.cursor/mcp.json",
+            ),
+            (
+                OperatingSystem::Mac,
+                ClientApp::Codex,
+                "/h/.codex/config.toml",
+            ),
+            (
+                OperatingSystem::Linux,
+                ClientApp::Gemini,
+                "/h/.gemini/settings.json",
+            ),
+            (
+                OperatingSystem::Mac,
                 ClientApp::OpenCode,
                 "/h/.config/opencode/opencode.json",
             ),
-            (System::Linux, ClientApp::ClaudeCode, "/h/.claude.json"),
+            (
+                OperatingSystem::Linux,
+                ClientApp::ClaudeCode,
+                "/h/.claude.json",
+            ),
         ] {
             assert_eq!(user(system, client), file);
         }
@@ -251,10 +272,10 @@ mod tests {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
-        let places = Places {
+        let places = ClientPaths {
             environment: &environment,
             project: "/p".into(),
-            system: System::Linux,
+            system: OperatingSystem::Linux,
         };
         let of = |client| {
             places

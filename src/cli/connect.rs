@@ -18,23 +18,23 @@ use store::Presence;
 
 mod bridge;
 mod ending;
-mod gate;
+mod error;
+mod gateway_link;
 mod legacy;
 mod listen;
 mod memory;
 mod modern;
+mod open_requests;
 mod out;
 mod own_stream;
 mod plan;
 mod reply;
-mod running;
 mod start;
 mod stdin;
-mod trouble;
 
 use bridge::Bridge;
-use gate::Gate;
-use plan::Plan;
+use gateway_link::GatewayLink;
+use plan::ConnectPlan;
 
 /// What is left of the answers to a client that has said all it wanted.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
@@ -74,7 +74,7 @@ async fn run(
     environment: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
     let stop = ending::stop()?;
-    let plan = Plan::new(args, environment)?;
+    let plan = ConnectPlan::new(args, environment)?;
     if std::io::stdin().is_terminal() {
         let what = "this speaks MCP on stdin and stdout: it is for a client to start";
         let _ = writeln!(
@@ -92,7 +92,7 @@ async fn run(
     };
     let mut lines = stdin::lines(plan.longest_line);
     let out = out::open(stop.clone());
-    let bridge = Arc::new(Bridge::new(Gate::new(plan, target), out));
+    let bridge = Arc::new(Bridge::new(GatewayLink::new(plan, target), out));
     loop {
         let line = tokio::select! {
             biased;
@@ -117,7 +117,7 @@ async fn run(
 
 /// Says that we are there, so that a gateway which runs for its clients only
 /// stays. One that is just ending is waited for.
-async fn join(plan: &Plan) -> Result<Option<Presence>, Failure> {
+async fn join(plan: &ConnectPlan) -> Result<Option<Presence>, Failure> {
     if !plan.has_directory() {
         return Ok(None);
     }

@@ -39,9 +39,9 @@ enum EntriesCommand {
     /// Switch an entry off, or some of its tools
     Disable(SwitchArgs),
     /// Give an entry a new key; the old one opens nothing any more
-    Rotate(RotateArgs),
+    Rotate(RotateKeyArgs),
     /// Remove an entry
-    Rm(RmArgs),
+    Rm(RemoveEntryArgs),
 }
 
 #[derive(Debug, Args)]
@@ -144,7 +144,7 @@ struct SwitchArgs {
 }
 
 #[derive(Debug, Args)]
-struct RotateArgs {
+struct RotateKeyArgs {
     /// Its name or id
     entry: String,
     /// Do not ask
@@ -158,7 +158,7 @@ struct RotateArgs {
 }
 
 #[derive(Debug, Args)]
-struct RmArgs {
+struct RemoveEntryArgs {
     /// Its name or id
     entry: String,
     /// Do not ask

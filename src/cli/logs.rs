@@ -87,14 +87,14 @@ async fn read(
 
 /// The last line that was seen, by which the next are found.
 #[derive(Clone, Copy, Default)]
-struct Last {
+struct LastLine {
     seq: u64,
     at: u64,
 }
 
-impl Last {
-    fn of(line: &Value) -> Last {
-        Last {
+impl LastLine {
+    fn of(line: &Value) -> LastLine {
+        LastLine {
             seq: line["seq"].as_u64().unwrap_or(0),
             at: line["at"].as_u64().unwrap_or(0),
         }
@@ -105,11 +105,11 @@ async fn last_of(
     remote: &Remote,
     args: &LogsArgs,
     shown: Option<&Value>,
-) -> Result<Option<Last>, Failure> {
+) -> Result<Option<LastLine>, Failure> {
     match shown {
-        Some(line) => Ok(Some(Last::of(line))),
+        Some(line) => Ok(Some(LastLine::of(line))),
         // None was wanted, or none since: what is there is not new.
-        None => Ok(read(remote, args, 0, 1).await?.last().map(Last::of)),
+        None => Ok(read(remote, args, 0, 1).await?.last().map(LastLine::of)),
     }
 }
 
@@ -117,7 +117,7 @@ async fn follow(
     args: &LogsArgs,
     environment: &BTreeMap<String, String>,
     mut remote: Remote,
-    mut last: Option<Last>,
+    mut last: Option<LastLine>,
     out: &mut Terminal,
 ) -> Result<(), Failure> {
     let mut lost = false;
@@ -130,7 +130,7 @@ async fn follow(
                 for line in &lines {
                     tell(line, args.ask.json, out);
                 }
-                last = lines.last().map(Last::of).or(last);
+                last = lines.last().map(LastLine::of).or(last);
                 tokio::time::sleep(PAUSE).await;
             }
             // While it ends it still answers, but no longer knows.
@@ -169,13 +169,13 @@ fn again(
 async fn fresh(
     args: &LogsArgs,
     remote: &Remote,
-    last: Option<Last>,
+    last: Option<LastLine>,
 ) -> Result<Vec<Value>, Failure> {
     let Some(last) = last else {
         return read(remote, args, 0, ALL).await;
     };
     let mut lines = read(remote, args, last.seq, ALL).await?;
-    let first = lines.first().map(Last::of);
+    let first = lines.first().map(LastLine::of);
     match first {
         Some(first) if first.seq == last.seq && first.at == last.at => {
             lines.remove(0);
@@ -188,7 +188,7 @@ async fn fresh(
         }
         _ => {
             lines = read(remote, args, 0, ALL).await?;
-            lines.retain(|line| Last::of(line).at > last.at);
+            lines.retain(|line| LastLine::of(line).at > last.at);
         }
     }
     Ok(lines)

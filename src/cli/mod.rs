@@ -55,7 +55,7 @@ pub enum Command {
     /// Add a server: a command or a URL
     Add(servers::AddArgs),
     /// Remove servers
-    Rm(servers::RmArgs),
+    Rm(servers::RemoveServerArgs),
     /// Start servers
     Start(servers::ActArgs),
     /// Stop servers

@@ -64,7 +64,7 @@ pub(super) struct Remote {
     given_token: Option<Secret>,
     http: HttpClient,
     /// The data directory that named the address, and at which start of it.
-    home: Option<(PathBuf, Stamp)>,
+    home: Option<(PathBuf, AddressStamp)>,
     /// The data directory that nobody has, where nobody else was named:
     /// whoever answers at the usual address is another project's.
     absent: Option<PathBuf>,
@@ -72,7 +72,7 @@ pub(super) struct Remote {
     unknown: Option<PathBuf>,
 }
 
-type Stamp = Option<(u64, SystemTime)>;
+type AddressStamp = Option<(u64, SystemTime)>;
 
 impl Remote {
     pub(super) fn new(

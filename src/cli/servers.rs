@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::failure::Failure;
 use super::remote::{Remote, segment};
 
-pub(super) use act::{ActArgs, RmArgs, restart, rm, start, stop};
+pub(super) use act::{ActArgs, RemoveServerArgs, restart, rm, start, stop};
 pub(super) use add::{AddArgs, add, bare_command, header};
 pub(super) use ls::{LsArgs, ls};
 

@@ -24,11 +24,11 @@ pub struct TokenArgs {
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
     /// Make a new admin token; the old one and the console's sessions end
-    Rotate(RotateArgs),
+    Rotate(RotateTokenArgs),
 }
 
 #[derive(Debug, Args)]
-struct RotateArgs {
+struct RotateTokenArgs {
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -68,7 +68,7 @@ pub(super) fn token(args: &TokenArgs, environment: &BTreeMap<String, String>) ->
 }
 
 async fn rotate(
-    args: &RotateArgs,
+    args: &RotateTokenArgs,
     environment: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;

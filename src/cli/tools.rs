@@ -25,26 +25,26 @@ pub struct ToolsArgs {
     server: Option<String>,
     /// Print the list of tools as a vendor's API takes it
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<ToolsFormat>,
     #[command(flatten)]
     ask: AskArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ToolsFormat {
     Mcp,
     Openai,
     Anthropic,
     Copilot,
 }
 
-impl Format {
+impl ToolsFormat {
     fn as_str(self) -> &'static str {
         match self {
-            Format::Mcp => "mcp",
-            Format::Openai => "openai",
-            Format::Anthropic => "anthropic",
-            Format::Copilot => "copilot",
+            ToolsFormat::Mcp => "mcp",
+            ToolsFormat::Openai => "openai",
+            ToolsFormat::Anthropic => "anthropic",
+            ToolsFormat::Copilot => "copilot",
         }
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> 
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
         let mut out = Terminal::new(environment);
-        let mut answer = listed(&remote, Format::Mcp).await?;
+        let mut answer = listed(&remote, ToolsFormat::Mcp).await?;
         retain(&mut answer, |tool| args.wants(tool));
         let wanted: BTreeSet<String> = each(&answer).map(|tool| name(tool).to_owned()).collect();
         if let Some(server) = &args.server
@@ -64,7 +64,7 @@ pub(super) fn main(args: &ToolsArgs, environment: &BTreeMap<String, String>) -> 
             remote.get(&path_of(server)).await?;
         }
         if let Some(format) = args.format
-            && format != Format::Mcp
+            && format != ToolsFormat::Mcp
         {
             answer = listed(&remote, format).await?;
             retain(&mut answer, |tool| wanted.contains(name(tool)));
@@ -102,7 +102,7 @@ impl ToolsArgs {
     }
 }
 
-async fn listed(remote: &Remote, format: Format) -> Result<Value, Failure> {
+async fn listed(remote: &Remote, format: ToolsFormat) -> Result<Value, Failure> {
     let path = format!("/api/mcp/tools?format={}", format.as_str());
     remote.get(&path).await
 }
@@ -110,7 +110,7 @@ async fn listed(remote: &Remote, format: Format) -> Result<Value, Failure> {
 /// The tools of all servers, as the API lists them: by the names that models
 /// know, each with its server and its own name.
 pub(super) async fn all(remote: &Remote) -> Result<Vec<Value>, Failure> {
-    let mut answer = listed(remote, Format::Mcp).await?;
+    let mut answer = listed(remote, ToolsFormat::Mcp).await?;
     match answer["tools"].take() {
         Value::Array(tools) => Ok(tools),
         _ => Ok(Vec::new()),

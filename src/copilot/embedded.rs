@@ -11,7 +11,8 @@ use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tokio::sync::Notify;
 
-use super::{Catalog, Listed, Source, SourceError};
+use super::source::ToolListing;
+use super::{ToolCatalog, ToolSource, ToolSourceError};
 use gateway::format::{self, Format};
 use gateway::{Caller, Gateway, Scope, View};
 
@@ -47,17 +48,12 @@ impl fmt::Debug for Embedded {
     }
 }
 
-#[derive(Deserialize)]
-struct List {
-    tools: Vec<Listed>,
-}
-
 impl Embedded {
     pub fn new(gateway: Arc<Gateway>) -> Embedded {
         Embedded { gateway }
     }
 
-    fn look(&self, filter: Option<&str>) -> Result<(Caller, Arc<View>), SourceError> {
+    fn look(&self, filter: Option<&str>) -> Result<(Caller, Arc<View>), ToolSourceError> {
         let caller = Caller {
             principal: "admin".into(),
             scope: Scope::Everything {
@@ -67,34 +63,34 @@ impl Embedded {
         let view = self.gateway.view(&caller);
         match view.offers("tools/list") {
             Ok(()) => Ok((caller, view)),
-            Err(error) => Err(SourceError::NotFound(error.message)),
+            Err(error) => Err(ToolSourceError::NotFound(error.message)),
         }
     }
 }
 
 /// What we wrote ourselves can be read.
-fn read<T: for<'a> Deserialize<'a>>(text: &[u8]) -> Result<T, SourceError> {
-    serde_json::from_slice(text).map_err(|error| SourceError::Unexpected {
+fn read<T: for<'a> Deserialize<'a>>(text: &[u8]) -> Result<T, ToolSourceError> {
+    serde_json::from_slice(text).map_err(|error| ToolSourceError::Unexpected {
         url: "this program".into(),
         reason: error.to_string(),
     })
 }
 
 #[async_trait]
-impl Source for Embedded {
+impl ToolSource for Embedded {
     async fn catalog(
         &self,
         filter: Option<&str>,
         known: Option<&str>,
-    ) -> Result<Option<Catalog>, SourceError> {
+    ) -> Result<Option<ToolCatalog>, ToolSourceError> {
         let (_, view) = self.look(filter)?;
         let list = view.tools_as(Format::Copilot);
         let tag = String::from_utf8_lossy(&list.tag).into_owned();
         if known == Some(&*tag) {
             return Ok(None);
         }
-        let List { tools } = read(&list.body)?;
-        Ok(Some(Catalog { tag, tools }))
+        let ToolListing { tools, .. } = read(&list.body)?;
+        Ok(Some(ToolCatalog { tag, tools }))
     }
 
     async fn call(
@@ -102,9 +98,9 @@ impl Source for Embedded {
         filter: Option<&str>,
         name: &str,
         arguments: &Value,
-    ) -> Result<ToolResultExpanded, SourceError> {
+    ) -> Result<ToolResultExpanded, ToolSourceError> {
         let (caller, view) = self.look(filter)?;
-        let arguments = to_raw_value(arguments).map_err(|error| SourceError::Refused {
+        let arguments = to_raw_value(arguments).map_err(|error| ToolSourceError::Refused {
             status: 422,
             message: error.to_string(),
         })?;

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Options, Source, tool};
+use super::{ToolOptions, ToolSource, tool};
 
 /// What changes together is told together: so long nothing must change, and
 /// so long that is waited for at most.
@@ -20,12 +20,12 @@ const LONGEST_SETTLE: Duration = Duration::from_secs(2);
 
 /// A session being kept up to date; ends with it, or when this is dropped.
 #[must_use = "dropping it ends the following"]
-pub struct Following {
+pub struct FollowHandle {
     offered: watch::Receiver<Arc<[String]>>,
     _task: AbortOnDropHandle<()>,
 }
 
-impl Following {
+impl FollowHandle {
     /// The names of the source's tools that the session has; empty until the
     /// first look.
     pub fn offered(&self) -> watch::Receiver<Arc<[String]>> {
@@ -41,12 +41,17 @@ impl Following {
 /// New tools are there for the model's next request, also within a turn. One
 /// that is gone stays until the turn is over: the model may be about to call
 /// it, and then reads that it is gone.
-pub fn follow<S>(source: &S, session: &Arc<Session>, own: Vec<Tool>, options: Options) -> Following
+pub fn follow<S>(
+    source: &S,
+    session: &Arc<Session>,
+    own: Vec<Tool>,
+    options: ToolOptions,
+) -> FollowHandle
 where
-    S: Source + Clone,
+    S: ToolSource + Clone,
 {
     let (sender, offered) = watch::channel(Arc::default());
-    let follower = Follower {
+    let follower = ToolFollower {
         source: source.clone(),
         session: Arc::downgrade(session),
         own,
@@ -64,18 +69,18 @@ where
             () = follower.run(events) => {}
         }
     };
-    Following {
+    FollowHandle {
         offered,
         _task: AbortOnDropHandle::new(tokio::spawn(work)),
     }
 }
 
-struct Follower<S> {
+struct ToolFollower<S> {
     source: S,
     /// Whoever has the session decides how long it lives.
     session: Weak<Session>,
     own: Vec<Tool>,
-    options: Options,
+    options: ToolOptions,
     /// Of the catalog that the session has.
     tag: Option<String>,
     tools: Vec<Tool>,
@@ -84,7 +89,7 @@ struct Follower<S> {
     offered: watch::Sender<Arc<[String]>>,
 }
 
-impl<S: Source + Clone> Follower<S> {
+impl<S: ToolSource + Clone> ToolFollower<S> {
     async fn run(mut self, events: EventSubscription) {
         let news = Notify::new();
         news.notify_one();

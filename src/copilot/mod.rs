@@ -5,11 +5,11 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use github_copilot_sdk::{Client, SessionConfig, Tool};
-//! use portway::copilot::{self, Options, Running};
+//! use portway::copilot::{self, ToolOptions, RemotePortway};
 //!
 //! # async fn example(client: Client, own: Vec<Tool>) -> Result<(), Box<dyn std::error::Error>> {
-//! let portway = Running::new("http://127.0.0.1:7420", &std::env::var("PORTWAY_ADMIN_TOKEN")?)?;
-//! let options = Options::default();
+//! let portway = RemotePortway::new("http://127.0.0.1:7420", &std::env::var("PORTWAY_ADMIN_TOKEN")?)?;
+//! let options = ToolOptions::default();
 //! let tools = copilot::tools(&portway, &options).await?;
 //! let config = SessionConfig::default().with_tools(copilot::merge(own.clone(), tools)?);
 //! let session = Arc::new(client.create_session(config).await?);
@@ -39,43 +39,43 @@ use std::time::Duration;
 use github_copilot_sdk::Tool;
 
 pub use embedded::Embedded;
-pub use follow::{Following, follow};
-pub use running::Running;
-pub use source::{Catalog, Listed, Source, SourceError};
+pub use follow::{FollowHandle, follow};
+pub use running::RemotePortway;
+pub use source::{CopilotTool, ToolCatalog, ToolSource, ToolSourceError};
 
 /// How tools are offered and called.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct ToolOptions {
     /// How long a call may take, and a look at the list.
     pub timeout: Duration,
     /// Only what this filter of Portway's lets through.
     pub filter: Option<String>,
-    pub permission: Permission,
+    pub permission: PermissionMode,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for ToolOptions {
+    fn default() -> ToolOptions {
+        ToolOptions {
             timeout: Duration::from_secs(30),
             filter: None,
-            permission: Permission::Ask,
+            permission: PermissionMode::Ask,
         }
     }
 }
 
-impl Options {
-    pub fn with_timeout(mut self, timeout: Duration) -> Options {
+impl ToolOptions {
+    pub fn with_timeout(mut self, timeout: Duration) -> ToolOptions {
         self.timeout = timeout;
         self
     }
 
-    pub fn with_filter(mut self, filter: impl Into<String>) -> Options {
+    pub fn with_filter(mut self, filter: impl Into<String>) -> ToolOptions {
         self.filter = Some(filter.into());
         self
     }
 
-    pub fn with_permission(mut self, permission: Permission) -> Options {
+    pub fn with_permission(mut self, permission: PermissionMode) -> ToolOptions {
         self.permission = permission;
         self
     }
@@ -85,7 +85,7 @@ impl Options {
 /// asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Permission {
+pub enum PermissionMode {
     /// None.
     #[default]
     Ask,
@@ -98,14 +98,14 @@ pub enum Permission {
 }
 
 /// All tools of a source, each with a handler that calls it there.
-pub async fn tools<S>(source: &S, options: &Options) -> Result<Vec<Tool>, SourceError>
+pub async fn tools<S>(source: &S, options: &ToolOptions) -> Result<Vec<Tool>, ToolSourceError>
 where
-    S: Source + Clone,
+    S: ToolSource + Clone,
 {
     let look = source.catalog(options.filter.as_deref(), None);
     match tokio::time::timeout(options.timeout, look).await {
         Ok(catalog) => Ok(tool::all(source, catalog?.unwrap_or_default(), options)),
-        Err(_) => Err(SourceError::Silent(options.timeout)),
+        Err(_) => Err(ToolSourceError::Silent(options.timeout)),
     }
 }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use github_copilot_sdk::ToolResultExpanded;
 
-use super::SourceError;
+use super::ToolSourceError;
 
 /// What the model reads where there is no result.
-pub(super) fn failed(name: &str, error: &SourceError) -> ToolResultExpanded {
+pub(super) fn failed(name: &str, error: &ToolSourceError) -> ToolResultExpanded {
     match error {
-        SourceError::Silent(limit) => timed_out(name, *limit),
+        ToolSourceError::Silent(limit) => timed_out(name, *limit),
         other => said("failure", format!("{name} could not be called: {other}")),
     }
 }

@@ -7,13 +7,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use github_copilot_sdk::ToolResultExpanded;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use url::Url;
 
-use super::{Catalog, Listed, Source, SourceError};
+use super::source::ToolListing;
+use super::{ToolCatalog, ToolSource, ToolSourceError};
 use upstream::{HttpClient, ResponseBody, SendError};
 use wire::sse::Decoder;
 
@@ -29,28 +29,21 @@ const QUIET: Duration = Duration::from_secs(60);
 /// A Portway that runs elsewhere. The admin token shows all tools, the key of
 /// an entry those of the entry.
 #[derive(Clone)]
-pub struct Running {
+pub struct RemotePortway {
     base: Url,
     key: HeaderValue,
     http: HttpClient,
 }
 
-impl fmt::Debug for Running {
+impl fmt::Debug for RemotePortway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Running({})", self.url())
+        write!(f, "RemotePortway({})", self.url())
     }
 }
 
-#[derive(Deserialize)]
-struct List {
-    #[serde(default)]
-    hash: String,
-    tools: Vec<Listed>,
-}
-
-impl Running {
+impl RemotePortway {
     /// Asks nothing yet.
-    pub fn new(url: &str, key: &str) -> Result<Running, SourceError> {
+    pub fn new(url: &str, key: &str) -> Result<RemotePortway, ToolSourceError> {
         let plain = |url: &Url| {
             let named = url.has_host() && url.username().is_empty() && url.password().is_none();
             named && matches!(url.scheme(), "http" | "https") && url.query().is_none()
@@ -58,13 +51,13 @@ impl Running {
         let base = Url::parse(url).ok().filter(plain);
         // Whatever stands before an `@` may be a password.
         let shown = || url.rsplit('@').next().unwrap_or_default().to_owned();
-        let base = base.ok_or_else(|| SourceError::BadUrl(shown()))?;
+        let base = base.ok_or_else(|| ToolSourceError::BadUrl(shown()))?;
         let mut key =
-            HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| SourceError::BadKey)?;
+            HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ToolSourceError::BadKey)?;
         key.set_sensitive(true);
         let http = HttpClient::new(&base)
-            .map_err(|error| SourceError::NoCertificates(error.to_string()))?;
-        Ok(Running { base, key, http })
+            .map_err(|error| ToolSourceError::NoCertificates(error.to_string()))?;
+        Ok(RemotePortway { base, key, http })
     }
 
     fn url(&self) -> &str {
@@ -88,7 +81,7 @@ impl Running {
         &self,
         request: http::request::Builder,
         body: Option<&Value>,
-    ) -> Result<Response<ResponseBody>, SourceError> {
+    ) -> Result<Response<ResponseBody>, ToolSourceError> {
         let request = request.header(header::AUTHORIZATION, self.key.clone());
         let request = match body {
             Some(_) => request.header(header::CONTENT_TYPE, "application/json"),
@@ -102,14 +95,14 @@ impl Running {
         match answer.status() {
             StatusCode::NOT_MODIFIED => Ok(answer),
             status if status.is_success() => Ok(answer),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(SourceError::Denied {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(ToolSourceError::Denied {
                 url: self.url().to_owned(),
             }),
             status => Err(self.refusal(status, answer).await),
         }
     }
 
-    async fn refusal(&self, status: StatusCode, answer: Response<ResponseBody>) -> SourceError {
+    async fn refusal(&self, status: StatusCode, answer: Response<ResponseBody>) -> ToolSourceError {
         let body: Value = match self.read(answer).await {
             Ok(body) => body,
             Err(_) if status == StatusCode::NOT_FOUND => {
@@ -120,8 +113,8 @@ impl Running {
         let message = body["error"]["message"].as_str();
         let message = message.unwrap_or("no reason given").to_owned();
         match status {
-            StatusCode::NOT_FOUND => SourceError::NotFound(message),
-            status => SourceError::Refused {
+            StatusCode::NOT_FOUND => ToolSourceError::NotFound(message),
+            status => ToolSourceError::Refused {
                 status: status.as_u16(),
                 message,
             },
@@ -131,24 +124,24 @@ impl Running {
     async fn read<T: DeserializeOwned>(
         &self,
         answer: Response<ResponseBody>,
-    ) -> Result<T, SourceError> {
+    ) -> Result<T, ToolSourceError> {
         let body = answer.into_body().collect(LARGEST).await;
-        let body = body.map_err(|error| SourceError::Unreachable {
+        let body = body.map_err(|error| ToolSourceError::Unreachable {
             url: self.url().to_owned(),
             reason: error.to_string(),
         })?;
         serde_json::from_slice(&body).map_err(|error| self.unexpected(error))
     }
 
-    fn unreachable(&self, error: &SendError) -> SourceError {
-        SourceError::Unreachable {
+    fn unreachable(&self, error: &SendError) -> ToolSourceError {
+        ToolSourceError::Unreachable {
             url: self.url().to_owned(),
             reason: error.root_cause().to_string(),
         }
     }
 
-    fn unexpected(&self, reason: impl fmt::Display) -> SourceError {
-        SourceError::Unexpected {
+    fn unexpected(&self, reason: impl fmt::Display) -> ToolSourceError {
+        ToolSourceError::Unexpected {
             url: self.url().to_owned(),
             reason: reason.to_string(),
         }
@@ -156,12 +149,12 @@ impl Running {
 
     /// Tells of every event that may be news of tools, until the events end.
     /// Only the admin may listen.
-    async fn listen(&self, news: &Notify) -> Result<(), SourceError> {
+    async fn listen(&self, news: &Notify) -> Result<(), ToolSourceError> {
         let mut url = self.address(&["events"], None);
         url.set_query(None);
         let asked = self.ask(Request::get(url.as_str()), None);
         let asked = tokio::time::timeout(QUIET, asked).await;
-        let answer = asked.map_err(|_| SourceError::Silent(QUIET))??;
+        let answer = asked.map_err(|_| ToolSourceError::Silent(QUIET))??;
         let mut body = answer.into_body();
         let mut events = Decoder::new(LARGEST_EVENT);
         while let Ok(chunk) = tokio::time::timeout(QUIET, body.chunk()).await {
@@ -180,12 +173,12 @@ impl Running {
 }
 
 #[async_trait]
-impl Source for Running {
+impl ToolSource for RemotePortway {
     async fn catalog(
         &self,
         filter: Option<&str>,
         known: Option<&str>,
-    ) -> Result<Option<Catalog>, SourceError> {
+    ) -> Result<Option<ToolCatalog>, ToolSourceError> {
         let url = self.address(&["tools"], filter);
         let mut request = Request::get(url.as_str());
         if let Some(known) = known {
@@ -197,8 +190,8 @@ impl Source for Running {
         }
         let tag = answer.headers().get(header::ETAG);
         let tag = tag.and_then(|tag| tag.to_str().ok()).map(str::to_owned);
-        let list: List = self.read(answer).await?;
-        Ok(Some(Catalog {
+        let list: ToolListing = self.read(answer).await?;
+        Ok(Some(ToolCatalog {
             tag: tag.unwrap_or(list.hash),
             tools: list.tools,
         }))
@@ -209,7 +202,7 @@ impl Source for Running {
         filter: Option<&str>,
         name: &str,
         arguments: &Value,
-    ) -> Result<ToolResultExpanded, SourceError> {
+    ) -> Result<ToolResultExpanded, ToolSourceError> {
         let url = self.address(&["tools", name, "call"], filter);
         let body = json!({ "arguments": arguments });
         let answer = self.ask(Request::post(url.as_str()), Some(&body)).await?;
@@ -223,7 +216,7 @@ impl Source for Running {
                 // It ends when Portway does, and never begins for the key of
                 // an entry.
                 let ended = self.listen(news).await;
-                may_listen = !matches!(ended, Err(SourceError::Denied { .. }));
+                may_listen = !matches!(ended, Err(ToolSourceError::Denied { .. }));
             }
             tokio::time::sleep(LOOK).await;
             news.notify_one();

@@ -10,14 +10,14 @@ use tokio::sync::Notify;
 
 /// Somewhere that tools can be listed and called.
 #[async_trait]
-pub trait Source: Send + Sync + 'static {
+pub trait ToolSource: Send + Sync + 'static {
     /// The tools that a filter lets through; `None` where they are those of
     /// `known`, the tag of an earlier catalog.
     async fn catalog(
         &self,
         filter: Option<&str>,
         known: Option<&str>,
-    ) -> Result<Option<Catalog>, SourceError>;
+    ) -> Result<Option<ToolCatalog>, ToolSourceError>;
 
     /// Calls a tool by the name it was listed under. Dropping the future
     /// gives the call up.
@@ -26,7 +26,7 @@ pub trait Source: Send + Sync + 'static {
         filter: Option<&str>,
         name: &str,
         arguments: &Value,
-    ) -> Result<ToolResultExpanded, SourceError>;
+    ) -> Result<ToolResultExpanded, ToolSourceError>;
 
     /// Tells `news` whenever the catalog may have changed, or when it is time
     /// to look whether it has. Goes on until it is dropped, or there is
@@ -36,16 +36,16 @@ pub trait Source: Send + Sync + 'static {
 
 /// What a source offers at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Catalog {
+pub struct ToolCatalog {
     /// Another one whenever the tools are others.
     pub tag: String,
-    pub tools: Vec<Listed>,
+    pub tools: Vec<CopilotTool>,
 }
 
 /// A tool as it is listed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Listed {
+pub struct CopilotTool {
     pub name: String,
     #[serde(default)]
     pub description: String,
@@ -59,10 +59,18 @@ pub struct Listed {
     pub metadata: Map<String, Value>,
 }
 
+/// The tools as Portway lists them for Copilot.
+#[derive(Deserialize)]
+pub(super) struct ToolListing {
+    #[serde(default)]
+    pub hash: String,
+    pub tools: Vec<CopilotTool>,
+}
+
 /// Why there is no list, or no result. The text is what the model reads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SourceError {
+pub enum ToolSourceError {
     #[error("{0:?} is not the http or https address of a Portway")]
     BadUrl(String),
     /// Something a header cannot carry.

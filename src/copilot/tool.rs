@@ -9,13 +9,17 @@ use github_copilot_sdk::{Error, Tool, ToolInvocation, ToolResult};
 use serde_json::Value;
 
 use super::result::{failed, timed_out};
-use super::{Catalog, Listed, Options, Permission, Source};
+use super::{CopilotTool, PermissionMode, ToolCatalog, ToolOptions, ToolSource};
 
 /// The longest name that all models' vendors take.
 const LONGEST_NAME: usize = 64;
 
-pub(super) fn all<S: Source + Clone>(source: &S, catalog: Catalog, options: &Options) -> Vec<Tool> {
-    let fits = |listed: &Listed| {
+pub(super) fn all<S: ToolSource + Clone>(
+    source: &S,
+    catalog: ToolCatalog,
+    options: &ToolOptions,
+) -> Vec<Tool> {
+    let fits = |listed: &CopilotTool| {
         let fits = takes(&listed.name);
         if !fits {
             // One such name would cost the whole session.
@@ -35,11 +39,11 @@ fn takes(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-fn one<S: Source + Clone>(source: &S, listed: Listed, options: &Options) -> Tool {
+fn one<S: ToolSource + Clone>(source: &S, listed: CopilotTool, options: &ToolOptions) -> Tool {
     let skip = match options.permission {
-        Permission::Ask => false,
-        Permission::ReadOnlyHint => listed.skip_permission,
-        Permission::Skip => true,
+        PermissionMode::Ask => false,
+        PermissionMode::ReadOnlyHint => listed.skip_permission,
+        PermissionMode::Skip => true,
     };
     let handler = Handler {
         source: source.clone(),
@@ -63,7 +67,7 @@ struct Handler<S> {
 }
 
 #[async_trait]
-impl<S: Source> ToolHandler for Handler<S> {
+impl<S: ToolSource> ToolHandler for Handler<S> {
     async fn call(&self, invocation: ToolInvocation) -> Result<ToolResult, Error> {
         let name = &invocation.tool_name;
         // A model that has nothing to say may say nothing.

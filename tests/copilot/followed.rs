@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use github_copilot_sdk::tool::ToolHandler;
 use github_copilot_sdk::{Error, Tool, ToolInvocation, ToolResult};
-use portway::copilot::{self, Following, Options, Running};
+use portway::copilot::{self, FollowHandle, RemotePortway, ToolOptions};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use crate::runtime::{Runtime, say};
 use crate::used::{own, portway};
 
 /// Waits until a session has, or has no more, a tool of Portway's.
-async fn until(following: &Following, name: &str, there: bool) {
+async fn until(following: &FollowHandle, name: &str, there: bool) {
     let mut offered = following.offered();
     let fits = offered.wait_for(|names| names.iter().any(|one| one == name) == there);
     let fits = tokio::time::timeout(PATIENCE, fits).await;
@@ -27,7 +27,7 @@ async fn until(following: &Following, name: &str, there: bool) {
 async fn d8_a_live_session_follows_the_catalog() {
     let (app, portway) = portway(&[("fs", &[])]).await;
     let runtime = Runtime::start().await;
-    let options = Options::default();
+    let options = ToolOptions::default();
     let tools = copilot::tools(&portway, &options).await.unwrap();
     let tools = copilot::merge(vec![own()], tools).unwrap();
     let (session, _) = runtime.session(tools).await;
@@ -85,7 +85,7 @@ async fn d8_within_a_turn_tools_come_and_none_goes() {
         .with_parameters(json!({"type": "object"}))
         .with_handler(gate.clone());
     let (session, _) = runtime.session(vec![own.clone()]).await;
-    let following = copilot::follow(&portway, &session, vec![own], Options::default());
+    let following = copilot::follow(&portway, &session, vec![own], ToolOptions::default());
     until(&following, "mcp_old_echo", true).await;
     let turn = tokio::spawn({
         let session = session.clone();
@@ -143,8 +143,8 @@ async fn d8_an_entrys_key_gives_its_tools_and_they_are_followed() {
     let key = made["api_key"].as_str().unwrap();
     assert_ne!(key, TOKEN);
 
-    let portway = Running::new(&app.url, key).unwrap();
-    let options = Options::default();
+    let portway = RemotePortway::new(&app.url, key).unwrap();
+    let options = ToolOptions::default();
     let runtime = Runtime::start().await;
     let tools = copilot::tools(&portway, &options).await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use github_copilot_sdk::{Tool, ToolInvocation, ToolResult, ToolResultExpanded};
-use portway::copilot::{self, Catalog, Options, Permission, Running, Source, SourceError};
+use portway::copilot::{
+    self, PermissionMode, RemotePortway, ToolCatalog, ToolOptions, ToolSource, ToolSourceError,
+};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -12,12 +14,12 @@ use tokio::sync::Notify;
 struct ScriptedSource;
 
 #[async_trait]
-impl Source for ScriptedSource {
+impl ToolSource for ScriptedSource {
     async fn catalog(
         &self,
         filter: Option<&str>,
         _: Option<&str>,
-    ) -> Result<Option<Catalog>, SourceError> {
+    ) -> Result<Option<ToolCatalog>, ToolSourceError> {
         if filter == Some("slow") {
             std::future::pending::<()>().await;
         }
@@ -29,7 +31,7 @@ impl Source for ScriptedSource {
         ]);
         let tools = serde_json::from_value(listed).unwrap();
         let tag = "1".into();
-        Ok(Some(Catalog { tag, tools }))
+        Ok(Some(ToolCatalog { tag, tools }))
     }
 
     async fn call(
@@ -37,18 +39,18 @@ impl Source for ScriptedSource {
         filter: Option<&str>,
         name: &str,
         arguments: &Value,
-    ) -> Result<ToolResultExpanded, SourceError> {
+    ) -> Result<ToolResultExpanded, ToolSourceError> {
         match name {
             "mcp_a_read" => {
                 let text = format!("{filter:?} {arguments}");
                 Ok(ToolResultExpanded::new(text, "success"))
             }
             "mcp_a_write" => std::future::pending().await,
-            "mcp_a_down" => Err(SourceError::Unreachable {
+            "mcp_a_down" => Err(ToolSourceError::Unreachable {
                 url: "http://127.0.0.1:1".into(),
                 reason: "Connection refused".into(),
             }),
-            _ => Err(SourceError::NotFound(format!("no tool {name}"))),
+            _ => Err(ToolSourceError::NotFound(format!("no tool {name}"))),
         }
     }
 
@@ -68,7 +70,7 @@ async fn call(tool: &Tool, name: &str, arguments: Value) -> ToolResultExpanded {
 
 #[tokio::test]
 async fn d8_a_bad_name_is_left_out_and_costs_no_other() {
-    let tools = copilot::tools(&ScriptedSource, &Options::default())
+    let tools = copilot::tools(&ScriptedSource, &ToolOptions::default())
         .await
         .unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -79,13 +81,13 @@ async fn d8_a_bad_name_is_left_out_and_costs_no_other() {
 
 #[tokio::test]
 async fn d8_only_who_asks_for_it_skips_permission() {
-    assert_eq!(Options::default().permission, Permission::Ask);
+    assert_eq!(ToolOptions::default().permission, PermissionMode::Ask);
     for (permission, skipped) in [
-        (Permission::Ask, [false, false]),
-        (Permission::ReadOnlyHint, [true, false]),
-        (Permission::Skip, [true, true]),
+        (PermissionMode::Ask, [false, false]),
+        (PermissionMode::ReadOnlyHint, [true, false]),
+        (PermissionMode::Skip, [true, true]),
     ] {
-        let options = Options::default().with_permission(permission);
+        let options = ToolOptions::default().with_permission(permission);
         let tools = copilot::tools(&ScriptedSource, &options).await.unwrap();
         let skips: Vec<bool> = tools.iter().map(|tool| tool.skip_permission).collect();
         assert_eq!(skips, skipped, "{permission:?}");
@@ -94,7 +96,7 @@ async fn d8_only_who_asks_for_it_skips_permission() {
 
 #[tokio::test(start_paused = true)]
 async fn d8_a_handler_answers_whatever_happens() {
-    let options = Options::default().with_filter("f");
+    let options = ToolOptions::default().with_filter("f");
     let tools = copilot::tools(&ScriptedSource, &options).await.unwrap();
     let result = call(&tools[0], "mcp_a_read", Value::Null).await;
     assert_eq!(result.text_result_for_llm, "Some(\"f\") {}");
@@ -109,9 +111,9 @@ async fn d8_a_handler_answers_whatever_happens() {
         assert!(text.starts_with(name) && text.contains(part), "{text}");
         assert_eq!(result.error, Some(text));
     }
-    let slow = copilot::tools(&ScriptedSource, &Options::default().with_filter("slow")).await;
+    let slow = copilot::tools(&ScriptedSource, &ToolOptions::default().with_filter("slow")).await;
     let error = slow.map(|_| ()).unwrap_err();
-    assert_eq!(error, SourceError::Silent(Duration::from_secs(30)));
+    assert_eq!(error, ToolSourceError::Silent(Duration::from_secs(30)));
 }
 
 fn named(names: &[&str]) -> Vec<Tool> {
@@ -132,12 +134,12 @@ fn d8_own_tools_come_first_and_a_name_is_there_once() {
 #[test]
 fn d8_a_bad_address_or_key_is_refused_and_not_shown() {
     for url in ["7420", "ftp://x", "http://u:s3cret@x", "http://x?key=1"] {
-        let error = Running::new(url, "k").unwrap_err();
-        assert!(matches!(error, SourceError::BadUrl(_)), "{url}");
+        let error = RemotePortway::new(url, "k").unwrap_err();
+        assert!(matches!(error, ToolSourceError::BadUrl(_)), "{url}");
         assert!(!error.to_string().contains("s3cret"), "{error}");
     }
-    let error = Running::new("http://x", "s3cret\n").unwrap_err();
-    assert_eq!(error, SourceError::BadKey);
-    let running = Running::new("http://127.0.0.1:7420/", "s3cret").unwrap();
+    let error = RemotePortway::new("http://x", "s3cret\n").unwrap_err();
+    assert_eq!(error, ToolSourceError::BadKey);
+    let running = RemotePortway::new("http://127.0.0.1:7420/", "s3cret").unwrap();
     assert_eq!(format!("{running:?}"), "Running(http://127.0.0.1:7420)");
 }

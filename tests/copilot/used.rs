@@ -6,18 +6,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use github_copilot_sdk::tool::ToolHandler;
 use github_copilot_sdk::{Error, Tool, ToolInvocation, ToolResult};
-use portway::copilot::{self, Options, Permission, Running, Source, SourceError};
+use portway::copilot::{
+    self, PermissionMode, RemotePortway, ToolOptions, ToolSource, ToolSourceError,
+};
 use serde_json::json;
 
 use crate::app::{App, PATIENCE, TOKEN, eventually, fixtures, setup};
 use crate::runtime::{Runtime, say};
 
-pub(crate) async fn portway(servers: &[(&str, &[&str])]) -> (App, Running) {
+pub(crate) async fn portway(servers: &[(&str, &[&str])]) -> (App, RemotePortway) {
     let app = setup().mcp(fixtures(servers)).start().await;
     for (name, _) in servers {
         app.until_status(name, "connected").await;
     }
-    let running = Running::new(&app.url, TOKEN).unwrap();
+    let running = RemotePortway::new(&app.url, TOKEN).unwrap();
     (app, running)
 }
 
@@ -42,7 +44,9 @@ pub(crate) fn own() -> Tool {
 async fn d8_the_model_has_all_tools_and_reads_what_they_say() {
     let (app, portway) = portway(&[("fs", &[]), ("weather-1", &[])]).await;
     let runtime = Runtime::start().await;
-    let tools = copilot::tools(&portway, &Options::default()).await.unwrap();
+    let tools = copilot::tools(&portway, &ToolOptions::default())
+        .await
+        .unwrap();
     let tools = copilot::merge(vec![own()], tools).unwrap();
     let (session, asked) = runtime.session(tools).await;
 
@@ -74,7 +78,7 @@ async fn d8_the_model_has_all_tools_and_reads_what_they_say() {
 async fn d8_what_goes_wrong_is_told_to_the_model() {
     let (app, portway) = portway(&[("fs", &[])]).await;
     let runtime = Runtime::start().await;
-    let options = Options::default().with_timeout(Duration::from_millis(1500));
+    let options = ToolOptions::default().with_timeout(Duration::from_millis(1500));
     let tools = copilot::tools(&portway, &options).await.unwrap();
     let (session, _) = runtime.session(tools).await;
     let mut events = session.subscribe();
@@ -119,7 +123,7 @@ async fn d8_what_goes_wrong_is_told_to_the_model() {
 async fn d8_pictures_reach_the_model_and_nothing_is_dropped() {
     let (app, portway) = portway(&[("fs", &[])]).await;
     let runtime = Runtime::start().await;
-    let options = Options::default().with_permission(Permission::ReadOnlyHint);
+    let options = ToolOptions::default().with_permission(PermissionMode::ReadOnlyHint);
     let tools = copilot::tools(&portway, &options).await.unwrap();
     let (session, asked) = runtime.session(tools).await;
     let said = say(&session, "call mcp_fs_content {}").await;
@@ -142,7 +146,9 @@ async fn d8_an_aborted_call_is_cancelled_at_its_server() {
     let path = record.path().display().to_string();
     let (app, portway) = portway(&[("fs", &["--record", &path])]).await;
     let runtime = Runtime::start().await;
-    let tools = copilot::tools(&portway, &Options::default()).await.unwrap();
+    let tools = copilot::tools(&portway, &ToolOptions::default())
+        .await
+        .unwrap();
     let (session, _) = runtime.session(tools).await;
     let recorded = || std::fs::read_to_string(&path).unwrap();
 
@@ -164,13 +170,13 @@ async fn d8_an_aborted_call_is_cancelled_at_its_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d8_a_wrong_address_key_or_filter_is_an_error_to_branch_on() {
     let (app, portway) = portway(&[("fs", &[])]).await;
-    let options = Options::default();
-    let wrong = Running::new(&app.url, "wrong").unwrap();
+    let options = ToolOptions::default();
+    let wrong = RemotePortway::new(&app.url, "wrong").unwrap();
     let error = copilot::tools(&wrong, &options)
         .await
         .map(|_| ())
         .unwrap_err();
-    assert!(matches!(error, SourceError::Denied { .. }), "{error}");
+    assert!(matches!(error, ToolSourceError::Denied { .. }), "{error}");
     let filter = options.clone().with_filter("nobody");
     let error = copilot::tools(&portway, &filter)
         .await
@@ -190,5 +196,8 @@ async fn d8_a_wrong_address_key_or_filter_is_an_error_to_branch_on() {
         .await
         .map(|_| ())
         .unwrap_err();
-    assert!(matches!(error, SourceError::Unreachable { .. }), "{error}");
+    assert!(
+        matches!(error, ToolSourceError::Unreachable { .. }),
+        "{error}"
+    );
 }

@@ -10,13 +10,13 @@ use crate::cli::failure::Failure;
 /// More is nothing a Portway would take.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-pub(super) enum Typed {
+pub(super) enum TypedArguments {
     /// An object, as it was written.
     Whole(Box<RawValue>),
     Pairs(Vec<(String, String)>),
 }
 
-pub(super) fn read(given: &[String]) -> Result<Typed, Failure> {
+pub(super) fn read(given: &[String]) -> Result<TypedArguments, Failure> {
     match given {
         [only] if only == "-" => whole("stdin", &text_of("stdin", std::io::stdin().lock())?),
         [only] if only.starts_with('@') => {
@@ -34,7 +34,7 @@ pub(super) fn read(given: &[String]) -> Result<Typed, Failure> {
                      or NAME=VALUE for each"
                 ))),
             });
-            pairs.collect::<Result<_, _>>().map(Typed::Pairs)
+            pairs.collect::<Result<_, _>>().map(TypedArguments::Pairs)
         }
     }
 }
@@ -50,22 +50,22 @@ fn text_of(place: &str, from: impl Read) -> Result<String, Failure> {
     }
 }
 
-fn whole(place: &str, text: &str) -> Result<Typed, Failure> {
+fn whole(place: &str, text: &str) -> Result<TypedArguments, Failure> {
     let raw: Box<RawValue> = serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("{place}: not JSON: {error}")))?;
     match wire::object::is_object(&raw) {
-        true => Ok(Typed::Whole(raw)),
+        true => Ok(TypedArguments::Whole(raw)),
         false => Err(Failure::usage(format!(
             "{place}: must be a JSON object, {{\"name\": value}}"
         ))),
     }
 }
 
-impl Typed {
+impl TypedArguments {
     pub(super) fn for_schema(self, schema: &Value) -> Result<Box<RawValue>, Failure> {
         let object = match self {
-            Typed::Whole(raw) => return Ok(raw),
-            Typed::Pairs(pairs) => typed(&pairs, schema).map_err(Failure::usage)?,
+            TypedArguments::Whole(raw) => return Ok(raw),
+            TypedArguments::Pairs(pairs) => typed(&pairs, schema).map_err(Failure::usage)?,
         };
         serde_json::value::to_raw_value(&object).map_err(Failure::other)
     }
@@ -196,8 +196,8 @@ mod tests {
     fn from(pairs: &[&str], schema: &Value) -> Result<Value, String> {
         let given: Vec<String> = pairs.iter().map(ToString::to_string).collect();
         match read(&given).map_err(|failure| failure.to_string())? {
-            Typed::Pairs(pairs) => typed(&pairs, schema).map(Value::Object),
-            Typed::Whole(raw) => Ok(serde_json::from_str(raw.get()).unwrap()),
+            TypedArguments::Pairs(pairs) => typed(&pairs, schema).map(Value::Object),
+            TypedArguments::Whole(raw) => Ok(serde_json::from_str(raw.get()).unwrap()),
         }
     }
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::progress::Progress;
-use super::target::Target;
+use super::progress::ProgressLine;
+use super::target::CallTarget;
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
 use upstream::ResponseBody;
@@ -24,23 +24,23 @@ const TOKEN: &str = "portway-call";
 
 pub(super) struct Exchange<'a> {
     pub remote: &'a Remote,
-    pub target: &'a Target,
+    pub target: &'a CallTarget,
     pub arguments: &'a RawValue,
     pub limit: Option<Duration>,
     pub verbose: u8,
-    pub progress: Progress,
+    pub progress: ProgressLine,
     pub sent: u64,
 }
 
 /// What the server wanted to know last time.
 #[derive(Default)]
-pub(super) struct Answers {
+pub(super) struct InputAnswers {
     pub responses: Option<Map<String, Value>>,
     pub state: Option<Box<RawValue>>,
 }
 
 /// What the server wants to know before it goes on.
-pub(super) struct Asked {
+pub(super) struct InputRequests {
     pub requests: Map<String, Value>,
     pub state: Option<Box<RawValue>>,
 }
@@ -75,7 +75,7 @@ struct Message {
 }
 
 impl Exchange<'_> {
-    pub(super) async fn round(&mut self, answers: &Answers) -> Result<Box<RawValue>, Failure> {
+    pub(super) async fn round(&mut self, answers: &InputAnswers) -> Result<Box<RawValue>, Failure> {
         let limit = self.limit;
         let server = self.target.server.clone();
         let work = async {
@@ -94,7 +94,7 @@ impl Exchange<'_> {
         outcome
     }
 
-    async fn send(&mut self, answers: &Answers) -> Result<Response<ResponseBody>, Failure> {
+    async fn send(&mut self, answers: &InputAnswers) -> Result<Response<ResponseBody>, Failure> {
         self.sent += 1;
         let request = Request {
             jsonrpc: "2.0",
@@ -228,7 +228,7 @@ fn meta(verbose: u8) -> Value {
 }
 
 /// What a result asks for, if it is not the last word.
-pub(super) fn asked(result: &RawValue) -> Result<Option<Asked>, Failure> {
+pub(super) fn asked(result: &RawValue) -> Result<Option<InputRequests>, Failure> {
     let kind = object::member(result, "resultType").and_then(object::text);
     match kind.as_deref() {
         None | Some("complete") => return Ok(None),
@@ -242,7 +242,7 @@ pub(super) fn asked(result: &RawValue) -> Result<Option<Asked>, Failure> {
     let requests = object::member(result, "inputRequests");
     let requests = requests.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let state = object::member(result, "requestState").filter(|raw| !object::is_null(raw));
-    Ok(Some(Asked {
+    Ok(Some(InputRequests {
         requests: requests.unwrap_or_default(),
         state: state.map(ToOwned::to_owned),
     }))

@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::servers::text;
 use crate::cli::terminal::{note, safe};
 
-/// Answers that do not fit, before we take it that there will be none.
+/// Invalid answers to one prompt before the form counts as cancelled.
 const TRIES: usize = 5;
 
 /// What a server hears where nobody can be asked.
@@ -56,39 +56,39 @@ async fn filled(schema: &Value) -> Result<Option<Map<String, Value>>, Failure> {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let needed = required.iter().any(|one| one == name);
         match field_of(name, field, needed).await? {
-            Answer::Given(value) => {
+            FieldAnswer::Given(value) => {
                 content.insert(name.clone(), value);
             }
-            Answer::LeftOut => {}
-            Answer::GaveUp => return Ok(None),
+            FieldAnswer::LeftOut => {}
+            FieldAnswer::GaveUp => return Ok(None),
         }
     }
     Ok(Some(content))
 }
 
-enum Answer {
+enum FieldAnswer {
     Given(Value),
     LeftOut,
     GaveUp,
 }
 
-async fn field_of(name: &str, field: &Value, needed: bool) -> Result<Answer, Failure> {
+async fn field_of(name: &str, field: &Value, needed: bool) -> Result<FieldAnswer, Failure> {
     let prompt = prompt(name, field, needed);
     for _ in 0..TRIES {
         let Some(given) = line(&prompt).await? else {
-            return Ok(Answer::GaveUp);
+            return Ok(FieldAnswer::GaveUp);
         };
         match (given.as_str(), &field["default"]) {
             ("", Value::Null) if needed => say("  an answer is needed; Ctrl-D cancels"),
-            ("", Value::Null) => return Ok(Answer::LeftOut),
-            ("", default) => return Ok(Answer::Given(default.clone())),
+            ("", Value::Null) => return Ok(FieldAnswer::LeftOut),
+            ("", default) => return Ok(FieldAnswer::Given(default.clone())),
             (given, _) => match read(given, field) {
-                Ok(value) => return Ok(Answer::Given(value)),
+                Ok(value) => return Ok(FieldAnswer::Given(value)),
                 Err(wanted) => say(&format!("  must be {wanted}")),
             },
         }
     }
-    Ok(Answer::GaveUp)
+    Ok(FieldAnswer::GaveUp)
 }
 
 fn prompt(name: &str, field: &Value, needed: bool) -> String {

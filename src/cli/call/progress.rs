@@ -12,14 +12,14 @@ use crate::cli::terminal::{clip, in_one_line};
 const PAUSE: Duration = Duration::from_millis(50);
 const USUAL_WIDTH: usize = 80;
 
-pub(super) struct Progress {
+pub(super) struct ProgressLine {
     terminal: bool,
     drawn: Option<Instant>,
 }
 
-impl Progress {
-    pub(super) fn new() -> Progress {
-        Progress {
+impl ProgressLine {
+    pub(super) fn new() -> ProgressLine {
+        ProgressLine {
             terminal: std::io::stderr().is_terminal(),
             drawn: None,
         }

@@ -10,7 +10,7 @@ use crate::cli::tools;
 /// Names told to somebody who looks for one.
 const TOLD: usize = 10;
 
-pub(super) struct Target {
+pub(super) struct CallTarget {
     /// Who has it, in words.
     pub server: String,
     /// Where it is called, and as what.
@@ -19,7 +19,7 @@ pub(super) struct Target {
     pub schema: Value,
 }
 
-pub(super) async fn find(remote: &Remote, typed: &str) -> Result<Target, Failure> {
+pub(super) async fn find(remote: &Remote, typed: &str) -> Result<CallTarget, Failure> {
     match typed.split_once(':') {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
             of_server(remote, server, tool).await
@@ -29,7 +29,7 @@ pub(super) async fn find(remote: &Remote, typed: &str) -> Result<Target, Failure
     }
 }
 
-async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<Target, Failure> {
+async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<CallTarget, Failure> {
     let listed = match remote.get(&format!("{}/tools", path_of(server))).await {
         Ok(Value::Array(tools)) => tools,
         Ok(_) => Vec::new(),
@@ -44,7 +44,7 @@ async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<Target, 
         Err(failure) => return Err(failure),
     };
     match listed.iter().find(|known| known["name"] == tool) {
-        Some(found) => Ok(Target {
+        Some(found) => Ok(CallTarget {
             server: server.to_owned(),
             path: format!("/servers/{}/mcp", segment(server)),
             name: tool.to_owned(),
@@ -55,8 +55,8 @@ async fn of_server(remote: &Remote, server: &str, tool: &str) -> Result<Target, 
 }
 
 /// As every client of `/mcp` has it.
-fn on_front(tool: &Value) -> Target {
-    Target {
+fn on_front(tool: &Value) -> CallTarget {
+    CallTarget {
         server: tools::key(tool).0.to_owned(),
         path: "/mcp".to_owned(),
         name: text(tool, "name").to_owned(),
@@ -65,7 +65,7 @@ fn on_front(tool: &Value) -> Target {
 }
 
 /// Of a name as `/mcp` has it, `mcp_<server>_<tool>`.
-async fn by_name(remote: &Remote, typed: &str) -> Result<Target, Failure> {
+async fn by_name(remote: &Remote, typed: &str) -> Result<CallTarget, Failure> {
     let tools = tools::all(remote).await?;
     if let Some(found) = tools.iter().find(|tool| tool["name"] == typed) {
         return Ok(on_front(found));

@@ -13,14 +13,14 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::gate::{Gate, When};
-use super::legacy::Handshake;
-use super::memory::Memory;
-use super::out::Out;
-use super::reply::{self, Reply};
-use super::running::{Call, Cancelled, Running};
-use super::stdin::Line;
-use super::trouble::Trouble;
+use super::error::BridgeError;
+use super::gateway_link::{GatewayLink, SendConditions};
+use super::legacy::ClientSession;
+use super::memory::SessionMemory;
+use super::open_requests::{CancelRoute, ClientCall, OpenRequests};
+use super::out::ClientOutput;
+use super::reply::{self, GatewayReply};
+use super::stdin::ClientLine;
 use upstream::{Headers, ToolHeaders, printable};
 use wire::meta::{self, member};
 use wire::{Era, Message, Outcome, RpcError, code, message};
@@ -35,36 +35,36 @@ const LISTS_WAIT: Duration = Duration::from_secs(4);
 const CALLS_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) struct Bridge {
-    pub gate: Gate,
-    pub out: Out,
-    pub running: Arc<Running>,
-    pub handshake: watch::Sender<Handshake>,
+    pub gateway: GatewayLink,
+    pub out: ClientOutput,
+    pub running: Arc<OpenRequests>,
+    pub handshake: watch::Sender<ClientSession>,
     /// Held across the handshake of a session that replaces a lost one.
     pub renewing: tokio::sync::Mutex<()>,
-    pub memory: Memory,
+    pub memory: SessionMemory,
     pub tools: ToolHeaders,
     denied: AtomicBool,
 }
 
 impl Bridge {
-    pub(super) fn new(gate: Gate, out: Out) -> Bridge {
+    pub(super) fn new(gateway: GatewayLink, out: ClientOutput) -> Bridge {
         Bridge {
-            gate,
+            gateway,
             out,
             running: Arc::default(),
-            handshake: watch::Sender::new(Handshake::None),
+            handshake: watch::Sender::new(ClientSession::None),
             renewing: tokio::sync::Mutex::default(),
-            memory: Memory::default(),
+            memory: SessionMemory::default(),
             tools: ToolHeaders::default(),
             denied: AtomicBool::new(false),
         }
     }
 
     /// Takes one line of the client. Waits for nothing.
-    pub(super) fn take(self: &Arc<Self>, line: Line) {
+    pub(super) fn take(self: &Arc<Self>, line: ClientLine) {
         let line = match line {
-            Line::Whole(line) => line,
-            Line::TooLong => {
+            ClientLine::Whole(line) => line,
+            ClientLine::TooLong => {
                 let long = RpcError::new(code::INVALID_REQUEST, "the message is too long");
                 return self.say(wire::error(None, &long));
             }
@@ -119,7 +119,7 @@ impl Bridge {
             }
             (false, "initialize") => {
                 // What follows waits for it.
-                let earlier = self.handshake.send_replace(Handshake::Opening);
+                let earlier = self.handshake.send_replace(ClientSession::Opening);
                 tokio::spawn(async move { bridge.initialize(call, line, earlier).await });
             }
             (false, _) => {
@@ -154,9 +154,9 @@ impl Bridge {
 
     fn cancel(self: &Arc<Self>, id: &RawValue, line: Bytes) {
         match self.running.cancel(id) {
-            Cancelled::Modern => {}
-            Cancelled::Unknown => self.tell(line),
-            Cancelled::Legacy(mut begun) => {
+            CancelRoute::Modern => {}
+            CancelRoute::Unknown => self.tell(line),
+            CancelRoute::Legacy(mut begun) => {
                 let bridge = self.clone();
                 tokio::spawn(async move {
                     // Else the word of its end could be there before itself.
@@ -171,7 +171,7 @@ impl Bridge {
     /// A notification, or the answer to something the gateway asked. A modern
     /// client has neither over HTTP.
     fn tell(self: &Arc<Self>, line: Bytes) {
-        if !matches!(*self.handshake.borrow(), Handshake::None) {
+        if !matches!(*self.handshake.borrow(), ClientSession::None) {
             let bridge = self.clone();
             tokio::spawn(async move { bridge.deliver(line).await });
         }
@@ -189,24 +189,24 @@ impl Bridge {
         mut headers: Headers,
         body: &Bytes,
         unwanted: &CancellationToken,
-    ) -> Result<(Reply, Option<HeaderValue>), Trouble> {
+    ) -> Result<(GatewayReply, Option<HeaderValue>), BridgeError> {
         headers.add(&header::ACCEPT, &BOTH);
         headers.add(&header::CONTENT_TYPE, &JSON);
         let servers = patience(body);
-        let when = When { unwanted, servers };
-        let sent = self.gate.send(Method::POST, &headers, body, &when);
+        let when = SendConditions { unwanted, servers };
+        let sent = self.gateway.send(Method::POST, &headers, body, &when);
         let response = sent.await?;
         let session = response.headers().get(super::legacy::SESSION).cloned();
-        let reply = reply::read(response, &self.gate).await;
+        let reply = reply::read(response, &self.gateway).await;
         match &reply {
-            Err(Trouble::Denied(text)) => self.complain(text),
+            Err(BridgeError::Denied(text)) => self.complain(text),
             _ => self.denied.store(false, Ordering::Relaxed),
         }
         Ok((reply?, session))
     }
 
     /// Passes one message on; notes the answers in it.
-    pub(super) async fn pass(&self, call: &mut Call, message: Bytes) {
+    pub(super) async fn pass(&self, call: &mut ClientCall, message: Bytes) {
         if message::is_batch(&message) {
             let elements = message::parse_batch(&message).unwrap_or_default();
             for element in elements {
@@ -222,8 +222,8 @@ impl Bridge {
     }
 
     /// Tells the client what it will not be answered, and why.
-    pub(super) async fn give_up(&self, call: &Call, trouble: &Trouble) {
-        let error = trouble.to_error();
+    pub(super) async fn give_up(&self, call: &ClientCall, error: &BridgeError) {
+        let error = error.to_error();
         for id in call.unanswered() {
             self.out.message(wire::error(Some(id), &error).into()).await;
         }
@@ -251,7 +251,7 @@ impl Bridge {
     }
 }
 
-fn answer(call: &mut Call, message: &[u8]) {
+fn answer(call: &mut ClientCall, message: &[u8]) {
     if let Ok(Message::Response {
         id: Some(id),
         outcome,

@@ -1,4 +1,4 @@
-//! When to end: with our client, however that one ends.
+//! When to end: with the client, however it ends.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::cli::failure::Failure;
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Cancelled by a signal, and when whoever started us is gone: its end of our
+/// Cancelled by a signal, and when the parent process is gone: its end of our
 /// stdin may live on in another process.
 pub(super) fn stop() -> Result<CancellationToken, Failure> {
     let stop = CancellationToken::new();

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::bridge::{Bridge, VERSION};
-use super::gate::When;
-use super::reply::{self, Reply, Stream};
-use super::running::Call;
-use super::trouble::Trouble;
+use super::error::BridgeError;
+use super::gateway_link::SendConditions;
+use super::open_requests::ClientCall;
+use super::reply::{self, GatewayReply, GatewayStream};
 use upstream::Headers;
 use wire::meta::{member, text};
 use wire::{Message, Outcome};
@@ -27,13 +27,13 @@ const GOODBYE: Duration = Duration::from_secs(1);
 const RESUMED: u32 = 3;
 
 #[derive(Clone)]
-pub(super) enum Handshake {
+pub(super) enum ClientSession {
     None,
     Opening,
-    Open(Arc<Session>),
+    Open(Arc<GatewaySession>),
 }
 
-pub(super) struct Session {
+pub(super) struct GatewaySession {
     /// None with a gateway that keeps none.
     id: Option<HeaderValue>,
     version: HeaderValue,
@@ -44,7 +44,7 @@ pub(super) struct Session {
     hello: Bytes,
 }
 
-impl Session {
+impl GatewaySession {
     fn headers(&self) -> Headers {
         let mut headers = Headers::new();
         headers.add(&VERSION, &self.version);
@@ -58,15 +58,15 @@ impl Session {
 impl Bridge {
     pub(super) async fn initialize(
         self: &Arc<Self>,
-        mut call: Call,
+        mut call: ClientCall,
         line: Bytes,
-        earlier: Handshake,
+        earlier: ClientSession,
     ) {
         let number = self.memory.forget();
         let opened = self.shake_hands(&mut call, &line, number).await;
         let handshake = match &opened {
-            Ok((session, _)) => Handshake::Open(session.clone()),
-            Err(_) => Handshake::None,
+            Ok((session, _)) => ClientSession::Open(session.clone()),
+            Err(_) => ClientSession::None,
         };
         self.handshake.send_replace(handshake);
         match opened {
@@ -74,9 +74,9 @@ impl Bridge {
                 self.pass(&mut call, answer).await;
                 self.listen_to(session);
             }
-            Err(trouble) => self.give_up(&call, &trouble).await,
+            Err(error) => self.give_up(&call, &error).await,
         }
-        if let Handshake::Open(earlier) = earlier {
+        if let ClientSession::Open(earlier) = earlier {
             self.delete(&earlier).await;
         }
     }
@@ -84,21 +84,21 @@ impl Bridge {
     /// Posts the client's `initialize`: the session, and what was answered.
     async fn shake_hands(
         &self,
-        call: &mut Call,
+        call: &mut ClientCall,
         hello: &Bytes,
         number: u64,
-    ) -> Result<(Arc<Session>, Bytes), Trouble> {
+    ) -> Result<(Arc<GatewaySession>, Bytes), BridgeError> {
         // A handshake cannot be cancelled.
         let never = CancellationToken::new();
         let (reply, id) = self.post(Headers::new(), hello, &never).await?;
         let answer = match reply {
-            Reply::One(answer) => answer,
-            Reply::Nothing => return Err(self.odd()),
-            Reply::Stream(mut stream) => loop {
+            GatewayReply::One(answer) => answer,
+            GatewayReply::Nothing => return Err(self.odd()),
+            GatewayReply::Stream(mut stream) => loop {
                 match stream.next().await? {
                     Some(message) if is_answer(&message) => break message,
                     Some(message) => self.pass(call, message).await,
-                    None => return Err(Trouble::Broken(self.gate.url())),
+                    None => return Err(BridgeError::Broken(self.gateway.url())),
                 }
             },
         };
@@ -112,7 +112,7 @@ impl Bridge {
                 ..
             }) => {
                 let status = http::StatusCode::OK;
-                return Err(Trouble::Refused { status, error });
+                return Err(BridgeError::Refused { status, error });
             }
             _ => return Err(self.odd()),
         };
@@ -124,7 +124,7 @@ impl Bridge {
             kind.and_then(|kind| member(kind, "listChanged"))
                 .is_some_and(|told| told.get() == "true")
         };
-        let session = Session {
+        let session = GatewaySession {
             id,
             version: version.ok_or_else(|| self.odd())?,
             lists: ["tools", "resources", "prompts"]
@@ -137,46 +137,51 @@ impl Bridge {
         Ok((Arc::new(session), answer))
     }
 
-    fn odd(&self) -> Trouble {
-        Trouble::Odd(format!(
+    fn odd(&self) -> BridgeError {
+        BridgeError::Odd(format!(
             "what answers at {} does not open a session",
-            self.gate.url()
+            self.gateway.url()
         ))
     }
 
     /// The session, once it is open.
-    async fn session(&self) -> Option<Arc<Session>> {
+    async fn session(&self) -> Option<Arc<GatewaySession>> {
         let mut handshake = self.handshake.subscribe();
-        let open = handshake.wait_for(|now| !matches!(now, Handshake::Opening));
+        let open = handshake.wait_for(|now| !matches!(now, ClientSession::Opening));
         match open.await.as_deref() {
-            Ok(Handshake::Open(session)) => Some(session.clone()),
+            Ok(ClientSession::Open(session)) => Some(session.clone()),
             _ => None,
         }
     }
 
     /// A request, or several in one line.
-    pub(super) async fn legacy(self: &Arc<Self>, mut call: Call, method: String, line: Bytes) {
+    pub(super) async fn legacy(
+        self: &Arc<Self>,
+        mut call: ClientCall,
+        method: String,
+        line: Bytes,
+    ) {
         match self.ask(&mut call, &line).await {
             Ok(()) if call.has_succeeded() => self.memory.note(&method, &line),
             Ok(()) => {}
-            Err(trouble) => self.give_up(&call, &trouble).await,
+            Err(error) => self.give_up(&call, &error).await,
         }
     }
 
-    async fn ask(self: &Arc<Self>, call: &mut Call, line: &Bytes) -> Result<(), Trouble> {
+    async fn ask(self: &Arc<Self>, call: &mut ClientCall, line: &Bytes) -> Result<(), BridgeError> {
         let unwanted = call.unwanted.clone();
         let (reply, session) = self.post_in_session(line, &unwanted).await?;
         call.begin();
         match reply {
-            Reply::One(answer) => self.pass(call, answer).await,
-            Reply::Nothing => {}
-            Reply::Stream(stream) => self.follow(call, session.as_deref(), stream).await?,
+            GatewayReply::One(answer) => self.pass(call, answer).await,
+            GatewayReply::Nothing => {}
+            GatewayReply::Stream(stream) => self.follow(call, session.as_deref(), stream).await?,
         }
         match call.is_answered() || unwanted.is_cancelled() {
             true => Ok(()),
-            false => Err(Trouble::Odd(format!(
+            false => Err(BridgeError::Odd(format!(
                 "the Portway at {} gave no answer",
-                self.gate.url()
+                self.gateway.url()
             ))),
         }
     }
@@ -194,11 +199,11 @@ impl Bridge {
         self: &Arc<Self>,
         body: &Bytes,
         unwanted: &CancellationToken,
-    ) -> Result<(Reply, Option<Arc<Session>>), Trouble> {
+    ) -> Result<(GatewayReply, Option<Arc<GatewaySession>>), BridgeError> {
         let session = self.session().await;
         let headers = session.as_ref().map_or_else(Headers::new, |s| s.headers());
         match (self.post(headers, body, unwanted).await, session) {
-            (Err(trouble), Some(lost)) if trouble.session_lost() => {
+            (Err(error), Some(lost)) if error.session_lost() => {
                 let session = self.renew(&lost).await?;
                 let (reply, _) = self.post(session.headers(), body, unwanted).await?;
                 Ok((reply, Some(session)))
@@ -211,36 +216,36 @@ impl Bridge {
     /// it was: that asks for the rest, and never runs anything again.
     async fn follow(
         &self,
-        call: &mut Call,
-        session: Option<&Session>,
-        mut stream: Box<Stream>,
-    ) -> Result<(), Trouble> {
+        call: &mut ClientCall,
+        session: Option<&GatewaySession>,
+        mut stream: Box<GatewayStream>,
+    ) -> Result<(), BridgeError> {
         let mut broken = 0;
         loop {
-            let trouble = match stream.next().await {
+            let error = match stream.next().await {
                 Ok(Some(message)) => {
                     broken = 0;
                     self.pass(call, message).await;
                     continue;
                 }
-                Ok(None) => Trouble::Broken(self.gate.url()),
-                Err(trouble) => trouble,
+                Ok(None) => BridgeError::Broken(self.gateway.url()),
+                Err(error) => error,
             };
             if call.is_answered() || call.unwanted.is_cancelled() {
                 return Ok(());
             }
             broken += 1;
-            let (Some(session), Trouble::Broken(_)) = (session, &trouble) else {
-                return Err(trouble);
+            let (Some(session), BridgeError::Broken(_)) = (session, &error) else {
+                return Err(error);
             };
             if stream.last_id.is_none() || broken > RESUMED {
-                return Err(trouble);
+                return Err(error);
             }
             tokio::time::sleep(stream.retry * broken).await;
             // One that has gone takes the answer with it.
             stream = match self.events(session, stream.last_id.as_ref(), false).await {
                 Ok(rest) => rest.after(&stream),
-                Err(_) => return Err(trouble),
+                Err(_) => return Err(error),
             };
         }
     }
@@ -248,10 +253,10 @@ impl Bridge {
     /// A stream of the session, from after an event on.
     pub(super) async fn events(
         &self,
-        session: &Session,
+        session: &GatewaySession,
         last_id: Option<&HeaderValue>,
         patiently: bool,
-    ) -> Result<Box<Stream>, Trouble> {
+    ) -> Result<Box<GatewayStream>, BridgeError> {
         let mut headers = session.headers();
         headers.add(&header::ACCEPT, &EVENTS);
         if let Some(id) = last_id {
@@ -260,23 +265,28 @@ impl Bridge {
         let nothing = Bytes::new();
         let response = match patiently {
             true => {
-                let when = When {
+                let when = SendConditions {
                     unwanted: &CancellationToken::new(),
                     servers: Duration::ZERO,
                 };
-                self.gate.send(Method::GET, &headers, &nothing, &when).await
+                self.gateway
+                    .send(Method::GET, &headers, &nothing, &when)
+                    .await
             }
-            false => self.gate.send_now(Method::GET, &headers, &nothing).await,
+            false => self.gateway.send_now(Method::GET, &headers, &nothing).await,
         };
-        match reply::read(response?, &self.gate).await? {
-            Reply::Stream(stream) => Ok(stream),
+        match reply::read(response?, &self.gateway).await? {
+            GatewayReply::Stream(stream) => Ok(stream),
             _ => Err(self.odd()),
         }
     }
 
     /// A session in place of `lost`, opened with the client's own words. It
     /// notices nothing, but is told to look at the lists again.
-    pub(super) async fn renew(self: &Arc<Self>, lost: &Session) -> Result<Arc<Session>, Trouble> {
+    pub(super) async fn renew(
+        self: &Arc<Self>,
+        lost: &GatewaySession,
+    ) -> Result<Arc<GatewaySession>, BridgeError> {
         let _turn = self.renewing.lock().await;
         match self.session().await {
             Some(session) if session.number == lost.number => {}
@@ -286,7 +296,7 @@ impl Bridge {
         let mut call = self.running.aside();
         let opened = self.shake_hands(&mut call, &lost.hello, lost.number + 1);
         let (session, _) = opened.await?;
-        let open = Handshake::Open(session.clone());
+        let open = ClientSession::Open(session.clone());
         self.handshake.send_replace(open);
         let ready = wire::notification("notifications/initialized", None);
         let never = CancellationToken::new();
@@ -298,7 +308,7 @@ impl Bridge {
 
     /// The gateway has forgotten what the client wanted of it beside the
     /// session, and may have changed while nobody listened.
-    pub(super) async fn catch_up(&self, session: &Session) {
+    pub(super) async fn catch_up(&self, session: &GatewaySession) {
         let never = CancellationToken::new();
         for request in self.memory.requests() {
             let _ = self.post(session.headers(), &request, &never).await;
@@ -313,23 +323,23 @@ impl Bridge {
     /// Ends the session, if there is one.
     pub(super) async fn part(&self) {
         let handshake = self.handshake.borrow().clone();
-        if let Handshake::Open(session) = handshake {
+        if let ClientSession::Open(session) = handshake {
             self.delete(&session).await;
         }
     }
 
-    async fn delete(&self, session: &Session) {
+    async fn delete(&self, session: &GatewaySession) {
         if session.id.is_some() {
             let (headers, nothing) = (session.headers(), Bytes::new());
-            let delete = self.gate.send_now(Method::DELETE, &headers, &nothing);
+            let delete = self.gateway.send_now(Method::DELETE, &headers, &nothing);
             let _ = timeout(GOODBYE, delete).await;
         }
     }
 
     /// Whether this is still the client's session.
-    pub(super) fn is_current(&self, session: &Session) -> bool {
+    pub(super) fn is_current(&self, session: &GatewaySession) -> bool {
         let handshake = self.handshake.borrow();
-        matches!(&*handshake, Handshake::Open(now) if now.number == session.number)
+        matches!(&*handshake, ClientSession::Open(now) if now.number == session.number)
     }
 }
 

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::bridge::Bridge;
-use super::reply::{Reply, Stream};
-use super::running::Call;
-use super::trouble::Trouble;
+use super::error::BridgeError;
+use super::open_requests::ClientCall;
+use super::reply::{GatewayReply, GatewayStream};
 use wire::meta::{SUBSCRIPTION_ID, member, set_meta_member, text};
 use wire::object::{each_element, empty, set_member};
 use wire::{Message, Outcome};
@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How a stream of it ended.
-enum Ended {
+enum StreamEnd {
     /// The client has an answer.
     Answered,
     /// With the gateway, or for no reason that it gave.
@@ -29,12 +29,17 @@ enum Ended {
 }
 
 impl Bridge {
-    pub(super) async fn listen(self: &Arc<Self>, mut call: Call, id: Box<RawValue>, line: Bytes) {
+    pub(super) async fn listen(
+        self: &Arc<Self>,
+        mut call: ClientCall,
+        id: Box<RawValue>,
+        line: Bytes,
+    ) {
         call.is_endless();
         let unwanted = call.unwanted.clone();
         let work = async {
-            if let Err(trouble) = self.keep_open(&mut call, &id, &line).await {
-                self.give_up(&call, &trouble).await;
+            if let Err(error) = self.keep_open(&mut call, &id, &line).await {
+                self.give_up(&call, &error).await;
             }
         };
         tokio::select! {
@@ -44,27 +49,32 @@ impl Bridge {
         }
     }
 
-    async fn keep_open(&self, call: &mut Call, id: &RawValue, line: &Bytes) -> Result<(), Trouble> {
+    async fn keep_open(
+        &self,
+        call: &mut ClientCall,
+        id: &RawValue,
+        line: &Bytes,
+    ) -> Result<(), BridgeError> {
         let mut again = false;
         let mut pause = FIRST_PAUSE;
         loop {
             let unwanted = call.unwanted.clone();
             match self.post(self.headers(line), line, &unwanted).await {
-                Ok((Reply::One(answer), _)) => {
+                Ok((GatewayReply::One(answer), _)) => {
                     self.pass(call, answer).await;
                     return Ok(());
                 }
-                Ok((Reply::Nothing, _)) => {}
-                Ok((Reply::Stream(stream), _)) => {
-                    if let Ended::Answered = self.hear(call, id, stream, again).await {
+                Ok((GatewayReply::Nothing, _)) => {}
+                Ok((GatewayReply::Stream(stream), _)) => {
+                    if let StreamEnd::Answered = self.hear(call, id, stream, again).await {
                         return Ok(());
                     }
                     again = true;
                     pause = FIRST_PAUSE;
                 }
-                Err(Trouble::Away(_) | Trouble::Broken(_)) if again => {}
-                Err(Trouble::Refused { status, .. }) if again && status.is_server_error() => {}
-                Err(trouble) => return Err(trouble),
+                Err(BridgeError::Away(_) | BridgeError::Broken(_)) if again => {}
+                Err(BridgeError::Refused { status, .. }) if again && status.is_server_error() => {}
+                Err(error) => return Err(error),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -73,11 +83,11 @@ impl Bridge {
 
     async fn hear(
         &self,
-        call: &mut Call,
+        call: &mut ClientCall,
         id: &RawValue,
-        mut stream: Box<Stream>,
+        mut stream: Box<GatewayStream>,
         again: bool,
-    ) -> Ended {
+    ) -> StreamEnd {
         while let Ok(Some(message)) = stream.next().await {
             match wire::parse_upstream(&message) {
                 Ok(Message::Notification { method, params }) if method == ACKNOWLEDGED && again => {
@@ -89,15 +99,15 @@ impl Bridge {
                 Ok(Message::Response {
                     outcome: Outcome::Result(_),
                     ..
-                }) => return Ended::Broken,
+                }) => return StreamEnd::Broken,
                 Ok(Message::Response { .. }) => {
                     self.pass(call, message).await;
-                    return Ended::Answered;
+                    return StreamEnd::Answered;
                 }
                 _ => self.out.message(message).await,
             }
         }
-        Ended::Broken
+        StreamEnd::Broken
     }
 }
 

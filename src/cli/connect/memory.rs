@@ -15,26 +15,26 @@ const FOLLOWED: usize = 1000;
 
 /// The lock is held for a map operation.
 #[derive(Default)]
-pub(super) struct Memory(Mutex<Wishes>);
+pub(super) struct SessionMemory(Mutex<SessionSettings>);
 
 #[derive(Default)]
-struct Wishes {
+struct SessionSettings {
     sessions: u64,
     asked: u64,
     level: Option<Box<RawValue>>,
     followed: BTreeMap<String, Box<RawValue>>,
 }
 
-impl Memory {
+impl SessionMemory {
     /// A new session begins: its number.
     pub(super) fn forget(&self) -> u64 {
-        let mut wishes = self.0.lock();
+        let mut settings = self.0.lock();
         // Renewed ones count on from there.
-        let sessions = wishes.sessions + (1 << 32);
-        *wishes = Wishes {
+        let sessions = settings.sessions + (1 << 32);
+        *settings = SessionSettings {
             sessions,
-            asked: wishes.asked,
-            ..Wishes::default()
+            asked: settings.asked,
+            ..SessionSettings::default()
         };
         sessions
     }
@@ -54,29 +54,31 @@ impl Memory {
         else {
             return;
         };
-        let mut wishes = self.0.lock();
+        let mut settings = self.0.lock();
         if method == "logging/setLevel" {
-            wishes.level = Some(params.to_owned());
+            settings.level = Some(params.to_owned());
             return;
         }
         let Some(uri) = member(params, "uri").and_then(text) else {
             return;
         };
         if method == "resources/unsubscribe" {
-            wishes.followed.remove(&*uri);
-        } else if wishes.followed.len() < FOLLOWED {
-            wishes.followed.insert(uri.into_owned(), params.to_owned());
+            settings.followed.remove(&*uri);
+        } else if settings.followed.len() < FOLLOWED {
+            settings
+                .followed
+                .insert(uri.into_owned(), params.to_owned());
         }
     }
 
     /// The requests that say it all again, with ids of our own.
     pub(super) fn requests(&self) -> Vec<Bytes> {
-        let mut wishes = self.0.lock();
-        let level = wishes
+        let mut settings = self.0.lock();
+        let level = settings
             .level
             .iter()
             .map(|params| ("logging/setLevel", params));
-        let followed = wishes.followed.values();
+        let followed = settings.followed.values();
         let followed = followed.map(|params| ("resources/subscribe", params));
         let all: Vec<_> = level
             .chain(followed)
@@ -84,8 +86,8 @@ impl Memory {
             .collect();
         all.into_iter()
             .map(|(method, params)| {
-                wishes.asked += 1;
-                let id = format!("portway-connect-{}", wishes.asked);
+                settings.asked += 1;
+                let id = format!("portway-connect-{}", settings.asked);
                 format!(
                     r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}","params":{}}}"#,
                     wire::compact(&params).get()
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn k5_what_a_session_was_asked_for_is_said_again() {
-        let memory = Memory::default();
+        let memory = SessionMemory::default();
         let request = |method: &str, params: &str| {
             let line =
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::bridge::Bridge;
-use super::reply::Reply;
-use super::running::Call;
-use super::trouble::Trouble;
+use super::error::BridgeError;
+use super::open_requests::ClientCall;
+use super::reply::GatewayReply;
 use upstream::Headers;
 use wire::meta::{self, member, text};
 use wire::object::{is_null, set_member};
@@ -20,12 +20,17 @@ const PAGES: usize = 100;
 const OWN_ID: &str = "\"portway-connect-list\"";
 
 impl Bridge {
-    pub(super) async fn modern(self: &Arc<Self>, mut call: Call, method: String, line: Bytes) {
+    pub(super) async fn modern(
+        self: &Arc<Self>,
+        mut call: ClientCall,
+        method: String,
+        line: Bytes,
+    ) {
         let unwanted = call.unwanted.clone();
         let work = async {
             let asked = self.ask_modern(&mut call, &method, &line).await;
-            if let Err(trouble) = asked {
-                self.give_up(&call, &trouble).await;
+            if let Err(error) = asked {
+                self.give_up(&call, &error).await;
             }
         };
         // Dropping it hangs up.
@@ -36,7 +41,12 @@ impl Bridge {
         }
     }
 
-    async fn ask_modern(&self, call: &mut Call, method: &str, line: &Bytes) -> Result<(), Trouble> {
+    async fn ask_modern(
+        &self,
+        call: &mut ClientCall,
+        method: &str,
+        line: &Bytes,
+    ) -> Result<(), BridgeError> {
         let first = self.ask_once(call, method, line).await;
         let Err(refused) = &first else { return first };
         if method != "tools/call" || !refused.has_code(code::HEADER_MISMATCH) {
@@ -52,16 +62,21 @@ impl Bridge {
         }
     }
 
-    async fn ask_once(&self, call: &mut Call, method: &str, line: &Bytes) -> Result<(), Trouble> {
+    async fn ask_once(
+        &self,
+        call: &mut ClientCall,
+        method: &str,
+        line: &Bytes,
+    ) -> Result<(), BridgeError> {
         let unwanted = call.unwanted.clone();
         let (reply, _) = self.post(self.headers(line), line, &unwanted).await?;
         match reply {
-            Reply::One(answer) => {
+            GatewayReply::One(answer) => {
                 self.learn(method, &answer);
                 self.pass(call, answer).await;
             }
-            Reply::Nothing => {}
-            Reply::Stream(mut stream) => {
+            GatewayReply::Nothing => {}
+            GatewayReply::Stream(mut stream) => {
                 while let Some(message) = stream.next().await? {
                     self.learn(method, &message);
                     self.pass(call, message).await;
@@ -70,7 +85,7 @@ impl Bridge {
         }
         match call.is_answered() {
             true => Ok(()),
-            false => Err(Trouble::Broken(self.gate.url())),
+            false => Err(BridgeError::Broken(self.gateway.url())),
         }
     }
 
@@ -102,7 +117,7 @@ impl Bridge {
 
     /// Reads the list of tools, as the one who called, for what their headers
     /// should be.
-    async fn learn_again(&self, call: &Call, line: &Bytes) -> Result<(), Trouble> {
+    async fn learn_again(&self, call: &ClientCall, line: &Bytes) -> Result<(), BridgeError> {
         let envelope = match wire::parse(line) {
             Ok(Message::Request {
                 params: Some(params),
@@ -124,9 +139,9 @@ impl Bridge {
             let headers = self.headers(&request);
             let (reply, _) = self.post(headers, &request, &call.unwanted).await?;
             let answer = match reply {
-                Reply::One(answer) => answer,
-                Reply::Nothing => return Ok(()),
-                Reply::Stream(mut stream) => loop {
+                GatewayReply::One(answer) => answer,
+                GatewayReply::Nothing => return Ok(()),
+                GatewayReply::Stream(mut stream) => loop {
                     match stream.next().await? {
                         Some(message) if result(&message).is_some() => break message,
                         Some(_) => {}

@@ -15,12 +15,12 @@ const BYTES: u32 = 16 << 20;
 
 /// Waits for a client that is slow to read.
 #[derive(Clone)]
-pub(super) struct Out {
-    queue: mpsc::Sender<Item>,
+pub(super) struct ClientOutput {
+    queue: mpsc::Sender<OutputItem>,
     room: Arc<Semaphore>,
 }
 
-enum Item {
+enum OutputItem {
     Line(Bytes, OwnedSemaphorePermit),
     /// To be told when all before it is written.
     Mark(oneshot::Sender<()>),
@@ -28,17 +28,17 @@ enum Item {
 
 /// A thread writes: a client that does not read blocks nobody else. `stop` is
 /// cancelled when stdout is closed.
-pub(super) fn open(stop: CancellationToken) -> Out {
+pub(super) fn open(stop: CancellationToken) -> ClientOutput {
     let (queue, items) = mpsc::channel(LINES);
     std::thread::spawn(move || {
         let _ = write_all(items);
         stop.cancel();
     });
     let room = Arc::new(Semaphore::new(BYTES as usize));
-    Out { queue, room }
+    ClientOutput { queue, room }
 }
 
-fn write_all(mut items: mpsc::Receiver<Item>) -> std::io::Result<()> {
+fn write_all(mut items: mpsc::Receiver<OutputItem>) -> std::io::Result<()> {
     let mut stdout = std::io::BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     while let Some(first) = items.blocking_recv() {
         let mut marks = Vec::new();
@@ -46,11 +46,11 @@ fn write_all(mut items: mpsc::Receiver<Item>) -> std::io::Result<()> {
         // What is there goes out at once.
         while let Some(item) = next {
             match item {
-                Item::Line(line, _room) => {
+                OutputItem::Line(line, _room) => {
                     stdout.write_all(&line)?;
                     stdout.write_all(b"\n")?;
                 }
-                Item::Mark(mark) => marks.push(mark),
+                OutputItem::Mark(mark) => marks.push(mark),
             }
             next = items.try_recv().ok();
         }
@@ -62,7 +62,7 @@ fn write_all(mut items: mpsc::Receiver<Item>) -> std::io::Result<()> {
     Ok(())
 }
 
-impl Out {
+impl ClientOutput {
     /// One message, as it came but for line ends between its tokens.
     pub(super) async fn message(&self, message: Bytes) {
         let line = match message.iter().any(|b| matches!(b, b'\n' | b'\r')) {
@@ -75,7 +75,7 @@ impl Out {
         let size = u32::try_from(line.len()).unwrap_or(BYTES).min(BYTES);
         // It is never closed.
         if let Ok(room) = self.room.clone().acquire_many_owned(size).await {
-            let _ = self.queue.send(Item::Line(line, room)).await;
+            let _ = self.queue.send(OutputItem::Line(line, room)).await;
         }
     }
 
@@ -83,7 +83,7 @@ impl Out {
     pub(super) async fn written(&self, limit: Duration) {
         let (mark, written) = oneshot::channel();
         let wait = async {
-            if self.queue.send(Item::Mark(mark)).await.is_ok() {
+            if self.queue.send(OutputItem::Mark(mark)).await.is_ok() {
                 let _ = written.await;
             }
         };

@@ -7,19 +7,19 @@ use std::time::Duration;
 use http::StatusCode;
 
 use super::bridge::Bridge;
-use super::legacy::Session;
-use super::trouble::Trouble;
+use super::error::BridgeError;
+use super::legacy::GatewaySession;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl Bridge {
-    pub(super) fn listen_to(self: &Arc<Self>, session: Arc<Session>) {
+    pub(super) fn listen_to(self: &Arc<Self>, session: Arc<GatewaySession>) {
         let bridge = self.clone();
         tokio::spawn(async move { bridge.keep_listening(session).await });
     }
 
-    async fn keep_listening(self: Arc<Self>, session: Arc<Session>) {
+    async fn keep_listening(self: Arc<Self>, session: Arc<GatewaySession>) {
         let mut last_id = None;
         let mut broke = false;
         let mut pause = FIRST_PAUSE;
@@ -36,21 +36,21 @@ impl Bridge {
                     }
                     last_id.clone_from(&stream.last_id);
                 }
-                Err(trouble) if trouble.session_lost() => {
+                Err(error) if error.session_lost() => {
                     // It opens a stream of its own.
                     if self.renew(&session).await.is_ok() {
                         return;
                     }
                 }
                 // Not to be had from where that event was.
-                Err(Trouble::Refused { status, .. })
+                Err(BridgeError::Refused { status, .. })
                     if refused(status) && last_id.take().is_some() =>
                 {
                     continue;
                 }
                 // A gateway need not have one.
-                Err(Trouble::Refused { status, .. }) if refused(status) => return,
-                Err(Trouble::Denied(_)) => return,
+                Err(BridgeError::Refused { status, .. }) if refused(status) => return,
+                Err(BridgeError::Denied(_)) => return,
                 Err(_) => {}
             }
             tokio::time::sleep(pause).await;

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use url::Url;
 
 use super::ConnectArgs;
-use super::gate::settled;
+use super::gateway_link::settled;
 use crate::cli::failure::Failure;
 use crate::cli::remote::{ENTRY_KEY, Remote, RemoteArgs};
 use config::settings::Settings;
@@ -23,7 +23,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// More than a gateway takes that nobody has told otherwise.
 const LONGEST_LINE: usize = 16 << 20;
 
-pub(super) struct Plan {
+pub(super) struct ConnectPlan {
     remote: RemoteArgs,
     pub environment: BTreeMap<String, String>,
     pub project: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Plan {
     /// Whether the user named it.
     pub names_directory: bool,
     settings: Settings,
-    place: Place,
+    place: EndpointChoice,
     /// At one address, whatever the data directory says.
     pub fixed: bool,
     pub may_start: bool,
@@ -40,7 +40,7 @@ pub(super) struct Plan {
 }
 
 /// Which endpoint.
-enum Place {
+enum EndpointChoice {
     Everything {
         filter: Option<String>,
     },
@@ -52,7 +52,7 @@ enum Place {
 }
 
 /// A Portway that was there once.
-pub(super) struct Target {
+pub(super) struct GatewayAddress {
     pub url: String,
     /// Where messages go.
     pub endpoint: Endpoint,
@@ -66,10 +66,10 @@ pub(super) struct Target {
     pub ready: watch::Receiver<bool>,
 }
 
-impl Target {
+impl GatewayAddress {
     /// It may just have been started, and its servers after it: many clients
     /// look at the tools once, and should not do so too early.
-    pub(super) fn awaited(mut self) -> Target {
+    pub(super) fn awaited(mut self) -> GatewayAddress {
         let (sender, ready) = watch::channel(false);
         let health = self.health.clone();
         tokio::spawn(async move {
@@ -81,11 +81,11 @@ impl Target {
     }
 }
 
-impl Plan {
+impl ConnectPlan {
     pub(super) fn new(
         args: &ConnectArgs,
         environment: &BTreeMap<String, String>,
-    ) -> Result<Plan, Failure> {
+    ) -> Result<ConnectPlan, Failure> {
         let settings = args.remote.settings(environment)?;
         let explicit = args.remote.url.is_some() || environment.contains_key("PORTWAY_URL");
         if !explicit && !settings.project.is_dir() {
@@ -96,7 +96,7 @@ impl Plan {
         }
         let place = place(args, environment)?;
         let longest_line = settings.limits.max_body.max(LONGEST_LINE);
-        Ok(Plan {
+        Ok(ConnectPlan {
             remote: args.remote.clone(),
             environment: environment.clone(),
             project: settings.project.clone(),
@@ -145,7 +145,7 @@ impl Plan {
     }
 
     /// Where it is, as the settings and the data directory say now.
-    pub(super) fn target(&self) -> Result<Target, Failure> {
+    pub(super) fn target(&self) -> Result<GatewayAddress, Failure> {
         // Before the rest is read: a later start must not pass for this one.
         let stamp = store::address_stamp(&self.directory).filter(|_| !self.fixed);
         let remote = Remote::new(&self.remote, &self.environment)?;
@@ -157,7 +157,7 @@ impl Plan {
         let make = |url: &Url, headers: &HeaderMap| {
             Endpoint::with(url, headers, Arc::new(Redactor::default())).map_err(Failure::other)
         };
-        Ok(Target {
+        Ok(GatewayAddress {
             endpoint: make(&self.place.url(base)?, &headers)?,
             health: make(&parse(&format!("{base}/healthz"))?, &HeaderMap::new())?,
             url: base.to_owned(),
@@ -176,7 +176,7 @@ impl Plan {
             HeaderValue::from_static("identity"),
         );
         let (name, value) = match (&self.place, remote.token()) {
-            (Place::Entry(key), _) => (API_KEY, key.expose().to_owned()),
+            (EndpointChoice::Entry(key), _) => (API_KEY, key.expose().to_owned()),
             (_, Some(token)) => (header::AUTHORIZATION, format!("Bearer {}", token.expose())),
             (_, None) => return Ok(headers),
         };
@@ -188,10 +188,10 @@ impl Plan {
     }
 
     /// What to say when the credential is not taken.
-    pub(super) fn denied(&self, target: &Target) -> String {
+    pub(super) fn denied(&self, target: &GatewayAddress) -> String {
         let url = &target.url;
         match &self.place {
-            Place::Entry(_) => format!(
+            EndpointChoice::Entry(_) => format!(
                 "the Portway at {url} does not take this key: check {ENTRY_KEY} (or --entry), \
                  and that the entry and its key still exist"
             ),
@@ -204,19 +204,22 @@ impl Plan {
     }
 }
 
-fn place(args: &ConnectArgs, environment: &BTreeMap<String, String>) -> Result<Place, Failure> {
+fn place(
+    args: &ConnectArgs,
+    environment: &BTreeMap<String, String>,
+) -> Result<EndpointChoice, Failure> {
     let from_environment = environment.get(ENTRY_KEY).filter(|key| !key.is_empty());
     let key = args.entry.clone();
     let key = key.or_else(|| from_environment.map(|key| Secret::new(key.trim())));
     match (key, &args.server, &args.filter) {
         (Some(_), Some(_), _) => Err(mixed("--server")),
         (Some(_), _, Some(_)) => Err(mixed("--filter")),
-        (Some(key), None, None) => Ok(Place::Entry(key)),
-        (None, Some(server), filter) => Ok(Place::Server {
+        (Some(key), None, None) => Ok(EndpointChoice::Entry(key)),
+        (None, Some(server), filter) => Ok(EndpointChoice::Server {
             name: server.clone(),
             filter: filter.clone(),
         }),
-        (None, None, filter) => Ok(Place::Everything {
+        (None, None, filter) => Ok(EndpointChoice::Everything {
             filter: filter.clone(),
         }),
     }
@@ -228,7 +231,7 @@ fn mixed(option: &str) -> Failure {
     ))
 }
 
-impl Place {
+impl EndpointChoice {
     fn url(&self, base: &str) -> Result<Url, Failure> {
         let mut url = parse(base)?;
         {
@@ -236,12 +239,12 @@ impl Place {
                 .path_segments_mut()
                 .map_err(|()| Failure::usage("--url: must be an http or https address"))?;
             path.pop_if_empty();
-            if let Place::Server { name, .. } = self {
+            if let EndpointChoice::Server { name, .. } = self {
                 path.extend(["servers", name.as_str()]);
             }
             path.push("mcp");
         }
-        if let Place::Everything { filter } | Place::Server { filter, .. } = self
+        if let EndpointChoice::Everything { filter } | EndpointChoice::Server { filter, .. } = self
             && let Some(name) = filter
         {
             url.query_pairs_mut().append_pair("filter", name);
@@ -260,22 +263,22 @@ mod tests {
 
     #[test]
     fn k5_each_place_has_its_address() {
-        let url = |place: Place| place.url("http://h:1/base").unwrap().to_string();
-        let all = Place::Everything { filter: None };
+        let url = |place: EndpointChoice| place.url("http://h:1/base").unwrap().to_string();
+        let all = EndpointChoice::Everything { filter: None };
         assert_eq!(url(all), "http://h:1/base/mcp");
         let filter = Some("a b&c".to_owned());
         assert_eq!(
-            url(Place::Everything { filter }),
+            url(EndpointChoice::Everything { filter }),
             "http://h:1/base/mcp?filter=a+b%26c"
         );
-        let server = |filter: Option<&str>| Place::Server {
+        let server = |filter: Option<&str>| EndpointChoice::Server {
             name: "a/b ü".into(),
             filter: filter.map(Into::into),
         };
         let plain = "http://h:1/base/servers/a%2Fb%20%C3%BC/mcp";
         assert_eq!(url(server(None)), plain);
         assert_eq!(url(server(Some("f"))), format!("{plain}?filter=f"));
-        let entry = Place::Entry(Secret::new("k"));
+        let entry = EndpointChoice::Entry(Secret::new("k"));
         assert_eq!(url(entry), "http://h:1/base/mcp");
     }
 }

@@ -8,8 +8,8 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::gate::{Gate, SILENCE};
-use super::trouble::Trouble;
+use super::error::BridgeError;
+use super::gateway_link::{GatewayLink, SILENCE};
 use crate::cli::failure::Failure;
 use upstream::{Events, ResponseBody};
 use wire::sse::Event;
@@ -21,14 +21,14 @@ const REFUSAL: usize = 1 << 20;
 const RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
 
-pub(super) enum Reply {
+pub(super) enum GatewayReply {
     One(Bytes),
-    Stream(Box<Stream>),
+    Stream(Box<GatewayStream>),
     Nothing,
 }
 
 /// The messages of an event stream, and how far it was read.
-pub(super) struct Stream {
+pub(super) struct GatewayStream {
     events: Events,
     url: String,
     pub last_id: Option<HeaderValue>,
@@ -36,20 +36,23 @@ pub(super) struct Stream {
 }
 
 /// Judges an answer by its head; one that is a refusal is read for its reason.
-pub(super) async fn read(response: Response<ResponseBody>, gate: &Gate) -> Result<Reply, Trouble> {
-    let url = &gate.url();
+pub(super) async fn read(
+    response: Response<ResponseBody>,
+    gateway: &GatewayLink,
+) -> Result<GatewayReply, BridgeError> {
+    let url = &gateway.url();
     let status = response.status();
     if !status.is_success() {
-        return Err(refusal(response, gate, url).await);
+        return Err(refusal(response, gateway, url).await);
     }
     let (head, body) = response.into_parts();
     if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-        return Ok(Reply::Nothing);
+        return Ok(GatewayReply::Nothing);
     }
     let kind = head.headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("text/event-stream") {
-        return Ok(Reply::Stream(Box::new(Stream {
+        return Ok(GatewayReply::Stream(Box::new(GatewayStream {
             events: Events::new(body, LARGEST, url.to_owned()),
             url: url.to_owned(),
             last_id: None,
@@ -58,19 +61,23 @@ pub(super) async fn read(response: Response<ResponseBody>, gate: &Gate) -> Resul
     }
     let whole = match timeout(SILENCE, body.collect(LARGEST)).await {
         Ok(Ok(whole)) => whole,
-        Ok(Err(_)) => return Err(Trouble::Broken(url.to_owned())),
-        Err(_) => return Err(Trouble::Silent(url.to_owned())),
+        Ok(Err(_)) => return Err(BridgeError::Broken(url.to_owned())),
+        Err(_) => return Err(BridgeError::Silent(url.to_owned())),
     };
     match whole.is_empty() {
-        true => Ok(Reply::Nothing),
-        false => Ok(Reply::One(whole)),
+        true => Ok(GatewayReply::Nothing),
+        false => Ok(GatewayReply::One(whole)),
     }
 }
 
-async fn refusal(response: Response<ResponseBody>, gate: &Gate, url: &str) -> Trouble {
+async fn refusal(
+    response: Response<ResponseBody>,
+    gateway: &GatewayLink,
+    url: &str,
+) -> BridgeError {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Trouble::Denied(gate.denied());
+        return BridgeError::Denied(gateway.denied());
     }
     let body = timeout(SILENCE, response.into_body().collect(REFUSAL)).await;
     let body = body.ok().and_then(Result::ok).unwrap_or_default();
@@ -85,13 +92,13 @@ async fn refusal(response: Response<ResponseBody>, gate: &Gate, url: &str) -> Tr
             RpcError::new(code::INTERNAL, format!("the Portway at {url}: {text}"))
         }
     };
-    Trouble::Refused { status, error }
+    BridgeError::Refused { status, error }
 }
 
-impl Stream {
+impl GatewayStream {
     /// The next message, or None when the stream is over. Loses nothing when
     /// it is dropped half way.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, BridgeError> {
         loop {
             match self.events.ready() {
                 Ok(Some(event)) => {
@@ -101,13 +108,13 @@ impl Stream {
                     continue;
                 }
                 Ok(None) => {}
-                Err(long) => return Err(Trouble::Odd(format!("{}: {long}", self.url))),
+                Err(long) => return Err(BridgeError::Odd(format!("{}: {long}", self.url))),
             }
             match timeout(SILENCE, self.events.more()).await {
                 Ok(Ok(true)) => {}
                 Ok(Ok(false)) => return Ok(None),
-                Ok(Err(_)) => return Err(Trouble::Broken(self.url.clone())),
-                Err(_) => return Err(Trouble::Silent(self.url.clone())),
+                Ok(Err(_)) => return Err(BridgeError::Broken(self.url.clone())),
+                Err(_) => return Err(BridgeError::Silent(self.url.clone())),
             }
         }
     }
@@ -127,7 +134,10 @@ impl Stream {
     }
 
     /// Goes on where `earlier` stopped.
-    pub(super) fn after(mut self: Box<Stream>, earlier: &Stream) -> Box<Stream> {
+    pub(super) fn after(
+        mut self: Box<GatewayStream>,
+        earlier: &GatewayStream,
+    ) -> Box<GatewayStream> {
         self.last_id.clone_from(&earlier.last_id);
         self
     }

@@ -9,8 +9,8 @@ use tokio::process::{ChildStderr, Command};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::gate::ask;
-use super::plan::{Plan, Target};
+use super::gateway_link::ask;
+use super::plan::{ConnectPlan, GatewayAddress};
 use crate::cli::background;
 use crate::cli::failure::Failure;
 use crate::cli::remote::ENTRY_KEY;
@@ -20,7 +20,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(20);
 /// Of what a gateway says that cannot start.
 const WORDS: u64 = 4096;
 
-pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
+pub(super) async fn find(plan: &ConnectPlan) -> Result<GatewayAddress, Failure> {
     if plan.fixed {
         let target = plan.target()?;
         return match ask(&target.health).await {
@@ -29,7 +29,7 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
         };
     }
     let deadline = Instant::now() + PATIENCE;
-    let mut started: Option<Started> = None;
+    let mut started: Option<StartedGateway> = None;
     loop {
         let in_use = store::is_in_use(&plan.directory);
         if in_use && store::known_address(&plan.directory).is_some() {
@@ -42,7 +42,7 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
             None if !plan.may_start && !in_use => {
                 return Err(plan.nobody().await);
             }
-            None if !in_use => started = Some(Started::new(plan).await?),
+            None if !in_use => started = Some(StartedGateway::new(plan).await?),
             _ => {}
         }
         if let Some(one) = &mut started
@@ -61,7 +61,7 @@ pub(super) async fn find(plan: &Plan) -> Result<Target, Failure> {
 
 /// Runs `portway serve` beside us; it ends by itself. What it says before it
 /// has a log, and the end of that if it ends.
-pub(super) async fn spawn(plan: &Plan) -> std::io::Result<ChildStderr> {
+pub(super) async fn spawn(plan: &ConnectPlan) -> std::io::Result<ChildStderr> {
     let mut command = Command::new(background::program()?);
     command.args(["serve", background::DETACH]);
     command.arg("--project").arg(&plan.project);
@@ -84,10 +84,10 @@ pub(super) async fn spawn(plan: &Plan) -> std::io::Result<ChildStderr> {
     stderr.ok_or_else(|| std::io::Error::other("it has no stderr"))
 }
 
-struct Started(JoinHandle<String>);
+struct StartedGateway(JoinHandle<String>);
 
-impl Started {
-    async fn new(plan: &Plan) -> Result<Started, Failure> {
+impl StartedGateway {
+    async fn new(plan: &ConnectPlan) -> Result<StartedGateway, Failure> {
         let cannot = |error| {
             let project = plan.project.display();
             Failure::other(format!(
@@ -95,7 +95,7 @@ impl Started {
             ))
         };
         let stderr = spawn(plan).await.map_err(cannot)?;
-        Ok(Started(tokio::spawn(async move {
+        Ok(StartedGateway(tokio::spawn(async move {
             let mut text = Vec::new();
             let _ = stderr.take(WORDS).read_to_end(&mut text).await;
             String::from_utf8_lossy(&text).into_owned()

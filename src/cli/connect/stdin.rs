@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-pub(super) enum Line {
+pub(super) enum ClientLine {
     Whole(Bytes),
     TooLong,
 }
@@ -15,7 +15,7 @@ pub(super) enum Line {
 const WAITING: usize = 4;
 
 /// The lines until stdin ends.
-pub(super) fn lines(longest: usize) -> mpsc::Receiver<Line> {
+pub(super) fn lines(longest: usize) -> mpsc::Receiver<ClientLine> {
     let (sender, receiver) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut input = BufReader::with_capacity(64 << 10, std::io::stdin().lock());
@@ -28,7 +28,7 @@ pub(super) fn lines(longest: usize) -> mpsc::Receiver<Line> {
     receiver
 }
 
-fn next(input: &mut impl BufRead, longest: usize) -> std::io::Result<Option<Line>> {
+fn next(input: &mut impl BufRead, longest: usize) -> std::io::Result<Option<ClientLine>> {
     let mut line = Vec::new();
     let limit = longest as u64 + 1;
     if input.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {
@@ -37,12 +37,12 @@ fn next(input: &mut impl BufRead, longest: usize) -> std::io::Result<Option<Line
     if line.last() != Some(&b'\n') && line.len() > longest {
         drop(line);
         skip_line(input)?;
-        return Ok(Some(Line::TooLong));
+        return Ok(Some(ClientLine::TooLong));
     }
     while matches!(line.last(), Some(b'\n' | b'\r')) {
         line.pop();
     }
-    Ok(Some(Line::Whole(line.into())))
+    Ok(Some(ClientLine::Whole(line.into())))
 }
 
 fn skip_line(input: &mut impl BufRead) -> std::io::Result<()> {
@@ -71,8 +71,8 @@ mod tests {
             let mut got = Vec::new();
             while let Some(line) = next(&mut input, 10).unwrap() {
                 got.push(match line {
-                    Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
-                    Line::TooLong => "-".into(),
+                    ClientLine::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                    ClientLine::TooLong => "-".into(),
                 });
             }
             assert_eq!(got, ["one", "", "exactly10!", "-", "last"]);

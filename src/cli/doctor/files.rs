@@ -8,19 +8,19 @@ use config::settings::Settings;
 use fleet::registry::{LoadedSources, SourceFiles, SourceReport};
 use lab::{Finding, Severity, counted};
 
-pub(super) struct Examined {
+pub(super) struct FileFindings {
     pub findings: Vec<Finding>,
     /// What is in force and can be used.
     pub servers: Vec<(String, ServerSpec)>,
 }
 
-pub(super) fn examine(settings: &Settings, environment: &BTreeMap<String, String>) -> Examined {
+pub(super) fn examine(settings: &Settings, environment: &BTreeMap<String, String>) -> FileFindings {
     let home = environment.get("HOME").map(Into::into);
     let files = SourceFiles::new(settings.project.clone(), home);
     let loaded = files.load_now(&LoadedSources::default());
     let mut reports = files.reports(&loaded);
     reports.extend(files.filters_report());
-    Examined {
+    FileFindings {
         findings: findings(&reports, settings),
         servers: loaded.usable(),
     }

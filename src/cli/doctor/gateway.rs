@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const REASON: usize = 600;
 
 #[derive(Default)]
-pub(super) struct Running {
+pub(super) struct RunningGateway {
     pub findings: Vec<Finding>,
     /// On its servers.
     pub servers: Vec<Finding>,
@@ -33,8 +33,8 @@ pub(super) async fn find(
     args: &DoctorArgs,
     settings: &Settings,
     environment: &BTreeMap<String, String>,
-) -> Running {
-    let mut running = Running::default();
+) -> RunningGateway {
+    let mut running = RunningGateway::default();
     let version = env!("CARGO_PKG_VERSION");
     let remote = match Remote::new(&args.remote, environment) {
         Ok(remote) => remote,
@@ -165,7 +165,7 @@ fn another(place: &str) -> String {
     )
 }
 
-async fn servers(remote: &Remote, running: &mut Running) {
+async fn servers(remote: &Remote, running: &mut RunningGateway) {
     let list = match ask(remote, "/api/mcp/servers").await {
         Ok(list) => list,
         Err(error @ Failure::Denied { .. }) => {

@@ -23,7 +23,7 @@ const REACH: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 32;
 
 /// A definition, filled in as far as that goes.
-struct Ready<'s> {
+struct LaunchableServer<'s> {
     name: &'s str,
     launch: Launch,
     title: String,
@@ -40,7 +40,7 @@ pub(super) async fn examine(
     for (name, spec) in on {
         let lookup = |variable: &str| environment.get(variable).cloned();
         match config::expand(spec, &lookup) {
-            Ok(launch) => ready.push(Ready {
+            Ok(launch) => ready.push(LaunchableServer {
                 name,
                 launch,
                 title: view::title(spec),
@@ -51,7 +51,8 @@ pub(super) async fn examine(
             }
         }
     }
-    let remote = |ready: &&Ready<'_>| matches!(ready.launch.target, LaunchTarget::Remote { .. });
+    let remote =
+        |ready: &&LaunchableServer<'_>| matches!(ready.launch.target, LaunchTarget::Remote { .. });
     let urls = futures_util::stream::iter(ready.iter().filter(remote).map(reach));
     let (commands, reached) = tokio::join!(
         commands(&ready, settings, environment),
@@ -97,7 +98,7 @@ fn command_alone<'s>(
     name: &'s str,
     spec: &ServerSpec,
     lookup: &dyn Fn(&str) -> Option<String>,
-) -> Option<Ready<'s>> {
+) -> Option<LaunchableServer<'s>> {
     let config::Target::Stdio {
         command, env, cwd, ..
     } = &spec.target
@@ -112,7 +113,7 @@ fn command_alone<'s>(
         env: env.get_key_value("PATH").map(owned).into_iter().collect(),
         cwd: cwd.clone(),
     });
-    Some(Ready {
+    Some(LaunchableServer {
         name,
         launch: config::expand(&bare, lookup).ok()?,
         title: view::title(spec),
@@ -131,7 +132,7 @@ fn unset(name: &str, problem: &Problem) -> Finding {
 
 /// Each program once, however many servers use it.
 async fn commands(
-    ready: &[Ready<'_>],
+    ready: &[LaunchableServer<'_>],
     settings: &Settings,
     environment: &BTreeMap<String, String>,
 ) -> Vec<Finding> {
@@ -179,7 +180,7 @@ async fn commands(
     findings
 }
 
-async fn reach(ready: &Ready<'_>) -> Finding {
+async fn reach(ready: &LaunchableServer<'_>) -> Finding {
     let LaunchTarget::Remote { url, headers, kind } = &ready.launch.target else {
         return Finding::ok("url", ready.title.clone());
     };

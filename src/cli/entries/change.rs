@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::find;
 use super::show::given;
-use super::{BindArgs, ChangeArgs, CreateArgs, RmArgs, RotateArgs, SwitchArgs, UnbindArgs};
+use super::{
+    BindArgs, ChangeArgs, CreateArgs, RemoveEntryArgs, RotateKeyArgs, SwitchArgs, UnbindArgs,
+};
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
 use crate::cli::servers::text;
@@ -121,7 +123,7 @@ pub(super) async fn change(
 }
 
 pub(super) async fn rotate(
-    args: &RotateArgs,
+    args: &RotateKeyArgs,
     environment: &Environment,
 ) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
@@ -232,7 +234,10 @@ pub(super) async fn switch(
     out.done(ExitCode::SUCCESS)
 }
 
-pub(super) async fn rm(args: &RmArgs, environment: &Environment) -> Result<ExitCode, Failure> {
+pub(super) async fn rm(
+    args: &RemoveEntryArgs,
+    environment: &Environment,
+) -> Result<ExitCode, Failure> {
     let remote = Remote::new(&args.ask.remote, environment)?;
     let mut out = Terminal::new(environment);
     let entry = find::entry(&remote, &args.entry).await?;

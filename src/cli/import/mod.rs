@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use super::clients::{self, Places};
+use super::clients::{self, ClientPaths};
 use super::failure::{self, Failure};
 use super::remote::{Remote, RemoteArgs};
 use super::terminal::{Terminal, confirm, note};
 use config::import::{self, ClientApp, ImportDirs, ImportFile, ImportedServer};
-use preview::{Preview, Wishes};
-use target::Target;
+use preview::{ImportSelection, Preview};
+use target::ImportTarget;
 
 mod preview;
 mod target;
@@ -67,7 +67,7 @@ async fn run(
     args: &ImportArgs,
     environment: &BTreeMap<String, String>,
 ) -> Result<ExitCode, Failure> {
-    let wishes = Wishes::read(&args.only, &args.rename, args.overwrite)?;
+    let selection = ImportSelection::read(&args.only, &args.rename, args.overwrite)?;
     let settings = args.remote.settings(environment)?;
     let project = settings.project.canonicalize().map_err(|error| {
         Failure::usage(format!(
@@ -77,8 +77,8 @@ async fn run(
     })?;
     let remote = Remote::new(&args.remote, environment)?;
     let read = read(args, environment, &project)?;
-    let target = Target::find(&settings, &project, &remote).await?;
-    let preview = Preview::new(read, &wishes, &target, remote.url())?;
+    let target = ImportTarget::find(&settings, &project, &remote).await?;
+    let preview = Preview::new(read, &selection, &target, remote.url())?;
     let mut out = Terminal::new(environment);
     match args.json {
         true => out.json(&preview.json(!args.dry_run)),
@@ -98,7 +98,7 @@ async fn run(
     target.write(&preview, &remote).await?;
     if !args.json {
         out.line(&target.said(&preview));
-        if let Target::File { .. } = target {
+        if let ImportTarget::File { .. } = target {
             out.line(&taken_up(&remote).await);
         }
     }
@@ -106,7 +106,7 @@ async fn run(
 }
 
 /// What a client has, and where from.
-struct Reading {
+struct ClientServers {
     client: ClientApp,
     files: Vec<PathBuf>,
     found: Vec<ImportedServer>,
@@ -118,8 +118,8 @@ fn read(
     args: &ImportArgs,
     environment: &BTreeMap<String, String>,
     project: &Path,
-) -> Result<Reading, Failure> {
-    let places = Places::new(environment, project);
+) -> Result<ClientServers, Failure> {
+    let places = ClientPaths::new(environment, project);
     let home = places.home().map(|home| home.display().to_string());
     let project = project.display().to_string();
     let around = ImportDirs {
@@ -137,7 +137,7 @@ fn read_file(
     file: &Path,
     shape: Option<ClientApp>,
     around: &ImportDirs<'_>,
-) -> Result<Reading, Failure> {
+) -> Result<ClientServers, Failure> {
     let text = text_of(file).map_err(|complaint| match file.is_file() {
         true => Failure::other(complaint),
         false => Failure::usage(complaint),
@@ -152,7 +152,7 @@ fn read_file(
         )));
     };
     let parsed = parse(client, file, &text, around).map_err(Failure::other)?;
-    Ok(Reading {
+    Ok(ClientServers {
         client,
         files: vec![file.to_owned()],
         found: import::merge(client, vec![parsed], around),
@@ -162,9 +162,9 @@ fn read_file(
 
 fn read_client(
     client: ClientApp,
-    places: &Places<'_>,
+    places: &ClientPaths<'_>,
     around: &ImportDirs<'_>,
-) -> Result<Reading, Failure> {
+) -> Result<ClientServers, Failure> {
     let looked = places.of(client);
     let (mut files, mut parsed, mut broken) = (Vec::new(), Vec::new(), Vec::new());
     for file in looked.iter().filter(|file| file.exists()) {
@@ -191,7 +191,7 @@ fn read_client(
             ),
         }));
     }
-    Ok(Reading {
+    Ok(ClientServers {
         client,
         files,
         found: import::merge(client, parsed, around),

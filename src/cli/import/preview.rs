@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
-use super::Reading;
-use super::target::Target;
+use super::ClientServers;
+use super::target::ImportTarget;
 use crate::cli::failure::Failure;
 use crate::cli::terminal::{Terminal, blank};
 use config::import::{ImportedServer, is_portway};
@@ -15,14 +15,14 @@ use config::{ServerName, ServerSpec, masked_config};
 use upstream::printable;
 
 /// What the person asked for.
-pub(super) struct Wishes {
+pub(super) struct ImportSelection {
     only: BTreeSet<String>,
     rename: BTreeMap<String, String>,
     overwrite: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ImportVerdict {
     New,
     Replaced,
     Same,
@@ -32,12 +32,12 @@ pub(super) enum Verdict {
     Bad,
 }
 
-pub(super) struct Row {
+pub(super) struct ImportRow {
     /// The name it gets.
     pub name: String,
     /// The one it has, where that is another.
     original: Option<String>,
-    pub verdict: Verdict,
+    pub verdict: ImportVerdict,
     pub spec: Option<(ServerName, ServerSpec)>,
     notes: Vec<String>,
     problems: Vec<String>,
@@ -45,18 +45,18 @@ pub(super) struct Row {
 }
 
 pub(super) struct Preview {
-    rows: Vec<Row>,
+    rows: Vec<ImportRow>,
     head: String,
     client: &'static str,
     broken: Vec<String>,
 }
 
-impl Wishes {
+impl ImportSelection {
     pub(super) fn read(
         only: &[String],
         rename: &[String],
         overwrite: bool,
-    ) -> Result<Wishes, Failure> {
+    ) -> Result<ImportSelection, Failure> {
         let mut renamed = BTreeMap::new();
         for pair in rename {
             let Some((old, new)) = pair.split_once('=') else {
@@ -68,7 +68,7 @@ impl Wishes {
             }
             renamed.insert(old.to_owned(), new.to_owned());
         }
-        Ok(Wishes {
+        Ok(ImportSelection {
             only: only.iter().cloned().collect(),
             rename: renamed,
             overwrite,
@@ -94,29 +94,29 @@ impl Wishes {
 
 impl Preview {
     pub(super) fn new(
-        reading: Reading,
-        wishes: &Wishes,
-        target: &Target,
+        reading: ClientServers,
+        selection: &ImportSelection,
+        target: &ImportTarget,
         base: &str,
     ) -> Result<Preview, Failure> {
-        wishes.check(&reading.found)?;
+        selection.check(&reading.found)?;
         let files: Vec<String> = reading
             .files
             .iter()
             .map(|f| f.display().to_string())
             .collect();
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<ImportRow> = Vec::new();
         for one in reading.found {
-            if !wishes.only.is_empty() && !wishes.only.contains(&one.name) {
+            if !selection.only.is_empty() && !selection.only.contains(&one.name) {
                 continue;
             }
             let file = files.get(one.file).cloned().unwrap_or_default();
-            let mut row = judge(one, wishes, target, base, file);
+            let mut row = judge(one, selection, target, base, file);
             if rows
                 .iter()
-                .any(|other| other.name == row.name && other.verdict != Verdict::Bad)
+                .any(|other| other.name == row.name && other.verdict != ImportVerdict::Bad)
             {
-                row.verdict = Verdict::Bad;
+                row.verdict = ImportVerdict::Bad;
                 row.problems = vec!["another server of the list gets this name".to_owned()];
             }
             rows.push(row);
@@ -131,20 +131,21 @@ impl Preview {
     }
 
     /// What is to be written.
-    pub(super) fn wanted(&self) -> impl Iterator<Item = (&Row, &ServerName, &ServerSpec)> {
+    pub(super) fn wanted(&self) -> impl Iterator<Item = (&ImportRow, &ServerName, &ServerSpec)> {
         self.rows
             .iter()
-            .filter(|row| matches!(row.verdict, Verdict::New | Verdict::Replaced))
+            .filter(|row| matches!(row.verdict, ImportVerdict::New | ImportVerdict::Replaced))
             .filter_map(|row| row.spec.as_ref().map(|(name, spec)| (row, name, spec)))
     }
 
     /// Whether all of it will be there.
     pub(super) fn is_complete(&self) -> bool {
-        let good = |row: &Row| !matches!(row.verdict, Verdict::Clash | Verdict::Bad);
+        let good =
+            |row: &ImportRow| !matches!(row.verdict, ImportVerdict::Clash | ImportVerdict::Bad);
         self.broken.is_empty() && self.rows.iter().all(good)
     }
 
-    pub(super) fn question(&self, target: &Target) -> String {
+    pub(super) fn question(&self, target: &ImportTarget) -> String {
         let names: Vec<&str> = self.wanted().map(|(row, ..)| row.name.as_str()).collect();
         format!("Write {} into {target}?", names.join(", "))
     }
@@ -169,7 +170,7 @@ impl Preview {
     }
 
     pub(super) fn json(&self, in_earnest: bool) -> Value {
-        let rows: Vec<Value> = self.rows.iter().map(Row::json).collect();
+        let rows: Vec<Value> = self.rows.iter().map(ImportRow::json).collect();
         json!({
             "client": self.client,
             "dryRun": !in_earnest,
@@ -179,13 +180,19 @@ impl Preview {
     }
 }
 
-fn judge(one: ImportedServer, wishes: &Wishes, target: &Target, base: &str, file: String) -> Row {
-    let new_name = wishes.rename.get(&one.name);
+fn judge(
+    one: ImportedServer,
+    selection: &ImportSelection,
+    target: &ImportTarget,
+    base: &str,
+    file: String,
+) -> ImportRow {
+    let new_name = selection.rename.get(&one.name);
     let name = new_name.cloned().unwrap_or_else(|| one.name.clone());
-    let mut row = Row {
+    let mut row = ImportRow {
         original: new_name.map(|_| one.name.clone()),
         name,
-        verdict: Verdict::Bad,
+        verdict: ImportVerdict::Bad,
         spec: None,
         notes: one.notes,
         problems: Vec::new(),
@@ -208,25 +215,25 @@ fn judge(one: ImportedServer, wishes: &Wishes, target: &Target, base: &str, file
     };
     let Ok(name) = checked else { return row };
     row.verdict = match target.holds(&name, &spec) {
-        _ if is_portway(&spec, base) => Verdict::Skipped,
-        None => Verdict::New,
-        Some(true) => Verdict::Same,
-        Some(false) if wishes.overwrite => Verdict::Replaced,
-        Some(false) => Verdict::Clash,
+        _ if is_portway(&spec, base) => ImportVerdict::Skipped,
+        None => ImportVerdict::New,
+        Some(true) => ImportVerdict::Same,
+        Some(false) if selection.overwrite => ImportVerdict::Replaced,
+        Some(false) => ImportVerdict::Clash,
     };
     row.spec = Some((name, spec));
     row
 }
 
-impl Row {
+impl ImportRow {
     fn sign(&self) -> char {
         match self.verdict {
-            Verdict::New => '+',
-            Verdict::Replaced => '~',
-            Verdict::Same => '=',
-            Verdict::Clash => '!',
-            Verdict::Skipped => '-',
-            Verdict::Bad => 'x',
+            ImportVerdict::New => '+',
+            ImportVerdict::Replaced => '~',
+            ImportVerdict::Same => '=',
+            ImportVerdict::Clash => '!',
+            ImportVerdict::Skipped => '-',
+            ImportVerdict::Bad => 'x',
         }
     }
 
@@ -241,16 +248,16 @@ impl Row {
             .unwrap_or_default();
         let name = &self.name;
         let text = match self.verdict {
-            Verdict::New => what,
-            Verdict::Replaced => format!("{what} (replaces what is there)"),
-            Verdict::Same => "is there already, the same".to_owned(),
-            Verdict::Clash => format!(
+            ImportVerdict::New => what,
+            ImportVerdict::Replaced => format!("{what} (replaces what is there)"),
+            ImportVerdict::Same => "is there already, the same".to_owned(),
+            ImportVerdict::Clash => format!(
                 "{what}: another {name:?} is there; --overwrite replaces it, \
                  --rename {:?} keeps both",
                 format!("{}=NEW", self.original.as_ref().unwrap_or(name))
             ),
-            Verdict::Skipped => "is Portway itself; left out".to_owned(),
-            Verdict::Bad => "cannot be imported:".to_owned(),
+            ImportVerdict::Skipped => "is Portway itself; left out".to_owned(),
+            ImportVerdict::Bad => "cannot be imported:".to_owned(),
         };
         match &self.original {
             Some(old) => format!("{text} (was {old:?})"),
@@ -260,12 +267,12 @@ impl Row {
 
     fn json(&self) -> Value {
         let status = match self.verdict {
-            Verdict::New => "new",
-            Verdict::Replaced => "replaced",
-            Verdict::Same => "same",
-            Verdict::Clash => "clash",
-            Verdict::Skipped => "skipped",
-            Verdict::Bad => "bad",
+            ImportVerdict::New => "new",
+            ImportVerdict::Replaced => "replaced",
+            ImportVerdict::Same => "same",
+            ImportVerdict::Clash => "clash",
+            ImportVerdict::Skipped => "skipped",
+            ImportVerdict::Bad => "bad",
         };
         json!({
             "name": self.name,

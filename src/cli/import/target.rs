@@ -10,7 +10,7 @@ use http::Method;
 use serde_json::Value;
 use url::Url;
 
-use super::preview::{Preview, Verdict};
+use super::preview::{ImportVerdict, Preview};
 use crate::cli::failure::Failure;
 use crate::cli::remote::Remote;
 use config::edit::{self, has_server};
@@ -25,7 +25,7 @@ const NEW_FILE_MODE: u32 = 0o600;
 /// How often the change is made anew on what somebody else has just saved.
 const TRIES: usize = 5;
 
-pub(super) enum Target {
+pub(super) enum ImportTarget {
     File {
         path: PathBuf,
         servers: ServerDefinitions,
@@ -37,12 +37,12 @@ pub(super) enum Target {
     },
 }
 
-impl Target {
+impl ImportTarget {
     pub(super) async fn find(
         settings: &Settings,
         project: &Path,
         remote: &Remote,
-    ) -> Result<Target, Failure> {
+    ) -> Result<ImportTarget, Failure> {
         if settings.storage == StorageType::Supabase {
             let list = remote.get("/api/mcp/servers").await?;
             let named = |record: &Value| {
@@ -52,7 +52,7 @@ impl Target {
                 ))
             };
             let records = list.as_array().into_iter().flatten();
-            return Ok(Target::Gateway {
+            return Ok(ImportTarget::Gateway {
                 url: remote.url().to_owned(),
                 servers: records.filter_map(named).collect(),
             });
@@ -66,17 +66,17 @@ impl Target {
                 parsed.map_err(|problem| unusable(&path, problem))?.servers
             }
         };
-        Ok(Target::File { path, servers })
+        Ok(ImportTarget::File { path, servers })
     }
 
     /// Whether a server of that name is there, and if so, the same.
     pub(super) fn holds(&self, name: &ServerName, spec: &ServerSpec) -> Option<bool> {
         match self {
-            Target::File { servers, .. } => {
+            ImportTarget::File { servers, .. } => {
                 let known = servers.get(name.as_str())?;
                 Some(matches!(known, Ok((_, known)) if known == spec))
             }
-            Target::Gateway { servers, .. } => {
+            ImportTarget::Gateway { servers, .. } => {
                 Some(*servers.get(name.as_str())? == masked_config(spec))
             }
         }
@@ -84,8 +84,8 @@ impl Target {
 
     pub(super) async fn write(&self, preview: &Preview, remote: &Remote) -> Result<(), Failure> {
         match self {
-            Target::File { path, .. } => write_file(path, preview),
-            Target::Gateway { .. } => send(preview, remote).await,
+            ImportTarget::File { path, .. } => write_file(path, preview),
+            ImportTarget::Gateway { .. } => send(preview, remote).await,
         }
     }
 
@@ -96,11 +96,11 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ImportTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::File { path, .. } => path.display().fmt(f),
-            Target::Gateway { url, .. } => write!(f, "the Portway at {url}"),
+            ImportTarget::File { path, .. } => path.display().fmt(f),
+            ImportTarget::Gateway { url, .. } => write!(f, "the Portway at {url}"),
         }
     }
 }
@@ -111,7 +111,7 @@ fn write_file(path: &Path, preview: &Preview) -> Result<(), Failure> {
         for (row, name, spec) in preview.wanted() {
             let place = ["mcpServers", name.as_str()];
             let fail = |error: edit::EditError| unusable(path, error);
-            if row.verdict == Verdict::New && has_server(&text, &place).map_err(fail)? {
+            if row.verdict == ImportVerdict::New && has_server(&text, &place).map_err(fail)? {
                 let message = format!("a server {:?} has just been added", name.as_str());
                 return Err(unusable(path, format!("{message}; look again")));
             }
@@ -139,7 +139,7 @@ fn read(path: &Path) -> Result<(Option<Vec<u8>>, String), Failure> {
 async fn send(preview: &Preview, remote: &Remote) -> Result<(), Failure> {
     for (row, name, spec) in preview.wanted() {
         let mut body = definition_fields(spec);
-        if row.verdict == Verdict::Replaced {
+        if row.verdict == ImportVerdict::Replaced {
             let path = server_path(name)?;
             remote.ask(Method::PUT, &path, Some(&body.into())).await?;
         } else {

@@ -11,32 +11,32 @@ use config::edit::EditError;
 use config::edit::graft::{Graft, value_at};
 use config::import::{ClientApp, is_endpoint};
 
-use super::super::clients::Scope;
+use super::super::clients::FileScope;
 
 /// The table of Codex's file.
 const CODEX_SECTION: &str = "mcp_servers";
 
 /// Where in which client's file.
-pub(super) struct Spot {
+pub(super) struct InstallTarget {
     pub client: ClientApp,
-    pub scope: Scope,
+    pub scope: FileScope,
     pub name: String,
     /// Absolute.
     pub project: PathBuf,
 }
 
 /// What is written there.
-pub(super) struct Entry {
+pub(super) struct PortwayDefinition {
     /// The endpoint.
     pub url: String,
-    pub key: Key,
+    pub key: KeyReference,
     /// How a client that only starts commands does it.
     pub command: String,
     pub args: Vec<String>,
 }
 
 /// How a client gets at the key.
-pub(super) enum Key {
+pub(super) enum KeyReference {
     /// Under the name of a variable.
     Variable(String),
     Written {
@@ -48,13 +48,13 @@ pub(super) enum Key {
 }
 
 /// What a client's file has under our name.
-pub(super) struct Standing {
+pub(super) struct InstalledServer {
     pub fields: Map<String, Value>,
     pub grafts: Vec<Graft>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum Ownership {
     /// As we write it.
     Ours,
     /// It leads to a Portway, but somebody has changed it.
@@ -62,10 +62,10 @@ pub(super) enum Whose {
     Foreign,
 }
 
-impl Spot {
+impl InstallTarget {
     /// Whether others of the project have the file.
     pub(super) fn is_shared(&self) -> bool {
-        self.scope == Scope::Project && self.client != ClientApp::ClaudeCode
+        self.scope == FileScope::Project && self.client != ClientApp::ClaudeCode
     }
 
     /// The keys that lead to the server.
@@ -73,7 +73,7 @@ impl Spot {
         let name = self.name.as_str();
         let directory = self.project.display().to_string();
         let path = match (self.client, self.scope) {
-            (ClientApp::ClaudeCode, Scope::Project) => {
+            (ClientApp::ClaudeCode, FileScope::Project) => {
                 vec!["projects", directory.as_str(), "mcpServers", name]
             }
             (ClientApp::VsCode, _) => vec!["servers", name],
@@ -92,7 +92,11 @@ impl Spot {
     }
 
     /// What is to be put into a text.
-    pub(super) fn grafts(&self, text: &str, entry: &Entry) -> Result<Vec<Graft>, EditError> {
+    pub(super) fn grafts(
+        &self,
+        text: &str,
+        entry: &PortwayDefinition,
+    ) -> Result<Vec<Graft>, EditError> {
         let mut fields = self.fields(entry);
         // The newer shape of opencode's file has other words for these.
         if self.client == ClientApp::OpenCode && self.path(text)?.len() > 2 {
@@ -128,7 +132,7 @@ impl Spot {
     }
 
     /// What is there under our name, as it would have been put in.
-    pub(super) fn found(&self, text: &str) -> Result<Option<Standing>, EditError> {
+    pub(super) fn found(&self, text: &str) -> Result<Option<InstalledServer>, EditError> {
         let value = match self.client {
             ClientApp::Codex => config::edit::table_at(text, CODEX_SECTION, &self.name)?,
             _ => value_at(text, &self.path(text)?)?,
@@ -145,7 +149,7 @@ impl Spot {
                 grafts.pop();
             }
         }
-        Ok(Some(Standing { fields, grafts }))
+        Ok(Some(InstalledServer { fields, grafts }))
     }
 
     fn input_id(&self) -> String {
@@ -161,23 +165,25 @@ impl Spot {
         })
     }
 
-    fn fields(&self, entry: &Entry) -> Map<String, Value> {
+    fn fields(&self, entry: &PortwayDefinition) -> Map<String, Value> {
         let header = |text: String| json!({"Authorization": format!("Bearer {text}")});
         let headers = match (&entry.key, self.client) {
-            (Key::Unneeded, _) => Value::Null,
-            (Key::Written { value, .. }, _) => header(value.expose().to_owned()),
-            (Key::Variable(_), ClientApp::VsCode) => {
+            (KeyReference::Unneeded, _) => Value::Null,
+            (KeyReference::Written { value, .. }, _) => header(value.expose().to_owned()),
+            (KeyReference::Variable(_), ClientApp::VsCode) => {
                 header(format!("${{input:{}}}", self.input_id()))
             }
-            (Key::Variable(name), ClientApp::Cursor) => header(format!("${{env:{name}}}")),
-            (Key::Variable(name), ClientApp::OpenCode) => header(format!("{{env:{name}}}")),
-            (Key::Variable(name), _) => header(format!("${{{name}}}")),
+            (KeyReference::Variable(name), ClientApp::Cursor) => header(format!("${{env:{name}}}")),
+            (KeyReference::Variable(name), ClientApp::OpenCode) => {
+                header(format!("{{env:{name}}}"))
+            }
+            (KeyReference::Variable(name), _) => header(format!("${{{name}}}")),
         };
         let url = &entry.url;
         let fields = match self.client {
             ClientApp::ClaudeDesktop => return self.command(entry),
             ClientApp::Codex => match &entry.key {
-                Key::Variable(name) => json!({"url": url, "bearer_token_env_var": name}),
+                KeyReference::Variable(name) => json!({"url": url, "bearer_token_env_var": name}),
                 _ => json!({"url": url, "http_headers": headers}),
             },
             ClientApp::Cursor => json!({"url": url, "headers": headers}),
@@ -195,18 +201,18 @@ impl Spot {
         }
     }
 
-    fn command(&self, entry: &Entry) -> Map<String, Value> {
+    fn command(&self, entry: &PortwayDefinition) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("command".into(), entry.command.as_str().into());
         fields.insert("args".into(), entry.args.clone().into());
-        if let Key::Written { variable, value } = &entry.key {
+        if let KeyReference::Written { variable, value } = &entry.key {
             fields.insert("env".into(), json!({ variable.as_str(): value.expose() }));
         }
         fields
     }
 
-    /// Whose the server under our name is.
-    pub(super) fn whose(&self, fields: &Map<String, Value>) -> Whose {
+    /// Who wrote the server that has our name.
+    pub(super) fn whose(&self, fields: &Map<String, Value>) -> Ownership {
         let word = |name: &str| fields.get(name).and_then(Value::as_str);
         let leads_to_us = match (word("command"), word("url")) {
             (Some(command), None) => {
@@ -218,7 +224,7 @@ impl Spot {
             _ => false,
         };
         if !leads_to_us {
-            return Whose::Foreign;
+            return Ownership::Foreign;
         }
         let mut names: Vec<&str> = fields.keys().map(String::as_str).collect();
         names.sort_unstable();
@@ -247,8 +253,8 @@ impl Spot {
                 .get("enabled")
                 .is_none_or(|on| *on == Value::Bool(true));
         match plain {
-            true => Whose::Ours,
-            false => Whose::Edited,
+            true => Ownership::Ours,
+            false => Ownership::Edited,
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct ClientFile {
 }
 
 /// What is to become of it.
-pub(super) enum Next<'t> {
+pub(super) enum FileChange<'t> {
     Text(&'t str),
     /// Nothing is left in it; `ours` if all of it was.
     Gone {
@@ -42,7 +42,7 @@ pub(super) enum Next<'t> {
 
 /// Whether it happened.
 #[derive(PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum ReplaceOutcome {
     /// The file as it was is there.
     Done { backup: Option<PathBuf> },
     /// Somebody else has just written: read it again.
@@ -86,14 +86,18 @@ impl ClientFile {
 
     /// Keeps the file aside and puts the next in its place. A `private` one
     /// is its owner's alone from then on.
-    pub(super) fn replace(&self, next: &Next<'_>, private: bool) -> Result<Outcome, Failure> {
+    pub(super) fn replace(
+        &self,
+        next: &FileChange<'_>,
+        private: bool,
+    ) -> Result<ReplaceOutcome, Failure> {
         let fail = |error: &dyn Display| unusable(&self.path, error);
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(|error| fail(&error))?;
         }
         let backup = match next {
-            Next::Gone { ours: true } => None,
-            Next::Gone { ours: false } | Next::Text(_) => self.keep_aside()?,
+            FileChange::Gone { ours: true } => None,
+            FileChange::Gone { ours: false } | FileChange::Text(_) => self.keep_aside()?,
         };
         if private && self.found.is_some() {
             // Before the secret is there, not after.
@@ -105,19 +109,19 @@ impl ClientFile {
             false => 0o600,
         };
         let replaced = match next {
-            Next::Text(text) => store::replace(&self.path, seen, text.as_bytes(), mode),
-            Next::Gone { .. } => self.remove(),
+            FileChange::Text(text) => store::replace(&self.path, seen, text.as_bytes(), mode),
+            FileChange::Gone { .. } => self.remove(),
         };
         match replaced {
             Ok(()) => {
                 self.thin_out();
-                Ok(Outcome::Done { backup })
+                Ok(ReplaceOutcome::Done { backup })
             }
             Err(ReplaceError::Changed) => {
                 if let Some(backup) = backup {
                     let _ = std::fs::remove_file(backup);
                 }
-                Ok(Outcome::Changed)
+                Ok(ReplaceOutcome::Changed)
             }
             Err(ReplaceError::Io(error)) => Err(fail(&error)),
         }

@@ -7,30 +7,30 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::clients::{self, Places, Scope};
+use super::clients::{self, ClientPaths, FileScope};
 use super::failure::{self, Failure};
 use super::remote::{ENTRY_KEY, Remote, RemoteArgs};
 use config::edit::graft::{GraftResult, graft};
 use config::edit::prune::{PruneOutcome, prune};
 use config::import::ClientApp;
 use config::{Redactor, Secret};
-use entry::{Key, Spot, Standing, Whose};
-use file::{ClientFile, Next, Outcome, TRIES, unusable};
+use entry::{InstallTarget, InstalledServer, KeyReference, Ownership};
+use file::{ClientFile, FileChange, ReplaceOutcome, TRIES, unusable};
 use upstream::printable;
 
+mod definition;
 mod entry;
 mod file;
-mod wish;
 
 /// Which server of which file.
 #[derive(Debug, Args)]
-struct SpotArgs {
+struct InstallTargetArgs {
     /// Which client
     #[arg(value_parser = clients::parser())]
     client: ClientApp,
-    /// Whose file it is: the user's, or the project's
+    /// Ownership file it is: the user's, or the project's
     #[arg(long, value_enum, default_value = "user")]
-    scope: Scope,
+    scope: FileScope,
     /// What the client calls it
     #[arg(long, value_name = "NAME", default_value = "portway")]
     name: String,
@@ -39,9 +39,9 @@ struct SpotArgs {
 #[derive(Debug, Args)]
 pub struct InstallArgs {
     #[command(flatten)]
-    spot: SpotArgs,
+    target: InstallTargetArgs,
     /// The key of the entry that the client gets [env: PORTWAY_ENTRY_KEY]
-    #[arg(long, value_name = "KEY", value_parser = wish::secret, conflicts_with_all = ["server", "admin"])]
+    #[arg(long, value_name = "KEY", value_parser = definition::secret, conflicts_with_all = ["server", "admin"])]
     entry: Option<Secret>,
     /// Give it one server as it is; needs --admin
     #[arg(long, value_name = "NAME")]
@@ -68,7 +68,7 @@ pub struct InstallArgs {
 #[derive(Debug, Args)]
 pub struct UninstallArgs {
     #[command(flatten)]
-    spot: SpotArgs,
+    target: InstallTargetArgs,
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
@@ -91,32 +91,32 @@ pub(super) fn uninstall(args: &UninstallArgs, environment: &BTreeMap<String, Str
 fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<ExitCode, Failure> {
     let settings = args.remote.settings(environment)?;
     let remote = Remote::new(&args.remote, environment)?;
-    let spot = args.spot.found_in(&settings.project)?;
-    let given = wish::given(args, environment);
-    let entry = wish::entry(args, given.as_ref(), &remote, &settings)?;
+    let target = args.target.found_in(&settings.project)?;
+    let given = definition::given(args, environment);
+    let entry = definition::entry(args, given.as_ref(), &remote, &settings)?;
     let secrets: Vec<&Secret> = match &entry.key {
-        Key::Written { value, .. } => vec![value],
+        KeyReference::Written { value, .. } => vec![value],
         _ => Vec::new(),
     };
     let redactor = Redactor::new(secrets.iter().map(|secret| secret.expose()));
-    let path = path_of(&spot, environment)?;
+    let path = path_of(&target, environment)?;
     if args.print {
         let fail = |error| unusable(&path, error);
-        let grafts = spot.grafts("", &entry).map_err(fail)?;
+        let grafts = target.grafts("", &entry).map_err(fail)?;
         let text = graft("", &grafts).map_err(fail)?.text;
         say(&redactor.redact(&text));
         return Ok(ExitCode::SUCCESS);
     }
     for _ in 0..TRIES {
-        let file = ClientFile::read(path.clone(), spot.is_shared())?;
+        let file = ClientFile::read(path.clone(), target.is_shared())?;
         let fail = |error| unusable(&file.path, error);
-        let base = base(&file, &spot, args.force)?;
-        let grafts = spot.grafts(&base, &entry).map_err(fail)?;
+        let base = base(&file, &target, args.force)?;
+        let grafts = target.grafts(&base, &entry).map_err(fail)?;
         let grafted = graft(&base, &grafts).map_err(fail)?;
         if file.found.as_deref() == Some(&grafted.text) {
             say(&format!(
                 "{} has it already: {}",
-                spot.client.title(),
+                target.client.title(),
                 path.display()
             ));
             return Ok(ExitCode::SUCCESS);
@@ -126,10 +126,10 @@ fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<
             return Ok(ExitCode::SUCCESS);
         }
         let private = !secrets.is_empty();
-        match file.replace(&Next::Text(&grafted.text), private)? {
-            Outcome::Changed => {}
-            Outcome::Done { backup } => {
-                say(&installed(&spot, &entry.key, &path, backup.as_deref()));
+        match file.replace(&FileChange::Text(&grafted.text), private)? {
+            ReplaceOutcome::Changed => {}
+            ReplaceOutcome::Done { backup } => {
+                say(&installed(&target, &entry.key, &path, backup.as_deref()));
                 return Ok(ExitCode::SUCCESS);
             }
         }
@@ -141,18 +141,18 @@ fn put_in(args: &InstallArgs, environment: &BTreeMap<String, String>) -> Result<
 }
 
 /// The text without the Portway that is there already, if it is ours.
-fn base(file: &ClientFile, spot: &Spot, force: bool) -> Result<String, Failure> {
+fn base(file: &ClientFile, target: &InstallTarget, force: bool) -> Result<String, Failure> {
     let fail = |error| unusable(&file.path, error);
-    let Some(Standing { fields, grafts }) = spot.found(file.text()).map_err(fail)? else {
+    let Some(InstalledServer { fields, grafts }) = target.found(file.text()).map_err(fail)? else {
         return Ok(file.text().to_owned());
     };
-    let name = &spot.name;
-    match spot.whose(&fields) {
-        Whose::Foreign => Err(unusable(
+    let name = &target.name;
+    match target.whose(&fields) {
+        Ownership::Foreign => Err(unusable(
             &file.path,
             format!("has another server {name:?}; give Portway another name with --name"),
         )),
-        Whose::Edited if !force => Err(unusable(
+        Ownership::Edited if !force => Err(unusable(
             &file.path,
             format!("somebody has edited {name:?}; --force replaces it"),
         )),
@@ -172,19 +172,20 @@ fn take_out(
         ..RemoteArgs::default()
     }
     .settings(environment)?;
-    let spot = args.spot.found_in(&settings.project)?;
-    let path = path_of(&spot, environment)?;
+    let target = args.target.found_in(&settings.project)?;
+    let path = path_of(&target, environment)?;
     for _ in 0..TRIES {
         let file = ClientFile::read(path.clone(), false)?;
         let fail = |error| unusable(&file.path, error);
-        let Some(Standing { fields, grafts }) = spot.found(file.text()).map_err(fail)? else {
-            return Err(unusable(&path, not_there(&spot, environment)));
+        let Some(InstalledServer { fields, grafts }) = target.found(file.text()).map_err(fail)?
+        else {
+            return Err(unusable(&path, not_there(&target, environment)));
         };
-        let name = &spot.name;
-        let reason = match spot.whose(&fields) {
-            Whose::Ours => None,
-            Whose::Edited => Some("somebody has edited it"),
-            Whose::Foreign => Some("it does not look like Portway"),
+        let name = &target.name;
+        let reason = match target.whose(&fields) {
+            Ownership::Ours => None,
+            Ownership::Edited => Some("somebody has edited it"),
+            Ownership::Foreign => Some("it does not look like Portway"),
         };
         if let Some(reason) = reason.filter(|_| !args.force) {
             let message = format!("{name:?} stays: {reason}; --force takes it out all the same");
@@ -192,28 +193,28 @@ fn take_out(
         }
         let pruned = prune(file.text(), &grafts, &file.before()).map_err(fail)?;
         let next = match &pruned {
-            PruneOutcome::Text(text) => Next::Text(text),
+            PruneOutcome::Text(text) => FileChange::Text(text),
             // A link is the person's own.
-            PruneOutcome::Nothing if path.is_symlink() => Next::Text("{}\n"),
-            PruneOutcome::Nothing => Next::Gone {
+            PruneOutcome::Nothing if path.is_symlink() => FileChange::Text("{}\n"),
+            PruneOutcome::Nothing => FileChange::Gone {
                 ours: reason.is_none(),
             },
         };
         if args.dry_run {
             say(&match next {
-                Next::Gone { .. } => {
+                FileChange::Gone { .. } => {
                     format!("{} would be removed: nothing else is in it", path.display())
                 }
-                Next::Text(_) => format!("{name:?} would be taken out of {}", path.display()),
+                FileChange::Text(_) => format!("{name:?} would be taken out of {}", path.display()),
             });
             return Ok(ExitCode::SUCCESS);
         }
-        if let Outcome::Done { backup } = file.replace(&next, false)? {
+        if let ReplaceOutcome::Done { backup } = file.replace(&next, false)? {
             let mut text = match next {
-                Next::Gone { .. } => {
+                FileChange::Gone { .. } => {
                     format!("{} is removed: nothing else was in it.", path.display())
                 }
-                Next::Text(_) => format!("{name:?} is out of {}.", path.display()),
+                FileChange::Text(_) => format!("{name:?} is out of {}.", path.display()),
             };
             text += &backup_note(backup.as_deref());
             say(&text);
@@ -226,8 +227,8 @@ fn take_out(
     ))
 }
 
-impl SpotArgs {
-    fn found_in(&self, project: &Path) -> Result<Spot, Failure> {
+impl InstallTargetArgs {
+    fn found_in(&self, project: &Path) -> Result<InstallTarget, Failure> {
         let name = &self.name;
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
@@ -238,7 +239,7 @@ impl SpotArgs {
         let project = found.map_err(|error| {
             Failure::usage(format!("--project: {}: {error}", project.display()))
         })?;
-        Ok(Spot {
+        Ok(InstallTarget {
             client: self.client,
             scope: self.scope,
             name: name.clone(),
@@ -247,29 +248,32 @@ impl SpotArgs {
     }
 }
 
-fn path_of(spot: &Spot, environment: &BTreeMap<String, String>) -> Result<PathBuf, Failure> {
-    let places = Places::new(environment, &spot.project);
-    let path = places.to_write(spot.client, spot.scope);
-    path.ok_or_else(|| match spot.scope {
-        Scope::User => Failure::usage("there is no home directory: set HOME"),
-        Scope::Project => Failure::usage(format!(
+fn path_of(
+    target: &InstallTarget,
+    environment: &BTreeMap<String, String>,
+) -> Result<PathBuf, Failure> {
+    let places = ClientPaths::new(environment, &target.project);
+    let path = places.to_write(target.client, target.scope);
+    path.ok_or_else(|| match target.scope {
+        FileScope::User => Failure::usage("there is no home directory: set HOME"),
+        FileScope::Project => Failure::usage(format!(
             "--scope: {} has no file of a project; leave it out",
-            spot.client.title()
+            target.client.title()
         )),
     })
 }
 
-fn not_there(spot: &Spot, environment: &BTreeMap<String, String>) -> String {
-    let name = &spot.name;
-    let (scope, word) = match spot.scope {
-        Scope::User => (Scope::Project, "project"),
-        Scope::Project => (Scope::User, "user"),
+fn not_there(target: &InstallTarget, environment: &BTreeMap<String, String>) -> String {
+    let name = &target.name;
+    let (scope, word) = match target.scope {
+        FileScope::User => (FileScope::Project, "project"),
+        FileScope::Project => (FileScope::User, "user"),
     };
-    let other = Spot {
+    let other = InstallTarget {
         scope,
-        project: spot.project.clone(),
+        project: target.project.clone(),
         name: name.clone(),
-        ..*spot
+        ..*target
     };
     let elsewhere = path_of(&other, environment)
         .and_then(|path| ClientFile::read(path, false))
@@ -280,19 +284,24 @@ fn not_there(spot: &Spot, environment: &BTreeMap<String, String>) -> String {
     }
 }
 
-fn installed(spot: &Spot, key: &Key, path: &Path, backup: Option<&Path>) -> String {
-    let client = spot.client.title();
+fn installed(
+    target: &InstallTarget,
+    key: &KeyReference,
+    path: &Path,
+    backup: Option<&Path>,
+) -> String {
+    let client = target.client.title();
     let mut text = format!(
         "{client} has Portway as {:?}: {}",
-        spot.name,
+        target.name,
         path.display()
     );
     text += &backup_note(backup);
     text += &match key {
-        Key::Variable(_) if spot.client == ClientApp::VsCode => {
+        KeyReference::Variable(_) if target.client == ClientApp::VsCode => {
             "\nIt asks for the key when it first starts it; the key is not in the file.".to_owned()
         }
-        Key::Variable(name) => {
+        KeyReference::Variable(name) => {
             let what = if name == ENTRY_KEY {
                 "the entry's key"
             } else {
@@ -305,15 +314,15 @@ fn installed(spot: &Spot, key: &Key, path: &Path, backup: Option<&Path>) -> Stri
                  it into the file."
             )
         }
-        Key::Written { .. } => {
+        KeyReference::Written { .. } => {
             "\nThe key is in the file, which only you may read from now on.".to_owned()
         }
-        Key::Unneeded => String::new(),
+        KeyReference::Unneeded => String::new(),
     };
-    if spot.is_shared() && matches!(key, Key::Written { .. }) {
+    if target.is_shared() && matches!(key, KeyReference::Written { .. }) {
         text += "\nKeep that file out of git.";
     }
-    if spot.client == ClientApp::ClaudeCode && spot.scope == Scope::Project {
+    if target.client == ClientApp::ClaudeCode && target.scope == FileScope::Project {
         text +=
             "\nIt counts for you in this directory; .mcp.json is Portway's own list of servers.";
     }

@@ -33,7 +33,7 @@ pub struct ActArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct RmArgs {
+pub struct RemoveServerArgs {
     /// Which servers
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
@@ -128,7 +128,7 @@ fn refused(name: &str, code: &str, message: &str) -> Value {
     json!({"name": name, "error": {"code": code, "message": message}})
 }
 
-pub(crate) fn rm(args: &RmArgs, environment: &BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn rm(args: &RemoveServerArgs, environment: &BTreeMap<String, String>) -> ExitCode {
     failure::run(async {
         let remote = Remote::new(&args.ask.remote, environment)?;
         let mut out = Terminal::new(environment);

@@ -24,13 +24,13 @@ const TOOLS: usize = 10_000;
 pub struct ToolHeaders(Mutex<HashMap<String, Result<Vec<ParamHeader>, String>>>);
 
 #[derive(Deserialize)]
-struct ToolList<'a> {
+struct ToolListPage<'a> {
     #[serde(borrow)]
-    tools: Vec<ListedTool<'a>>,
+    tools: Vec<ToolListItem<'a>>,
 }
 
 #[derive(Deserialize)]
-struct ListedTool<'a> {
+struct ToolListItem<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow, rename = "inputSchema")]
@@ -47,10 +47,10 @@ impl ToolHeaders {
     /// Learns from the result of `tools/list`; `log` gets a line for each
     /// tool that cannot be offered.
     pub fn learn(&self, list: &RawValue, log: impl Fn(&str)) {
-        let Ok(ToolList { tools }) = serde_json::from_str(list.get()) else {
+        let Ok(ToolListPage { tools }) = serde_json::from_str(list.get()) else {
             return;
         };
-        for ListedTool { name, schema } in tools {
+        for ToolListItem { name, schema } in tools {
             let headers = match schema.map(header::param_headers) {
                 Some(Ok(headers)) => Ok(headers),
                 Some(Err(reason)) => {

@@ -15,23 +15,23 @@ const MOST: usize = 1000;
 const BYTES: usize = 64 << 20;
 
 #[derive(Default)]
-pub(super) struct Running {
+pub(super) struct OpenRequests {
     /// The lock is held for a map operation.
-    state: Mutex<State>,
+    state: Mutex<RequestTable>,
     finite: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct State {
+struct RequestTable {
     /// By id as written.
-    calls: HashMap<Box<str>, Entry>,
+    calls: HashMap<Box<str>, OpenRequest>,
     entered: u64,
     bytes: usize,
     /// Those that come to an end by themselves.
     finite: usize,
 }
 
-struct Entry {
+struct OpenRequest {
     number: u64,
     era: Era,
     unwanted: CancellationToken,
@@ -39,7 +39,7 @@ struct Entry {
 }
 
 /// What the client takes back.
-pub(super) enum Cancelled {
+pub(super) enum CancelRoute {
     /// Hanging up says it all.
     Modern,
     /// The gateway is to be told, once the request is known there.
@@ -48,14 +48,14 @@ pub(super) enum Cancelled {
     Unknown,
 }
 
-impl Running {
+impl OpenRequests {
     /// Enters the requests of one line. None if there are too many.
     pub(super) fn enter(
-        self: &Arc<Running>,
+        self: &Arc<OpenRequests>,
         ids: Vec<Box<RawValue>>,
         era: Era,
         size: usize,
-    ) -> Option<Call> {
+    ) -> Option<ClientCall> {
         let mut state = self.state.lock();
         let room = state.calls.len() + ids.len() <= MOST
             && (state.bytes == 0 || state.bytes + size <= BYTES);
@@ -65,7 +65,7 @@ impl Running {
         state.entered += 1;
         state.bytes += size;
         state.finite += 1;
-        let call = Call {
+        let call = ClientCall {
             running: self.clone(),
             number: state.entered,
             open: ids.iter().map(|id| id.get().into()).collect(),
@@ -77,7 +77,7 @@ impl Running {
             begun: watch::Sender::new(false),
         };
         for id in &call.ids {
-            let entry = Entry {
+            let entry = OpenRequest {
                 number: call.number,
                 era,
                 unwanted: call.unwanted.clone(),
@@ -90,8 +90,8 @@ impl Running {
     }
 
     /// A call of our own, which nobody waits for.
-    pub(super) fn aside(self: &Arc<Running>) -> Call {
-        Call {
+    pub(super) fn aside(self: &Arc<OpenRequests>) -> ClientCall {
+        ClientCall {
             running: self.clone(),
             number: 0,
             ids: Vec::new(),
@@ -104,10 +104,10 @@ impl Running {
         }
     }
 
-    pub(super) fn cancel(&self, id: &RawValue) -> Cancelled {
+    pub(super) fn cancel(&self, id: &RawValue) -> CancelRoute {
         let state = self.state.lock();
         let Some(entry) = state.calls.get(id.get()) else {
-            return Cancelled::Unknown;
+            return CancelRoute::Unknown;
         };
         // Of a batch only one is meant; its answers are left alone.
         let alone = state
@@ -120,8 +120,8 @@ impl Running {
             entry.unwanted.cancel();
         }
         match entry.era {
-            Era::Modern => Cancelled::Modern,
-            Era::Legacy => Cancelled::Legacy(entry.begun.subscribe()),
+            Era::Modern => CancelRoute::Modern,
+            Era::Legacy => CancelRoute::Legacy(entry.begun.subscribe()),
         }
     }
 
@@ -132,8 +132,8 @@ impl Running {
 }
 
 /// The requests of one line, from the first word to the last.
-pub(super) struct Call {
-    running: Arc<Running>,
+pub(super) struct ClientCall {
+    running: Arc<OpenRequests>,
     number: u64,
     ids: Vec<Box<RawValue>>,
     /// Those without an answer.
@@ -141,12 +141,12 @@ pub(super) struct Call {
     size: usize,
     finite: bool,
     succeeded: bool,
-    /// Cancelled when the client does not want the answer any more.
+    /// Cancelled when the client has cancelled the request.
     pub unwanted: CancellationToken,
     begun: watch::Sender<bool>,
 }
 
-impl Call {
+impl ClientCall {
     /// It lasts until the client takes it back.
     pub(super) fn is_endless(&mut self) {
         if std::mem::take(&mut self.finite) {
@@ -188,7 +188,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for ClientCall {
     fn drop(&mut self) {
         let mut state = self.running.state.lock();
         state.bytes -= self.size;

@@ -5,7 +5,7 @@ use http::StatusCode;
 use wire::{RpcError, code};
 
 #[derive(Clone, Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum BridgeError {
     /// Not sent: nobody was there.
     #[error("no Portway answers at {0}")]
     Away(String),
@@ -27,10 +27,10 @@ pub(super) enum Trouble {
     Cancelled,
 }
 
-impl Trouble {
+impl BridgeError {
     pub(super) fn to_error(&self) -> RpcError {
         match self {
-            Trouble::Refused { error, .. } => error.clone(),
+            BridgeError::Refused { error, .. } => error.clone(),
             other => RpcError::new(code::INTERNAL, other.to_string()),
         }
     }
@@ -39,12 +39,12 @@ impl Trouble {
     pub(super) fn session_lost(&self) -> bool {
         matches!(
             self,
-            Trouble::Refused { status: StatusCode::NOT_FOUND, error }
+            BridgeError::Refused { status: StatusCode::NOT_FOUND, error }
                 if error.code != code::METHOD_NOT_FOUND
         )
     }
 
     pub(super) fn has_code(&self, wanted: i64) -> bool {
-        matches!(self, Trouble::Refused { error, .. } if error.code == wanted)
+        matches!(self, BridgeError::Refused { error, .. } if error.code == wanted)
     }
 }

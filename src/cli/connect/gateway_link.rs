@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::plan::{Plan, Target};
+use super::error::BridgeError;
+use super::plan::{ConnectPlan, GatewayAddress};
 use super::start;
-use super::trouble::Trouble;
 use upstream::{Endpoint, ExchangeFailure, Headers, ResponseBody};
 
 /// How long a message waits for a Portway that is not there.
@@ -28,32 +28,32 @@ pub(super) const SILENCE: Duration = Duration::from_secs(600);
 const START_AGAIN: Duration = Duration::from_secs(5);
 
 /// How long a message waits, and for what.
-pub(super) struct When<'a> {
-    /// Cancelled when nobody wants it sent any more.
+pub(super) struct SendConditions<'a> {
+    /// Cancelled when the client has cancelled the request.
     pub unwanted: &'a CancellationToken,
     /// For the servers of a gateway that has just been started.
     pub servers: Duration,
 }
 
-pub(super) struct Gate {
-    pub plan: Plan,
+pub(super) struct GatewayLink {
+    pub plan: ConnectPlan,
     /// The lock is held to look and to replace.
-    current: Mutex<Arc<Target>>,
+    current: Mutex<Arc<GatewayAddress>>,
     /// Held across the search for a gateway; other requests wait for its result.
     /// Has the time at which a gateway was started last.
     finding: tokio::sync::Mutex<Option<Instant>>,
 }
 
-impl Gate {
-    pub(super) fn new(plan: Plan, target: Target) -> Gate {
-        Gate {
+impl GatewayLink {
+    pub(super) fn new(plan: ConnectPlan, target: GatewayAddress) -> GatewayLink {
+        GatewayLink {
             plan,
             current: Mutex::new(Arc::new(target)),
             finding: tokio::sync::Mutex::default(),
         }
     }
 
-    fn current(&self) -> Arc<Target> {
+    fn current(&self) -> Arc<GatewayAddress> {
         self.current.lock().clone()
     }
 
@@ -73,8 +73,8 @@ impl Gate {
         method: Method,
         headers: &Headers,
         body: &Bytes,
-        when: &When<'_>,
-    ) -> Result<Response<ResponseBody>, Trouble> {
+        when: &SendConditions<'_>,
+    ) -> Result<Response<ResponseBody>, BridgeError> {
         let deadline = Instant::now() + AWAY;
         let mut away = false;
         let mut denied = false;
@@ -83,10 +83,10 @@ impl Gate {
                 let mut ready = target.ready.clone();
                 let _ = timeout(when.servers, ready.wait_for(|ready| *ready)).await;
                 if when.unwanted.is_cancelled() {
-                    return Err(Trouble::Cancelled);
+                    return Err(BridgeError::Cancelled);
                 }
                 match once(&target, method.clone(), headers, body).await {
-                    Err(Trouble::Away(_)) => {}
+                    Err(BridgeError::Away(_)) => {}
                     // The token may have been replaced just now; a message
                     // that was refused has done nothing.
                     Ok(response)
@@ -106,12 +106,12 @@ impl Gate {
             }
             away = true;
             if Instant::now() >= deadline {
-                return Err(Trouble::Away(self.url()));
+                return Err(BridgeError::Away(self.url()));
             }
             self.revive().await;
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => {}
-                () = when.unwanted.cancelled() => return Err(Trouble::Cancelled),
+                () = when.unwanted.cancelled() => return Err(BridgeError::Cancelled),
             }
         }
     }
@@ -122,16 +122,16 @@ impl Gate {
         method: Method,
         headers: &Headers,
         body: &Bytes,
-    ) -> Result<Response<ResponseBody>, Trouble> {
+    ) -> Result<Response<ResponseBody>, BridgeError> {
         let current = self.current();
         match self.plan.fixed || self.is_there(&current) {
             true => once(&current, method, headers, body).await,
-            false => Err(Trouble::Away(current.url.clone())),
+            false => Err(BridgeError::Away(current.url.clone())),
         }
     }
 
     /// Where it is; None while nobody is.
-    async fn target(&self, away: bool) -> Option<Arc<Target>> {
+    async fn target(&self, away: bool) -> Option<Arc<GatewayAddress>> {
         let current = self.current();
         if self.plan.fixed && !away {
             return Some(current);
@@ -160,7 +160,7 @@ impl Gate {
 
     /// Whether it still is what the data directory names. Without a holder
     /// the address may be anybody's by now, and what we send carries a key.
-    fn is_there(&self, target: &Target) -> bool {
+    fn is_there(&self, target: &GatewayAddress) -> bool {
         let directory = &self.plan.directory;
         target.stamp == store::address_stamp(directory) && store::is_in_use(directory)
     }
@@ -184,17 +184,17 @@ impl Gate {
 }
 
 async fn once(
-    target: &Target,
+    target: &GatewayAddress,
     method: Method,
     headers: &Headers,
     body: &Bytes,
-) -> Result<Response<ResponseBody>, Trouble> {
+) -> Result<Response<ResponseBody>, BridgeError> {
     let sent = target.endpoint.send(method, headers, body.clone());
     match timeout(SILENCE, sent).await {
         Ok(Ok(response)) => Ok(response),
-        Ok(Err(ExchangeFailure::Unsent(_))) => Err(Trouble::Away(target.url.clone())),
-        Ok(Err(_)) => Err(Trouble::Broken(target.url.clone())),
-        Err(_) => Err(Trouble::Silent(target.url.clone())),
+        Ok(Err(ExchangeFailure::Unsent(_))) => Err(BridgeError::Away(target.url.clone())),
+        Ok(Err(_)) => Err(BridgeError::Broken(target.url.clone())),
+        Err(_) => Err(BridgeError::Silent(target.url.clone())),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use url::Url;
 
 use super::InstallArgs;
-use super::entry::{Entry, Key};
+use super::entry::{KeyReference, PortwayDefinition};
 use crate::cli::failure::Failure;
 use crate::cli::remote::{ENTRY_KEY, Remote};
 use config::Secret;
@@ -33,7 +33,7 @@ pub(super) fn entry(
     given: Option<&Secret>,
     remote: &Remote,
     settings: &Settings,
-) -> Result<Entry, Failure> {
+) -> Result<PortwayDefinition, Failure> {
     if given.is_none() && !args.admin {
         return Err(not_the_admin(args));
     }
@@ -47,7 +47,7 @@ pub(super) fn entry(
     }
     let program = std::env::current_exe();
     let program = program.map_err(|error| Failure::other(format!("where is portway? {error}")))?;
-    Ok(Entry {
+    Ok(PortwayDefinition {
         url: url.to_string(),
         key: key(args, given, remote)?,
         command: text(&program)?,
@@ -56,7 +56,7 @@ pub(super) fn entry(
 }
 
 fn not_the_admin(args: &InstallArgs) -> Failure {
-    let client = args.spot.client;
+    let client = args.target.client;
     let what = match args.server {
         Some(_) => "reaching one server as it is takes",
         None => "this would take",
@@ -72,23 +72,27 @@ fn not_the_admin(args: &InstallArgs) -> Failure {
     ))
 }
 
-fn key(args: &InstallArgs, given: Option<&Secret>, remote: &Remote) -> Result<Key, Failure> {
+fn key(
+    args: &InstallArgs,
+    given: Option<&Secret>,
+    remote: &Remote,
+) -> Result<KeyReference, Failure> {
     let variable = match given {
         Some(_) => ENTRY_KEY,
         None => ADMIN_TOKEN,
     };
     // It starts a command, which finds the token of this machine by itself
     // but is told no variables.
-    let desktop = args.spot.client == ClientApp::ClaudeDesktop;
+    let desktop = args.target.client == ClientApp::ClaudeDesktop;
     if desktop && given.is_none() {
-        return Ok(Key::Unneeded);
+        return Ok(KeyReference::Unneeded);
     }
     let value = match given {
         Some(key) => Some(checked(key)?),
         None => remote.known_token().cloned(),
     };
     if !desktop && !args.with_key {
-        return Ok(Key::Variable(variable.to_owned()));
+        return Ok(KeyReference::Variable(variable.to_owned()));
     }
     let Some(value) = value else {
         return Err(Failure::usage(
@@ -96,7 +100,7 @@ fn key(args: &InstallArgs, given: Option<&Secret>, remote: &Remote) -> Result<Ke
              or name the data directory with --data-dir",
         ));
     };
-    Ok(Key::Written {
+    Ok(KeyReference::Written {
         variable: variable.to_owned(),
         value,
     })
