@@ -36,7 +36,7 @@ mod when;
 /// The exit code for a wrong argument or setting.
 pub const BAD_USE: u8 = 2;
 
-/// Runs, watches and connects MCP servers and hands out their tools.
+/// Runs, watches and connects MCP servers and exposes their tools.
 #[derive(Debug, Parser)]
 #[command(name = "portway", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {

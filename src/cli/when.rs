@@ -82,7 +82,14 @@ mod tests {
         let back = past("5m").unwrap().as_millis();
         assert!((290_000..=310_000).contains(&(now - back)), "{back}");
         assert!(future("1d").unwrap().as_millis() > now + 86_000_000);
-        for wrong in ["", "soon", "5 minutes", "yesterday", "99999999d"] {
+        for wrong in [
+            "",
+            "soon",
+            "5 minutes",
+            "yesterday",
+            "99999999d",
+            "2027-02-31T00:00:00Z",
+        ] {
             assert!(past(wrong).unwrap_err().contains("5m"), "{wrong:?}");
         }
     }

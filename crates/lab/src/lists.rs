@@ -124,13 +124,13 @@ fn capability(name: &str, hello: &HandshakeAnswer, listed: &ListPages) -> Findin
         ),
         (Some(reaction), true) => {
             let found = format!("announced, and {name}/list gives {}", reaction.in_words());
-            let todo = format!("Portway shows such a server as an error: mend {name}/list");
+            let todo = format!("Portway shows such a server as an error: fix {name}/list");
             match name {
                 "tools" => Finding::bad(name, found, todo),
                 _ => Finding::warn(
                     name,
                     found,
-                    format!("mend {name}/list, or do not announce it"),
+                    format!("fix {name}/list, or do not announce it"),
                 ),
             }
         }

@@ -62,7 +62,7 @@ async fn first(launcher: &mut Launcher, report: &mut LabReport) -> Option<FirstC
     let mut copy = match launcher.start().await {
         Ok(copy) => copy,
         Err(reason) => {
-            let todo = "mend the command; `portway doctor` looks at PATH and what is installed";
+            let todo = "fix the command; `portway doctor` looks at PATH and what is installed";
             report.bad(Section::Eras, "start", reason, todo);
             return None;
         }

@@ -134,7 +134,7 @@ fn finding(kind: &str, of: &[String]) -> Finding {
         _ => (
             "schema",
             false,
-            "models and clients may refuse it: mend the schema",
+            "models and clients may refuse it: fix the schema",
         ),
     };
     match bad {

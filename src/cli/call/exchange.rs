@@ -46,16 +46,16 @@ pub(super) struct InputRequests {
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct ToolCallRequest<'a> {
     jsonrpc: &'static str,
     id: u64,
     method: &'static str,
-    params: Params<'a>,
+    params: ToolCallParams<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Params<'a> {
+struct ToolCallParams<'a> {
     name: &'a str,
     arguments: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ struct Params<'a> {
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ServerAnswer {
     method: Option<String>,
     params: Option<Value>,
     result: Option<Box<RawValue>>,
@@ -96,11 +96,11 @@ impl Exchange<'_> {
 
     async fn send(&mut self, answers: &InputAnswers) -> Result<Response<ResponseBody>, Failure> {
         self.sent += 1;
-        let request = Request {
+        let request = ToolCallRequest {
             jsonrpc: "2.0",
             id: self.sent,
             method: METHOD,
-            params: Params {
+            params: ToolCallParams {
                 name: &self.target.name,
                 arguments: self.arguments,
                 input_responses: answers.responses.as_ref(),
@@ -183,7 +183,7 @@ impl Exchange<'_> {
 
     /// The result, if this is it; what else comes is for people to see.
     fn message(&mut self, json: &[u8]) -> Result<Option<Box<RawValue>>, Failure> {
-        let Ok(message) = serde_json::from_slice::<Message>(json) else {
+        let Ok(message) = serde_json::from_slice::<ServerAnswer>(json) else {
             return Ok(None);
         };
         if let Some(error) = &message.error {

@@ -42,7 +42,7 @@ fn findings(reports: &[SourceReport], settings: &Settings) -> Vec<Finding> {
         }
         let of_servers = report.servers.iter().flat_map(|server| &server.problems);
         for problem in report.problems.iter().chain(of_servers) {
-            let todo = "mend the line; `portway check` tells when it is right";
+            let todo = "fix the line; `portway check` checks it again";
             findings.push(Finding::bad(
                 "definition",
                 complaint(&report.path, problem),

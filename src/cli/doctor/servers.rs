@@ -124,7 +124,7 @@ fn command_alone<'s>(
 fn unset(name: &str, problem: &Problem) -> Finding {
     let (found, todo) = match problem.message.split_once("; ") {
         Some((found, todo)) => (found, todo),
-        None => (problem.message.as_str(), "mend the definition"),
+        None => (problem.message.as_str(), "fix the definition"),
     };
     let found = format!("{name}: {}: {found}", problem.field);
     Finding::bad("variable", found, todo)
@@ -205,13 +205,13 @@ async fn reach(ready: &LaunchableServer<'_>) -> Finding {
             let reason = Redactor::new(ready.launch.secrets())
                 .redact(&reason)
                 .into_owned();
-            let todo = "start it, or mend the address; `portway lab URL` tries it out";
+            let todo = "start it, or fix the URL; `portway lab URL` tests it";
             Finding::bad("url", format!("{shown} is not reached: {reason}"), todo)
         }
         Err(_) => Finding::bad(
             "url",
             format!("{shown} does not answer within {} s", REACH.as_secs()),
-            "start it, or mend the address; `portway lab URL` tries it out",
+            "start it, or fix the URL; `portway lab URL` tests it",
         ),
     }
 }
