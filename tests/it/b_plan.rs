@@ -116,7 +116,7 @@ fn d7_check_looks_at_the_file_of_filters_too() {
         r#"{"filters": {"a": {"alow": []}}}"#,
     );
     let (code, text) = project.run(&["check"]);
-    let line = format!("{filters}:1:20: filters.a.alow: is not a known field");
+    let line = format!("{filters}:1:20: filters.a.alow: unknown field");
     assert!(code == 1 && text.starts_with(&line), "{code}: {text}");
     project.write("project/.portway.json", BROKEN);
     let (code, reports) = project.json(&["check"]);

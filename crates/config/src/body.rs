@@ -1,5 +1,5 @@
-//! A server in a request: the same shapes as in a file, but what we do not
-//! know is a mistake, and a value we covered (`***`) means the stored one.
+//! A server in a request: the same fields as in a file, but an unknown field
+//! is an error, and a masked value (`***`) stands for the stored one.
 
 use jsonc_parser::ast::{Object, Value as Node};
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub struct Registration {
     pub auto_start: Option<bool>,
 }
 
-/// A change of a server that is there. A name in it is a wish to rename.
+/// A change of an existing server. A name in it renames the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerChange {
     pub name: Option<ServerName>,
@@ -35,7 +35,7 @@ const BESIDE: &[&str] = &["name", "autoStart"];
 pub fn parse_body(bytes: &[u8]) -> Result<Registration, Vec<Problem>> {
     let (fields, problems) = object(bytes)?;
     let is_named = fields.get("name").is_some_and(|name| !name.is_null());
-    let nameless = || Problem::new("name", "is missing: what is the server to be called?");
+    let nameless = || Problem::new("name", "is missing: give the server a name");
     match change(fields, None, problems) {
         Ok(ServerChange {
             name: Some(name),
@@ -56,8 +56,7 @@ pub fn parse_body(bytes: &[u8]) -> Result<Registration, Vec<Problem>> {
     }
 }
 
-/// Reads a whole new definition (PUT); what is not in it falls back to its
-/// default.
+/// Reads a whole new definition (PUT); missing fields get their defaults.
 pub fn parse_replacement(current: &ServerSpec, bytes: &[u8]) -> Result<ServerChange, Vec<Problem>> {
     let (fields, problems) = object(bytes)?;
     change(fields, Some(current), problems)
@@ -67,15 +66,15 @@ pub fn parse_replacement(current: &ServerSpec, bytes: &[u8]) -> Result<ServerCha
 /// removes, everything else replaces.
 pub fn merge_patch(current: &ServerSpec, bytes: &[u8]) -> Result<ServerChange, Vec<Problem>> {
     let (patch, problems) = object(bytes)?;
-    let patch = in_our_words(patch);
+    let patch = with_usual_names(patch);
     let mut fields = definition_fields(current);
-    make_room(&mut fields, &patch);
+    remove_replaced(&mut fields, &patch);
     merge(&mut fields, patch);
     change(fields, Some(current), problems)
 }
 
-/// The fields of a request, and what is wrong with their names: given twice,
-/// or not known.
+/// The fields of a request, and problems of their names: given twice, or
+/// unknown.
 fn object(bytes: &[u8]) -> Result<(JsonFields, Vec<Problem>), Vec<Problem>> {
     let whole = |message: String| vec![Problem::new("", message)];
     // The stricter parser first: a request has no comments, and no nesting
@@ -140,7 +139,7 @@ fn change(
         }),
         Ok(_) => Err(problems),
         Err(more) => {
-            // Places of a text that nobody wrote would mislead.
+            // Lines of a text that the user did not write would mislead.
             problems.extend(more.into_iter().map(|p| Problem::new(p.field, p.message)));
             Err(problems)
         }
@@ -158,9 +157,9 @@ fn name(value: Option<Value>, problems: &mut Vec<Problem>) -> Option<ServerName>
         .ok()
 }
 
-/// The other spellings of a field, in ours, so that a patch meets what it is
-/// to change.
-fn in_our_words(mut patch: JsonFields) -> JsonFields {
+/// Replaces alternative spellings of a field by the usual one, so that a
+/// patch finds the field that it changes.
+fn with_usual_names(mut patch: JsonFields) -> JsonFields {
     if !patch.contains_key("env")
         && let Some(env) = patch.shift_remove("environment")
     {
@@ -176,8 +175,8 @@ fn in_our_words(mut patch: JsonFields) -> JsonFields {
     patch
 }
 
-/// Takes out of the current fields what the patch makes meaningless.
-fn make_room(fields: &mut JsonFields, patch: &JsonFields) {
+/// Removes the current fields that the patch makes meaningless.
+fn remove_replaced(fields: &mut JsonFields, patch: &JsonFields) {
     let said = |field: &str| patch.get(field).and_then(Value::as_str);
     if let Some(word) = said("type").or(said("transport")) {
         fields.shift_remove("type");
@@ -214,7 +213,7 @@ fn merge(fields: &mut JsonFields, patch: JsonFields) {
     }
 }
 
-/// Puts stored values back where a request has only their cover.
+/// Puts stored values back where a request has only their mask.
 fn uncover(fields: &mut JsonFields, current: Option<&ServerSpec>, problems: &mut Vec<Problem>) {
     let stored_map = |field: &str, name: &str| -> Option<&str> {
         let found = match &current?.target {
@@ -258,8 +257,8 @@ fn uncover(fields: &mut JsonFields, current: Option<&ServerSpec>, problems: &mut
     }
 }
 
-/// An argument is known again by its covered form. Of several that look the
-/// same, the one behind the same argument is meant; each is used once.
+/// A stored argument is recognised by its masked form. Of several that look
+/// the same, the one after the same argument is taken; each is used once.
 fn uncover_args(args: &mut [Value], current: Option<&ServerSpec>, problems: &mut Vec<Problem>) {
     let (command, stored): (&str, &[String]) = match current.map(|spec| &spec.target) {
         Some(Target::Stdio { command, args, .. }) => (command, args),
@@ -294,8 +293,8 @@ fn uncover_args(args: &mut [Value], current: Option<&ServerSpec>, problems: &mut
     }
 }
 
-/// Whether a cover stands where a value would, and not inside a pattern such
-/// as `a***b`.
+/// Whether the mask stands in the position of a value, and not inside a
+/// pattern such as `a***b`.
 fn stands_for_a_value(text: &str) -> bool {
     text.match_indices(MASK).any(|(at, _)| {
         let before = text[..at].chars().next_back();

@@ -1,5 +1,5 @@
-//! Whether one value can be used at all: names and values of the
-//! environment and of headers, addresses. Messages name no value.
+//! Checks of single values: names and values of environment variables and
+//! headers, URLs. Messages repeat no value.
 
 use url::Url;
 
@@ -16,14 +16,14 @@ pub(super) fn check_env_name(name: &str) -> Result<(), String> {
 }
 
 pub(super) fn check_env_value(value: &str) -> Result<(), String> {
-    match value.contains('\0') {
-        true => Err("must not contain a NUL character".into()),
-        false => Ok(()),
+    if value.contains('\0') {
+        return Err("must not contain a NUL character".into());
     }
+    Ok(())
 }
 
-/// What the connection itself sets: a second value would let the two ends
-/// disagree about where a message stops.
+/// Headers that the connection itself sets: with a second value the two ends
+/// could disagree about where a message ends.
 pub(super) const FRAMING: &[&str] = &[
     "connection",
     "content-length",
@@ -47,10 +47,10 @@ pub(super) fn check_header_name(name: &str) -> Result<(), String> {
 
 pub(super) fn check_header_value(value: &str) -> Result<(), String> {
     let fits = |b: u8| b == b'\t' || (b' '..=b'~').contains(&b);
-    match value.bytes().all(fits) {
-        true => Ok(()),
-        false => Err("must be one line of plain ASCII characters".into()),
+    if !value.bytes().all(fits) {
+        return Err("must be one line of plain ASCII characters".into());
     }
+    Ok(())
 }
 
 /// An address that can be used as it is.
@@ -66,20 +66,20 @@ pub(super) fn check_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// With references inside, only what stands before the first one can be
-/// judged; the rest is checked when they are filled in.
+/// With references inside, only the text before the first one can be checked;
+/// the rest is checked when they are expanded.
 pub(super) fn check_unexpanded_url(text: &str) -> Result<(), String> {
     if text.is_empty() {
-        return Err("must not be empty: where is the server?".into());
+        return Err("must not be empty: give the address of the server".into());
     }
     match pieces(text).as_slice() {
         [TextPiece::Text(text)] => check_url(text).map(drop),
         [TextPiece::Text(start), ..] => {
             let lower = start.to_ascii_lowercase();
-            match lower.starts_with("http://") || lower.starts_with("https://") {
-                true => Ok(()),
-                false => Err("must start with http://, https:// or a ${VARIABLE}".into()),
+            if lower.starts_with("http://") || lower.starts_with("https://") {
+                return Ok(());
             }
+            Err("must start with http://, https:// or a ${VARIABLE}".into())
         }
         _ => Ok(()),
     }
@@ -93,8 +93,8 @@ pub(super) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> O
         .map(|(_, candidate)| candidate)
 }
 
-/// How far a word is from one that it may have been meant to be; `None` if it
-/// is too far.
+/// The edit distance of a word from the known one it may stand for; `None` if
+/// it is too large.
 pub fn typo_distance(word: &str, known: &str) -> Option<usize> {
     let (given, length) = (word.chars().take(COMPARED).count(), known.chars().count());
     let most = 1 + length / 5;
@@ -107,11 +107,11 @@ pub fn typo_distance(word: &str, known: &str) -> Option<usize> {
     (distance <= most && distance < given.max(length)).then_some(distance)
 }
 
-/// What is said of a field that is not among those that are known.
+/// The message about an unknown field.
 pub fn unknown_field<'w>(name: &str, known: impl Iterator<Item = &'w str>) -> String {
     match nearest(name, known) {
-        Some(near) => format!("is not a known field; did you mean {near:?}?"),
-        None => "is not a known field; remove it".to_owned(),
+        Some(near) => format!("unknown field; did you mean {near:?}?"),
+        None => "unknown field; remove it".to_owned(),
     }
 }
 

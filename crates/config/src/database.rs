@@ -1,4 +1,4 @@
-//! Where in the database the tables are (SPEC F1).
+//! The database schema that holds the tables (SPEC F1).
 
 /// The longest name whose companion schema still fits PostgreSQL's 63 bytes.
 const LONGEST: usize = 48;

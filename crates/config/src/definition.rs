@@ -1,5 +1,5 @@
 //! One server, from the object that defines it. Every shape of SPEC B1 and
-//! B5 ends in the same `ServerSpec`; everything wrong is said at once.
+//! B5 becomes the same `ServerSpec`; all problems are reported at once.
 
 use std::time::Duration;
 
@@ -36,21 +36,21 @@ const COMMON: &[&str] = &[
 const OF_STDIO: &[&str] = &["command", "args", "env", "environment", "cwd"];
 const OF_REMOTE: &[&str] = &["url", "headers"];
 
-/// Every field a definition may have that means something to us.
+/// Every field of a definition that Portway reads.
 pub(super) fn known_fields() -> impl Iterator<Item = &'static str> {
     COMMON.iter().chain(OF_STDIO).chain(OF_REMOTE).copied()
 }
 
-/// How much is forgiven.
+/// Where a definition comes from, which decides how strictly it is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DefinitionSource {
-    /// A file that other tools read too: their fields are none of our business.
+    /// A file that other tools read too: their fields are ignored.
     File,
-    /// A request made for us: what we do not know is a mistake.
+    /// A request to Portway: unknown fields are errors.
     Request,
 }
 
-/// What `type` and `transport` may say. `remote` leaves open which remote.
+/// A value of `type` or `transport`. `remote` may be http or sse.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TransportWord {
     Exactly(TransportKind),
@@ -60,7 +60,7 @@ enum TransportWord {
 pub(super) fn read(
     object: &Object<'_>,
     places: &LineIndex<'_>,
-    manner: DefinitionSource,
+    source: DefinitionSource,
 ) -> Result<ServerSpec, Vec<Problem>> {
     let mut fields = FieldReader {
         object,
@@ -83,7 +83,7 @@ pub(super) fn read(
         }
     });
     match kind {
-        Some(kind) => fields.refuse_foreign(kind, manner),
+        Some(kind) => fields.refuse_foreign(kind, source),
         None => fields.judge_parts(),
     }
     let enabled = fields.enabled();
@@ -106,7 +106,7 @@ pub(super) fn read(
     }
 }
 
-/// The fields of a request that we do not know.
+/// The unknown fields of a request.
 pub(super) fn unknown_fields(object: &Object<'_>, also_known: &[&'static str]) -> Vec<Problem> {
     let known = || known_fields().chain(also_known.iter().copied());
     let names = object.properties.iter().map(|member| member.name.as_str());
@@ -133,16 +133,16 @@ pub(super) const ISOLATIONS: &[Isolation] = &[
 ];
 
 impl FieldReader<'_, '_> {
-    /// Both a program and an address would let a reader pick the one it likes
-    /// better, so neither is taken.
-    fn refuse_foreign(&mut self, kind: TransportKind, manner: DefinitionSource) {
+    /// With both a command and a url, tools would differ in which one they
+    /// use, so the definition is refused.
+    fn refuse_foreign(&mut self, kind: TransportKind, source: DefinitionSource) {
         let (foreign, owner) = match kind {
             TransportKind::Stdio => (OF_REMOTE, "a remote server (http, sse)"),
             TransportKind::Http | TransportKind::Sse => (OF_STDIO, "a server of type stdio"),
         };
         for field in foreign {
             let essential = matches!(*field, "url" | "command");
-            if !essential && manner == DefinitionSource::File {
+            if !essential && source == DefinitionSource::File {
                 continue;
             }
             if let Some(value) = self.get(field) {
@@ -187,7 +187,7 @@ impl FieldReader<'_, '_> {
             }
             [None, None] => match (self.get("command"), self.get("url")) {
                 (Some(_), Some(url)) => {
-                    let message = "stands beside \"command\"; a server has one or the other";
+                    let message = "is given beside \"command\"; a server has one or the other";
                     self.problem_at("url", message, url.start());
                     None
                 }
@@ -206,7 +206,7 @@ impl FieldReader<'_, '_> {
     fn disagree(&mut self, said: TransportKind) {
         if let Some(value) = self.get("transport") {
             let message = format!(
-                "says something else than \"type\"; give one, or the same in both \
+                "contradicts \"type\"; give one, or the same in both \
                  (one of them says {})",
                 said.as_str()
             );
@@ -229,7 +229,7 @@ impl FieldReader<'_, '_> {
             "sse" => Ok(Some(TransportWord::Exactly(TransportKind::Sse))),
             "remote" => Ok(Some(TransportWord::Remote)),
             other => {
-                let message = format!("{} is not known; use stdio, http or sse", quoted(other));
+                let message = format!("unknown value {}; use stdio, http or sse", quoted(other));
                 self.problem_at(field, message, value.start());
                 Err(())
             }
@@ -241,13 +241,13 @@ impl FieldReader<'_, '_> {
         if let Some(value) = self.get("args") {
             let listed = self.strings("args", value);
             if !args.is_empty() && !listed.is_empty() {
-                let message = "stand in \"command\" already; give them in one of the two";
+                let message = "are already in \"command\"; give them in one of the two";
                 self.problem_at("args", message, value.start());
             }
             args.extend(listed);
         }
         if let (Some(_), Some(second)) = (self.get("env"), self.get("environment")) {
-            let message = "stands beside \"env\"; give one of the two";
+            let message = "is given beside \"env\"; give one of the two";
             self.problem_at("environment", message, second.start());
         }
         let mut env = self.map("env", check_env_name, check_env_value);
@@ -267,7 +267,7 @@ impl FieldReader<'_, '_> {
         }
     }
 
-    /// All there is to say where it is not known which fields are needed.
+    /// Checks the fields that can be checked without knowing the transport.
     fn judge_parts(&mut self) {
         if let Some(args) = self.get("args") {
             self.strings("args", args);
@@ -279,7 +279,7 @@ impl FieldReader<'_, '_> {
 
     fn command(&mut self) -> (String, Vec<String>) {
         let Some(value) = self.get("command") else {
-            self.missing("command", "is missing: which program is to be started?");
+            self.missing("command", "is missing: give the program to start");
             return Default::default();
         };
         let (command, args) = match value {
@@ -293,7 +293,7 @@ impl FieldReader<'_, '_> {
         let silent = !matches!(value, Value::StringLit(_) | Value::Array(_));
         let command = command.unwrap_or_default();
         if command.trim().is_empty() && !silent && self.problems.is_empty() {
-            let message = "must not be empty: which program is to be started?";
+            let message = "must not be empty: give the program to start";
             self.problem_at("command", message, value.start());
         }
         (command, args)
@@ -302,7 +302,7 @@ impl FieldReader<'_, '_> {
     fn remote(&mut self) -> (String, IndexMap<String, String>) {
         let url = match self.get("url") {
             None => {
-                self.missing("url", "is missing: where is the server?");
+                self.missing("url", "is missing: give the address of the server");
                 String::new()
             }
             Some(value) => {

@@ -1,6 +1,6 @@
-//! A definition with its `${VAR}` filled in: what a connection is made from.
-//! The one type of this room that holds values from the environment, so it
-//! cannot be serialised and its `Debug` shows none of them.
+//! A definition with its `${VAR}` expanded, from which a connection is made.
+//! The only type of this crate that holds values of the environment: it cannot
+//! be serialised and its `Debug` shows none of them.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use super::spec::{ServerSpec, Target};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Launch {
     pub target: LaunchTarget,
-    /// Everything the environment gave, wherever it went.
+    /// Every value that came from the environment.
     expanded_values: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub enum RemoteKind {
     Sse,
 }
 
-/// Fills in every reference. All that is missing is said at once.
+/// Expands every reference; reports all missing variables at once.
 pub fn expand(
     spec: &ServerSpec,
     env: &dyn Fn(&str) -> Option<String>,
@@ -88,7 +88,7 @@ impl VariableExpander<'_> {
     ) -> Option<LaunchTarget> {
         let command = self.fill("command", command);
         if command.is_empty() && self.problems.is_empty() {
-            self.problem("command", "is empty once its variables are filled in");
+            self.problem("command", "is empty after its variables are expanded");
         }
         let args = args
             .iter()
@@ -174,14 +174,14 @@ impl VariableExpander<'_> {
     }
 }
 
-/// Variables that hold Portway's own keys.
+/// Variables that hold Portway's own settings and keys.
 fn is_own(name: &str) -> bool {
     name.starts_with("PORTWAY_") || name.starts_with("SUPABASE_")
 }
 
 fn own(name: &str) -> String {
     format!(
-        "${{{name}}} is not filled in: variables that begin with PORTWAY_ or SUPABASE_ are \
+        "${{{name}}} is not expanded: variables that begin with PORTWAY_ or SUPABASE_ are \
          Portway's own and are never passed to a server; set the value under another name"
     )
 }
@@ -194,7 +194,7 @@ fn unset(name: &str) -> String {
 }
 
 impl Launch {
-    /// Everything the environment gave, secret or not.
+    /// Every value that came from the environment, secret or not.
     pub fn expanded_values(&self) -> &[String] {
         &self.expanded_values
     }

@@ -1,5 +1,5 @@
-//! The fields of one object, taken out by kind; what has the wrong kind
-//! becomes a problem that names the field and the place.
+//! Reads the fields of one object by type; a value of the wrong type becomes
+//! a problem that names the field and its line.
 
 use indexmap::IndexMap;
 use jsonc_parser::ast::{Object, Value};
@@ -18,7 +18,7 @@ pub(super) struct FieldReader<'r, 't> {
 pub(super) type ValueCheck = fn(&str) -> Result<(), String>;
 
 impl<'r, 't> FieldReader<'r, 't> {
-    /// The value of a field; `null` is as good as absent.
+    /// The value of a field; `null` counts as absent.
     pub(super) fn get(&self, field: &str) -> Option<&'r Value<'t>> {
         let member = self
             .object
@@ -68,7 +68,7 @@ impl<'r, 't> FieldReader<'r, 't> {
             return *choice;
         }
         let words: Vec<&str> = choices.iter().map(|choice| word(*choice)).collect();
-        let message = format!("{} is not known; use {}", quoted(text), words.join(", "));
+        let message = format!("unknown value {}; use {}", quoted(text), words.join(", "));
         self.problem_at(field, message, value.start());
         T::default()
     }
@@ -146,7 +146,7 @@ impl<'r, 't> FieldReader<'r, 't> {
     }
 }
 
-/// A word of the person's own, short enough to repeat.
+/// A word of the user, shortened and quoted for a message.
 pub(super) fn quoted(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     format!("{short:?}")

@@ -1,8 +1,9 @@
 //! `.portway.json`: named filters over tools (SPEC D7), and the servers that
-//! users may bind (SPEC E2). Our own file, for other tools read `.mcp.json` too.
+//! users may bind (SPEC E2). A file of Portway alone, since other tools read
+//! `.mcp.json` too.
 //!
-//! Both narrow what a client may do. So whatever is wrong with one makes it
-//! unusable, never wider.
+//! Both restrict clients, so an invalid filter is unusable and never allows
+//! more than a valid one.
 
 use std::collections::BTreeMap;
 
@@ -24,23 +25,23 @@ const OF_FILTER: &[&str] = &["allow", "deny", "description"];
 const LONGEST_PATTERN: usize = 256;
 pub(crate) const MOST_PATTERNS: usize = 1000;
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filters {
     pub named: BTreeMap<String, Result<Filter, Vec<Problem>>>,
-    /// The one in force where none is asked for.
+    /// The filter for requests that name none.
     pub default: Option<String>,
     /// The servers that users may bind: globs over their names. `None` leaves
     /// it to the setting.
     pub user_servers: Option<Vec<String>>,
-    /// What is wrong with no filter in particular.
+    /// Problems of no filter in particular.
     pub problems: Vec<Problem>,
-    /// The file is there and never could be read.
+    /// Set if the file exists and has never been readable.
     pub unreadable: Option<Problem>,
 }
 
-/// Globs over `server:tool`, with `*` and `?`. What is denied is so even if
-/// it is allowed; where nothing is allowed by name, all is.
+/// Globs over `server:tool`, with `*` and `?`. `deny` wins over `allow`; an
+/// empty `allow` allows everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
@@ -50,10 +51,10 @@ pub struct Filter {
     pub deny: Vec<String>,
 }
 
-/// Why a filter cannot be had.
+/// Why a filter cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    #[error("no filter is called {0:?}")]
+    #[error("unknown filter {0:?}")]
     Unknown(String),
     #[error("filter {0:?} cannot be used: {1}")]
     Broken(String, String),
@@ -62,8 +63,7 @@ pub enum FilterError {
 }
 
 impl Filters {
-    /// The filter asked for, or the default one; `None` where everything may
-    /// be seen.
+    /// The named filter, or the default one; `None` if everything is visible.
     pub fn find(&self, name: Option<&str>) -> Result<Option<&Filter>, FilterError> {
         if let Some(problem) = &self.unreadable {
             return Err(FilterError::Unreadable(problem.clone()));
@@ -81,7 +81,7 @@ impl Filters {
         }
     }
 
-    /// Everything wrong with anything.
+    /// The problems of the file and of every filter.
     pub fn all_problems(&self) -> impl Iterator<Item = &Problem> {
         let of_filters = self
             .named
@@ -91,7 +91,7 @@ impl Filters {
     }
 }
 
-/// Reads the file. The error is for one that says nothing at all.
+/// Reads the file. Fails only if it is unusable as a whole.
 pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
     let text = tree::without_bom(text);
     let root = tree::parse(text)?;
@@ -122,7 +122,7 @@ pub fn parse_filters(text: &str) -> Result<Filters, Problem> {
         Some(Value::StringLit(name)) => {
             let name = name.value.to_string();
             if !named.contains_key(&name) {
-                fields.missing(DEFAULT, &format!("no filter is called {}", quoted(&name)));
+                fields.missing(DEFAULT, &format!("unknown filter {}", quoted(&name)));
             }
             Some(name)
         }
@@ -227,7 +227,7 @@ fn patterns(fields: &mut FieldReader<'_, '_>, field: &str) -> Vec<String> {
     patterns
 }
 
-/// Whether a text can be a pattern of a filter.
+/// Checks a pattern of a filter.
 pub fn check(pattern: &str) -> Result<(), String> {
     if pattern.len() > LONGEST_PATTERN {
         return Err(format!("is longer than {LONGEST_PATTERN} bytes"));

@@ -3,15 +3,14 @@
 use super::filters::Filter;
 
 impl Filter {
-    /// Whether a named filter lets a tool through. Without `allow` all is
-    /// allowed.
+    /// Whether a named filter allows a tool. An empty `allow` allows every tool.
     pub fn allows(&self, server: &str, tool: &str) -> bool {
         let key = format!("{server}:{tool}");
         (self.allow.is_empty() || matches_any(&self.allow, &key)) && !matches_any(&self.deny, &key)
     }
 
-    /// Whether it lets anything of a server through. Resources and prompts
-    /// have no key a pattern could name, so they go with their server.
+    /// Whether it allows anything of a server. Patterns cannot name resources
+    /// and prompts, so those follow their server.
     pub fn admits(&self, server: &str) -> bool {
         let start = format!("{server}:");
         let covered = |pattern: &String| covers(pattern, &start);
@@ -20,14 +19,14 @@ impl Filter {
     }
 }
 
-/// As an entry carries it, where nothing is allowed that no pattern names.
+/// The filter of an entry, which allows only tools that a pattern matches.
 impl Filter {
-    /// Whether it gives a tool to an entry.
+    /// Whether it grants a tool to an entry.
     pub fn grants(&self, server: &str, tool: &str) -> bool {
         !self.allow.is_empty() && self.allows(server, tool)
     }
 
-    /// Whether it may give any tool of a server.
+    /// Whether it may grant any tool of a server.
     pub fn may_grant(&self, server: &str) -> bool {
         !self.allow.is_empty() && self.admits(server)
     }
@@ -37,14 +36,14 @@ impl Filter {
     }
 }
 
-/// Whether one of some globs matches a text.
+/// Whether one of the globs matches a text.
 pub fn matches_any(patterns: &[String], text: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, text))
 }
 
 const LONGEST_SERVER: usize = 256;
 
-/// Whether a text can be a glob over servers' names.
+/// Checks a glob over server names.
 pub(crate) fn check_server(pattern: &str) -> Result<(), String> {
     if pattern.is_empty() || pattern.len() > LONGEST_SERVER {
         return Err(format!("a server's name has 1 to {LONGEST_SERVER} bytes"));

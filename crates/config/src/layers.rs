@@ -1,6 +1,6 @@
 //! Several files, one list of servers. A later layer wins by name, also with
-//! a definition that is broken: falling back to an older one in silence would
-//! run what the person has just replaced.
+//! an invalid definition: silently falling back to an older one would run a
+//! server that the user has just replaced.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub enum SourceKind {
     Filters,
 }
 
-/// Where a definition stands.
+/// The file, or the database, that a definition comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Source {
     pub kind: SourceKind,
@@ -54,7 +54,6 @@ impl Source {
     }
 }
 
-/// One layer: where it is and what it says.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub source: Source,
@@ -66,7 +65,7 @@ pub struct Layer {
 pub struct MergedServer {
     pub definition: Definition,
     pub source: Source,
-    /// Who else defines it and lost, the strongest first.
+    /// Other sources that define it and are overridden, the strongest first.
     pub shadows: Vec<Source>,
 }
 
@@ -112,13 +111,13 @@ pub fn kode_global(path: &Path, parsed: ServerFile, project: &Path) -> Vec<Layer
     layers
 }
 
-/// How a file spells a project directory, if it knows it.
+/// The key of a project directory in the file, if it has one.
 pub fn project_key<'a>(parsed: &'a ServerFile, project: &Path) -> Option<&'a str> {
     let mut written = parsed.projects.keys().map(String::as_str);
     written.find(|directory| same_directory(directory, project))
 }
 
-/// By its parts: a slash at the end makes no difference.
+/// Compares path components: a trailing slash makes no difference.
 fn same_directory(written: &str, project: &Path) -> bool {
     Path::new(written).components().eq(project.components())
 }

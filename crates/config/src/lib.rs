@@ -1,5 +1,6 @@
-//! What the files say: text to specs plus problems, and text and one change
-//! to text with everything else kept. Pure: the environment is an argument.
+//! Configuration: reads files into server definitions plus problems, and
+//! edits a file without changing anything else in it. Pure: the environment
+//! is an argument.
 
 pub mod authority;
 pub mod body;

@@ -1,5 +1,5 @@
-//! Which parts of a definition are hidden. One answer for both uses: what a
-//! view covers is also what a log must not show. In doubt a value is hidden;
+//! The secret parts of a definition. One rule for the API, which masks them,
+//! and for logs, which must not show them. In doubt a value is hidden;
 //! names, paths, packages, versions and ports are shown.
 
 mod address;
@@ -19,12 +19,12 @@ use text::offset;
 
 pub(super) use name::is_secret as secret_name;
 
-/// A part of a text that is not shown.
+/// A range of a text that is masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HiddenRange {
     pub(super) range: Range<usize>,
-    /// A variable's value, hidden whatever it is: not to be looked for in
-    /// logs unless it is worth hiding by itself.
+    /// Set for the value of a variable, which is always masked but searched
+    /// for in logs only if it looks like a secret.
     pub(super) setting: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn in_text(text: &str) -> Vec<HiddenRange> {
     tidied(text::in_text(text, 0, 0))
 }
 
-/// The text with its hidden parts covered.
+/// The text with its hidden parts masked.
 pub(super) fn covered(text: &str, hidden: &[HiddenRange]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut from = 0;

@@ -10,7 +10,7 @@ use super::problem::Problem;
 use super::spec::{ServerName, ServerSpec};
 use super::tree::{self, LineIndex, kind_of, repeated};
 
-/// Whose file it is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `.mcp.json`.
@@ -20,28 +20,28 @@ pub enum Dialect {
     Kode,
 }
 
-/// A definition, or all that is wrong with it.
+/// A definition, or all its problems.
 pub type Definition = Result<(ServerName, ServerSpec), Vec<Problem>>;
 
 /// Definitions by the key they stand under, in the order of the file.
 pub type ServerDefinitions = IndexMap<String, Definition>;
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFile {
     pub servers: ServerDefinitions,
-    /// ServerDefinitions for one project directory, by that directory; Kode only.
+    /// Servers for one project directory, by that directory; Kode only.
     pub projects: IndexMap<String, ServerDefinitions>,
-    /// What is wrong with no server in particular, and stops none.
+    /// Problems of no server in particular; they stop none.
     pub problems: Vec<Problem>,
 }
 
 const SERVERS: &str = "mcpServers";
 const PROJECTS: &str = "projects";
 
-/// Reads a file. The error is for a file that says nothing at all: not JSON,
-/// or without a usable place for servers; what ran on its last good state
-/// goes on.
+/// Reads a file. Fails only if the file is unusable as a whole: not JSON, or
+/// without a usable section for servers. The caller then keeps the last good
+/// content.
 pub fn parse_file(text: &str, dialect: Dialect) -> Result<ServerFile, Problem> {
     let text = tree::without_bom(text);
     let root = tree::parse(text)?;
@@ -68,7 +68,7 @@ struct FileReader<'t> {
 }
 
 impl FileReader<'_> {
-    /// The `mcpServers` of an object; none is as good as empty.
+    /// The `mcpServers` of an object; a missing section counts as empty.
     fn section(&self, parent: &Object<'_>, path: &str) -> Result<ServerDefinitions, Problem> {
         let field = format!("{path}{SERVERS}");
         let fail = |message: String, offset| {
@@ -139,8 +139,8 @@ impl FileReader<'_> {
         }
     }
 
-    /// ServerDefinitions under another client's key: nothing is read from there, which
-    /// would otherwise be a silence hard to explain.
+    /// Servers under another client's key are not read; without this problem
+    /// the user would see no reason why they are missing.
     fn foreign_key(&self, root: &Object<'_>) -> Option<Problem> {
         if root.get(SERVERS).is_some() {
             return None;
@@ -148,11 +148,11 @@ impl FileReader<'_> {
         let other = ["servers", "mcp", "mcp_servers", "mcpservers"]
             .into_iter()
             .find_map(|key| root.get(key))?;
-        let message = format!("is not read here; servers stand under {SERVERS:?}");
+        let message = format!("is not read; put servers under {SERVERS:?}");
         Some(Problem::new(other.name.as_str(), message).at(self.places.of(other.start())))
     }
 
-    /// A broken project section is no reason to lose the rest of a file that
+    /// An invalid project section does not stop the rest of a file that
     /// another tool owns.
     fn projects(&self, root: &Object<'_>, parsed: &mut ServerFile) {
         let Some(projects) = root.get_object(PROJECTS) else {

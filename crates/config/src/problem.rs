@@ -1,18 +1,18 @@
-//! What is wrong with a definition, as data: the log, the API and the
-//! console each show it in their own way.
+//! Problems of a definition, as data: the log, the API and the console each
+//! show them in their own way.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One thing wrong. The message says what to do and never repeats a value
-/// that could be a secret.
+/// The message says what to do and never repeats a value that could be a
+/// secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Dotted, as the person wrote it: `env.TOKEN`, `args[2]`. Empty where
-    /// the whole text is meant.
+    /// Dotted, as the person wrote it: `env.TOKEN`, `args[2]`. Empty if
+    /// the problem concerns the whole text.
     pub field: String,
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! Known secret values taken out of a text before anyone reads it: what a
-//! server writes to stderr, an error that quotes a command line.
+//! Removes known secret values from text before it is shown: the stderr of a
+//! server, an error that quotes a command line.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! A value that is not to be seen.
+//! A value that must not be shown.
 
 use std::fmt;
 

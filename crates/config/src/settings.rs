@@ -1,6 +1,6 @@
-//! How the program is told to run (SPEC K1): the command line first, then the
-//! environment. Pure: both are arguments. A bad or unknown setting is an error
-//! that names it; all of them are told at once.
+//! Settings of the program (SPEC K1): the command line first, then the
+//! environment. Pure: both are arguments. An invalid setting is an error that
+//! names it; all of them are reported at once.
 
 mod limits;
 mod reader;
@@ -155,7 +155,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("RUST_LOG", "what is logged to stderr (info)"),
 ];
 
-/// What the command line says; `None` where it says nothing.
+/// Options of the command line; `None` where not given.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
     pub listen: Option<String>,
@@ -171,12 +171,12 @@ pub struct Settings {
     /// Where `.mcp.json` and `.kode.json` are.
     pub project: PathBuf,
     pub data_dir: PathBuf,
-    /// Whether somebody has named it, and so trusts it.
+    /// Whether the user has named it, and so trusts it.
     pub names_data_dir: bool,
-    /// Where this user's Portway remembers which data directories it made;
-    /// `None` without a home.
+    /// Where Portway records the data directories that this user has created;
+    /// `None` without a home directory.
     pub state_dir: Option<PathBuf>,
-    /// No credential is asked for; only on a loopback address.
+    /// Requests need no credential; only on a loopback address.
     pub no_auth: bool,
     pub admin_token: Option<Secret>,
     pub secret: Option<Secret>,
@@ -195,7 +195,7 @@ pub struct Settings {
     pub log_format: LogFormat,
     pub log_filter: String,
     pub limits: Limits,
-    /// Variables with our prefix that are no settings, to be warned of.
+    /// Unknown variables with the prefix `PORTWAY_`, for a warning.
     pub unknown: Vec<BadSetting>,
 }
 

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 /// The time limit of a call where the definition names none (SPEC D4).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What stands in an answer for a value that is not shown.
+/// Replaces a hidden value in answers and logs.
 pub const MASK: &str = "***";
 
 const NAME_LIMIT: usize = 64;
@@ -139,10 +139,10 @@ pub enum Containment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privileges {
-    /// No capabilities, and none to be had from setuid programs.
+    /// No capabilities, and none from setuid programs.
     #[default]
     Drop,
-    /// Those that Portway has.
+    /// The capabilities that Portway has.
     Keep,
 }
 
@@ -232,8 +232,8 @@ impl ServerSpec {
         }
     }
 
-    /// Says which program or address this is, however the rest of the
-    /// definition changes. Holds no value of a variable or header.
+    /// Identifies the program or address, independently of the rest of the
+    /// definition. Contains no value of a variable or header.
     pub fn fingerprint(&self) -> String {
         let words: Vec<&str> = match &self.target {
             Target::Stdio {

@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Value<'_>, Problem> {
     }
 }
 
-/// What a person calls this kind of value.
+/// The name of a value's type in a message.
 pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",

@@ -1,5 +1,5 @@
-//! A definition as JSON: for people, with every secret covered, and for
-//! files, as it is.
+//! A definition as JSON: with secrets masked for the API, and unmasked for
+//! files.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::mask;
 use super::spec::{DEFAULT_TIMEOUT, ServerSpec, Target};
 
-/// The `config` object of the API: every field said, secrets covered.
+/// The `config` object of the API: every field, secrets masked.
 pub fn masked_config(spec: &ServerSpec) -> Value {
     let mut object = Map::new();
     transport(spec, &mut object);
@@ -41,8 +41,8 @@ pub fn masked_config(spec: &ServerSpec) -> Value {
     Value::Object(object)
 }
 
-/// What is run or reached, in one line and without secrets: for errors, logs
-/// and tables.
+/// The command line or the address without secrets, for errors, logs and
+/// tables.
 pub fn title(spec: &ServerSpec) -> String {
     match &spec.target {
         Target::Stdio { command, args, .. } => {
@@ -54,9 +54,9 @@ pub fn title(spec: &ServerSpec) -> String {
     }
 }
 
-/// What a file holds: everything as written, defaults left out. Claude Code
-/// skips a definition that has only `transport`, others want `transport`, so
-/// both stand there (SPEC B1).
+/// The fields of a definition for a file, defaults left out. Claude Code
+/// skips a definition that has only `transport`, other tools need it, so both
+/// `type` and `transport` are written (SPEC B1).
 pub fn definition_fields(spec: &ServerSpec) -> Map<String, Value> {
     let mut object = Map::new();
     transport(spec, &mut object);

@@ -1,4 +1,4 @@
-//! What a client says it can do, in the other era's words.
+//! Client capabilities, translated between the eras.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use super::method::TASKS;
 use super::object::Object;
 use super::schema::mentions;
 
-/// A client's capabilities without what we could not see through for it: a
-/// server that is told of it may answer in its way.
+/// Client capabilities without the Tasks extension, which Portway does not
+/// relay: a server that sees it may answer with a task.
 pub fn forwardable(capabilities: &RawValue) -> Cow<'_, RawValue> {
     if mentions(capabilities, TASKS)
         && let Some(mut object) = Object::read(capabilities)
@@ -34,7 +34,7 @@ fn drop_tasks(capabilities: &mut Object<'_>) -> bool {
 
 /// A legacy session's capabilities for the envelope of a modern request.
 /// Modern has no core tasks and no change of roots, and spells form
-/// elicitation out; what we do not know is passed on.
+/// elicitation out; unknown capabilities are passed on.
 pub fn to_modern(capabilities: &RawValue) -> Cow<'_, RawValue> {
     let Some(mut object) = Object::read(capabilities) else {
         return Cow::Borrowed(capabilities);

@@ -1,11 +1,11 @@
 //! Protocol revisions and the two eras they fall into.
 
-/// How a peer converses.
+/// The two families of protocol revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// Up to 2025-11-25: an `initialize` handshake, then state.
     Legacy,
-    /// From 2026-07-28: no state, every request says who asks and how.
+    /// From 2026-07-28: no state, every request carries its client's version and capabilities.
     Modern,
 }
 
@@ -16,7 +16,7 @@ pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 impl Era {
-    /// The era of any revision, known to us or not; None if it is no date.
+    /// The era of any revision, supported or not; None if it is not a date.
     pub fn of(version: &str) -> Option<Self> {
         is_revision(version).then(|| {
             if version < MODERN {
@@ -36,7 +36,7 @@ impl Era {
 }
 
 /// Whether a negotiated revision is `floor` or newer. Revisions are dates, so
-/// text order is time order; what is no date is older than everything.
+/// text order is time order; text that is not a date is older than any date.
 pub fn at_least(version: &str, floor: &str) -> bool {
     is_revision(version) && version >= floor
 }
@@ -51,8 +51,9 @@ pub fn known_legacy(version: &str) -> Option<&'static str> {
     LEGACY.iter().copied().find(|known| *known == version)
 }
 
-/// The answer to `initialize`: what was asked for if we speak it, else our
-/// newest. Never a modern one, the handshake cannot negotiate it.
+/// The revision to answer `initialize` with: the requested one if it is
+/// supported, else the newest legacy one. Never a modern one, which the
+/// handshake cannot negotiate.
 pub fn negotiate(asked: &str) -> &'static str {
     known_legacy(asked).unwrap_or(LEGACY[0])
 }

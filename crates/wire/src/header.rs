@@ -20,9 +20,9 @@ const CLOSE: &str = "?=";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadHeader {
-    #[error("has characters a header value must encode")]
+    #[error("contains characters that must be base64-encoded in a header value")]
     Characters,
-    #[error("has a base64 marker around what is not base64 of UTF-8")]
+    #[error("has a base64 marker, but its content is not base64 of UTF-8 text")]
     Base64,
 }
 
@@ -61,8 +61,8 @@ fn marked(value: &str) -> Option<&str> {
     value.strip_prefix(OPEN)?.strip_suffix(CLOSE)
 }
 
-/// Whether a header says what the body says: strings after decoding, numbers
-/// as numbers. Objects and arrays have no header form.
+/// Whether a header equals the body value: strings after decoding, numbers
+/// by value. Objects and arrays have no header form.
 pub fn matches(header: &str, body: &RawValue) -> Result<bool, BadHeader> {
     let header = decode_value(header)?;
     let json = body.get();
@@ -115,7 +115,7 @@ pub enum HeaderMismatch {
     Ambiguous(String),
 }
 
-/// Holds the `Mcp-Param-*` headers of a call against its arguments. `get`
+/// Compares the `Mcp-Param-*` headers of a call with its arguments. `get`
 /// looks a header up, ignoring case.
 pub fn check_params<'h>(
     headers: &[ParamHeader],

@@ -26,7 +26,7 @@ pub fn without_tags(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether JSON text holds a character that cannot be seen and is no layout.
+/// Whether JSON text holds an invisible character other than layout.
 /// Joiners and variation selectors of ordinary writing and emoji are fine.
 pub fn has_hidden_chars(json: &str) -> bool {
     let plain = json.is_ascii() && !json.contains("\\u");
@@ -50,7 +50,7 @@ fn is_hidden(c: char) -> bool {
     }
 }
 
-/// The characters of JSON text, each with its place; an escape is one.
+/// The characters of JSON text, each with its range; an escape counts as one character.
 struct JsonChars<'a>(&'a str, usize);
 
 impl Iterator for JsonChars<'_> {

@@ -2,9 +2,9 @@
 //! spelling into the other's.
 //!
 //! Pure functions of their arguments: no clock, no I/O, no runtime. Payloads
-//! stay [`RawValue`](serde_json::value::RawValue): what nobody has to rewrite
-//! is carried byte for byte, in order, big integers and odd escapes included.
-//! The envelope is always rebuilt from what was judged, never forwarded.
+//! stay [`RawValue`](serde_json::value::RawValue): a payload without a rewrite
+//! passes byte for byte, in order, big integers and odd escapes included.
+//! The JSON-RPC envelope is always written anew, never forwarded.
 
 pub mod capability;
 pub mod era;

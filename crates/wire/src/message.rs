@@ -74,9 +74,9 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
 /// As [`parse`], but tolerates what servers in use write: a byte order mark;
 /// `null` for an absent member (`"error":null` beside a result, `"id":null`
 /// on a notification); an error without a proper code or message, or that is
-/// a bare string; any id on a response, which then simply matches nobody.
-/// `jsonrpc` stays demanded: every official client does, and a JSON log line
-/// on stdout must not pass for a message.
+/// a bare string; any id on a response, which then matches no request.
+/// `jsonrpc` is still required: every official client requires it, and a JSON
+/// log line on stdout must not pass for a message.
 pub fn parse_upstream(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes);
     EnvelopeFields::read(bytes)?
@@ -99,7 +99,7 @@ fn first_token(bytes: &[u8]) -> Option<u8> {
         .find(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
-/// What every parse needs first: UTF-8, no mark, bounded depth.
+/// The checks before every parse: UTF-8, no byte order mark, bounded depth.
 fn readable(bytes: &[u8]) -> Result<&str, Fault> {
     if bytes.starts_with(BOM) {
         return Err(Fault::ByteOrderMark);

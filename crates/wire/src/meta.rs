@@ -26,7 +26,7 @@ pub const PROGRESS_TOKEN: &str = "progressToken";
 /// Params that exist only in modern multi round-trip requests.
 const ROUND_TRIP: [&str; 2] = ["inputResponses", "requestState"];
 
-/// What we put into each request to a modern server.
+/// The `_meta` keys that Portway sets in each request to a modern server.
 #[derive(Clone, Copy)]
 pub struct Envelope<'a> {
     pub version: &'a str,
@@ -36,7 +36,7 @@ pub struct Envelope<'a> {
 }
 
 /// Params for a modern server. The envelope's keys and the progress token are
-/// ours: replaced where they stood, added at the end, or removed if not set.
+/// Portway's: replaced where they stood, added at the end, or removed if not set.
 pub fn to_modern_params<'a>(
     params: Option<&'a RawValue>,
     envelope: &Envelope<'a>,
@@ -62,7 +62,8 @@ pub fn to_modern_params<'a>(
 }
 
 /// Params for a legacy server: without the modern envelope and without the
-/// answers of a multi round-trip request, with our progress token or none.
+/// answers of a multi round-trip request, with the given progress token or
+/// none.
 pub fn to_legacy_params(
     params: Option<&RawValue>,
     progress_token: Option<u64>,
@@ -91,7 +92,7 @@ pub fn to_legacy_params(
 }
 
 /// The params and their `_meta`. Members written twice are refused: the
-/// server might heed the one we did not look at.
+/// server might read the other one.
 fn open(params: Option<&RawValue>) -> Result<(Object<'_>, Object<'_>), Malformed> {
     let Some(params) = params else {
         return Ok((Object::new(), Object::new()));
@@ -112,10 +113,10 @@ fn unique(object: Object<'_>) -> Result<Object<'_>, Malformed> {
     }
 }
 
-/// What a request's `_meta` says. Only a modern request names a version.
+/// The known keys of a request's `_meta`. Only a modern request has a version.
 #[derive(Clone, Copy, Default)]
 pub struct RequestMeta<'a> {
-    /// JSON, as are those below: what is only looked at need not be parsed.
+    /// JSON text, as is the log level: parsed only when needed.
     version: Option<&'a str>,
     capabilities: Option<&'a RawValue>,
     log_level: Option<&'a str>,
@@ -137,7 +138,7 @@ pub fn read_request_meta(params: Option<&RawValue>) -> Result<RequestMeta<'_>, M
     read_request_meta_and(params, "_meta").map(|(envelope, _)| envelope)
 }
 
-/// As [`read_request_meta`], and one more of the params on the way.
+/// As [`read_request_meta`], together with one more member of the params.
 pub fn read_request_meta_and<'a>(
     params: Option<&'a RawValue>,
     name: &str,
@@ -184,7 +185,7 @@ impl<'a> RequestMeta<'a> {
         self.version.is_some()
     }
 
-    /// The envelope a modern request must have; says all that is missing.
+    /// The envelope a modern request must have; the error lists all missing keys.
     pub fn require(&self) -> Result<RequestEnvelope<'a>, Malformed> {
         let (Some(version), Some(capabilities)) = (self.version, self.capabilities) else {
             let keys = [
@@ -226,7 +227,7 @@ pub struct Progress<'a> {
     pub message: Option<&'a RawValue>,
 }
 
-/// None without a token: nobody could be told.
+/// None without a token, which names the request.
 pub fn progress(params: Option<&RawValue>) -> Option<Progress<'_>> {
     let [token, progress, total, message] =
         pick(params?, [PROGRESS_TOKEN, "progress", "total", "message"]);
@@ -248,7 +249,7 @@ pub fn meta_member<'a>(holder: &'a RawValue, key: &str) -> Option<&'a RawValue> 
     inner_member(holder, "_meta", key)
 }
 
-/// Sets one key of `_meta`, which is made if need be.
+/// Sets one key of `_meta`, which is added if missing.
 pub fn set_meta_member(holder: &RawValue, key: &str, value: &RawValue) -> Box<RawValue> {
     let meta = member(holder, "_meta").filter(|meta| is_object(meta));
     let mut meta = meta.and_then(Object::read).unwrap_or_default();
@@ -256,7 +257,7 @@ pub fn set_meta_member(holder: &RawValue, key: &str, value: &RawValue) -> Box<Ra
     set_member(holder, "_meta", &meta.into_raw())
 }
 
-/// A number as a raw value, for tokens and ids of ours.
+/// A number as a raw value, for tokens and ids that Portway assigns.
 pub fn number(number: u64) -> Box<RawValue> {
     raw(number.to_string())
 }

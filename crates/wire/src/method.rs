@@ -1,4 +1,4 @@
-//! The methods of both eras: who sends them, and what is special about them.
+//! The methods of both eras: which side sends them, and their properties.
 
 #[cfg(test)]
 mod tests;
@@ -21,13 +21,12 @@ pub enum Sender {
     Either,
 }
 
-/// What is known of a method. Unknown ones are nothing to be ashamed of:
-/// extensions have them.
+/// The properties of a known method. Extensions may use unknown ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Method {
     pub name: &'static str,
     pub kind: MethodKind,
-    /// Who sends it in legacy revisions, and the first that has it.
+    /// The sender in legacy revisions, and the first revision that has it.
     pub legacy: Option<(Sender, &'static str)>,
     pub modern: Option<Sender>,
     /// The server capability it needs.
@@ -43,7 +42,7 @@ pub struct Method {
 }
 
 impl Method {
-    /// Who sends it in an era; None if the era does not have it.
+    /// The sender in an era; None if the era does not have the method.
     pub fn sender(&self, era: Era) -> Option<Sender> {
         match era {
             Era::Legacy => self.legacy.map(|(sender, _)| sender),
@@ -87,8 +86,8 @@ const fn row(
     }
 }
 
-/// Asked by clients in both eras, of servers with a capability.
-const fn ask(name: &'static str, capability: &'static str) -> Method {
+/// A request of clients in both eras, to servers with a capability.
+const fn client_request(name: &'static str, capability: &'static str) -> Method {
     let client = Sender::Client;
     Method {
         capability: Some(capability),
@@ -101,15 +100,15 @@ const fn ask(name: &'static str, capability: &'static str) -> Method {
     }
 }
 
-const fn list(name: &'static str, capability: &'static str) -> Method {
+const fn list_request(name: &'static str, capability: &'static str) -> Method {
     Method {
         cacheable: true,
-        ..ask(name, capability)
+        ..client_request(name, capability)
     }
 }
 
-/// Told by servers in both eras.
-const fn news(name: &'static str, capability: &'static str) -> Method {
+/// A notification of servers in both eras.
+const fn server_notification(name: &'static str, capability: &'static str) -> Method {
     let server = Sender::Server;
     Method {
         capability: Some(capability),
@@ -123,15 +122,15 @@ const fn news(name: &'static str, capability: &'static str) -> Method {
 }
 
 /// A request that only one era has, or that the modern era turned into data.
-const fn old(name: &'static str, sender: Sender, since: &'static str) -> Method {
+const fn legacy_request(name: &'static str, sender: Sender, since: &'static str) -> Method {
     row(name, MethodKind::Request, Some((sender, since)), None)
 }
 
-const fn old_news(name: &'static str, sender: Sender, since: &'static str) -> Method {
+const fn legacy_notification(name: &'static str, sender: Sender, since: &'static str) -> Method {
     row(name, MethodKind::Notification, Some((sender, since)), None)
 }
 
-const fn task(name: &'static str, legacy: Option<(Sender, &'static str)>) -> Method {
+const fn task_request(name: &'static str, legacy: Option<(Sender, &'static str)>) -> Method {
     Method {
         extension: Some(TASKS),
         name_param: Some("taskId"),
@@ -144,9 +143,9 @@ const METHODS: &[Method] = &[
     Method {
         name_param: Some("name"),
         interactive: true,
-        ..ask("tools/call", "tools")
+        ..client_request("tools/call", "tools")
     },
-    list("tools/list", "tools"),
+    list_request("tools/list", "tools"),
     row(
         "notifications/progress",
         MethodKind::Notification,
@@ -157,17 +156,17 @@ const METHODS: &[Method] = &[
         name_param: Some("uri"),
         interactive: true,
         cacheable: true,
-        ..ask("resources/read", "resources")
+        ..client_request("resources/read", "resources")
     },
     Method {
         name_param: Some("name"),
         interactive: true,
-        ..ask("prompts/get", "prompts")
+        ..client_request("prompts/get", "prompts")
     },
-    list("resources/list", "resources"),
-    list("resources/templates/list", "resources"),
-    list("prompts/list", "prompts"),
-    ask("completion/complete", "completions"),
+    list_request("resources/list", "resources"),
+    list_request("resources/templates/list", "resources"),
+    list_request("prompts/list", "prompts"),
+    client_request("completion/complete", "completions"),
     Method {
         cacheable: true,
         ..row(
@@ -183,28 +182,28 @@ const METHODS: &[Method] = &[
         None,
         Some(Sender::Client),
     ),
-    old("initialize", Sender::Client, FIRST),
-    old("ping", Sender::Either, FIRST),
+    legacy_request("initialize", Sender::Client, FIRST),
+    legacy_request("ping", Sender::Either, FIRST),
     Method {
         capability: Some("logging"),
-        ..old("logging/setLevel", Sender::Client, FIRST)
+        ..legacy_request("logging/setLevel", Sender::Client, FIRST)
     },
     Method {
         capability: Some("resources"),
-        ..old("resources/subscribe", Sender::Client, FIRST)
+        ..legacy_request("resources/subscribe", Sender::Client, FIRST)
     },
     Method {
         capability: Some("resources"),
-        ..old("resources/unsubscribe", Sender::Client, FIRST)
+        ..legacy_request("resources/unsubscribe", Sender::Client, FIRST)
     },
-    old("sampling/createMessage", Sender::Server, FIRST),
-    old("roots/list", Sender::Server, FIRST),
-    old("elicitation/create", Sender::Server, "2025-06-18"),
-    task("tasks/get", Some((Sender::Either, NOV_2025))),
-    task("tasks/cancel", Some((Sender::Either, NOV_2025))),
-    task("tasks/update", None),
-    old("tasks/result", Sender::Either, NOV_2025),
-    old("tasks/list", Sender::Either, NOV_2025),
+    legacy_request("sampling/createMessage", Sender::Server, FIRST),
+    legacy_request("roots/list", Sender::Server, FIRST),
+    legacy_request("elicitation/create", Sender::Server, "2025-06-18"),
+    task_request("tasks/get", Some((Sender::Either, NOV_2025))),
+    task_request("tasks/cancel", Some((Sender::Either, NOV_2025))),
+    task_request("tasks/update", None),
+    legacy_request("tasks/result", Sender::Either, NOV_2025),
+    legacy_request("tasks/list", Sender::Either, NOV_2025),
     // A modern server sends it too, on stdio, to end a listen.
     row(
         "notifications/cancelled",
@@ -212,11 +211,11 @@ const METHODS: &[Method] = &[
         Some((Sender::Either, FIRST)),
         Some(Sender::Either),
     ),
-    news("notifications/message", "logging"),
-    news("notifications/tools/list_changed", "tools"),
-    news("notifications/prompts/list_changed", "prompts"),
-    news("notifications/resources/list_changed", "resources"),
-    news("notifications/resources/updated", "resources"),
+    server_notification("notifications/message", "logging"),
+    server_notification("notifications/tools/list_changed", "tools"),
+    server_notification("notifications/prompts/list_changed", "prompts"),
+    server_notification("notifications/resources/list_changed", "resources"),
+    server_notification("notifications/resources/updated", "resources"),
     row(
         "notifications/subscriptions/acknowledged",
         MethodKind::Notification,
@@ -232,10 +231,10 @@ const METHODS: &[Method] = &[
             Some(Sender::Server),
         )
     },
-    old_news("notifications/tasks/status", Sender::Either, NOV_2025),
-    old_news("notifications/initialized", Sender::Client, FIRST),
-    old_news("notifications/roots/list_changed", Sender::Client, FIRST),
-    old_news(
+    legacy_notification("notifications/tasks/status", Sender::Either, NOV_2025),
+    legacy_notification("notifications/initialized", Sender::Client, FIRST),
+    legacy_notification("notifications/roots/list_changed", Sender::Client, FIRST),
+    legacy_notification(
         "notifications/elicitation/complete",
         Sender::Server,
         NOV_2025,

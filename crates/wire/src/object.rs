@@ -38,18 +38,17 @@ impl<'a> MemberName<'a> {
 
     /// Compares after unescaping: `"\u006eame"` is `name` to every peer.
     pub fn is(self, name: &str) -> bool {
-        match self.escaped {
-            false => self.inner() == name,
-            true => self.decoded() == name,
+        if self.escaped {
+            self.decoded() == name
+        } else {
+            self.inner() == name
         }
     }
 
     /// The name itself. A lone surrogate has none, its spelling stands in.
     pub fn decoded(self) -> Cow<'a, str> {
-        match self.escaped {
-            false => Cow::Borrowed(self.inner()),
-            true => unquote(self.written).unwrap_or(Cow::Borrowed(self.inner())),
-        }
+        let decoded = self.escaped.then(|| unquote(self.written)).flatten();
+        decoded.unwrap_or(Cow::Borrowed(self.inner()))
     }
 }
 
@@ -69,7 +68,7 @@ pub fn each_member<'a>(
     true
 }
 
-/// A part of valid JSON that is a value of its own.
+/// Parses a value found inside valid JSON.
 pub fn parse_part(json: &str) -> Option<&RawValue> {
     serde_json::from_str(json).ok()
 }
@@ -82,7 +81,7 @@ pub fn pick<'a, const N: usize>(raw: &'a RawValue, names: [&str; N]) -> [Option<
     find_members(raw.get(), names).map(|found| found.and_then(parse_part))
 }
 
-/// As [`pick`], as text: what is only looked into need not be parsed first.
+/// As [`pick`], as text, for members whose own members are read next.
 /// `json` must be valid.
 pub fn find_members<'a, const N: usize>(json: &'a str, names: [&str; N]) -> [Option<&'a str>; N] {
     let mut found = [None; N];
@@ -113,7 +112,7 @@ pub fn member<'a>(raw: &'a RawValue, name: &str) -> Option<&'a RawValue> {
 }
 
 /// `raw` with one member replaced where it stood, or added at the end.
-/// What is not an object comes back as it is.
+/// A value that is not an object is returned unchanged.
 pub fn set_member(raw: &RawValue, name: &str, value: &RawValue) -> Box<RawValue> {
     match Object::read(raw) {
         Some(mut object) => {
@@ -190,7 +189,7 @@ pub fn empty() -> &'static RawValue {
     EMPTY.get_or_init(|| raw("{}".into()))
 }
 
-/// Where in `whole` a part stands that was found in it.
+/// The byte range in `whole` of a value that was found in it.
 pub fn range_in(whole: &RawValue, part: &RawValue) -> Range<usize> {
     let start = part.get().as_ptr() as usize - whole.get().as_ptr() as usize;
     start..start + part.get().len()
@@ -227,8 +226,8 @@ pub(super) fn push_quoted(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("a string always serialises into memory");
 }
 
-/// Text assembled here from valid JSON. The parse keeps a slip of ours from
-/// ever reaching a peer.
+/// Text assembled here from valid JSON. Parsing it keeps a mistake in this
+/// crate from reaching a peer.
 pub(super) fn raw(text: String) -> Box<RawValue> {
     RawValue::from_string(text).expect("assembled from valid JSON")
 }

@@ -1,5 +1,5 @@
-//! One era's results in the other's spelling. Only what the other era would
-//! trip over changes; the rest is carried as it came.
+//! Results translated between the eras. Only members that the other era
+//! cannot read change; the rest passes unchanged.
 
 mod content;
 #[cfg(test)]
@@ -20,10 +20,10 @@ use super::schema::{mentions, needs_wrapping, wrap_output_schema};
 
 /// A result that is not an object, or one too wide to edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the result is not a proper object")]
+#[error("the result is not an object, or has too many members")]
 pub struct BadResult;
 
-/// What a modern result says it is.
+/// The `resultType` of a modern result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResultType {
     /// Also when absent, as legacy servers leave it.
@@ -62,8 +62,8 @@ impl Freshness {
         public: false,
     };
 
-    /// What a modern result says. Absent, negative or odd values are no
-    /// permission; both must hold of something made of several results.
+    /// The freshness of a modern result. Absent, negative or malformed values
+    /// give no permission to reuse it.
     pub fn read(result: &RawValue) -> Self {
         let [ttl, scope] = pick(result, ["ttlMs", "cacheScope"]);
         Self {
@@ -80,8 +80,7 @@ impl Freshness {
     }
 }
 
-/// A legacy server's result for a modern client: a complete one, whatever it
-/// says of itself.
+/// A legacy server's result for a modern client, always marked complete.
 pub fn to_modern_result(
     method: &str,
     result: &RawValue,
@@ -193,8 +192,8 @@ pub fn tool_to_legacy(tool: &RawValue) -> Cow<'_, RawValue> {
     }
 }
 
-/// A legacy server's error for a modern client, who must not see codes that
-/// only legacy has. `uri` is what was asked for, if a resource was.
+/// A legacy server's error for a modern client, which must not see codes of
+/// the legacy era. `uri` is the requested resource, if any.
 /// [`code::URL_ELICITATION`] is not an error there but a request for input,
 /// and left to the bridge.
 pub fn error_to_modern(error: RpcError, uri: Option<&str>) -> RpcError {
@@ -217,8 +216,8 @@ pub fn error_to_modern(error: RpcError, uri: Option<&str>) -> RpcError {
     }
 }
 
-/// A modern server's error for a legacy client. Codes about our own hop to
-/// the server say nothing to a client that never saw that hop.
+/// A modern server's error for a legacy client. Codes about the hop between
+/// Portway and the server mean nothing to that client.
 pub fn error_to_legacy(method: &str, error: RpcError) -> RpcError {
     let data = |name| error.data.as_deref().and_then(|data| member(data, name));
     match error.code {

@@ -12,19 +12,19 @@ use super::object::{
     MemberName, Object, each_element, each_member, is_object, member, quote, raw, text,
 };
 
-/// Schemas arrive inside messages of bounded depth; this holds for others.
+/// Schemas in messages are bounded by the message depth; this bounds others.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// What stands under a keyword.
+/// The kind of value that a keyword has.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum KeywordContent {
     /// A schema, or an array of them.
     Schemas,
     /// An object from names to schemas.
     Named,
-    /// A value that may look like a schema and is none.
+    /// Data, which may look like a schema.
     Data,
-    /// A keyword we do not know.
+    /// An unknown keyword.
     Unknown,
 }
 
@@ -140,9 +140,9 @@ enum KeywordEdit {
 
 struct KeywordRewriter<F> {
     edit: F,
-    /// Whether keywords we do not know are walked like schemas.
+    /// Whether unknown keywords are rewritten like schemas.
     unknown: bool,
-    /// Whether embedded resources, which have an `$id`, are walked.
+    /// Whether embedded resources, which have an `$id`, are rewritten.
     resources: bool,
 }
 

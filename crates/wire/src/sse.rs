@@ -50,8 +50,8 @@ pub struct EventTooLong {
     pub limit: usize,
 }
 
-/// Reads events from chunks cut anywhere. Holds at most one event, and that
-/// within its limit; after an error the stream is of no further use.
+/// Decodes events from chunks cut anywhere. Buffers at most one event, up to
+/// its limit; after an error the stream cannot be read further.
 pub struct Decoder {
     limit: usize,
     /// The start of a line whose end has not come yet.
@@ -107,7 +107,7 @@ impl Decoder {
     }
 
     fn hold(&mut self, part: &[u8]) -> Result<(), EventTooLong> {
-        // An endless comment costs nothing: its first byte says all.
+        // An endless comment takes no memory: its first byte is enough.
         if self.line.first().or(part.first()) == Some(&b':') {
             self.line.clear();
             self.line.push(b':');
@@ -183,8 +183,8 @@ impl Decoder {
 
     fn dispatch(&mut self) -> Option<Event> {
         let event = std::mem::take(&mut self.event);
-        // A browser would keep an id or delay without data to itself; our
-        // caller is the one who reconnects.
+        // A browser reports no event without data; here the caller reconnects
+        // and needs the id and the delay.
         let worth =
             std::mem::take(&mut self.has_data) || event.id.is_some() || event.retry.is_some();
         worth.then_some(event)

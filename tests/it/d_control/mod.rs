@@ -211,12 +211,12 @@ async fn d9_what_cannot_be_done_is_said_so_that_a_model_can_mend_it() {
                 (
                     "list_servers",
                     json!({"all": true}),
-                    "all: is not a known field; remove it",
+                    "all: unknown field; remove it",
                 ),
                 (
                     "restart_server",
                     json!({"sever": "one"}),
-                    "sever: is not a known field; did you mean \"server\"?",
+                    "sever: unknown field; did you mean \"server\"?",
                 ),
                 (
                     "update_server",

@@ -100,7 +100,7 @@ fn a1_every_wrong_field_of_a_registration_is_named() {
     let problems = parse_body(br#"{"name": "s", "comand": "c"}"#).unwrap_err();
     assert_eq!(
         problems[0].message,
-        "is not a known field; did you mean \"command\"?"
+        "unknown field; did you mean \"command\"?"
     );
     let problems = parse_body(br#"{"name": "s", "command": "c", "zzz": 1}"#).unwrap_err();
     assert!(!problems[0].message.contains("did you mean"));

@@ -1,6 +1,5 @@
-//! Something put into a client's file, so that it can be taken out again
-//! (`prune`) and the file is then the same to the last byte (SPEC B8): bytes
-//! are only ever added.
+//! Adds an entry to a client's file so that `prune` can remove it and restore
+//! the file byte for byte (SPEC B8): bytes are only added.
 
 use std::ops::Range;
 
@@ -13,7 +12,7 @@ use super::render::{JsonStyle, quote};
 use super::splice::Splicer;
 use super::{EditError, checked, edit, find, nest, parse, put, range, table, trivia};
 
-/// What is put in, and where.
+/// An addition to a file.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Graft {
     /// A member of an object, under a path of keys.
@@ -42,7 +41,7 @@ pub struct AddedText {
     pub text: String,
 }
 
-/// Puts all of it in.
+/// Applies all additions.
 pub fn graft(text: &str, grafts: &[Graft]) -> Result<GraftResult, EditError> {
     let mut now = text.to_owned();
     let mut added = Vec::new();
@@ -56,13 +55,13 @@ pub fn graft(text: &str, grafts: &[Graft]) -> Result<GraftResult, EditError> {
                 fields,
             } => table::put(&now, section, name, fields)?,
         };
-        added.extend(news(&now, &next));
+        added.extend(added_text(&now, &next));
         now = next;
     }
     Ok(GraftResult { text: now, added })
 }
 
-/// What stands under a path of keys.
+/// The value under a path of keys.
 pub fn value_at(text: &str, path: &[String]) -> Result<Option<Value>, EditError> {
     let text = tree::without_bom(text);
     if trivia::skip(text, 0) == text.len() {
@@ -153,9 +152,10 @@ fn put_element(text: &str, path: &[String], value: &Value) -> Result<String, Edi
 fn begin(text: &str, value: Value) -> String {
     let style = JsonStyle::of(text);
     let value = style.lines(&value, "");
-    let gap = match text.is_empty() || text.ends_with('\n') {
-        true => "",
-        false => style.newline,
+    let gap = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        style.newline
     };
     format!("{text}{gap}{value}{}", style.newline)
 }
@@ -194,9 +194,8 @@ fn fill(
     changed
 }
 
-/// What a text has more than another: one stretch, and perhaps a comma some
-/// way before it.
-fn news(before: &str, after: &str) -> Vec<AddedText> {
+/// The text that was added: one range, and perhaps a comma before it.
+fn added_text(before: &str, after: &str) -> Vec<AddedText> {
     let same = |a: &mut dyn Iterator<Item = (char, char)>| {
         a.take_while(|(a, b)| a == b)
             .map(|(a, _)| a.len_utf8())
@@ -207,9 +206,10 @@ fn news(before: &str, after: &str) -> Vec<AddedText> {
     let tail = same(&mut rest.0.chars().rev().zip(rest.1.chars().rev()));
     let between = &rest.0[..rest.0.len() - tail];
     let new = &rest.1[..rest.1.len() - tail];
-    let skipped = match between.is_empty() {
-        true => 0,
-        false => 1 + between.len(),
+    let skipped = if between.is_empty() {
+        0
+    } else {
+        1 + between.len()
     };
     let new_from = head + skipped.min(new.len());
     let line = 1 + after[..new_from].matches('\n').count();

@@ -28,30 +28,30 @@ mod trivia;
 /// Why a text was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// The file has to be put right by a person first.
+    /// The user has to fix the file first.
     #[error("{0}")]
     NotJson(Problem),
-    /// Something on the way to the server is no object.
+    /// A value on the path to the server is not an object.
     #[error("{0} is not an object")]
     NotAnObject(String),
     #[error("{0} is not a list")]
     NotAList(String),
-    /// Which of the two is meant nobody can know.
+    /// It is unknown which of the two is meant.
     #[error("{0} is given twice; keep one")]
     Ambiguous(String),
     /// The new name is taken.
-    #[error("{0} is there already")]
+    #[error("{0} already exists")]
     Taken(String),
     #[error("{0} is not in the file")]
     Missing(String),
-    /// The changed text does not say what it should: our fault, and the
-    /// reason why the change was not made.
-    #[error("the change could not be made without harm to the file")]
+    /// The changed text does not have the expected value, a bug in this crate;
+    /// the change is refused.
+    #[error("the file cannot be changed without changing other parts of it; edit it by hand")]
     Unsafe,
 }
 
 /// Puts a server under a path of keys, normally `mcpServers` and its name.
-/// What is there is changed member by member; the rest is made.
+/// An existing definition is changed member by member; missing keys are added.
 pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String, EditError> {
     edit(text, |text| {
         let fresh = Value::Object(definition_fields(spec));
@@ -82,7 +82,7 @@ pub fn set_server(text: &str, path: &[&str], spec: &ServerSpec) -> Result<String
     })
 }
 
-/// Whether something stands at the place of a server, valid or not.
+/// Whether the file has a value at the path of a server, valid or not.
 pub fn has_server(text: &str, path: &[&str]) -> Result<bool, EditError> {
     let text = tree::without_bom(text);
     if is_fresh(text, path)? {
@@ -91,7 +91,7 @@ pub fn has_server(text: &str, path: &[&str]) -> Result<bool, EditError> {
     Ok(find(text, &parse(text)?, path)?.rest.is_empty())
 }
 
-/// Takes a server out; `None` if it is not there.
+/// Removes a server; `None` if it does not exist.
 pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditError> {
     if tree::without_bom(text).trim().is_empty() {
         return Ok(None);
@@ -118,7 +118,7 @@ pub fn remove_server(text: &str, path: &[&str]) -> Result<Option<String>, EditEr
     }
 }
 
-/// Gives a server another name, in its place.
+/// Renames a server, keeping its position.
 pub fn rename_server(text: &str, path: &[&str], new_name: &str) -> Result<String, EditError> {
     edit(text, |text| {
         let root = parse(text)?;
@@ -144,9 +144,13 @@ pub fn rename_server(text: &str, path: &[&str], new_name: &str) -> Result<String
             if let Some(Value::Object(parent)) = at(root, parents) {
                 let members = std::mem::take(parent).into_iter();
                 *parent = members
-                    .map(|(key, value)| match key == name {
-                        true => (new_name.to_owned(), value),
-                        false => (key, value),
+                    .map(|(key, value)| {
+                        let key = if key == name {
+                            new_name.to_owned()
+                        } else {
+                            key
+                        };
+                        (key, value)
                     })
                     .collect();
             }
@@ -162,10 +166,10 @@ fn edit(
 ) -> Result<String, EditError> {
     let inner = tree::without_bom(text);
     let changed = change(inner)?.ok_or_else(|| EditError::Missing("the server".into()))?;
-    match inner.len() == text.len() {
-        true => Ok(changed),
-        false => Ok(format!("{BOM}{changed}")),
+    if inner.len() == text.len() {
+        return Ok(changed);
     }
+    Ok(format!("{BOM}{changed}"))
 }
 
 fn parse(text: &str) -> Result<Node<'_>, EditError> {
@@ -180,12 +184,12 @@ impl From<Problem> for EditError {
     }
 }
 
-/// How far a path leads.
+/// The last value that a path reaches.
 struct PathLookup<'n, 't, 'p> {
     value: &'n Node<'t>,
     /// The keys that are not there.
     rest: &'p [&'p str],
-    /// What is around the value stands on one line.
+    /// The container of the value is written on one line.
     inline: bool,
 }
 
@@ -259,8 +263,7 @@ fn put(root: &mut Value, path: &[&str], value: Value) {
     }
 }
 
-/// The changed text, if it says exactly what the old one said after the same
-/// change.
+/// The changed text, if its value is the old value after the same change.
 fn checked(
     before: &Node<'_>,
     text: String,
@@ -275,8 +278,8 @@ fn checked(
     }
 }
 
-/// Nothing is there that had to be kept: no text, comments only, or empty
-/// braces on one line.
+/// Whether the file has no content to preserve: no text, comments only, or
+/// empty braces on one line.
 fn is_fresh(text: &str, path: &[&str]) -> Result<bool, EditError> {
     if trivia::skip(text, 0) == text.len() {
         return Ok(true);
@@ -294,12 +297,10 @@ fn is_fresh(text: &str, path: &[&str]) -> Result<bool, EditError> {
 fn write_fresh(text: &str, path: &[&str], server: Value) -> String {
     let style = render::JsonStyle::of(text);
     let value = style.lines(&nest(path, server), "");
-    let comments = match text.contains('/') {
-        true => text.trim_end(),
-        false => "",
-    };
-    match comments.is_empty() {
-        true => format!("{value}{}", style.newline),
-        false => format!("{comments}{}{value}{}", style.newline, style.newline),
+    let newline = style.newline;
+    if text.contains('/') {
+        format!("{}{newline}{value}{newline}", text.trim_end())
+    } else {
+        format!("{value}{newline}")
     }
 }

@@ -1,9 +1,9 @@
-//! What was put into a client's file (`graft`) taken out again.
+//! Removes from a client's file what `graft` added.
 //!
-//! First a text from before is looked for, a backup, that with the same put in
-//! is the text at hand: that one comes back. Where the file has changed since,
-//! only what was added goes, and the older text tells which of the objects
-//! around it were there.
+//! If a backup with the same additions equals the current text, the backup is
+//! restored. Otherwise, because the file has changed since, only the added
+//! members are removed, and the backup shows which of the objects around them
+//! existed before.
 
 use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged;
@@ -14,25 +14,22 @@ use super::graft::{Graft, graft, keys, value_at};
 use super::splice::Splicer;
 use super::{EditError, at, checked, edit, find, parse, put, range, table, trivia};
 
-/// What is left.
+/// The file after the removal.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PruneOutcome {
     Text(String),
-    /// Nothing but what was put in: there was no file before.
+    /// The file had only the additions: there was no file before.
     Nothing,
 }
 
-/// Takes all of it out. `before` are older texts of the file, the newest
-/// first, `None` where there was no file, which is also what none at all says.
+/// Removes all additions. `before` are older texts of the file, the newest
+/// first, `None` where there was no file; an empty list means the same.
 pub fn prune(
     text: &str,
     grafts: &[Graft],
     before: &[Option<String>],
 ) -> Result<PruneOutcome, EditError> {
-    let before = match before.is_empty() {
-        true => &[None],
-        false => before,
-    };
+    let before = if before.is_empty() { &[None] } else { before };
     let grown = |old: &&Option<String>| {
         let old = old.as_deref().unwrap_or_default();
         graft(old, grafts).is_ok_and(|grafted| grafted.text == text)

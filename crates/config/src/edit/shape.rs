@@ -1,4 +1,4 @@
-//! A definition in the words its owner chose: what a file says in one of the
+//! Keeps the spelling that the file's owner chose: a definition in one of the
 //! accepted shapes keeps that shape when a part of it changes.
 
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::super::spec::{ServerSpec, Target, TransportKind};
 use super::super::view::definition_fields;
 
 /// The members a server's object should have: those it has, changed where
-/// the definition differs. Fields we do not know stay.
+/// the definition differs. Unknown fields stay.
 pub(super) fn keep(current: Map<String, Value>, spec: &ServerSpec) -> Map<String, Value> {
     let mut shape = ServerShape {
         fields: current,
@@ -35,7 +35,7 @@ pub(super) fn keep(current: Map<String, Value>, spec: &ServerSpec) -> Map<String
 
 struct ServerShape {
     fields: Map<String, Value>,
-    /// The definition in our own words, defaults left out.
+    /// The definition as Portway writes it, defaults left out.
     plain: Map<String, Value>,
 }
 
@@ -62,7 +62,7 @@ impl ServerShape {
         self.fields.get(field).is_some_and(|value| !value.is_null())
     }
 
-    /// What the words in the file mean, if they are understood and agree.
+    /// The transport that the file names, if its fields are valid and agree.
     fn kind(&self) -> Option<TransportKind> {
         let word = |field: &str| self.fields.get(field).and_then(Value::as_str);
         let kind_of = |word: &str| match word {

@@ -110,9 +110,10 @@ impl Splicer {
         for (index, value) in wanted.iter().enumerate().take(head + new).skip(head + old) {
             let (now, _) = self.elements(start, inline)?;
             let indent = self.item_indent(&now);
-            let rendered = match now.inline {
-                true => self.style.line(value),
-                false => self.style.lines(value, &indent),
+            let rendered = if now.inline {
+                self.style.line(value)
+            } else {
+                self.style.lines(value, &indent)
             };
             self.insert_item(&now, index, &rendered, &indent);
         }
@@ -141,17 +142,19 @@ impl Splicer {
 
     fn insert_member(&mut self, container: &Container, name: &str, value: &Value) {
         let indent = self.item_indent(container);
-        let rendered = match container.inline {
-            true => self.style.member(name, &self.style.line(value)),
-            false => format!("{}: {}", quote(name), self.style.lines(value, &indent)),
+        let rendered = if container.inline {
+            self.style.member(name, &self.style.line(value))
+        } else {
+            format!("{}: {}", quote(name), self.style.lines(value, &indent))
         };
         self.insert_item(container, container.items.len(), &rendered, &indent);
     }
 
     fn render(&self, value: &Value, at: usize, inline: bool) -> String {
-        match inline {
-            true => self.style.line(value),
-            false => self.style.lines(value, trivia::indent(&self.text, at)),
+        if inline {
+            self.style.line(value)
+        } else {
+            self.style.lines(value, trivia::indent(&self.text, at))
         }
     }
 
@@ -295,9 +298,10 @@ impl Splicer {
     }
 
     fn container(&self, range: Range<usize>, items: Vec<Range<usize>>, inline: bool) -> Container {
-        let inline = match items.is_empty() {
-            true => inline,
-            false => !self.text[range.clone()].contains('\n'),
+        let inline = if items.is_empty() {
+            inline
+        } else {
+            !self.text[range.clone()].contains('\n')
         };
         Container {
             range,

@@ -1,4 +1,4 @@
-//! One server on its way from a client's words into ours.
+//! One server while it is translated from a client's format.
 
 use jsonc_parser::ast::Value as Node;
 use serde_json::{Map, Value};
@@ -197,9 +197,10 @@ impl ImportDraft {
         for field in unknown {
             self.note(format!("{field}: has no counterpart here; left out"));
         }
-        let spec = match self.problems.is_empty() {
-            true => spec_of(&self.made),
-            false => Err(std::mem::take(&mut self.problems)),
+        let spec = if self.problems.is_empty() {
+            spec_of(&self.made)
+        } else {
+            Err(std::mem::take(&mut self.problems))
         };
         if let Ok(spec) = &spec {
             self.notes.extend(plain_secrets(spec));
@@ -229,7 +230,7 @@ fn spec_of(made: &Map<String, Value>) -> Result<ServerSpec, Vec<Problem>> {
         return Err(vec![Problem::new("", "is not an object")]);
     };
     definition::read(object, &LineIndex::new(&text), DefinitionSource::File).map_err(|problems| {
-        // The places are those of a text nobody has seen.
+        // The lines are those of a text that the user has not seen.
         let placeless = |problem: Problem| Problem {
             line: None,
             column: None,
@@ -280,8 +281,10 @@ fn in_value(place: &str, value: &mut Value, change: &mut dyn FnMut(&str, &str) -
 pub(super) fn variable(text: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = text.chars().map(fits).collect();
-    match name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() {
-        true => format!("_{name}").to_ascii_uppercase(),
-        false => name.to_ascii_uppercase(),
-    }
+    let prefix = if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        "_"
+    } else {
+        ""
+    };
+    format!("{prefix}{name}").to_ascii_uppercase()
 }

@@ -1,6 +1,6 @@
 //! Other clients' files, read into definitions of ours (SPEC B8). Each client
-//! spells servers in its own way; what has no counterpart here is said and
-//! left out. Pure: the caller finds the files.
+//! spells servers in its own way; fields without a counterpart are reported
+//! and left out. Pure: the caller finds the files.
 
 use std::rc::Rc;
 
@@ -30,7 +30,7 @@ mod vscode;
 pub use detect::detect;
 pub use itself::{is_endpoint, is_portway};
 
-/// Whose files are understood.
+/// The clients whose files can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientApp {
     ClaudeDesktop,
@@ -53,7 +53,7 @@ impl ClientApp {
         ClientApp::Gemini,
     ];
 
-    /// As it is typed.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             ClientApp::ClaudeDesktop => "claude-desktop",
@@ -66,7 +66,7 @@ impl ClientApp {
         }
     }
 
-    /// As it calls itself.
+    /// The product name.
     pub fn title(self) -> &'static str {
         match self {
             ClientApp::ClaudeDesktop => "Claude Desktop",
@@ -80,14 +80,14 @@ impl ClientApp {
     }
 }
 
-/// What some files mean by "here" and "home".
+/// The directories that some files refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportDirs<'t> {
     pub home: Option<&'t str>,
     pub project: &'t str,
 }
 
-/// What one file says, not yet in our words.
+/// The servers of one file, in the client's own format.
 pub struct ImportFile {
     servers: IndexMap<String, RawServer>,
     context: Rc<FileContext>,
@@ -96,16 +96,16 @@ pub struct ImportFile {
 #[derive(Clone)]
 struct RawServer {
     value: Value,
-    /// Which of the two is meant nobody can know.
+    /// It is unknown which of the two is meant.
     twice: bool,
 }
 
-/// What stands beside the servers of a file and bears on them.
+/// Parts of a file beside its servers that affect them.
 #[derive(Default)]
 struct FileContext {
-    /// VS Code: what it asks the person for.
+    /// VS Code: values that it asks the user for.
     inputs: Vec<Value>,
-    /// Gemini CLI: servers that are not to run, and those that alone may.
+    /// Gemini CLI: excluded servers, and the only allowed ones.
     excluded: Vec<String>,
     allowed: Option<Vec<String>>,
 }
@@ -115,7 +115,7 @@ struct FileContext {
 pub struct ImportedServer {
     pub name: String,
     pub spec: Result<ServerSpec, Vec<Problem>>,
-    /// What was changed or left out on the way; no secrets.
+    /// Fields that were changed or left out; no secrets.
     pub notes: Vec<String>,
     /// Which of the files has it, by its number.
     pub file: usize,
@@ -154,7 +154,7 @@ pub fn parse(
     Ok(parsed)
 }
 
-/// The files of one client, later ones winning, in our words.
+/// The servers of one client's files, translated; later files win.
 pub fn merge(
     client: ClientApp,
     files: Vec<ImportFile>,
@@ -164,7 +164,7 @@ pub fn merge(
     for (file, parsed) in files.into_iter().enumerate() {
         for (name, mut raw) in parsed.servers {
             let before = merged.get(&name);
-            // This one alone merges what its files say about one server.
+            // Only opencode merges the definitions of one server.
             if let (ClientApp::OpenCode, Some((before, ..))) = (client, before) {
                 let mut value = before.value.clone();
                 deep_merge(&mut value, raw.value);

@@ -35,9 +35,10 @@ pub(super) fn bare_dollars(text: &str) -> String {
         let (before, after) = (&rest[..at], &rest[at + 1..]);
         out.push_str(before);
         let name: &str = &after[..name_length(after)];
-        match name.is_empty() {
-            true => out.push('$'),
-            false => out.push_str(&format!("${{{name}}}")),
+        if name.is_empty() {
+            out.push('$');
+        } else {
+            out.push_str(&format!("${{{name}}}"));
         }
         rest = &after[name.len()..];
     }

@@ -46,8 +46,8 @@ pub(super) fn in_address(url: &str, start: usize) -> Vec<HiddenRange> {
     hidden
 }
 
-/// The fragment of an address, if it is no pair: it is never sent, so all
-/// that it can be is something for the eyes of the one who wrote it.
+/// The fragment of an address, if it is not `name=value`. A fragment is never
+/// sent to the server, so it can only be a note of the user.
 pub(super) fn fragment(url: &str) -> Option<Range<usize>> {
     let at = url.find('#')? + 1;
     (!url[at..].contains('=')).then_some(at..url.len())
@@ -56,17 +56,18 @@ pub(super) fn fragment(url: &str) -> Option<Range<usize>> {
 /// `name=value` of a query.
 pub(super) fn in_parameter(parameter: &str, start: usize) -> Vec<HiddenRange> {
     let Some((name, value)) = parameter.split_once('=') else {
-        return match shape::is_token_in_address(parameter) {
-            true => secret(start, parameter),
-            false => Vec::new(),
-        };
+        if shape::is_token_in_address(parameter) {
+            return secret(start, parameter);
+        }
+        return Vec::new();
     };
     let decoded = url::form_urlencoded::parse(parameter.as_bytes()).next();
     let (plain_name, plain_value) = decoded.unwrap_or_default();
     let address = plain_value.contains("://") && !in_address(&plain_value, 0).is_empty();
-    match name::is_secret(&plain_name) || shape::is_token_in_address(value) || address {
-        true => secret(start + name.len() + 1, value),
-        false => Vec::new(),
+    if name::is_secret(&plain_name) || shape::is_token_in_address(value) || address {
+        secret(start + name.len() + 1, value)
+    } else {
+        Vec::new()
     }
 }
 

@@ -95,7 +95,7 @@ impl FlagValue {
     }
 }
 
-/// Where one stands in the arguments of a command.
+/// The position in the arguments of a command.
 #[derive(Default)]
 pub(super) struct ArgumentScanner {
     pub(super) expected: FlagValue,
@@ -125,9 +125,10 @@ impl ArgumentScanner {
         }
         let launchers = self.launching && expected == FlagValue::Password;
         self.launching &= expected != FlagValue::Anything;
-        match launchers {
-            true => FlagValue::Script,
-            false => expected,
+        if launchers {
+            FlagValue::Script
+        } else {
+            expected
         }
     }
 

@@ -47,7 +47,7 @@ const PREFIXES: &[&str] = &[
 const REST: usize = 12;
 /// A word without a known beginning.
 const SHORTEST: usize = 16;
-/// LetterStats and digits that are no number by themselves.
+/// Letters and digits outside of plain numbers.
 const SUBSTANCE: usize = 14;
 /// Changes between letters and digits inside the parts of a word: names have
 /// one or two (`x86`, `k8s`, `v1beta1`).
@@ -162,7 +162,7 @@ impl LetterStats {
     }
 }
 
-/// LetterStats and digits in an order that no name has: the two change all the
+/// Letters and digits in an order that no name has: the two change all the
 /// time, or the letters are not those that follow each other in words.
 pub(super) fn is_random(word: &str) -> bool {
     if word.len() < SHORTEST || !is_token(word) {
@@ -173,16 +173,17 @@ pub(super) fn is_random(word: &str) -> bool {
         return false;
     }
     if !has_digit(word) {
-        // Names are long too: only one that nobody could say, or with capital
-        // letters everywhere.
+        // Names are long too: only an unpronounceable one, or one with many
+        // capital letters.
         let unspoken = letters.common * 20 < letters.pairs * 7;
         return letters.parts == 1 && (unspoken || letters.humps * 4 > word.len());
     }
     let hexadecimal = word.bytes().all(|b| b.is_ascii_hexdigit());
     // `lightningcss-win32-x64-msvc`: names of several parts have odd letters.
-    let unspoken = match letters.parts > 1 && letters.changes < CHANGES_IN_ADDRESS {
-        true => letters.common * 20 < letters.pairs * 6,
-        false => letters.pairs * 2 < letters.substance || letters.common * 20 < letters.pairs * 9,
+    let unspoken = if letters.parts > 1 && letters.changes < CHANGES_IN_ADDRESS {
+        letters.common * 20 < letters.pairs * 6
+    } else {
+        letters.pairs * 2 < letters.substance || letters.common * 20 < letters.pairs * 9
     };
     hexadecimal || letters.changes >= CHANGES || unspoken
 }

@@ -285,9 +285,10 @@ impl<'t> TextScanner<'t> {
 
     fn pair(&mut self, word: &str, pair: &NamedValue<'_>) {
         if pair.is_secret() {
-            let line = match pair.value.is_empty() {
-                true => pair.is_line(),
-                false => is_whole_line(pair.name),
+            let line = if pair.value.is_empty() {
+                pair.is_line()
+            } else {
+                is_whole_line(pair.name)
             };
             self.next = NextWord::Value { line };
         } else if !pair.equals && !pair.value.is_empty() || looks_secret(pair.name) {

@@ -15,7 +15,7 @@ pub struct Limits {
     pub max_body: usize,
     pub max_line: usize,
     pub max_response: usize,
-    /// `None`: what the system lets us have decides.
+    /// `None`: derived from the memory of the system.
     pub memory: Option<usize>,
     pub users: UserLimits,
     pub max_connections: usize,
@@ -76,7 +76,7 @@ impl Limits {
     }
 }
 
-/// What the records of one user may come to. The admin's have no limit.
+/// Limits of the records of one user. The admin's have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserLimits {
     /// Tool records, and old records beside them.

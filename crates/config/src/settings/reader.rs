@@ -1,4 +1,4 @@
-//! Reads one setting after another and keeps what is wrong with them.
+//! Reads the settings one by one and collects their problems.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,12 +33,12 @@ impl<'a> SettingsReader<'a> {
         });
     }
 
-    /// Variables with our prefix that are no settings of ours, each with what
-    /// it may have been meant to be. They stop nothing: Kubernetes puts
-    /// `PORTWAY_PORT` and its like into every pod beside a service of our name.
+    /// Unknown variables with the prefix `PORTWAY_`, each with the setting it
+    /// may stand for. They stop nothing: Kubernetes sets `PORTWAY_PORT` and the
+    /// like in every pod beside a service named `portway`.
     pub(super) fn unknown(&self) -> Vec<BadSetting> {
         let known = |name: &str| VARIABLES.iter().any(|(known, _)| *known == name);
-        // A server that is itself a Portway carries our mark of its parent.
+        // A server that is itself a Portway has the marker of its parent.
         let ours = |name: &&String| name.starts_with("PORTWAY_") && *name != "PORTWAY_INSTANCE";
         let names = self.env.keys().filter(ours).filter(|name| !known(name));
         let variables = || VARIABLES.iter().map(|(known, _)| *known);

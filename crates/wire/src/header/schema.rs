@@ -88,7 +88,7 @@ impl AnnotationScan {
                     let reachable = reachable && keyword == "properties";
                     self.named(&keyword, value, reachable)?;
                 }
-                // What we do not know may be a schema too: an annotation
+                // An unknown keyword may hold a schema too: an annotation
                 // anywhere but under properties is invalid.
                 KeywordContent::Schemas | KeywordContent::Unknown => {
                     self.step(keyword, |scan| scan.schema(value, false))?;

@@ -338,7 +338,7 @@ fn t_e1_mirrored_arguments_are_held_against_the_body() {
     );
     assert_eq!(
         check(&[("Mcp-Param-S", "=?base64?*?=")], r#"{"s":"x"}"#),
-        err("header Mcp-Param-S has a base64 marker around what is not base64 of UTF-8")
+        err("header Mcp-Param-S has a base64 marker, but its content is not base64 of UTF-8 text")
     );
     assert_eq!(check(&[("Mcp-Param-Unknown", "x")], "{}"), Ok(()));
 }

@@ -39,7 +39,8 @@ impl<'de> Deserialize<'de> for Batch<'de> {
                 f.write_str("an array")
             }
 
-            // One more than allowed is kept to tell; the rest is only skipped.
+            // One more than allowed shows that the batch is too long; the
+            // rest is skipped.
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Batch<'de>, A::Error> {
                 let mut messages = Vec::new();
                 while messages.len() <= MAX_BATCH {

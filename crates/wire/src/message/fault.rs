@@ -3,7 +3,7 @@ use serde_json::value::RawValue;
 use super::{BadId, Id, MAX_BATCH, MAX_DEPTH, code};
 use crate::object::MAX_MEMBERS;
 
-/// Why a message cannot be taken, and whom to tell.
+/// Why a message is refused, and the id its sender waits for.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{fault}")]
 pub struct Malformed {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::object::{is_null, is_object, text};
 
-/// The members of an envelope as found, before any judgement.
+/// The members of an envelope, not yet checked.
 #[derive(Clone, Copy, Default)]
 pub(super) struct EnvelopeFields<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -61,7 +61,7 @@ impl<'a> EnvelopeFields<'a> {
         self
     }
 
-    /// What the members make, or why nothing.
+    /// The message that the members form, or why they form none.
     pub(super) fn judge(self, strictness: Strictness) -> Result<Message<'a>, Malformed> {
         self.judge_all(strictness)
             .map_err(|fault| self.blame(fault))
@@ -124,7 +124,7 @@ impl<'a> EnvelopeFields<'a> {
         })
     }
 
-    /// Adds the id, where it is beyond doubt, so that the sender can be told.
+    /// Adds the id, where it is unambiguous, so that the error reaches the sender.
     fn blame(self, fault: Fault) -> Malformed {
         let id = self.id.filter(|_| self.twice != Some("id"));
         let answers = self.method.is_none() && (self.result.is_some() || self.error.is_some());
@@ -132,8 +132,8 @@ impl<'a> EnvelopeFields<'a> {
     }
 }
 
-/// Its envelope is shallow, and reading no more than that takes no recursion:
-/// whoever waits for the message can be told.
+/// Reads the envelope alone, which is shallow and takes no recursion, so that
+/// the error can name the id of the request.
 fn too_deep(bytes: &[u8]) -> Malformed {
     let fields = std::str::from_utf8(bytes).ok();
     let fields: Option<EnvelopeFields<'_>> =
@@ -190,7 +190,7 @@ impl<'de> Deserialize<'de> for EnvelopeFields<'de> {
                 f.write_str("a message")
             }
 
-            // Collects and never judges, so that a fault can still name the id.
+            // Collects without checking, so that a fault can still name the id.
             fn visit_map<A: MapAccess<'de>>(
                 self,
                 mut map: A,

@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 use super::members::Members;
 use super::{MemberName, quote, raw, unquote};
 
-/// Most members of an object we edit. Those have a handful; a message made of
-/// nothing but members would cost many times its size to hold apart.
+/// Most members of an object that is edited. Ordinary objects have a handful;
+/// a message of nothing but members would need many times its size in memory.
 pub(crate) const MAX_MEMBERS: usize = 1024;
 
-/// The members of an object, to be changed in place and written again. What
-/// is not touched keeps its spelling and its place.
+/// The members of an object, to be changed in place and written again.
+/// Unchanged members keep their spelling and their position.
 #[derive(Default)]
 pub struct Object<'a> {
     members: Vec<(OutputName<'a>, MemberValue<'a>)>,
@@ -121,7 +121,7 @@ impl<'a> Object<'a> {
         self.put(name, MemberValue::Object(object));
     }
 
-    /// As `Object::set_text`, but leaves alone what says the same already,
+    /// As `Object::set_text`, but keeps a member that already has this text,
     /// however it is spelled.
     pub fn set_text_unless_equal(&mut self, name: &'a str, text: &'a str) {
         let says = |value: &MemberValue<'_>| match value {

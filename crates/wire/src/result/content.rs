@@ -63,7 +63,7 @@ pub(super) fn call_to_legacy<'a>(
             );
             changed = true;
         }
-        // Who may not see the value must at least read it.
+        // A client that cannot read the structured value gets it as text.
         let unseen = wrap || !era::at_least(version, "2025-06-18");
         if unseen && !blocks.as_deref().is_some_and(has_text) {
             blocks = Some(Cow::Owned(with_text(blocks.as_deref(), value)));
