@@ -59,14 +59,14 @@ struct OpenConnections {
     regular: usize,
     reserved: usize,
     sources: HashMap<IpAddr, usize>,
-    /// By [`ConnectionOwner::share`].
+    /// By [`ConnectionHolder::share`].
     owners: HashMap<u64, usize>,
 }
 
 struct ConnectionEntry {
     connection: Arc<ClientConnection>,
     source: IpAddr,
-    owner: ConnectionOwner,
+    owner: ConnectionHolder,
     reserved: bool,
     /// It is being closed and has no place any more.
     leaving: bool,
@@ -74,7 +74,7 @@ struct ConnectionEntry {
 
 /// The principal that the last request on a connection showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ConnectionOwner {
+pub(super) enum ConnectionHolder {
     Unknown,
     Admin,
     /// The admin by a session of the console.
@@ -88,15 +88,15 @@ pub(super) enum ConnectionOwner {
     },
 }
 
-impl ConnectionOwner {
-    fn of(principal: &Principal, session: Option<&str>) -> ConnectionOwner {
+impl ConnectionHolder {
+    fn of(principal: &Principal, session: Option<&str>) -> ConnectionHolder {
         match principal {
             Principal::Admin => match session {
-                Some(session) => ConnectionOwner::Console(session.into()),
-                None => ConnectionOwner::Admin,
+                Some(session) => ConnectionHolder::Console(session.into()),
+                None => ConnectionHolder::Admin,
             },
-            Principal::User(user) => ConnectionOwner::User(user.clone()),
-            Principal::Entry(grant) => ConnectionOwner::Entry {
+            Principal::User(user) => ConnectionHolder::User(user.clone()),
+            Principal::Entry(grant) => ConnectionHolder::Entry {
                 entry: grant.entry,
                 key: grant.digest,
                 user: (*grant.owner != *store::ADMIN).then(|| grant.owner.clone()),
@@ -106,23 +106,23 @@ impl ConnectionOwner {
 
     fn tag(&self) -> u64 {
         match self {
-            ConnectionOwner::Unknown => UNKNOWN_OWNER,
-            ConnectionOwner::Admin => ADMIN,
-            ConnectionOwner::Console(session) => tag_of_text("console", session),
-            ConnectionOwner::User(user) => tag_of_text("user", user),
-            ConnectionOwner::Entry { key, .. } => tag_of_key(key),
+            ConnectionHolder::Unknown => UNKNOWN_OWNER,
+            ConnectionHolder::Admin => ADMIN,
+            ConnectionHolder::Console(session) => tag_of_text("console", session),
+            ConnectionHolder::User(user) => tag_of_text("user", user),
+            ConnectionHolder::Entry { key, .. } => tag_of_key(key),
         }
     }
 
     fn is_admin(&self) -> bool {
-        matches!(self, ConnectionOwner::Admin | ConnectionOwner::Console(_))
+        matches!(self, ConnectionHolder::Admin | ConnectionHolder::Console(_))
     }
 
     /// Whose share of the connections it takes: a user has one, with all
     /// entries.
     fn share(&self) -> u64 {
         match self {
-            ConnectionOwner::Entry {
+            ConnectionHolder::Entry {
                 user: Some(user), ..
             } => tag_of_text("user", user),
             _ => self.tag(),
@@ -209,7 +209,7 @@ impl ClientConnections {
         let held = ConnectionEntry {
             connection: connection.clone(),
             source,
-            owner: ConnectionOwner::Unknown,
+            owner: ConnectionHolder::Unknown,
             reserved,
             leaving: false,
         };
@@ -230,7 +230,7 @@ impl ClientConnections {
 
     /// Notes whose a connection is from now on.
     fn claim(&self, id: u64, principal: &Principal, session: Option<&str>) -> Result<(), ApiError> {
-        let owner = ConnectionOwner::of(principal, session);
+        let owner = ConnectionHolder::of(principal, session);
         let (tag, share) = (owner.tag(), owner.share());
         let mut open = self.open.lock();
         let Some(held) = open.all.get(&id).filter(|held| !held.leaving) else {
@@ -277,11 +277,11 @@ impl ClientConnections {
     /// answer in hand, idle ones with their next answer or, if none is asked
     /// for, when this is called again a moment later. Streams that have not
     /// ended by then are cut.
-    pub(super) fn retire(&self, gone: impl Fn(&ConnectionOwner) -> bool) {
+    pub(super) fn retire(&self, gone: impl Fn(&ConnectionHolder) -> bool) {
         let mut open = self.open.lock();
         let mut late = Vec::new();
         for (id, held) in &open.all {
-            if held.owner == ConnectionOwner::Unknown || held.leaving || !gone(&held.owner) {
+            if held.owner == ConnectionHolder::Unknown || held.leaving || !gone(&held.owner) {
                 continue;
             }
             match held.connection.retire() {
@@ -391,9 +391,11 @@ impl ConnectionEntry {
             return None;
         }
         match (&self.owner, self.connection.is_busy()) {
-            (ConnectionOwner::Unknown, false) => Some(Rank::UnknownIdle),
-            (ConnectionOwner::Unknown, true) => Some(Rank::UnknownBusy),
-            (ConnectionOwner::Admin | ConnectionOwner::Console(_), false) => Some(Rank::AdminsIdle),
+            (ConnectionHolder::Unknown, false) => Some(Rank::UnknownIdle),
+            (ConnectionHolder::Unknown, true) => Some(Rank::UnknownBusy),
+            (ConnectionHolder::Admin | ConnectionHolder::Console(_), false) => {
+                Some(Rank::AdminsIdle)
+            }
             (_, false) => Some(Rank::Idle),
             (_, true) => None,
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::connections::{ClientConnections, ConnectionOwner};
+use super::connections::{ClientConnections, ConnectionHolder};
 use super::guard::Guard;
 use store::{EntryId, KeyDigest, Store, StoreChange, Timestamp};
 
@@ -35,11 +35,13 @@ pub(super) async fn end_connections(
             _ = expiry.tick() => None,
         };
         connections.retire(|holder| match holder {
-            ConnectionOwner::Entry { entry, key, .. } => {
+            ConnectionHolder::Entry { entry, key, .. } => {
                 changed.is_none_or(|changed| changed == *entry) && !opens(&*store, *entry, key)
             }
-            ConnectionOwner::Console(session) => !guard.has_session(session),
-            ConnectionOwner::Unknown | ConnectionOwner::Admin | ConnectionOwner::User(_) => false,
+            ConnectionHolder::Console(session) => !guard.has_session(session),
+            ConnectionHolder::Unknown | ConnectionHolder::Admin | ConnectionHolder::User(_) => {
+                false
+            }
         });
     }
 }

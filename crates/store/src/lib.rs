@@ -130,7 +130,7 @@ pub enum StoreErrorKind {
     #[error("{constraint} is taken")]
     Conflict { constraint: &'static str },
     /// Not there, or not of that owner.
-    #[error("there is no tool with id {0}")]
+    #[error("there is no tool {0}")]
     NoSuchTool(ToolId),
     /// Two tools of one entry.
     #[error("two bound tools are called {0:?}")]

@@ -36,7 +36,7 @@ mod tool_headers;
 
 use exchange::HttpExchange;
 use legacy::HttpSession;
-use modern::ModernRequest;
+use modern::OutgoingRequest;
 pub use tool_headers::ToolHeaders;
 
 /// Replies and cancellations on their way to the server.
@@ -148,7 +148,7 @@ impl HttpTransport {
         let work = Box::pin(async {
             match spelling.era {
                 Era::Modern => {
-                    let outgoing = ModernRequest {
+                    let outgoing = OutgoingRequest {
                         method: call.method,
                         params: call.params,
                         name: call.name,

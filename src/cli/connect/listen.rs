@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How a stream of it ended.
-enum StreamEnd {
+enum ListenOutcome {
     /// The client has an answer.
     Answered,
     /// With the gateway, or for no reason that it gave.
@@ -66,7 +66,7 @@ impl Bridge {
                 }
                 Ok((GatewayReply::Nothing, _)) => {}
                 Ok((GatewayReply::Stream(stream), _)) => {
-                    if let StreamEnd::Answered = self.hear(call, id, stream, again).await {
+                    if let ListenOutcome::Answered = self.hear(call, id, stream, again).await {
                         return Ok(());
                     }
                     again = true;
@@ -87,7 +87,7 @@ impl Bridge {
         id: &RawValue,
         mut stream: Box<GatewayStream>,
         again: bool,
-    ) -> StreamEnd {
+    ) -> ListenOutcome {
         while let Ok(Some(message)) = stream.next().await {
             match wire::parse_upstream(&message) {
                 Ok(Message::Notification { method, params }) if method == ACKNOWLEDGED && again => {
@@ -99,15 +99,15 @@ impl Bridge {
                 Ok(Message::Response {
                     outcome: Outcome::Result(_),
                     ..
-                }) => return StreamEnd::Broken,
+                }) => return ListenOutcome::Broken,
                 Ok(Message::Response { .. }) => {
                     self.pass(call, message).await;
-                    return StreamEnd::Answered;
+                    return ListenOutcome::Answered;
                 }
                 _ => self.out.message(message).await,
             }
         }
-        StreamEnd::Broken
+        ListenOutcome::Broken
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct ClientConnection {
     busy: AtomicBool,
     /// When it became idle, or was opened.
     since: AtomicU64,
-    /// Its owner, as in [`super::ConnectionOwner::tag`].
+    /// Its owner, as in [`super::ConnectionHolder::tag`].
     pub(super) tag: AtomicU64,
     /// The answer is a stream.
     streaming: AtomicBool,

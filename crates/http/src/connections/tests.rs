@@ -170,8 +170,8 @@ async fn e7_a_connection_is_finished_before_it_is_cut() {
     let all = connections(2, 9, 0);
     let slot = all.take(ip("127.0.0.1"), false).unwrap();
     slot.connection.admit(Some(&user("u")), None).unwrap();
-    all.retire(|owner| *owner == ConnectionOwner::User("other".into()));
-    let its = |owner: &ConnectionOwner| *owner == ConnectionOwner::User("u".into());
+    all.retire(|owner| *owner == ConnectionHolder::User("other".into()));
+    let its = |owner: &ConnectionHolder| *owner == ConnectionHolder::User("u".into());
     slot.connection.begin();
     all.retire(its);
     assert!(!slot.connection.is_finishing(), "its answer says so");

@@ -19,7 +19,7 @@ use wire::{Era, code, object};
 const PAGES: usize = 100;
 
 /// A request as it will be sent.
-pub(super) struct ModernRequest<'a> {
+pub(super) struct OutgoingRequest<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
     /// Where the params do not say it as the server does.
@@ -34,7 +34,7 @@ impl HttpShared {
         &self,
         spelling: &RequestEncoder,
         flight: &HttpExchange<'_>,
-        outgoing: ModernRequest<'_>,
+        outgoing: OutgoingRequest<'_>,
     ) -> ExchangeResult {
         let found = self.modern_once(spelling, flight, &outgoing).await;
         let mismatch = matches!(
@@ -58,7 +58,7 @@ impl HttpShared {
         &self,
         spelling: &RequestEncoder,
         flight: &HttpExchange<'_>,
-        outgoing: &ModernRequest<'_>,
+        outgoing: &OutgoingRequest<'_>,
     ) -> ExchangeResult {
         let headers = self.mirrored(spelling, outgoing)?;
         let body = outgoing.body.clone();
@@ -87,7 +87,7 @@ impl HttpShared {
     fn mirrored(
         &self,
         spelling: &RequestEncoder,
-        outgoing: &ModernRequest<'_>,
+        outgoing: &OutgoingRequest<'_>,
     ) -> Result<Headers, ExchangeFailure> {
         let mut headers = Headers::new();
         let added = self.tools.mirror(
@@ -111,7 +111,7 @@ impl HttpShared {
                 .map(|cursor| object::set_member(empty_object(), "cursor", cursor));
             let id = self.receiver.pending.next_id();
             let call = UpstreamCall::new("tools/list", self.limits.connect).params(page.as_deref());
-            let outgoing = ModernRequest {
+            let outgoing = OutgoingRequest {
                 method: "tools/list",
                 params: call.params,
                 name: None,
@@ -131,7 +131,7 @@ impl HttpShared {
 }
 
 /// What `Mcp-Name` repeats of the body, for the methods that have one.
-fn name_of<'a>(outgoing: &ModernRequest<'a>) -> Option<Cow<'a, str>> {
+fn name_of<'a>(outgoing: &OutgoingRequest<'a>) -> Option<Cow<'a, str>> {
     let member = wire::method::name_param(outgoing.method)?;
     match outgoing.name {
         Some(name) => Some(Cow::Borrowed(name)),
