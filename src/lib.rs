@@ -17,4 +17,4 @@ pub use config::settings;
 /// program started again, so `main` calls [`shim::run_if_asked`] first.
 pub use upstream::shim;
 
-pub use library::{Config, ConfigError, Info, McpServer, ServerStatus};
+pub use library::{Config, ConfigError, Info, McpServer, Status};

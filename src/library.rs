@@ -1,16 +1,16 @@
 //! Server definitions and their status, for programs that embed Portway.
 //!
 //! ```
-//! use portway::{Config, McpServer, ServerStatus};
+//! use portway::{Config, McpServer, Status};
 //!
 //! let servers = McpServer::new();
 //! let config: Config = r#"{"type":"local","command":["npx","mcp-memory"]}"#.parse()?;
 //! servers.register("memory", config)?;
 //!
 //! let memory = servers.get("memory").ok_or("registered above")?;
-//! assert_eq!(memory.status, ServerStatus::Disconnected);
+//! assert_eq!(memory.status, Status::Disconnected);
 //!
-//! servers.update_status("memory", ServerStatus::Error, Some("connection timed out"));
+//! servers.update_status("memory", Status::Error, Some("connection timed out"));
 //! let error = servers.get("memory").and_then(|info| info.error);
 //! assert_eq!(error.as_deref(), Some("connection timed out"));
 //!
@@ -242,7 +242,7 @@ impl fmt::Debug for Config {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ServerStatus {
+pub enum Status {
     Disconnected,
     Connecting,
     Connected,
@@ -269,7 +269,7 @@ pub enum ServerStatus {
 pub struct Info {
     pub name: String,
     pub config: Config,
-    pub status: ServerStatus,
+    pub status: Status,
     /// Set only while the status is `Error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -296,7 +296,7 @@ impl McpServer {
         let info = Info {
             name: name.to_owned(),
             config,
-            status: ServerStatus::Disconnected,
+            status: Status::Disconnected,
             error: None,
             tool_count: 0,
         };
@@ -319,15 +319,13 @@ impl McpServer {
 
     /// Sets the status; the text is kept only with [`Status::Error`]. Whether
     /// there is such a server.
-    pub fn update_status(&self, name: &str, status: ServerStatus, error: Option<&str>) -> bool {
+    pub fn update_status(&self, name: &str, status: Status, error: Option<&str>) -> bool {
         let mut servers = self.servers.lock();
         let Some(info) = servers.get_mut(name) else {
             return false;
         };
         info.status = status;
-        info.error = error
-            .filter(|_| status == ServerStatus::Error)
-            .map(str::to_owned);
+        info.error = error.filter(|_| status == Status::Error).map(str::to_owned);
         true
     }
 

@@ -82,7 +82,7 @@ fn j1_what_was_written_can_be_read_back() {
     ] {
         servers.register(name, config.parse().unwrap()).unwrap();
     }
-    servers.update_status("remote", ServerStatus::Error, Some("gone"));
+    servers.update_status("remote", Status::Error, Some("gone"));
     assert!(servers.update_tool_count("local", 3));
     assert!(!servers.update_tool_count("nobody", 3));
     let text = serde_json::to_string(&servers.list()).unwrap();
@@ -99,18 +99,15 @@ fn j1_register_get_list_remove_update_reset() {
         .unwrap();
     servers.register("api", config.clone()).unwrap();
     servers.register("other", config).unwrap();
-    assert_eq!(
-        servers.get("api").unwrap().status,
-        ServerStatus::Disconnected
-    );
-    assert!(servers.update_status("api", ServerStatus::Error, Some("连接超时")));
+    assert_eq!(servers.get("api").unwrap().status, Status::Disconnected);
+    assert!(servers.update_status("api", Status::Error, Some("连接超时")));
     assert_eq!(
         servers.get("api").unwrap().error.as_deref(),
         Some("连接超时")
     );
-    assert!(servers.update_status("api", ServerStatus::Connected, Some("ignored")));
+    assert!(servers.update_status("api", Status::Connected, Some("ignored")));
     assert_eq!(servers.get("api").unwrap().error, None);
-    assert!(!servers.update_status("nobody", ServerStatus::Connected, None));
+    assert!(!servers.update_status("nobody", Status::Connected, None));
     assert_eq!(servers.list().len(), 2);
     assert!(servers.remove("api") && !servers.remove("api"));
     assert_eq!(servers.get("api"), None);
