@@ -1,5 +1,5 @@
-//! Servers that ask their client something during calls: noticed once, told, and
-//! remembered as long as the definition is the same.
+//! Servers that send requests to their client during calls: the supervisor
+//! reports each once and remembers it while the definition is unchanged.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use super::supervisor::Supervisor;
 use config::Isolation;
 use upstream::{LogStream, QuestionHistory};
 
-/// A server that was seen to ask its client something during a call.
+/// A server that sent a request to its client during a call.
 #[derive(Clone, Debug)]
 pub struct AskingServer {
     pub name: Arc<str>,
-    /// Of its definition.
+    /// The fingerprint of the server's definition.
     pub fingerprint: String,
 }
 
-/// What a supervisor knows of its server's questions.
+/// A supervisor's knowledge of its server's questions.
 #[derive(Default)]
 pub(super) struct QuestionState {
     pub asking: Arc<QuestionHistory>,
-    /// The definition that it is about.
+    /// The definition that this state belongs to.
     fingerprint: String,
-    /// Whether it has been told that the server asks.
+    /// Whether the supervisor has reported that the server asks.
     told: bool,
 }
 
 impl QuestionState {
-    /// Resolves when the server is first seen to ask.
+    /// Resolves when the server asks for the first time.
     pub(crate) fn noticed(&self) -> impl Future<Output = ()> + use<> {
         let (asking, told) = (self.asking.clone(), self.told);
         async move {
@@ -40,8 +40,8 @@ impl QuestionState {
 }
 
 impl Supervisor {
-    /// Takes over what an earlier run, or another replica, has seen of the
-    /// definition in force.
+    /// Takes over the observation of an earlier run or of another replica for
+    /// the definition in force.
     pub(super) fn recall_asking(&mut self) {
         let Ok(spec) = &self.wanted.spec else { return };
         let fingerprint = spec.fingerprint();
@@ -57,8 +57,8 @@ impl Supervisor {
         }
     }
 
-    /// The server was seen to ask: with `auto`, each principal gets a process
-    /// of its own from now on, and after the next start.
+    /// Handles the server's first question: with `auto`, each principal gets
+    /// its own process from now on, also after the next start.
     pub(super) fn asks(&mut self) {
         self.asking.told = true;
         let _ = self.surroundings.asked.try_send(AskingServer {
@@ -72,7 +72,7 @@ impl Supervisor {
         self.repeat();
     }
 
-    /// Who shares a process or connection, if there is one.
+    /// The isolation in force; `None` without a connection.
     pub(super) fn isolation(&self) -> Option<Isolation> {
         let spec = self.wanted.spec.as_ref().ok()?;
         let peer = self.told.state.connection()?.peer();

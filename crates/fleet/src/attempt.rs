@@ -20,12 +20,12 @@ use upstream::{
 };
 use wire::Era;
 
-/// A slow server gives its place in the start queue to the next.
+/// After this time a slow server frees its place in the start queue.
 const START_SLOT: Duration = Duration::from_secs(2);
-/// A remembered legacy verdict; a server upgraded meanwhile is found out.
+/// Expiry of a remembered legacy verdict: the server may have been upgraded.
 const LEGACY_VERDICT: Duration = Duration::from_secs(24 * 3600);
 
-/// A server that is up.
+/// A server with an open connection.
 pub(super) struct LiveServer {
     pub link: ConnectionOwner,
     pub line: ServerConnection,
@@ -41,20 +41,20 @@ impl LiveServer {
         );
     }
 
-    /// Ends it and everything that was made beside it.
+    /// Ends the connection and all further connections to the server.
     pub(crate) async fn end(self) {
         self.line.desk.close(None).await;
         self.link.end().await;
     }
 }
 
-/// How connections to one definition are made.
+/// Everything needed to connect to one definition.
 #[derive(Clone)]
 pub(super) struct ConnectRecipe {
     pub spec: Arc<ServerSpec>,
     pub surroundings: Arc<FleetConfig>,
     pub log: Arc<LogRing>,
-    /// As in [`ConnectOptions`]; outlives each connection.
+    /// As in [`ConnectOptions`]; it outlives each connection.
     pub asking: Arc<QuestionHistory>,
 }
 
@@ -105,9 +105,9 @@ impl ConnectRecipe {
         }
     }
 
-    /// What the main connection says it can be asked. On a pipe: everything,
-    /// since one process serves all; what nobody can answer is refused. A
-    /// remote server gets a session for each kind of client.
+    /// The capabilities that the main connection declares. On a pipe: all,
+    /// since one process serves every client; a request no client can answer is
+    /// refused. A remote server gets a session for each kind of client.
     fn main_capabilities(&self) -> Arc<RawValue> {
         match self.spec.transport() {
             TransportKind::Stdio => self.surroundings.capabilities.clone(),
@@ -116,7 +116,7 @@ impl ConnectRecipe {
     }
 }
 
-/// What an earlier probe of the same definition found.
+/// The era that an earlier probe of the same definition found.
 #[derive(Default)]
 pub(super) struct EraMemory(Option<(Era, Instant)>);
 
@@ -140,7 +140,7 @@ pub(super) struct ConnectAttempt<'a> {
 }
 
 impl ConnectAttempt<'_> {
-    /// When this returns an error, nothing of the attempt is left.
+    /// If this returns an error, the attempt leaves nothing running.
     pub(crate) async fn run(
         self,
         stop: &CancellationToken,
@@ -164,7 +164,7 @@ impl ConnectAttempt<'_> {
     ) -> Result<(LiveServer, Catalog), UpstreamError> {
         let capabilities = self.recipe.main_capabilities();
         let remembered = self.memory.recall();
-        // A verdict that leads to nothing is none: the server may be another now.
+        // If this connect fails, the verdict may be outdated: forget it first.
         self.memory.forget();
         let (link, connection) = self.recipe.connect(capabilities, remembered, stop).await?;
         *self.memory = EraMemory(Some((connection.peer().era, Instant::now())));

@@ -1,20 +1,20 @@
-//! How long to wait before trying again.
+//! The delay before the next connection attempt.
 
 use std::time::Duration;
 
 use config::TransportKind;
 
-/// Restarts of a process that keeps dying, before a person must look.
+/// Restarts of a process that keeps dying, before a person must step in.
 pub(crate) const RESTARTS: u32 = 3;
 
 const LOCAL_FIRST: Duration = Duration::from_millis(500);
 const REMOTE_FIRST: Duration = Duration::from_secs(1);
 const REMOTE_CAP: Duration = Duration::from_secs(60);
 
-/// The wait after `failures` failures in a row (the first is 1), or `None`
-/// when it is time to give up. `dice` is in 0..1.
+/// The delay after `failures` failures in a row (the first is 1), or `None`
+/// when the supervisor gives up. `dice` is in 0..1.
 ///
-/// Gaps double and the jitter stays within a fifth, so they always grow.
+/// Delays double and the jitter stays within a fifth, so they always grow.
 pub(crate) fn wait(kind: TransportKind, failures: u32, dice: f64) -> Option<Duration> {
     let (first, cap) = match kind {
         TransportKind::Stdio if failures > RESTARTS => return None,

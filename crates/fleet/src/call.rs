@@ -1,6 +1,6 @@
-//! One request to one server, whatever its era: the connection is found, or
-//! waited for while the server is replaced, and what the server says and asks
-//! meanwhile comes before its answer.
+//! One request to one server of either era: the call finds the connection, or
+//! waits while the server is replaced, and delivers the server's notifications
+//! and requests before its response.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -18,33 +18,33 @@ use upstream::{
 use wire::Era;
 use wire::meta::LogLevel;
 
-/// Events kept for a slow client; further ones are dropped.
+/// Events kept for a slow client; later ones are dropped.
 const EVENTS: usize = 256;
 
-/// A request as it goes to a server, and how.
+/// A request to a server, and the options for sending it.
 #[derive(Clone)]
 pub struct CallRequest {
     pub server: Arc<str>,
     pub slot: Slot,
     pub method: Cow<'static, str>,
     pub params: Option<Box<RawValue>>,
-    /// The name or URI it is about, where the params may say it otherwise.
+    /// The name or URI of the target, where the params may differ from it.
     pub name: Option<String>,
-    /// The client's, in modern words: what a modern server is told.
+    /// The client's capabilities in modern form, as sent to a modern server.
     pub capabilities: Arc<RawValue>,
     pub log_level: Option<LogLevel>,
-    /// A legacy session: it gets the log without having asked for a level.
+    /// Set for a legacy session, which gets the log without requesting a level.
     pub wants_log: bool,
     /// Whether the client wants progress notifications.
     pub progress: bool,
-    /// `None`: the server's own.
+    /// `None`: the server's own limit.
     pub limit: Option<Duration>,
     /// The permission to send the request, where it can be revoked.
     pub permission: Option<Arc<dyn Permission>>,
 }
 
 impl CallRequest {
-    /// The level named in a request to a modern server.
+    /// The log level that a request to a modern server carries.
     fn level_for(&self, peer: &Peer) -> Option<LogLevel> {
         let level = self.log_level;
         let level = level.or(self.wants_log.then_some(LogLevel::Debug));
@@ -54,28 +54,27 @@ impl CallRequest {
 
 /// A permit that may be replaced by another while its request waits.
 pub trait Permission: Permit {
-    /// The permission as it is now, if it is still given.
+    /// The current permission, unless it has been revoked.
     fn renewed(&self) -> Option<Arc<dyn Permission>>;
 }
 
-/// What comes of a call, in order; nothing follows [`CallItem::Done`].
+/// The items of a call, in order; nothing follows [`CallItem::Done`].
 pub enum CallItem {
     Notification(Notification),
-    /// Legacy servers only; a modern one asks in its answer.
+    /// Legacy servers only; a modern server puts its requests into its result.
     Request(ServerRequest),
     Done(CallOutcome),
 }
 
-/// The end of a call.
 pub struct CallOutcome {
-    /// The server that answered; unknown where none was reached.
+    /// The server that responded; `None` if no server was reached.
     pub peer: Option<Arc<Peer>>,
     pub result: Result<Box<RawValue>, CallError>,
 }
 
 type BoxedCall = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
 
-/// A call on its way. Dropping it gives the request up; the server is told.
+/// A call in flight. Dropping it cancels the request at the server.
 pub struct CallStream {
     events: EventReceiver,
     work: BoxedCall,
@@ -96,7 +95,7 @@ impl Fleet {
 }
 
 impl CallStream {
-    /// A call that no server answers, but `work`.
+    /// A call that `work` answers instead of a server.
     pub fn of(work: impl Future<Output = CallOutcome> + Send + 'static) -> CallStream {
         let (_, events) = event_queue(1);
         CallStream {
@@ -106,10 +105,10 @@ impl CallStream {
         }
     }
 
-    /// Cancel-safe. Not to be called after [`CallItem::Done`].
+    /// Cancel-safe. Must not be called after [`CallItem::Done`].
     pub async fn next(&mut self) -> CallItem {
         loop {
-            // What was said before the answer comes before the answer.
+            // Events that arrived before the response are delivered before it.
             if self.outcome.is_some() {
                 if let Some(event) = self.events.try_recv() {
                     return event.into();
@@ -170,20 +169,20 @@ async fn send(fleet: Fleet, request: Arc<CallRequest>, events: EventSender) -> C
             whose: Some(&request.slot.principal),
         };
         let result = match connection.request(call).await {
-            // Its gate closed under us: nothing was sent.
+            // The connection's gate closed in between: nothing was sent.
             Err(UpstreamError::Draining) => {
                 tokio::task::yield_now().await;
                 continue;
             }
-            // The entry has changed since: nothing was sent.
+            // The permission has changed since: nothing was sent.
             Err(UpstreamError::Revoked)
                 if let Some(renewed) = permission.as_ref().and_then(|one| one.renewed()) =>
             {
                 permission = Some(renewed);
                 continue;
             }
-            // The limit was cut by what the wait took; the caller knows the
-            // whole one.
+            // This call's limit was shortened by the wait; the error reports
+            // the caller's full limit.
             Err(UpstreamError::Timeout { .. }) => Err(UpstreamError::Timeout { limit }),
             result => result,
         };

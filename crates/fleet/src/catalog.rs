@@ -1,4 +1,4 @@
-//! What a server offers: all pages of all its lists, kept raw.
+//! The catalog of a server: all pages of all its lists, kept raw.
 
 mod gather;
 
@@ -20,7 +20,7 @@ pub struct Catalog {
     pub resources: Vec<CatalogItem>,
     pub templates: Vec<CatalogItem>,
     pub prompts: Vec<CatalogItem>,
-    /// What was odd about them, for the server's log.
+    /// Irregularities in the lists, for the server's log.
     pub remarks: Vec<String>,
     facts: [ListFacts; 4],
 }
@@ -31,27 +31,27 @@ pub struct CatalogItem {
     /// The tool's or prompt's name, the resource's URI or URI template.
     pub key: String,
     pub raw: Arc<RawValue>,
-    /// Where in `raw` the key stands, as a JSON string.
+    /// The position of the key in `raw`, as a JSON string.
     pub key_at: Range<usize>,
-    /// It has characters that a person cannot see.
+    /// The item contains invisible characters.
     pub hides: bool,
 }
 
-/// The key and its place follow from the text.
+/// The key and its position follow from the raw text.
 impl PartialEq for CatalogItem {
     fn eq(&self, other: &CatalogItem) -> bool {
         self.raw.get() == other.raw.get()
     }
 }
 
-/// What a list says besides its entries.
+/// Facts about a list besides its entries.
 #[derive(Debug)]
 pub struct ListFacts {
-    /// Of all its pages together.
+    /// The freshness of all pages together.
     pub freshness: Freshness,
-    /// The server has the capability, but not this list.
+    /// The server declares the capability but does not have this list.
     pub missing: bool,
-    /// Members of its first page that are neither entries nor protocol.
+    /// Members of the first page that are neither entries nor protocol fields.
     pub rest: Option<Box<RawValue>>,
 }
 
@@ -114,7 +114,7 @@ impl ListKind {
         }
     }
 
-    /// The member of a result that holds the entries.
+    /// The member of a result that contains the entries.
     pub fn member(self) -> &'static str {
         match self {
             ListKind::Tools => "tools",
@@ -124,7 +124,7 @@ impl ListKind {
         }
     }
 
-    /// The member of an entry that names it.
+    /// The member of an entry that identifies it.
     fn key(self) -> &'static str {
         match self {
             ListKind::Tools | ListKind::Prompts => "name",
@@ -165,8 +165,8 @@ struct ItemDescription {
 }
 
 impl CatalogItem {
-    /// None for an entry without a name, or with a name that is empty or
-    /// given twice.
+    /// `None` for an entry without a name, or with a name that is empty or
+    /// occurs twice.
     pub fn new(kind: ListKind, raw: Arc<RawValue>) -> Option<CatalogItem> {
         let written = object::member(&raw, kind.key())?;
         let key = object::text(written).filter(|key| !key.is_empty())?;

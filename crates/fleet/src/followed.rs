@@ -1,5 +1,5 @@
-//! Resources that clients follow at a server whose one process has become
-//! several: each of them is to tell of its own.
+//! Resource subscriptions at a server whose single process was split into
+//! several: each process sends updates of its own.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::Fleet;
 use super::slots::SlotTable;
 use upstream::{Connection, UpstreamCall};
 
-/// How long a process may take to agree; others wait for it.
+/// The limit for a process to accept a subscription; others wait for it.
 const SUBSCRIBE: Duration = Duration::from_secs(2);
 
 impl Fleet {
-    /// Has the processes beside the main one tell of a resource as well, or no
-    /// longer.
+    /// Subscribes to a resource, or unsubscribes, in the processes beside the
+    /// main one.
     pub(crate) async fn follow_beside(&self, server: &str, uri: &str, follow: bool) {
         let snapshot = self.snapshot();
         let line = snapshot.find(server).and_then(|view| view.state.line());
@@ -28,8 +28,8 @@ impl Fleet {
 }
 
 impl SlotTable {
-    /// Follows a resource in every process beside the main one, present and
-    /// to come.
+    /// Subscribes to a resource in every process beside the main one, present
+    /// and future.
     async fn follow(&self, uri: &str) {
         if self.was_one() && self.followed.lock().insert(uri.to_owned()) {
             self.in_each("resources/subscribe", uri).await;
@@ -48,7 +48,7 @@ impl SlotTable {
         join_all(each).await;
     }
 
-    /// Has a new process tell of all that is followed, before its first call.
+    /// Subscribes a new process to all followed resources, before its first call.
     pub(super) async fn follow_all(&self, connection: &Connection) {
         let followed: Vec<String> = self.followed.lock().iter().cloned().collect();
         let each = followed
@@ -58,8 +58,8 @@ impl SlotTable {
     }
 }
 
-/// Begins or ends the news of a resource; a server that does not know it has
-/// none.
+/// Sends a subscribe or unsubscribe request. Errors are ignored: a server that
+/// does not know the resource sends no updates.
 async fn subscription(connection: &Connection, method: &str, uri: &str) {
     let params = serde_json::value::to_raw_value(&serde_json::json!({ "uri": uri })).ok();
     let call = UpstreamCall::new(method, SUBSCRIBE).params(params.as_deref());

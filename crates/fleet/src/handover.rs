@@ -1,5 +1,5 @@
-//! From one connection to the next: whose calls may finish, whose wait, and
-//! for how long.
+//! Replaces one connection by the next: which calls may finish, which calls
+//! wait, and for how long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use super::supervisor::Supervisor;
 use crate::registry::DesiredServer;
 use config::TransportKind;
 
-/// A call ends by its own limit, which each progress restarts; this one holds
-/// for those that never come to an end.
+/// A call ends by its own limit, which each progress notification restarts;
+/// this limit is for calls that never end.
 const LONGEST_DRAIN: Duration = Duration::from_secs(300);
-/// The calls of a server that is not to run any more; as at a shutdown.
+/// For the calls of a server that is stopped; the same as at a shutdown.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
-/// What a connection leaves behind for its successor.
+/// The state that a connection leaves to its successor.
 #[derive(Default)]
 pub(super) struct Handover {
     /// Calls wait for the successor instead of failing.
     pub replacing: bool,
-    /// A remote connection that serves until its successor is up.
+    /// A remote connection that serves until its successor is connected.
     pub old: Option<LiveServer>,
 }
 
 impl Supervisor {
-    /// The wish changed while connected: what happens to the connection.
+    /// Decides what happens to the connection after the desired state changed.
     pub(super) async fn hand_over(&mut self, live: LiveServer) -> Handover {
         let next = self.wish.borrow().clone();
         let by_hand = next
@@ -36,7 +36,7 @@ impl Supervisor {
             .is_some_and(|next| by_hand(&self.wanted, next));
         let Some(next) = next.as_ref().filter(|next| next.run).cloned() else {
             live.line.connection.close_gate();
-            // The wish in force stays until its calls have finished.
+            // The old desired state stays in force until its calls have finished.
             let reason = next.map_or_else(|| "removed".to_owned(), |next| next.why_stopped());
             self.tell_because(ServerState::Stopped, false, Some(reason));
             self.finish(live, (!by_hand).then_some(LAST_CALLS)).await;
@@ -48,12 +48,12 @@ impl Supervisor {
                 old: Some(live),
             };
         }
-        // Two copies of one process could fight over a lock or a port: new
-        // calls wait, and those in flight finish first unless a person asked
-        // for the restart.
+        // Two copies of one process could compete for a lock or a port: new
+        // calls wait, and calls in flight finish first unless a person
+        // requested the restart.
         live.line.connection.close_gate();
         self.wanted = next;
-        // Failures under the old wish are not why it connects.
+        // Failures under the old definition are not the reason for this connection.
         self.restarts = 0;
         let state = ServerState::Connecting {
             serving: None,
@@ -67,8 +67,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends a connection. With `patience`, its calls may finish first, as long
-    /// as nobody waits for the end.
+    /// Ends a connection. With `patience`, its calls may finish first, until
+    /// `hurried` resolves.
     pub(super) async fn finish(&mut self, live: LiveServer, patience: Option<Duration>) {
         if let Some(limit) = patience {
             tokio::select! {
@@ -79,8 +79,8 @@ impl Supervisor {
         live.end().await;
     }
 
-    /// Lets a remote connection that is not needed any more finish its calls,
-    /// then ends it. Only the end of the whole fleet waits for that.
+    /// Lets a retired remote connection finish its calls, then ends it. Only
+    /// the shutdown of the whole fleet waits for that.
     pub(super) fn retire(&self, old: Option<LiveServer>) {
         let Some(old) = old else { return };
         old.line.connection.close_gate();
@@ -94,8 +94,8 @@ impl Supervisor {
         });
     }
 
-    /// Resolves when a person stops or restarts the server, when it has been
-    /// unwanted for long enough, or when Portway goes down.
+    /// Resolves when a person stops or restarts the server, when the server has
+    /// been unwanted for `LAST_CALLS`, or when Portway shuts down.
     async fn hurried(&mut self) {
         let mut deadline = None;
         loop {
@@ -122,7 +122,7 @@ impl Supervisor {
     }
 }
 
-/// Whether a person asked for the end of what runs, rather than for another
+/// Whether a person stopped or restarted the server, rather than changed its
 /// definition.
 fn by_hand(old: &Arc<DesiredServer>, new: &Arc<DesiredServer>) -> bool {
     let stopped = old.run && !new.run && old.spec == new.spec;

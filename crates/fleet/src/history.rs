@@ -1,4 +1,4 @@
-//! What became of one server, and why: its states, the latest last.
+//! The state history of one server with reasons, the latest entry last.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ const REASON: usize = 2 << 10;
 #[derive(Default)]
 pub struct History(Mutex<VecDeque<HistoryEntry>>);
 
-/// A server came into a state.
+/// A state change of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HistoryEntry {
     /// Milliseconds since the epoch.
@@ -24,7 +24,7 @@ pub struct HistoryEntry {
 }
 
 impl History {
-    /// `reason` must be safe to show.
+    /// The caller makes sure that `reason` is safe to show.
     pub(super) fn add(&self, at: SystemTime, state: Status, reason: Option<String>) {
         let at = at
             .duration_since(UNIX_EPOCH)

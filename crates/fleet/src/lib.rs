@@ -1,6 +1,6 @@
-//! What does run. Actual follows desired: this room alone retries, backs off,
-//! checks health, lists tools and publishes the snapshot. Nobody commands it:
-//! they read the snapshot or edit the registry.
+//! The running servers. The fleet makes the actual state follow the desired
+//! state: it alone retries, backs off, checks health, lists tools and publishes
+//! the snapshot. Other crates read the snapshot or edit the registry.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -47,31 +47,31 @@ pub use subscription::{ResourceSubscription, Subscriptions};
 
 use supervisor::Supervisor;
 
-/// How many servers may be in the first moments of connecting at once.
+/// How many servers may be in the first phase of connecting at once.
 const STARTS_AT_ONCE: usize = 16;
 
-/// What every connection of this process is made with.
+/// The settings shared by all connections of this process.
 pub struct FleetConfig {
-    /// Where relative paths of definitions start.
+    /// The base of relative paths in definitions.
     pub project: PathBuf,
-    /// Our own environment: what `${VAR}` looks up.
+    /// Portway's own environment, in which `${VAR}` is looked up.
     pub variables: HashMap<String, String>,
-    /// The part of it that children inherit.
+    /// The part of the environment that child processes inherit.
     pub base_env: Arc<Vec<(String, String)>>,
-    /// Directories that no server may see.
+    /// Directories that are hidden from every server.
     pub hidden: Vec<PathBuf>,
     pub instance: String,
     pub shim: PathBuf,
     pub limits: ConnectionLimits,
     pub health_interval: Duration,
-    /// What we can answer for as a client.
+    /// The client capabilities that Portway can serve.
     pub capabilities: Arc<RawValue>,
-    /// Takes the servers that are seen to ask; a full queue drops.
+    /// Receives the servers that ask their client; a full queue drops them.
     pub asked: mpsc::Sender<AskingServer>,
 }
 
-/// Makes what runs follow `desired` until `stop`; then ends
-/// everything, side by side, and returns.
+/// Makes the running servers follow `desired` until `stop`; then ends all of
+/// them in parallel and returns.
 pub async fn run(
     mut desired: watch::Receiver<Arc<Desired>>,
     surroundings: Arc<FleetConfig>,
@@ -91,10 +91,10 @@ pub async fn run(
                 wish.sender.send_replace(None);
             }
             // A removed name stays until its supervisor has ended, so that a
-            // name that comes back never runs beside its past.
+            // server added again under the name never runs beside the old one.
             keep || !wish.sender.is_closed()
         });
-        // Nor does a server run beside itself under its new name.
+        // A renamed server must not run under both names at once.
         let ending: HashSet<Uuid> = wishes
             .iter()
             .filter(|(name, _)| !wanted.contains_key(*name))
@@ -123,7 +123,7 @@ pub async fn run(
         tokio::select! {
             () = stop.cancelled() => break,
             changed = desired.changed() => if changed.is_err() { break },
-            // One ended: its name or id may be wanted again by now.
+            // A supervisor has ended: its name or id may be wanted again by now.
             Some(_) = supervisors.join_next(), if !supervisors.is_empty() => {}
         }
     }
@@ -136,7 +136,7 @@ pub async fn run(
     retired.wait().await;
 }
 
-/// What one supervisor is told to do.
+/// The channel that sends one supervisor its desired state.
 struct SupervisorHandle {
     id: Uuid,
     sender: watch::Sender<Option<Arc<DesiredServer>>>,
@@ -164,30 +164,30 @@ impl SupervisorHandle {
     }
 }
 
-/// A notification of a server that belongs to no call: a resource changed, a
-/// list did.
+/// A notification of a server that belongs to no call: a resource or a list
+/// changed.
 #[derive(Debug)]
 pub struct ServerUpdate {
     pub server: Arc<str>,
-    /// Whose process or connection says it, where it is not everybody's.
+    /// The owner of the process or connection that sent it; `None` if shared.
     pub whose: Option<Arc<str>>,
     pub note: Notification,
 }
 
-/// Takes what a server asks outside any call on a connection that serves one
-/// legacy session alone, and that session's key; must not block.
+/// Takes a server's request outside any call, on a connection that serves one
+/// legacy session alone, with that session's key; must not block.
 pub type QuestionHandler = Box<dyn Fn(Arc<str>, ServerRequest) + Send + Sync>;
 
-/// How many of them a slow reader may be behind.
+/// How many updates a slow receiver may lag behind.
 const UPDATES: usize = 1024;
 
-/// What servers say and ask of their own accord, on its way.
+/// The channels for notifications and requests that belong to no call.
 struct ServerMessages {
     updates: broadcast::Sender<Arc<ServerUpdate>>,
     attendant: OnceLock<QuestionHandler>,
 }
 
-/// The supervisors' way to tell what became of their servers.
+/// The handle through which supervisors publish the state of their servers.
 #[derive(Clone)]
 pub struct Publisher {
     snapshots: watch::Sender<Arc<Snapshot>>,
@@ -214,8 +214,8 @@ impl Publisher {
     }
 
     fn change(&self, edit: impl FnOnce(&mut Snapshot)) {
-        // Copied only while a reader holds it: a thousand servers that start
-        // at once must not copy each other a thousand times.
+        // The snapshot is copied only while a reader holds it: a thousand
+        // servers that start at once must not cause a thousand copies each.
         self.snapshots
             .send_modify(|snapshot| edit(Arc::make_mut(snapshot)));
     }
@@ -240,7 +240,7 @@ impl Publisher {
         });
     }
 
-    /// Refused by being dropped where nobody attends to it.
+    /// Without a handler the request is dropped, which refuses it.
     fn asked(&self, session: &Arc<str>, request: ServerRequest) {
         if let Some(attendant) = self.unasked.attendant.get() {
             attendant(session.clone(), request);
@@ -249,7 +249,7 @@ impl Publisher {
 
     fn updated(&self, server: &Arc<str>, whose: Option<Arc<str>>, note: Notification) {
         let server = server.clone();
-        // Nobody listening is fine.
+        // An error only means that there is no receiver.
         let _ = self.unasked.updates.send(Arc::new(ServerUpdate {
             server,
             whose,
@@ -265,7 +265,7 @@ pub struct Fleet {
     unasked: Arc<ServerMessages>,
 }
 
-/// Why a request never reached its server, or what came of it.
+/// The reason why a request never reached its server, or its error.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("no server is called {0:?}")]
@@ -284,13 +284,13 @@ impl Fleet {
         self.snapshots.borrow().clone()
     }
 
-    /// A receiver of its own, to follow every change.
+    /// A separate receiver that follows every change.
     pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.snapshots.clone()
     }
 
-    /// Waits until the view of `name` is as `fits` says, at most `limit`;
-    /// then the view as it is. `None`: no such server.
+    /// Waits until the view of `name` satisfies `fits`, at most `limit`; then
+    /// returns the current view. `None`: no such server.
     pub async fn wait(
         &self,
         name: &str,
@@ -302,43 +302,43 @@ impl Fleet {
             let view = snapshot.servers.get(name);
             view.is_some_and(|view| fits(view))
         });
-        // Late or closed: answer with what is there.
+        // On a timeout or a closed channel, return the current view.
         let _ = tokio::time::timeout(limit, fitting).await;
         self.snapshot().servers.get(name).cloned()
     }
 
-    /// Waits until `name` is gone, at most `limit`.
+    /// Waits until `name` is removed, at most `limit`.
     pub async fn removed(&self, name: &str, limit: Duration) {
         let mut snapshots = self.snapshots.clone();
         let gone = snapshots.wait_for(|snapshot| !snapshot.servers.contains_key(name));
         let _ = tokio::time::timeout(limit, gone).await;
     }
 
-    /// What servers say of their own accord, from now on.
+    /// The notifications of servers that belong to no call, from now on.
     pub fn updates(&self) -> broadcast::Receiver<Arc<ServerUpdate>> {
         self.unasked.updates.subscribe()
     }
 
-    /// Has somebody take what servers ask of one session alone; the first
-    /// who does is it.
+    /// Sets the handler for requests that servers send to one session alone;
+    /// only the first caller sets it.
     pub fn attend(&self, attendant: QuestionHandler) {
         let _ = self.unasked.attendant.set(attendant);
     }
 
-    /// Whose process or connection serves `slot`, where it is not everybody's.
+    /// The owner of the connection that serves `slot`; `None` if shared.
     pub(crate) fn whose(&self, server: &str, slot: &Slot) -> Option<Arc<str>> {
         let snapshot = self.snapshot();
         let line = snapshot.find(server)?.state.line()?;
         line.desk.whose(slot, &line.connection)
     }
 
-    /// Tells of an update that reached us another way: on a listen.
+    /// Publishes an update that arrived on a listen.
     pub(crate) fn tell_update(&self, update: ServerUpdate) {
         let _ = self.unasked.updates.send(Arc::new(update));
     }
 
-    /// Tells a legacy server something on behalf of `slot`, if it has been
-    /// talking to it.
+    /// Sends a notification to a legacy server on behalf of `slot`, if `slot`
+    /// has a connection to it.
     pub async fn tell(&self, server: &str, slot: &Slot, method: &str) {
         let snapshot = self.snapshot();
         let line = snapshot.find(server).and_then(|view| view.state.line());
@@ -350,8 +350,8 @@ impl Fleet {
         }
     }
 
-    /// The connection that serves `slot`, and the limit of a call on it.
-    /// While the server is being replaced this waits, `limit` from `start`.
+    /// The connection that serves `slot`, and the limit of a call on it. While
+    /// the server is being replaced this waits, `limit` from `start`.
     pub(crate) async fn lease(
         &self,
         server: &str,
@@ -385,7 +385,7 @@ impl Fleet {
                 Some(line) if !line.connection.is_closed() => {
                     return Ok((line.clone(), limit));
                 }
-                // Draining, and the next state not yet told.
+                // The connection drains, and the next state is not published yet.
                 Some(_) => {}
                 None if view.state.holds_calls() => {}
                 None => {

@@ -1,4 +1,4 @@
-//! Following the list changes of a modern server, which tells only those who
+//! Follows the list changes of a modern server, which sends them only on a
 //! listen.
 
 use std::time::Duration;
@@ -12,11 +12,11 @@ use wire::Era;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The beginning of a listen. What happened before it is unknown, and nobody
-/// will tell.
+/// The acknowledgement of a listen. Changes before it are unknown, and the
+/// server does not report them later.
 pub(super) const BEGINS: &str = "notifications/subscriptions/acknowledged";
 
-/// Whether what is known of the lists may be old with this.
+/// Whether this notification means that the known lists may be outdated.
 pub(super) fn outdates_lists(method: &str) -> bool {
     matches!(
         method,
@@ -28,12 +28,12 @@ pub(super) fn outdates_lists(method: &str) -> bool {
 }
 
 /// Opens a listen on a modern server and keeps it open; every message on the
-/// returned channel means "list again". `None` where there is nothing to
-/// listen to. Ends when the receiver is dropped.
+/// returned channel means "list again". `None` if the server offers no list
+/// changes. Ends when the receiver is dropped.
 pub(super) fn follow(connection: &Connection) -> Option<mpsc::Receiver<()>> {
     let filter = filter(connection)?;
     let connection = connection.clone();
-    // One pending "list again" says as much as many.
+    // One pending "list again" is as good as many.
     let (changed, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         let mut pause = FIRST_PAUSE;
@@ -77,7 +77,7 @@ fn filter(connection: &Connection) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&serde_json::json!({ "notifications": wanted })).ok()
 }
 
-/// One listen, until it ends. True if anything was heard.
+/// Runs one listen until it ends. True if any event arrived.
 async fn listen(connection: &Connection, filter: &RawValue, changed: &mpsc::Sender<()>) -> bool {
     let (events, mut queue) = event_queue(16);
     let call = UpstreamCall {

@@ -1,4 +1,4 @@
-//! The recent lines of one server: stderr, protocol remarks, what Portway did.
+//! The recent log lines of one server: stderr, protocol remarks, Portway's own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ const LINES: usize = 1000;
 const BYTES: usize = 256 << 10;
 const LINE: usize = 4 << 10;
 
-/// A bounded ring; the oldest lines go first. Whatever goes in is made safe
-/// to show: secrets of the definition covered, control characters escaped.
+/// A bounded ring that drops the oldest lines first. Every line is made safe to
+/// show: secrets of the definition redacted, control characters escaped.
 #[derive(Default)]
 pub struct LogRing(Mutex<LogBuffer>);
 
@@ -29,7 +29,7 @@ struct LogBuffer {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct LogLine {
-    /// Counts up from 0 for each server; gaps never occur.
+    /// Counts up from 0 for each server, without gaps.
     pub seq: u64,
     /// Milliseconds since the epoch.
     pub at: u64,
@@ -38,12 +38,12 @@ pub struct LogLine {
 }
 
 impl LogRing {
-    /// What must not be seen from now on.
+    /// Sets the secrets to redact from now on.
     pub fn hide(&self, redactor: Arc<Redactor>) {
         self.0.lock().redactor = redactor;
     }
 
-    /// Text of a server, of any number of lines, safe to show.
+    /// Makes a server's text of any number of lines safe to show.
     pub fn clean(&self, text: &str) -> String {
         let redactor = self.0.lock().redactor.clone();
         let text = redactor.redact(text);

@@ -1,5 +1,5 @@
-//! What clients see of a server. A server that is only away for a moment
-//! keeps its last good lists, so that no list ever waits for it.
+//! The lists that clients see of a server. A server that is briefly disconnected
+//! keeps its last good lists, so that no list request waits for it.
 
 use std::sync::Arc;
 
@@ -7,17 +7,16 @@ use super::catalog::Catalog;
 use super::state::ServerState;
 use upstream::Peer;
 
-/// What a server offers to clients.
 #[derive(Debug)]
 pub struct Offer {
     pub catalog: Arc<Catalog>,
     pub peer: Arc<Peer>,
-    /// It is away; these are the last good lists.
+    /// The server is disconnected; these are its last good lists.
     pub stale: bool,
 }
 
-/// The offer of a connected server that has just been listed; the old one
-/// where nothing has changed.
+/// The offer of a connected server after a listing; the old one if nothing has
+/// changed.
 pub(super) fn renewed(old: Option<&Arc<Offer>>, catalog: Catalog, peer: &Arc<Peer>) -> Arc<Offer> {
     let known = old.filter(|old| *old.catalog == catalog);
     if let Some(old) = known.filter(|old| !old.stale && Arc::ptr_eq(&old.peer, peer)) {
@@ -30,7 +29,7 @@ pub(super) fn renewed(old: Option<&Arc<Offer>>, catalog: Catalog, peer: &Arc<Pee
     })
 }
 
-/// What stays of an offer when the state changes.
+/// The part of an offer that remains when the state changes.
 pub(super) fn kept(
     offer: Option<&Arc<Offer>>,
     before: &ServerState,
@@ -46,7 +45,7 @@ pub(super) fn kept(
             replacing: true, ..
         }
         | ServerState::Waiting { lost: true, .. } => true,
-        // The first try after a loss; if that fails too, it is an error.
+        // The first attempt after a loss; if it fails too, the state is an error.
         ServerState::Connecting { .. }
             if matches!(before, ServerState::Waiting { lost: true, .. }) =>
         {

@@ -1,4 +1,4 @@
-//! The processes behind a server.
+//! The process tree of a server, as the API shows it.
 
 use std::time::UNIX_EPOCH;
 
@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::state::ServerView;
 use upstream::process;
 
-/// One process of a server's tree. Its name and not its command line, which
-/// may hold what `${VAR}` stands for.
+/// One process of a server's tree. It has the name and not the command line,
+/// which may contain the expanded value of a `${VAR}`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessEntry {
@@ -21,15 +21,15 @@ pub struct ProcessEntry {
 }
 
 impl ServerView {
-    /// What runs now, the server first. Reads `/proc`: not for a thread that
-    /// has others waiting.
+    /// The running processes, the server first. Reads `/proc`, which blocks:
+    /// not for a thread of the async runtime.
     pub fn processes(&self) -> Vec<ProcessEntry> {
         let tree = self.process.as_ref().and_then(|facts| facts.tree);
         let found = tree.map(process::ProcessTree::list).unwrap_or_default();
         let shown = |info: process::ProcessInfo| ProcessEntry {
             pid: info.pid,
             ppid: info.ppid,
-            // A process may call itself anything.
+            // A process can choose any name for itself.
             command: self.log.clean(&info.command),
             rss_bytes: info.rss,
             started_at: info

@@ -1,5 +1,5 @@
-//! The time between connected and not: health, changes of the lists, and
-//! what the server says unasked.
+//! The connected phase of a server: health checks, list changes, and messages
+//! that belong to no call.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -15,28 +15,26 @@ use super::supervisor::{FORGIVEN_AFTER, Supervisor};
 use upstream::{Connection, InboundMessage, LogStream, Notification, UpstreamCall, UpstreamError};
 use wire::{Era, object};
 
-/// How long a health check may take: as long as the pause between two, within
-/// reason. A busy machine is no sick server.
+/// The limit of a health check: the interval between two checks, clamped to
+/// this range. A busy machine does not make a server unhealthy.
 const CHECK_LIMITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
-/// Changes that come in a burst are listed once.
+/// Changes within this time are listed once.
 const SETTLE: Duration = Duration::from_millis(50);
 
 pub(super) enum ServingEnd {
-    /// The wish asks for something else; the connection is still up.
+    /// The desired state requires another connection; this one is still up.
     Superseded(LiveServer),
-    /// The connection is of no use any more; what is left of it is to be
-    /// ended.
+    /// The connection is unusable; the caller ends the rest of it.
     Gone(UpstreamError, LiveServer),
 }
 
 type OptionalTask<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-/// What woke us.
 enum ServingEvent {
     Superseded,
     Gone(UpstreamError),
     Said(Option<InboundMessage>),
-    /// On a connection beside the main one, or on that.
+    /// The connection beside the main one, or `None` for the main one.
     ListsChanged(Option<Connection>),
     CheckDue,
     Checked(Result<Box<RawValue>, UpstreamError>),
@@ -45,7 +43,7 @@ enum ServingEvent {
     Asks,
 }
 
-/// Serves until the connection or the wish ends.
+/// Serves until the connection ends or the desired state changes.
 pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> ServingEnd {
     let period = supervisor.surroundings.health_interval;
     let mut ticks = interval_at(Instant::now() + period, period);
@@ -77,7 +75,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> 
             Ok(()) = lists.changed() => ServingEvent::ListsChanged(lists.borrow_and_update().clone()),
             () = &mut forgiven, if supervisor.restarts > 0 => ServingEvent::Forgiven,
             () = &mut asks => ServingEvent::Asks,
-            // Last: a server that never stops talking must not hide the rest.
+            // Last: a server that sends without pause must not starve the others.
             said = live.link.inbound.recv(), if talks => ServingEvent::Said(said),
         };
         match woken {
@@ -113,7 +111,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> 
                     Err(reason) if listed.from.same(&live.line.connection) => {
                         return ServingEnd::Gone(reason, live);
                     }
-                    // The end of that one is seen elsewhere.
+                    // The end of that connection is handled elsewhere.
                     Err(_) => {}
                 }
             }
@@ -121,7 +119,7 @@ pub(super) async fn serve(supervisor: &mut Supervisor, mut live: LiveServer) -> 
     }
 }
 
-/// Takes what a server says unasked; true if its lists changed.
+/// Handles a message that belongs to no call; true if the lists changed.
 fn heard(supervisor: &Supervisor, said: InboundMessage) -> bool {
     match said {
         InboundMessage::Notification(Notification { method, params }) => match method.as_str() {
@@ -131,7 +129,7 @@ fn heard(supervisor: &Supervisor, said: InboundMessage) -> bool {
                 }
                 false
             }
-            // Over a pipe it comes with everything else.
+            // On a pipe it arrives with all other notifications.
             listen::BEGINS => true,
             _ => {
                 let stale = listen::outdates_lists(&method);
@@ -140,7 +138,7 @@ fn heard(supervisor: &Supervisor, said: InboundMessage) -> bool {
             }
         },
         InboundMessage::Request(request) => {
-            // Refused when dropped.
+            // Dropping the request refuses it.
             let text = format!("asked for {}, which nobody can answer now", request.method);
             supervisor.note(LogStream::Protocol, &text);
             false
@@ -153,7 +151,7 @@ fn log_line(params: &RawValue) -> String {
     format!("[{}] {}", member("level").trim_matches('"'), member("data"))
 }
 
-/// New lists, or why there are none.
+/// New lists, or the error of the listing.
 struct NewLists {
     from: Connection,
     catalog: Result<Box<Catalog>, UpstreamError>,
@@ -177,7 +175,7 @@ async fn examine(connection: Connection, period: Duration) -> Result<Box<RawValu
         .await
 }
 
-/// An answer of any kind, an error too, is a sign of life.
+/// Any response, even an error, shows that the server is alive.
 fn unhealthy(result: Result<Box<RawValue>, UpstreamError>) -> Option<UpstreamError> {
     match result {
         Ok(_) | Err(UpstreamError::Rpc(_)) => None,

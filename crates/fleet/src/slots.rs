@@ -1,5 +1,5 @@
-//! Further connections to one server, for those who must not share one
-//! (SPEC C7): made on demand, ended when idle, and with the server.
+//! Further connections to one server (SPEC C7), for clients that must not share
+//! one: made on demand, ended when idle, and with the server.
 
 mod bounds;
 
@@ -24,24 +24,24 @@ use upstream::{
 };
 use wire::Era;
 
-/// How long a principal that cannot get a process of its own shares the main
-/// one, before it is tried again.
+/// How long a principal whose own process cannot start shares the main one,
+/// before the next attempt.
 const TRY_AGAIN: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_secs(15);
 
-/// On whose behalf a request is made.
+/// The client that a request is made for.
 #[derive(Clone, Debug)]
 pub struct Slot {
     pub principal: Arc<str>,
-    /// The user whose entry it is, or the admin.
+    /// The owner of the entry: a user, or the admin.
     pub owner: Arc<str>,
     /// The legacy client's session, if it has one.
     pub session: Option<Arc<str>>,
-    /// Cancelled at that session's end.
+    /// Cancelled when that session ends.
     pub ended: Option<CancellationToken>,
-    /// What this client can be asked, in legacy words and canonical: clients
-    /// that can be asked the same may share.
+    /// The client's capabilities in canonical legacy form: clients with the
+    /// same capabilities may share a connection.
     pub capabilities: Arc<RawValue>,
 }
 
@@ -51,11 +51,11 @@ struct SlotKey {
     capabilities: String,
 }
 
-/// Whom one connection serves.
+/// The client or clients that one connection serves.
 struct SlotUser {
-    /// To tell apart what is said on it.
+    /// Marks the notifications that arrive on the connection.
     tag: Option<Arc<str>>,
-    /// The key of the one legacy session it serves, and that session's end.
+    /// The key of the only legacy session it serves, and that session's end.
     alone: Option<(Arc<str>, CancellationToken)>,
 }
 
@@ -66,7 +66,7 @@ struct SlotEntry {
     principal: Arc<str>,
     owner: Arc<str>,
     used: Instant,
-    /// Cancelled where another client needs the place.
+    /// Cancelled when another client needs the place.
     end: CancellationToken,
 }
 
@@ -77,7 +77,7 @@ impl SlotEntry {
             Some(connection) if connection.in_flight() == 0 => SlotActivity::Idle,
             Some(connection) if connection.only_questions() => SlotActivity::Asking,
             Some(_) => SlotActivity::Busy,
-            // Given up by whoever was making it.
+            // The task that was connecting has given up.
             None if Arc::strong_count(&self.connection) == 1 => SlotActivity::Idle,
             None => SlotActivity::Busy,
         }
@@ -86,7 +86,7 @@ impl SlotEntry {
 
 type SlotMap = HashMap<SlotKey, SlotEntry>;
 
-/// Who shares a process or connection, as things are.
+/// The isolation in force for this server.
 pub(super) fn in_force(spec: &ServerSpec, peer: &Peer, asking: &QuestionHistory) -> Isolation {
     let legacy = peer.era == Era::Legacy;
     let remote = spec.transport() != TransportKind::Stdio;
@@ -97,21 +97,21 @@ pub(super) fn in_force(spec: &ServerSpec, peer: &Peer, asking: &QuestionHistory)
     }
 }
 
-/// Where the connections of one server beside its main one are handed out.
+/// The connections of one server beside its main one.
 pub struct SlotTable {
     recipe: ConnectRecipe,
     name: Arc<str>,
     publisher: Publisher,
     slots: Mutex<SlotMap>,
-    /// Resources that are followed in every process.
+    /// Resources with a subscription in every process.
     pub(super) followed: Mutex<HashSet<String>>,
-    /// The connection that the server's lists are those of; `None`: the main
+    /// The connection that the server's lists are read from; `None`: the main
     /// one.
     lists: watch::Sender<Option<Connection>>,
     stop: CancellationToken,
-    /// Set before `stop` where calls in flight may finish,
+    /// Set before `stop` if calls in flight may finish,
     drain: Mutex<Option<Duration>>,
-    /// until this.
+    /// until this is cancelled.
     hurry: CancellationToken,
     tasks: TaskTracker,
 }
@@ -136,13 +136,13 @@ impl SlotTable {
         })
     }
 
-    /// Moves whenever the lists have to be asked for anew, and on which
-    /// connection.
+    /// Changes whenever the lists must be read again, and names the connection
+    /// to read them from.
     pub(super) fn lists(&self) -> watch::Receiver<Option<Connection>> {
         self.lists.subscribe()
     }
 
-    /// The connection for `slot`; `main` where it may be shared.
+    /// The connection for `slot`; `main` if it may be shared.
     pub(super) async fn connection(
         self: &Arc<Self>,
         slot: &Slot,
@@ -152,8 +152,8 @@ impl SlotTable {
             return Ok(main.clone());
         };
         let place = self.place(&key, slot)?;
-        // Boxed: connecting is rare and its future large, and this one is part
-        // of every call's.
+        // Boxed: connecting is rare and its future is large, and it is part of
+        // the future of every call.
         let made = place
             .connection
             .get_or_try_init(|| Box::pin(self.make(&key, slot, &place, main)))
@@ -164,7 +164,7 @@ impl SlotTable {
         made.cloned()
     }
 
-    /// The place of one key; another one may have to make room for it.
+    /// The entry of one key; it may displace another entry.
     fn place(&self, key: &SlotKey, slot: &Slot) -> Result<SlotEntry, UpstreamError> {
         let mut slots = self.slots.lock();
         if let Some(place) = slots.get_mut(key) {
@@ -183,7 +183,7 @@ impl SlotTable {
         Ok(place)
     }
 
-    /// The connection that serves `slot` already, if one does.
+    /// The connection that already serves `slot`, if there is one.
     pub(super) fn existing(&self, slot: &Slot, main: &Connection) -> Option<Connection> {
         match self.key(slot, main.peer()) {
             None => Some(main.clone()),
@@ -191,7 +191,7 @@ impl SlotTable {
         }
     }
 
-    /// Whether a client needs a connection of its own, and whose it is.
+    /// The key of a client that needs its own connection; `None`: it shares.
     fn key(&self, slot: &Slot, peer: &Peer) -> Option<SlotKey> {
         let spec = &self.recipe.spec;
         let alone = |whose: &Arc<str>| SlotKey {
@@ -204,14 +204,14 @@ impl SlotTable {
             (Isolation::Session, _) => {
                 Some(alone(slot.session.as_ref().unwrap_or(&slot.principal)))
             }
-            // On a pipe one process serves all until it is seen to ask.
+            // On a pipe one process serves all clients until it asks one of them.
             (Isolation::Auto, TransportKind::Stdio) => {
                 let asks = legacy && self.recipe.asking.seen();
                 asks.then(|| alone(&slot.principal))
             }
             (Isolation::Shared, TransportKind::Stdio) => None,
-            // A legacy server is told once, at the handshake, what its client
-            // can be asked; the main connection told it of nothing.
+            // A legacy server learns its client's capabilities once, at the
+            // handshake; the main connection declared none.
             (Isolation::Auto | Isolation::Shared, _) => {
                 let nothing = slot.capabilities.get() == "{}";
                 (legacy && !nothing).then(|| alone(&slot.principal))
@@ -219,8 +219,8 @@ impl SlotTable {
         }
     }
 
-    /// Whose connection serves `slot`; `None` where one serves all or, like
-    /// those to a remote server, speaks of the same things as every other.
+    /// The owner of the connection that serves `slot`; `None` if all clients share
+    /// it or if, as with a remote server, all connections report the same.
     pub(super) fn whose(&self, slot: &Slot, main: &Connection) -> Option<Arc<str>> {
         self.tag(&self.key(slot, main.peer())?)
     }
@@ -234,8 +234,8 @@ impl SlotTable {
         }
     }
 
-    /// Whether its processes were one: what happens in one of them is news to
-    /// all clients of its principal.
+    /// Whether the processes began as one: updates from one of them go to all
+    /// clients of its principal.
     pub(super) fn was_one(&self) -> bool {
         let spec = &self.recipe.spec;
         (spec.isolation, spec.transport()) == (Isolation::Auto, TransportKind::Stdio)
@@ -266,7 +266,7 @@ impl SlotTable {
             },
             alone: match self.recipe.spec.isolation {
                 Isolation::Session => slot.session.clone().zip(slot.ended.clone()),
-                // It serves other sessions too.
+                // The connection serves other sessions too.
                 Isolation::Auto | Isolation::Shared | Isolation::Principal => None,
             },
         };
@@ -275,14 +275,14 @@ impl SlotTable {
         Ok(connection)
     }
 
-    /// Whether the main process may serve a principal whose own cannot be
-    /// started: some programs run only once.
+    /// Whether the main process may serve a principal whose own process does
+    /// not start: some programs allow only one instance.
     fn may_share(&self) -> bool {
         self.was_one() && !self.stop.is_cancelled()
     }
 
-    /// Gives the place to the main connection for a while. What is asked there
-    /// is refused while calls of several principals run.
+    /// Serves the slot by the main connection for a while. A question there is
+    /// refused while calls of several principals run.
     fn share(
         self: &Arc<Self>,
         key: &SlotKey,
@@ -304,8 +304,8 @@ impl SlotTable {
         main.clone()
     }
 
-    /// Owns one connection until it is gone, idle, its session `ended`, or the
-    /// desk closes.
+    /// Owns one connection until it is gone or idle, its session has `ended`,
+    /// or the table closes.
     async fn hold(
         self: Arc<Self>,
         key: SlotKey,
@@ -336,7 +336,7 @@ impl SlotTable {
                 }
             }
         }
-        // Out of the book before the gate closes: who comes now gets a new one.
+        // Removed before the gate closes: a new call gets a new connection.
         self.forget(&key, &place);
         self.lists.send_if_modified(|lists| {
             let was_it = lists.as_ref().is_some_and(|lists| lists.same(&connection));
@@ -358,9 +358,9 @@ impl SlotTable {
     fn heard(&self, whose: &SlotUser, connection: &Connection, said: InboundMessage) {
         match (said, &whose.alone) {
             (InboundMessage::Notification(note), _) => {
-                // What was one process has one list, that of the process which
-                // changed it last. A remote server tells the main connection
-                // as well.
+                // Processes that began as one have one list, that of the
+                // process which changed it last. A remote server notifies the
+                // main connection as well.
                 if self.was_one() && listen::outdates_lists(&note.method) {
                     self.lists.send_replace(Some(connection.clone()));
                 }
@@ -369,13 +369,13 @@ impl SlotTable {
             (InboundMessage::Request(request), Some((session, _))) => {
                 self.publisher.asked(session, request);
             }
-            // Refused when dropped.
+            // Dropping the request refuses it.
             (InboundMessage::Request(_), None) => {}
         }
     }
 
-    /// Ends all of them; with `drain`, calls in flight may finish first, as
-    /// long as it is not closed again without.
+    /// Ends all connections; with `drain`, calls in flight may finish first,
+    /// until a second call without `drain`.
     pub(super) async fn close(&self, drain: Option<Duration>) {
         match drain {
             Some(_) => *self.drain.lock() = drain,
@@ -386,7 +386,7 @@ impl SlotTable {
         self.tasks.wait().await;
     }
 
-    /// Unless the place is somebody else's by now.
+    /// Removes the entry, unless another connection has replaced it by now.
     fn forget(&self, key: &SlotKey, place: &SlotEntry) {
         let mut slots = self.slots.lock();
         let known = slots.get(key);
@@ -395,7 +395,7 @@ impl SlotTable {
         }
     }
 
-    /// Those that are there.
+    /// All connections that are established.
     pub(super) fn connections(&self) -> Vec<Connection> {
         let slots = self.slots.lock();
         let made = slots.values().filter_map(|place| place.connection.get());
@@ -403,7 +403,7 @@ impl SlotTable {
     }
 }
 
-/// Ends the connection that gives way to a new one for `slot`, if one must.
+/// Ends the connection that a new one for `slot` displaces, if necessary.
 fn make_room(slots: &mut SlotMap, slot: &Slot, isolation: Isolation) -> Result<(), UpstreamError> {
     let taken: Vec<SlotUse<'_, &SlotKey>> = slots
         .iter()

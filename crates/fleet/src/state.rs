@@ -1,4 +1,4 @@
-//! What one server is doing, and how that is told.
+//! The state of one server, and its form in the snapshot and the API.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::registry::DesiredServer;
 use config::Isolation;
 use upstream::{Connection, Peer, ProcessFacts};
 
-/// Everything that does run, at one moment.
+/// The actual state of all servers at one moment.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     pub servers: BTreeMap<Arc<str>, Arc<ServerView>>,
-    /// Moves when what some server offers has changed, and only then.
+    /// Changes when the offer of a server changes, and only then.
     pub offers: u64,
 }
 
 impl Snapshot {
-    /// By name or id.
+    /// Finds a server by name or id.
     pub fn find(&self, server: &str) -> Option<&Arc<ServerView>> {
         self.servers.get(server).or_else(|| {
             let id = uuid::Uuid::try_parse(server).ok()?;
@@ -36,30 +36,30 @@ impl Snapshot {
 /// One server at one moment.
 #[derive(Clone)]
 pub struct ServerView {
-    /// The wish this view answers to.
+    /// The desired state that this view reflects.
     pub wanted: Arc<DesiredServer>,
     pub state: ServerState,
     pub since: SystemTime,
-    /// Whether the wish has come to something: connected, stopped, failed.
+    /// Whether the desired state has had an outcome: connected, stopped, failed.
     pub settled: bool,
-    /// Whether any wish ever has, since the start.
+    /// Whether any desired state has had an outcome since the start.
     pub settled_once: bool,
     /// Empty unless connected.
     pub catalog: Arc<Catalog>,
-    /// What clients see of it. The same value as long as that is the same.
+    /// The lists that clients see. The same value as long as they are the same.
     pub offer: Option<Arc<Offer>>,
     pub process: Option<ProcessFacts>,
-    /// Who shares a process or connection now; unknown unless connected.
+    /// The isolation in force; `None` unless connected.
     pub isolation: Option<Isolation>,
-    /// Restarts in a row since it last stayed up.
+    /// Restarts in a row since the server last stayed up.
     pub restarts: u32,
     pub log: Arc<LogRing>,
     pub history: Arc<History>,
 }
 
 impl ServerView {
-    /// What clients are shown: its own lists, or the last ones of a server
-    /// that is away for a moment.
+    /// The lists that clients see: the server's own, or the last ones of a
+    /// server that is briefly disconnected.
     pub fn listed(&self) -> &Arc<Catalog> {
         self.offer
             .as_ref()
@@ -67,20 +67,20 @@ impl ServerView {
     }
 }
 
-/// The connection everybody shares, and where those who must not get theirs.
+/// The shared connection, and the table of connections that are not shared.
 #[derive(Clone)]
 pub struct ServerConnection {
     pub connection: Connection,
     pub desk: Arc<SlotTable>,
 }
 
-/// The state carries what makes it true; `status` and `state` of the API are
+/// Each state carries its own data; `status` and `state` of the API are
 /// functions of it.
 #[derive(Clone)]
 pub enum ServerState {
     Stopped,
     Connecting {
-        /// The connection that still takes calls while its successor is made.
+        /// The connection that still takes calls until its successor is up.
         serving: Option<ServerConnection>,
         /// A replacement: calls wait for it instead of failing.
         replacing: bool,
@@ -88,14 +88,14 @@ pub enum ServerState {
     Connected {
         line: ServerConnection,
     },
-    /// Will be tried again.
+    /// The supervisor retries.
     Waiting {
         error: Arc<str>,
-        /// It was connected before, so this is a loss and not a failed start.
+        /// The server was connected before: a loss and not a failed start.
         lost: bool,
         retry_at: SystemTime,
     },
-    /// Will not be tried again until somebody changes something.
+    /// The supervisor does not retry until a person changes something.
     Failed {
         error: Arc<str>,
     },
@@ -110,7 +110,7 @@ pub enum Status {
     Error,
 }
 
-/// The coarser word of the same thing.
+/// A coarser form of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
@@ -144,7 +144,7 @@ impl ServerState {
         }
     }
 
-    /// When it is tried again by itself.
+    /// The time of the next automatic retry.
     pub fn retry_at(&self) -> Option<SystemTime> {
         match self {
             ServerState::Waiting { retry_at, .. } => Some(*retry_at),
@@ -152,7 +152,7 @@ impl ServerState {
         }
     }
 
-    /// The server at the other end, while there is a connection.
+    /// The server at the other end of the connection, if there is one.
     pub fn peer(&self) -> Option<&Peer> {
         self.connection().map(|connection| &**connection.peer())
     }
@@ -168,7 +168,7 @@ impl ServerState {
         }
     }
 
-    /// The same, with the way to further connections.
+    /// The same, with the table of further connections.
     pub fn line(&self) -> Option<&ServerConnection> {
         match self {
             ServerState::Connected { line } => Some(line),
@@ -177,7 +177,7 @@ impl ServerState {
         }
     }
 
-    /// Whether a call should wait for what comes next.
+    /// Whether a call should wait for the next state.
     pub(crate) fn holds_calls(&self) -> bool {
         matches!(
             self,

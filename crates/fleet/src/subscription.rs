@@ -1,6 +1,6 @@
-//! Subscriptions to resources of servers. A server tells of changes only while
-//! somebody has subscribed: one subscription serves all clients that follow the
-//! same resource, and is made again when the server comes back.
+//! Subscriptions to resources of servers. A server sends updates only to a
+//! subscriber: one subscription serves all clients that follow the same
+//! resource, and is made again when the server reconnects.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -19,16 +19,16 @@ use upstream::{
 use wire::{Era, RpcError, code};
 
 const LIMIT: Duration = Duration::from_secs(10);
-/// The pause before a subscription that ended, or failed, is made again.
+/// The pause before an ended or failed subscription is made again.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause between two connections made for one subscription.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// How long a connection may take that has to be made for it.
+/// The limit for a connection that is made for a subscription.
 const CONNECT: Duration = Duration::from_secs(30);
-/// Subscriptions at once, of all clients together.
+/// The limit of subscriptions, of all clients together.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
 
-/// A resource, at the process or connection that serves those who follow it.
+/// A resource, at the process or connection that serves its subscribers.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ResourceKey {
     server: Arc<str>,
@@ -41,14 +41,13 @@ struct ResourceKey {
 /// the server gets these requests one after the other.
 type SubscriptionCell = tokio::sync::Mutex<Weak<ResourceSubscription>>;
 
-/// One resource being followed; ends with its last holder.
+/// One followed resource; the subscription ends with its last holder.
 pub struct ResourceSubscription {
-    /// Whose process or connection serves it; `None` for that of all clients.
+    /// The owner of the process or connection; `None` if all clients share it.
     pub slot_owner: Option<Arc<str>>,
     _stop: DropGuard,
 }
 
-/// All subscriptions.
 pub struct Subscriptions {
     fleet: Fleet,
     cells: Mutex<HashMap<ResourceKey, Arc<SubscriptionCell>>>,
@@ -62,7 +61,7 @@ impl Subscriptions {
         }
     }
 
-    /// Follows a resource: returns once the server has agreed.
+    /// Subscribes to a resource; returns once the server has accepted.
     pub async fn follow(
         &self,
         server: &Arc<str>,
@@ -134,11 +133,11 @@ impl Subscriptions {
     }
 }
 
-/// Keeps one subscription at a server, over its restarts.
+/// Keeps one subscription at a server, across its restarts.
 struct SubscriptionTask {
     fleet: Fleet,
     key: ResourceKey,
-    /// Set where the client has a connection of its own.
+    /// Set if the client has a connection of its own.
     slot: Option<Slot>,
     stop: CancellationToken,
     cell: Arc<SubscriptionCell>,
@@ -194,7 +193,7 @@ impl SubscriptionTask {
             }
         }
         let current = self.cell.lock().await;
-        // Another client may have subscribed since; the subscription is its own now.
+        // Another client may have subscribed since; that client owns it now.
         let connection = served.map(|served| served.connection);
         let legacy = |connection: &Connection| connection.peer().era == Era::Legacy;
         if current.strong_count() == 0
@@ -338,7 +337,6 @@ impl SubscriptionTask {
     }
 }
 
-/// A subscription in force.
 struct ActiveSubscription {
     main: Connection,
     connection: Connection,

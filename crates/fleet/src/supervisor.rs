@@ -1,4 +1,4 @@
-//! The one owner of one server: makes its connection follow its wish.
+//! The only owner of one server: makes its connection follow the desired state.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -22,7 +22,7 @@ use crate::registry::DesiredServer;
 use config::{ServerSpec, TransportKind};
 use upstream::{LogStream, Notification, Peer, ProcessFacts, UpstreamError};
 
-/// Up for so long, a server's failures are forgiven.
+/// After this uptime the failures of a server no longer count.
 pub(super) const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
 pub(super) struct Supervisor {
@@ -31,21 +31,21 @@ pub(super) struct Supervisor {
     publisher: Publisher,
     pub(super) surroundings: Arc<FleetConfig>,
     starts: Arc<Semaphore>,
-    /// All of Portway ends: nothing is waited for any more.
+    /// Portway shuts down: the supervisor waits for nothing any more.
     pub(super) going_down: CancellationToken,
-    /// Connections that only finish their calls, of the whole fleet.
+    /// Retired connections of the whole fleet that finish their calls.
     pub(super) retired: TaskTracker,
     log: Arc<LogRing>,
     history: Arc<History>,
     memory: EraMemory,
     pub(super) asking: QuestionState,
     pub(super) restarts: u32,
-    /// The wish in force.
+    /// The desired state in force.
     pub(super) wanted: Arc<DesiredServer>,
     pub(super) told: PublishedState,
 }
 
-/// What was last published, so that a new wish can repeat it.
+/// The last published state, so that a new desired state can repeat it.
 pub(super) struct PublishedState {
     pub(super) state: ServerState,
     since: SystemTime,
@@ -115,7 +115,7 @@ impl Supervisor {
         self.publisher.remove(&self.name);
     }
 
-    /// Makes the newest wish the one in force; false when there is none.
+    /// Puts the newest desired state in force; false if there is none.
     fn take_wish(&mut self) -> bool {
         let next = self.wish.borrow_and_update().clone();
         match next {
@@ -127,7 +127,7 @@ impl Supervisor {
         }
     }
 
-    /// What the history says beside a state.
+    /// The reason that the history shows beside a state.
     fn why(&self, state: &ServerState) -> Option<String> {
         match state {
             ServerState::Connecting { .. } if self.restarts > 0 => {
@@ -140,14 +140,14 @@ impl Supervisor {
     }
 
     async fn wait_for_change(&mut self) {
-        // Closed means the fleet is going down; `take_wish` then says so.
+        // A closed channel means shutdown; `take_wish` then returns false.
         if self.wish.changed().await.is_err() {
             self.wish.mark_changed();
         }
     }
 
-    /// Resolves when the wish asks for something else than the connection in
-    /// force. A change that needs no new connection is taken over in passing.
+    /// Resolves when the desired state requires another connection. A change
+    /// that needs no new connection is applied in passing.
     pub(super) async fn superseded(&mut self) {
         loop {
             self.wait_for_change().await;
@@ -163,7 +163,7 @@ impl Supervisor {
         }
     }
 
-    /// Keeps the server up for one wish: connect, serve, back off, again.
+    /// Keeps the server up for one desired state: connect, serve, back off, repeat.
     async fn live(&mut self, spec: &Arc<ServerSpec>, mut handover: Handover) -> Handover {
         let mut failures = 0;
         self.restarts = 0;
@@ -203,7 +203,7 @@ impl Supervisor {
         }
     }
 
-    /// One attempt, or `None` when the wish changed meanwhile.
+    /// One attempt, or `None` if the desired state changed meanwhile.
     async fn attempt(
         &mut self,
         spec: &Arc<ServerSpec>,
@@ -234,7 +234,7 @@ impl Supervisor {
             tokio::select! {
                 result = &mut work => Some(result),
                 () = self.superseded() => {
-                    // Ended in order, so that its successor runs alone.
+                    // Ended properly, so that its successor runs alone.
                     stop.cancel();
                     if let Ok((live, _)) = work.await {
                         live.end().await;
@@ -264,8 +264,8 @@ impl Supervisor {
         );
     }
 
-    /// Tells of a failure, ends what was lost, and waits as long as the
-    /// backoff says. False when the wish changed.
+    /// Publishes a failure, ends the lost connection, and waits as long as the
+    /// backoff requires. False if the desired state changed.
     async fn pause(
         &mut self,
         kind: TransportKind,
@@ -273,11 +273,11 @@ impl Supervisor {
         failures: u32,
         lost: Option<LiveServer>,
     ) -> bool {
-        // It may quote the server.
+        // The error may quote the server.
         let text: Arc<str> = self.log.clean(&error.to_string()).into();
         self.log.push(LogStream::Portway, &text);
         let counted = match error {
-            // The machine lacks something: that is no fault of the server.
+            // The machine lacks a resource: not the fault of the server.
             UpstreamError::Spawn { .. } => failures.min(backoff::RESTARTS),
             _ => failures,
         };
@@ -326,7 +326,7 @@ impl Supervisor {
         self.wanted.timeout()
     }
 
-    /// Tells those who follow a resource, or a list, of this server.
+    /// Notifies the subscribers of a resource or a list of this server.
     pub(super) fn updated(&self, note: Notification) {
         self.publisher.updated(&self.name, None, note);
     }
@@ -391,8 +391,8 @@ impl Supervisor {
     }
 }
 
-/// A server that hangs takes its time to be ended; nobody should believe it
-/// connected meanwhile, so this comes after the telling.
+/// A hanging server takes time to end, and must not look connected meanwhile:
+/// the caller publishes the new state before this.
 async fn end(lost: Option<LiveServer>) {
     if let Some(live) = lost {
         live.end().await;

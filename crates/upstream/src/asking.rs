@@ -1,5 +1,5 @@
-//! What is known of a server's questions, over all of its connections: whether
-//! it asks its client anything during a call, and in which calls.
+//! The history of a server's questions, over all of its connections: whether
+//! the server asks its client during calls, and during which calls.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 use super::UpstreamCall;
 use wire::object::{member, text};
 
-/// Tools, prompts and resources that are remembered for one server. What does
-/// not fit is treated as never seen.
+/// The limit of remembered tools, prompts and resources of one server. Further
+/// ones are treated as never seen.
 const SUBJECTS: usize = 4096;
 
 /// Shared by all connections to one definition.
@@ -19,14 +19,14 @@ const SUBJECTS: usize = 4096;
 pub struct QuestionHistory {
     seen: AtomicBool,
     noticed: Notify,
-    /// Told when something is learned of a subject.
+    /// Notified when a subject becomes known.
     learned: Notify,
-    /// By tool, prompt or resource: whether a call of it was seen to ask.
+    /// By tool, prompt or resource: whether a call of it has asked.
     subjects: Mutex<HashMap<String, bool>>,
 }
 
 impl QuestionHistory {
-    /// `seen`: an earlier run has seen this definition ask.
+    /// `seen`: the server of this definition asked in an earlier run.
     pub fn new(seen: bool) -> QuestionHistory {
         QuestionHistory {
             seen: seen.into(),
@@ -34,7 +34,7 @@ impl QuestionHistory {
         }
     }
 
-    /// Whether the server was seen to ask its client something during a call.
+    /// Whether the server has asked its client during a call.
     pub fn seen(&self) -> bool {
         self.seen.load(Ordering::Acquire)
     }
@@ -45,7 +45,7 @@ impl QuestionHistory {
         }
     }
 
-    /// Resolves once the server was seen to ask.
+    /// Resolves once the server has asked.
     pub async fn noticed(&self) {
         loop {
             let noticed = self.noticed.notified();
@@ -58,13 +58,13 @@ impl QuestionHistory {
         }
     }
 
-    /// Whether calls of `subject` ask; `None` if none has ended yet.
+    /// Whether calls of `subject` ask; `None` if no call has ended yet.
     pub(super) fn asks(&self, subject: &str) -> Option<bool> {
         self.subjects.lock().get(subject).copied()
     }
 
-    /// A call of `subject` asked, or ended without having asked. One that
-    /// asked once may ask again.
+    /// Records that a call of `subject` asked, or ended without a question. A
+    /// subject that asked once may ask again.
     pub(super) fn learn(&self, subject: &str, asked: bool) {
         let mut subjects = self.subjects.lock();
         if let Some(known) = subjects.get_mut(subject) {
@@ -90,7 +90,7 @@ impl QuestionHistory {
     }
 }
 
-/// The tool, prompt or resource that a call is about.
+/// The tool, prompt or resource that a call addresses.
 pub(super) fn subject(call: &UpstreamCall<'_>) -> String {
     let named = || {
         let param = wire::method::name_param(call.method)?;

@@ -1,7 +1,7 @@
-//! Whose question it is. Nothing on a pipe says which call a server's question
-//! belongs to: it belongs to the one call in flight that can have caused it.
-//! Where several can, the question is held until the others have ended, for a
-//! limited time; then it is refused.
+//! The attribution of a server's questions to calls. A message on a pipe does
+//! not name its call: a question belongs to the one call in flight that can
+//! have caused it. If several can, the question is held until the others have
+//! ended, for a limited time; then it is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,21 +19,21 @@ use wire::{RpcError, code};
 
 /// How long a question waits for other calls to end.
 const HOLD: Duration = Duration::from_secs(5);
-/// How much longer each further one: the end of the one before may settle it.
+/// Added for each further question: the end of the one before may settle it.
 const STAGGER: Duration = Duration::from_secs(1);
-/// Questions of one connection that wait at once.
+/// The limit of waiting questions per connection.
 const HELD: usize = 64;
 
-/// The calls that a server may be asking something for.
+/// The calls that can have caused a server's question.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Candidates {
     pub calls: Vec<u64>,
-    /// They are made for several clients.
+    /// The calls belong to several clients.
     pub mixed: bool,
 }
 
 impl Candidates {
-    /// The one call that can have caused what the server says.
+    /// The only call that can have caused the server's message.
     pub(crate) fn sole(&self) -> Option<u64> {
         match self.calls[..] {
             [one] => Some(one),
@@ -47,14 +47,14 @@ pub(crate) struct Attribution {
     pending: Arc<PendingRequests>,
     asking: Arc<QuestionHistory>,
     log: LogSink,
-    /// Told whenever something is asked.
+    /// Notified at every question.
     asked: Notify,
-    /// Every open question has a receiver of it.
+    /// Every open question holds a receiver of it.
     open: watch::Sender<()>,
     held: Mutex<Vec<HeldQuestion>>,
 }
 
-/// A question that nobody can be asked yet.
+/// A question that is not attributed to a call yet.
 struct HeldQuestion {
     id: Box<RawValue>,
     withdrawn: CancellationToken,
@@ -76,17 +76,17 @@ impl Attribution {
         })
     }
 
-    /// Resolves when the server asks something.
+    /// Resolves when the server asks a question.
     pub(crate) async fn asked(&self) {
         self.asked.notified().await;
     }
 
-    /// Resolves once no question of the server's is open.
+    /// Resolves once the server has no open question.
     pub(crate) async fn answered(&self) {
         self.open.closed().await;
     }
 
-    /// Takes a question; gives it back if no call can have caused it.
+    /// Takes a question; returns it if no call can have caused it.
     pub(crate) fn take(self: &Arc<Self>, request: ServerRequest) -> Option<ServerRequest> {
         self.asked.notify_waiters();
         let request = request.open(self.open.subscribe());
@@ -102,7 +102,7 @@ impl Attribution {
         None
     }
 
-    /// A full queue drops it, and that refuses it.
+    /// A full queue drops the request, which refuses it.
     fn give(&self, call: u64, request: ServerRequest) {
         if let Some(turn) = self.pending.turn(call) {
             self.asking.learn(&turn.subject, true);
@@ -153,7 +153,7 @@ impl Attribution {
             if candidates.calls.len() <= 1 || Instant::now() >= until {
                 return candidates;
             }
-            // A call that was given up leaves without a word.
+            // An abandoned call leaves without a notification.
             let look = until.min(Instant::now() + LINGERS);
             tokio::select! {
                 () = left => {}
@@ -162,7 +162,7 @@ impl Attribution {
         }
     }
 
-    /// Of one client's calls, the only one that is known to ask.
+    /// Among the calls of one client, the only one that is known to ask.
     fn likely(&self, candidates: &Candidates) -> Option<u64> {
         if candidates.mixed {
             return None;
@@ -176,7 +176,7 @@ impl Attribution {
     }
 
     fn refuse(&self, candidates: &Candidates, request: ServerRequest) {
-        // Its calls have ended: dropping it refuses it.
+        // The calls have ended: dropping the request refuses it.
         if candidates.calls.is_empty() {
             return;
         }
@@ -198,7 +198,7 @@ impl Attribution {
         request.answer(Err(RpcError::new(code::INTERNAL, text)));
     }
 
-    /// The server gives up a question; one that is held is forgotten.
+    /// Handles the server's cancellation of a question; a held one is dropped.
     pub(crate) fn withdrawn(&self, id: &RawValue) {
         let held = self.held.lock();
         let given_up = held.iter().filter(|held| held.id.get() == id.get());
@@ -215,7 +215,7 @@ mod tests {
     use crate::permit::OutgoingMessage;
     use crate::{EventReceiver, UpstreamCall, event_queue};
 
-    /// A connection with calls in flight, and what its server is told.
+    /// A connection with calls in flight, and the messages sent to its server.
     struct AttributionRig {
         attribution: Arc<Attribution>,
         outbox: mpsc::Sender<OutgoingMessage>,
@@ -294,7 +294,7 @@ mod tests {
         let told = rig.told().await;
         assert!(told.contains("which of 2 calls in flight"), "{told}");
         assert!(!told.contains("set the server's isolation"), "{told}");
-        // The server goes on with one of them: the next question is clear.
+        // The server continues with one of them: the next question is clear.
         assert!(rig.ask("8").is_none());
         let [(first, _), (_second, mut second)] = calls;
         drop(first);

@@ -1,4 +1,4 @@
-//! What is asked of a server, and what it says or asks meanwhile.
+//! Requests to a server, and the messages it sends before its response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use wire::RpcError;
 pub struct UpstreamCall<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
-    /// The name or URI it is about, as the server knows it; `None`: what the
-    /// params say.
+    /// The target's name or URI, as the server knows it; `None`: the one in the
+    /// params.
     pub name: Option<&'a str>,
-    /// Restarted by progress; `None` for a listen, which has no end.
+    /// Restarted by progress; `None` for a listen, which has no limit.
     pub limit: Option<Duration>,
-    /// Ask the server for progress; it arrives on `events`.
+    /// Request progress notifications; they arrive on `events`.
     pub progress: bool,
-    /// What comes before the answer, in order; a full queue drops.
+    /// Events before the response, in order; a full queue drops.
     pub events: Option<EventSender>,
-    /// What the caller can do for a modern server; `None`: what the
-    /// connection declares.
+    /// The caller's capabilities for a modern server; `None`: those of the
+    /// connection.
     pub capabilities: Option<&'a RawValue>,
-    /// From which level on a modern server may log into this request.
+    /// The minimum log level for a modern server during this request.
     pub log_level: Option<&'a str>,
-    /// Looked at when the request is written.
+    /// Checked when the request is written.
     pub permit: Option<&'a Arc<dyn Permit>>,
-    /// The client it is made for: nobody else may be asked because of it.
+    /// The client that makes the call; a question it causes goes to no other.
     pub whose: Option<&'a Arc<str>>,
 }
 
@@ -52,18 +52,18 @@ impl<'a> UpstreamCall<'a> {
         }
     }
 
-    /// The param that names what it is about, and how the server knows that.
+    /// The param that names the target, and the target's name at the server.
     pub(super) fn about(&self) -> Option<(&'static str, &'a str)> {
         wire::method::name_param(self.method).zip(self.name)
     }
 
-    /// Made for a client, who can be asked something; a listen is not.
+    /// Whether a client made the call and can be asked; false for a listen.
     pub(super) fn is_somebodys(&self) -> bool {
         self.events.is_some() && self.limit.is_some()
     }
 
-    /// Whether a server can be thought to ask something because of it: what a
-    /// client wants of it, for whom it can be asked or not.
+    /// Whether the call can cause a question of the server: any client request,
+    /// even if its client cannot be asked.
     pub(super) fn may_ask(&self) -> bool {
         let asked_for = [
             "resources/subscribe",
@@ -85,14 +85,14 @@ impl<'a> UpstreamCall<'a> {
     }
 }
 
-/// Something that belongs to one request and comes before its answer.
+/// An event that belongs to one request and arrives before its response.
 #[derive(Debug)]
 pub enum CallEvent {
     Notification(Notification),
     Request(ServerRequest),
 }
 
-/// Something a server says that belongs to no request of ours.
+/// A server message that belongs to no request of Portway.
 #[derive(Debug)]
 pub enum InboundMessage {
     Notification(Notification),
@@ -105,17 +105,17 @@ pub struct Notification {
     pub params: Option<Box<RawValue>>,
 }
 
-/// A request of a server to its client (legacy only). Unanswered, it is
-/// refused when dropped: a server must never wait for ever.
+/// A request of a server to its client (legacy only). Dropping it unanswered
+/// refuses it: a server must never wait for ever.
 pub struct ServerRequest {
     pub method: String,
     pub params: Option<Box<RawValue>>,
     id: Box<RawValue>,
     outbox: Option<Outbox>,
-    /// Holds the time of the call it belongs to.
+    /// Pauses the timeout of the call it belongs to.
     pause: Option<TimeoutPause>,
     turn: Option<Arc<Turn>>,
-    /// Says that the question is open, as long as it exists.
+    /// Marks the question as open, as long as it exists.
     _open: Option<watch::Receiver<()>>,
 }
 
@@ -147,12 +147,12 @@ impl ServerRequest {
         self.turn = turn;
     }
 
-    /// Its server's own.
+    /// The id that the server chose.
     pub fn id(&self) -> &RawValue {
         &self.id
     }
 
-    /// Its server has given it up, and wants no answer.
+    /// Drops the request without a reply, because the server cancelled it.
     pub fn forget(mut self) {
         self.outbox = None;
     }
@@ -178,7 +178,7 @@ impl ServerRequest {
 
 impl Drop for ServerRequest {
     fn drop(&mut self) {
-        // Never an answer in somebody's name: only that there is none.
+        // Never an answer in the name of a client: only that there is none.
         let refusal = match self.method.as_str() {
             "elicitation/create" => RawValue::from_string(r#"{"action":"cancel"}"#.into())
                 .map_err(|error| RpcError::new(wire::code::INTERNAL, error.to_string())),

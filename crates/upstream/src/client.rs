@@ -1,6 +1,6 @@
-//! The one HTTP client of the program: HTTP/1.1 to one origin. It follows no
-//! redirects, asks for no codings and sends nothing twice. The caller's own
-//! task writes the request and reads the answer; there is no task per
+//! The only HTTP client of the program: HTTP/1.1 to one origin. It follows no
+//! redirects, requests no content codings and sends nothing twice. The caller's
+//! own task writes the request and reads the response; there is no task per
 //! connection.
 
 use std::error::Error;
@@ -28,7 +28,7 @@ use socket::Connector;
 const COPIED: usize = 64 << 10;
 const READ: usize = 8 << 10;
 
-/// Headers that this client alone writes.
+/// Headers that only this client writes.
 const OURS: [HeaderName; 4] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -36,7 +36,6 @@ const OURS: [HeaderName; 4] = [
     header::TRANSFER_ENCODING,
 ];
 
-/// Why there is no client for a URL.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("no HTTPS without trusted certificates: {0}")]
@@ -45,7 +44,7 @@ pub enum ClientError {
     BadUrl,
 }
 
-/// Why a request got no response.
+/// The reason why a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// There is no connection; nothing was sent.
@@ -57,7 +56,7 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// The innermost cause: the operating system's own words.
+    /// The innermost cause: the message of the operating system.
     pub fn root_cause(&self) -> &(dyn Error + 'static) {
         let mut cause: &(dyn Error + 'static) = match self {
             SendError::Connect(error) => &**error,
@@ -75,13 +74,13 @@ impl SendError {
 pub struct HttpClient {
     connector: Connector,
     idle: Arc<IdleConnections>,
-    /// Where connections go.
+    /// The address to connect to.
     uri: Uri,
     pub(crate) host: HeaderValue,
 }
 
 impl HttpClient {
-    /// A client of the URL's origin; its path plays no part.
+    /// A client of the URL's origin; the path is ignored.
     pub fn new(url: &Url) -> Result<HttpClient, ClientError> {
         let uri = request_uri(url)?;
         let host = url.host_str().unwrap_or_default();
@@ -99,8 +98,8 @@ impl HttpClient {
     }
 
     /// Sends one request to this origin, whatever host its URI names. The
-    /// response's body is still to be read. Dropping the future, or the
-    /// response, closes the connection.
+    /// caller reads the response's body. Dropping the future, or the response,
+    /// closes the connection.
     pub async fn request(
         &self,
         request: Request<Bytes>,
@@ -123,7 +122,7 @@ impl HttpClient {
     pub(crate) async fn connect(&self) -> Result<HttpConnection, Box<dyn Error + Send + Sync>> {
         match self.idle.take() {
             Some(connection) => Ok(connection),
-            // Boxed: it is rare, and large.
+            // Boxed: the future is rare, and large.
             None => {
                 let socket = Box::pin(self.connector.connect(&self.uri)).await?;
                 Ok(HttpConnection::new(socket))
@@ -145,15 +144,15 @@ impl HttpClient {
         let copied = if body.len() <= COPIED { body.len() } else { 0 };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let request = head::request(method, path, headers, body, copied);
-        // Requests that come together go out together: the server is woken
-        // once for all of them, which costs more than to send one.
+        // Requests made at the same time go out together: the server wakes once
+        // for all of them, and a wake-up costs more than sending one.
         tokio::task::yield_now().await;
         let sent = async {
             connection.socket.write_all(&request).await?;
             connection.socket.write_all(&body[copied..]).await?;
             connection.socket.flush().await
         };
-        // A server that refuses the rest of a request may have said why.
+        // A server that refuses the rest of a request may have sent the reason.
         let sent = sent.await;
         drop(writing);
         loop {

@@ -1,4 +1,4 @@
-//! How a process tree is held together, and which ways work on this machine.
+//! The containment of process trees, and the methods that work on this machine.
 
 use std::ffi::CString;
 use std::fmt;
@@ -13,20 +13,20 @@ use super::process::{self, SpawnError};
 use super::shim::message::{HelperReport, LaunchRequest};
 use config::{Containment, Privileges};
 
-/// One way of holding a tree, strongest first.
+/// One method of containing a tree, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum ContainmentStep {
     /// A PID namespace: the kernel kills every member when its init dies,
-    /// whoever else was killed first.
+    /// whichever process was killed first.
     Namespace,
-    /// `cgroup.kill`, by a helper that must be alive to write it.
+    /// `cgroup.kill`, written by a helper that must be alive for it.
     Cgroup,
-    /// Orphans come back to the helper, which kills until none is left.
+    /// Orphans become children of the helper, which kills until none is left.
     Subreaper,
-    /// The server's process group, and on Linux whatever still carries the
-    /// environment marker. All there is outside Linux.
+    /// The server's process group, and on Linux every process that still has
+    /// the environment marker. The only method outside Linux.
     Group,
 }
 
@@ -47,7 +47,7 @@ impl ContainmentStep {
         }
     }
 
-    /// What it does not hold; `None` for the one that holds everything.
+    /// The gap of this step; `None` for the step that contains everything.
     pub fn gap(self) -> Option<&'static str> {
         match self {
             ContainmentStep::Namespace => None,
@@ -65,7 +65,7 @@ impl ContainmentStep {
         }
     }
 
-    /// The one that a definition asks for; `auto` names none.
+    /// The step that a definition selects; `auto` selects none.
     pub fn named(wish: Containment) -> Option<ContainmentStep> {
         match wish {
             Containment::Auto => None,
@@ -83,7 +83,7 @@ impl fmt::Display for ContainmentStep {
     }
 }
 
-/// What a server held like this can still do, a sentence each.
+/// The actions that this containment does not prevent, a sentence each.
 pub fn gaps(step: ContainmentStep, privileges: Privileges) -> Vec<&'static str> {
     let keeps = privileges == Privileges::Keep;
     let reads = step != ContainmentStep::Namespace && (keeps || !has_capabilities());
@@ -95,15 +95,15 @@ pub fn gaps(step: ContainmentStep, privileges: Privileges) -> Vec<&'static str> 
     gaps.into_iter().flatten().collect()
 }
 
-/// Whether we have a capability. If so, the kernel does not let a process of
-/// the same user that has none look into us.
+/// Whether Portway has a capability. If so, the kernel stops a process of the
+/// same user without capabilities from inspecting Portway.
 fn has_capabilities() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let permitted = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
     permitted.is_some_and(|set| set.trim().bytes().any(|digit| digit != b'0'))
 }
 
-/// What works here and, for the rest, why not.
+/// The steps that work here and, for the others, the reasons why not.
 #[derive(Debug)]
 pub struct Ladder {
     works: Vec<ContainmentStep>,
@@ -120,8 +120,8 @@ impl Ladder {
         &self.refused
     }
 
-    /// The steps to try for a wish, in order. `auto` may go down: what worked
-    /// at start can fail later, at a limit on namespaces for instance.
+    /// The steps to try for a definition, in order. `auto` may fall back: a step
+    /// that worked at start can fail later, at a limit on namespaces for instance.
     pub(super) fn choose(&self, wish: Containment) -> Result<&[ContainmentStep], SpawnError> {
         let Some(step) = ContainmentStep::named(wish) else {
             return Ok(&self.works);
@@ -144,8 +144,8 @@ impl Ladder {
 
 static LADDER: OnceCell<Ladder> = OnceCell::const_new();
 
-/// Found once per process, by having the helper try each step for real:
-/// kernels, containers and security modules refuse in too many ways to guess.
+/// Probed once per process; the helper tries each step for real: kernels,
+/// containers and security modules refuse in too many ways to guess.
 pub async fn ladder(shim: &Path) -> Result<&'static Ladder, SpawnError> {
     LADDER.get_or_try_init(|| probe(shim)).await
 }
@@ -175,8 +175,8 @@ async fn probe(shim: &Path) -> Result<Ladder, SpawnError> {
     Ok(ladder)
 }
 
-/// `None` if it works, else why it does not. An error is the trouble of the
-/// moment and says nothing about the step.
+/// `None` if the step works, else the reason. An error is a temporary problem
+/// and says nothing about the step.
 async fn probe_step(shim: &Path, step: ContainmentStep) -> Result<Option<String>, SpawnError> {
     if cfg!(not(target_os = "linux")) {
         return Ok(Some("is made of Linux features".into()));
@@ -191,7 +191,7 @@ async fn probe_step(shim: &Path, step: ContainmentStep) -> Result<Option<String>
             }
         }
         Ok(_) => Ok(None),
-        // A system call filter may kill instead of refusing.
+        // A system call filter may kill the process instead of refusing.
         Err(SpawnError::Io { source, .. }) if source.kind() == ErrorKind::UnexpectedEof => {
             Ok(Some("the helper died trying".into()))
         }

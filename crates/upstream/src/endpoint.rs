@@ -1,5 +1,5 @@
 //! One address of a remote server: the client of its origin, the configured
-//! headers, and a way to name the address without its secrets.
+//! headers, and a form of the address without its secrets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use config::Redactor;
 
 mod headers;
 
-/// Where a server's messages go.
+/// The address that takes a server's messages.
 #[derive(Clone)]
 pub struct Endpoint {
     client: HttpClient,
     url: Url,
     uri: Uri,
-    /// What every request carries.
+    /// The headers of every request.
     fixed: Headers,
     has_login: bool,
     shown: String,
@@ -43,7 +43,7 @@ impl Endpoint {
         Endpoint::with(url, &own, redactor)
     }
 
-    /// One whose every request carries these headers.
+    /// An endpoint that adds these headers to every request.
     pub fn with(
         url: &Url,
         own: &HeaderMap,
@@ -70,14 +70,14 @@ impl Endpoint {
         })
     }
 
-    /// Another address of the same server, named by the server itself.
+    /// Another address of the same server, which the server itself sent.
     pub fn at(&self, reference: &str) -> Result<Endpoint, ExchangeFailure> {
         let odd = |what: &str| ExchangeFailure::Odd(format!("{self} {what}"));
         let target = self
             .url
             .join(reference)
             .map_err(|_| odd("names an address for messages that is none"))?;
-        // Our headers, credentials among them, go where the definition says.
+        // Our headers, with credentials, go only to the origin in the definition.
         if target.origin() != self.url.origin() {
             let host = target.host_str().unwrap_or("nowhere");
             return Err(odd(&format!(
@@ -92,8 +92,8 @@ impl Endpoint {
         })
     }
 
-    /// Sends one request; the answer's body is still to be read. Dropping
-    /// the future, or the answer, closes the connection.
+    /// Sends one request; the caller reads the response's body. Dropping the
+    /// future, or the response, closes the connection.
     pub async fn send(
         &self,
         method: Method,
@@ -103,7 +103,7 @@ impl Endpoint {
         self.send_permitted(method, headers, body, None).await
     }
 
-    /// The same, if the permit still holds once there is a connection.
+    /// The same, if the permit is still valid once there is a connection.
     pub(crate) async fn send_permitted(
         &self,
         method: Method,
@@ -126,7 +126,7 @@ impl Endpoint {
         })
     }
 
-    /// The host of a redirect's target, if it says one.
+    /// The host of a redirect's target, if the response has one.
     pub(crate) fn redirect_host(&self, response: &Response<ResponseBody>) -> Option<String> {
         let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
         let target = self.url.join(location).ok()?;
@@ -141,7 +141,7 @@ impl Endpoint {
         self.has_login
     }
 
-    /// A server's words as an error may carry them.
+    /// A server's text in the form that is safe in an error.
     pub fn quote(&self, text: &str) -> String {
         quote(text, &self.redactor)
     }
@@ -157,7 +157,7 @@ impl fmt::Display for Endpoint {
 fn bare(url: &Url) -> Url {
     let mut url = url.clone();
     url.set_fragment(None);
-    // They fail only for addresses without a host.
+    // These fail only for addresses without a host.
     let _ = (url.set_username(""), url.set_password(None));
     url
 }

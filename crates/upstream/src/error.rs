@@ -1,41 +1,41 @@
-//! Why a server could not be reached or a call not be answered.
+//! Errors of connections and calls.
 
 use std::time::Duration;
 
 use wire::RpcError;
 
-/// What went wrong with one server. `Display` is for a person: it names what
-/// was tried and what came back, never a secret.
+/// An error of one server. `Display` is for a person: it names the action and
+/// the result, never a secret.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum UpstreamError {
     /// The command could not be started at all.
     #[error("{reason}")]
     Spawn { reason: String, permanent: bool },
-    /// The process ended, by itself or by us.
+    /// The process ended, by itself or because Portway ended it.
     #[error("{0}")]
     Exited(String),
-    /// Nothing answers at the address, or the connection broke.
+    /// The address does not respond, or the connection broke.
     #[error("{0}")]
     Unreachable(String),
-    /// The server wants a login (401) or refuses ours (403).
+    /// The server requires a login (401) or refuses ours (403).
     #[error("{0}")]
     Login(String),
-    /// It answered, but not in a way MCP allows.
+    /// The server's response violates MCP.
     #[error("{0}")]
     Protocol(String),
-    /// No answer within the limit. The request was cancelled.
+    /// No response within the limit. The request was cancelled.
     #[error("no answer within {}", seconds(.limit))]
     Timeout { limit: Duration },
     /// The server's own JSON-RPC error.
     #[error("{0}")]
     Rpc(RpcError),
-    /// One message larger than we take.
+    /// A message above the size limit.
     #[error("a message larger than {}", size(*.limit))]
     TooLarge { limit: usize },
     /// The connection no longer takes calls; nothing was sent.
     #[error("the connection is being replaced")]
     Draining,
-    /// What it was to be sent on the strength of has ended; nothing was sent.
+    /// The permission for the request has ended; nothing was sent.
     #[error("the permission to call has ended")]
     Revoked,
     /// The connection ended while the request may already have run.
@@ -44,7 +44,7 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
-    /// Whether trying again without a change of the definition is pointless.
+    /// Whether a retry without a change of the definition is pointless.
     pub fn permanent(&self) -> bool {
         matches!(
             self,

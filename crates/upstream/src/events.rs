@@ -1,4 +1,4 @@
-//! The events of one HTTP answer.
+//! The event stream of one HTTP response.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::client::{BodyError, ResponseBody};
 use super::reply::ExchangeFailure;
 use wire::sse::{Decoder, Event, EventTooLong};
 
-/// How long an answered stream may take to end, so that its connection can
-/// be used again.
+/// How long a stream may take to end after the response, so that its connection
+/// can be reused.
 const FINISH_LIMIT: Duration = Duration::from_millis(500);
 
 pub struct Events {
@@ -31,8 +31,7 @@ impl Events {
         }
     }
 
-    /// The next event, or `None` when the server ended the stream. Loses
-    /// nothing when it is dropped half way.
+    /// The next event, or `None` when the server ended the stream. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<Event>, ExchangeFailure> {
         loop {
             match self.ready() {
@@ -57,7 +56,7 @@ impl Events {
         }
     }
 
-    /// The next event of what has come already.
+    /// The next event of the bytes received so far.
     pub fn ready(&mut self) -> Result<Option<Event>, EventTooLong> {
         let mut rest = &self.chunk[..];
         let event = self.decoder.next(&mut rest);
@@ -66,8 +65,8 @@ impl Events {
         event
     }
 
-    /// Waits until more has come, be it a comment; false if the stream is
-    /// over.
+    /// Waits for more bytes, even if only a comment; false if the stream has
+    /// ended.
     pub async fn more(&mut self) -> Result<bool, BodyError> {
         let piece = self.body.chunk().await?;
         let is_more = piece.is_some();
@@ -75,8 +74,8 @@ impl Events {
         Ok(is_more)
     }
 
-    /// Nothing more is wanted: lets the stream end by itself, if it does so
-    /// soon, instead of cutting the connection.
+    /// The caller needs no more events: lets the stream end by itself, if it
+    /// does so soon, instead of closing the connection.
     pub fn finish(mut self) {
         match self.body.chunk().now_or_never() {
             Some(Ok(None) | Err(_)) => {}

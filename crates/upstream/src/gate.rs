@@ -1,4 +1,4 @@
-//! The gate of a connection, which lets it finish its calls before it is
+//! The gate of a connection, which lets calls finish before the connection is
 //! replaced.
 
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use tokio::sync::Notify;
 
 use super::UpstreamError;
 
-/// Counts calls in flight, and closes so that they can finish.
+/// Counts calls in flight, and refuses new ones once closed.
 #[derive(Default)]
 pub(crate) struct CallGate {
-    /// Calls in flight; the top bit says closed.
+    /// The number of calls in flight; the top bit means closed.
     state: AtomicUsize,
-    /// Told when the last call leaves, and at the closing.
+    /// Notified when the last call ends, and when the gate closes.
     emptied: Notify,
-    /// Those for whom the connection is to stay, although they send nothing.
+    /// The number of holders that keep the connection without sending a call.
     held: AtomicUsize,
 }
 
@@ -45,7 +45,7 @@ impl CallGate {
         self.held.load(Ordering::Acquire) > 0
     }
 
-    /// Resolves when it is closed.
+    /// Resolves when the gate is closed.
     pub(crate) async fn closed(&self) {
         loop {
             let told = self.emptied.notified();
@@ -80,7 +80,7 @@ impl CallGate {
     }
 }
 
-/// Keeps a connection that would otherwise end when it is idle.
+/// Keeps open a connection that would otherwise end when idle.
 pub struct ConnectionHold(Arc<CallGate>);
 
 impl Drop for ConnectionHold {
@@ -89,7 +89,7 @@ impl Drop for ConnectionHold {
     }
 }
 
-/// Held while a call is in flight.
+/// Exists while a call is in flight.
 pub(crate) struct InFlightGuard(Arc<CallGate>);
 
 impl Drop for InFlightGuard {

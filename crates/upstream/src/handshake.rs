@@ -1,4 +1,4 @@
-//! Which era a server speaks, and the opening of a conversation in it.
+//! The detection of a server's era, and the handshake in that era.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::pending::RequestResult;
 use super::{ConnectOptions, Transport, UpstreamCall, UpstreamError};
 use wire::{Era, RpcError, code};
 
-/// What an answer to `server/discover` says about the other side.
+/// The era that a response to `server/discover` indicates.
 pub(crate) enum EraVerdict {
     Modern(Peer),
-    /// Speaks the old handshake, or nothing that says otherwise.
+    /// The server supports the old handshake, or does not indicate otherwise.
     Legacy,
-    /// Modern, but of no revision we speak: falling back would be wrong.
+    /// Modern, but of no revision that we support: a fallback would be wrong.
     Refused(String),
 }
 
@@ -47,8 +47,8 @@ struct InitializeAnswer {
     instructions: Option<String>,
 }
 
-/// Reads the answer to a probe. Only what a modern server alone would say is
-/// taken as modern; which error a legacy server answers with tells nothing.
+/// Reads the response to a probe. Only a response that no legacy server sends
+/// means modern; legacy servers respond with any error code.
 pub(crate) fn verdict(answer: &RequestResult, capabilities: &Arc<RawValue>) -> EraVerdict {
     match answer {
         Ok(result) => match serde_json::from_str::<DiscoverAnswer>(result.get()) {
@@ -64,7 +64,7 @@ pub(crate) fn verdict(answer: &RequestResult, capabilities: &Arc<RawValue>) -> E
                 None => EraVerdict::Legacy,
             }
         }
-        // Our own request was wrong in a modern server's eyes.
+        // A modern server considers our own request invalid.
         Err(UpstreamError::Rpc(error))
             if matches!(error.code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY) =>
         {
@@ -74,7 +74,7 @@ pub(crate) fn verdict(answer: &RequestResult, capabilities: &Arc<RawValue>) -> E
     }
 }
 
-/// The versions a refusal of ours names.
+/// The versions that the error names as supported.
 fn supported(error: &RpcError) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct UnsupportedVersion {
@@ -84,7 +84,7 @@ fn supported(error: &RpcError) -> Option<Vec<String>> {
     Some(data.supported)
 }
 
-/// A refusal of the very version it says it speaks: worth asking once more.
+/// Whether the server refuses a version that it supports: worth one retry.
 pub(crate) fn names_our_version(error: &RpcError) -> bool {
     error.code == code::UNSUPPORTED_VERSION
         && supported(error).is_some_and(|all| all.iter().any(|v| v == wire::MODERN))
@@ -114,8 +114,8 @@ fn modern_peer(found: DiscoverAnswer, capabilities: &Arc<RawValue>) -> Peer {
     }
 }
 
-/// The peer of a definition that says `era: modern`. Nobody is asked in the
-/// old way then, so the error must say why not.
+/// The peer of a definition with `era: modern`. There is no legacy handshake
+/// then, so the error must give the reason.
 pub(crate) fn insist(
     answer: RequestResult,
     options: &ConnectOptions,
@@ -139,7 +139,7 @@ pub(crate) fn not_modern(why: &str) -> String {
     )
 }
 
-/// Asks who is there, in the modern way.
+/// Sends `server/discover`, the modern handshake.
 pub(crate) async fn discover(
     transport: &Transport,
     options: &ConnectOptions,
@@ -212,9 +212,8 @@ pub(crate) fn legacy_peer(
     })
 }
 
-/// Finds out the era over a pipe. A server that is silent is asked in the old
-/// way too, because it may only be slow to start: whichever answer is of use
-/// first decides.
+/// Detects the era over a pipe. A silent server gets the legacy handshake too,
+/// because it may only be slow to start: the first usable response decides.
 pub(crate) async fn probe_pipe(
     transport: &Transport,
     options: &ConnectOptions,
@@ -241,7 +240,7 @@ pub(crate) async fn probe_pipe(
     tokio::select! {
         peer = &mut initialize => match peer {
             Ok(peer) => Ok(peer),
-            // Refused, perhaps by a modern server that is about to answer.
+            // Refused, perhaps by a modern server that is about to respond.
             Err(refusal) => match verdict(&discover.await, &options.capabilities) {
                 EraVerdict::Modern(peer) => Ok(peer),
                 _ => Err(refusal),

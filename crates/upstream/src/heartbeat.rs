@@ -1,5 +1,5 @@
-//! The time of one request: progress restarts it, and it stands still while the
-//! client is asked something.
+//! The timeout of one request: progress restarts it, and it is paused while the
+//! client is asked a question.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use super::UpstreamError;
 use super::pending::RequestResult;
 
-/// When something was last heard of a request, and whether its time counts.
+/// The last sign of life of a request, and whether its timeout is paused.
 pub(crate) struct Heartbeat {
     start: Instant,
     last_ms: AtomicU64,
     paused: AtomicUsize,
 }
 
-/// Stops the time of a request while it exists.
+/// Pauses the timeout of a request while it exists.
 pub(crate) struct TimeoutPause(Arc<Heartbeat>);
 
 impl Drop for TimeoutPause {

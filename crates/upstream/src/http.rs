@@ -1,5 +1,5 @@
-//! Streamable HTTP, in both eras: every message is a POST, every answer the
-//! body of its own response.
+//! Streamable HTTP, in both eras: every message is a POST, every response the
+//! body of its own HTTP response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,39 +39,37 @@ use legacy::HttpSession;
 use modern::OutgoingRequest;
 pub use tool_headers::ToolHeaders;
 
-/// Replies and cancellations on their way to the server.
+/// The queue limit of replies and cancellations to the server.
 const OUTBOX_QUEUE: usize = 256;
-/// How long one of them may take.
+/// The limit for one of them.
 const POST_LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// The handle that requests go through.
 #[derive(Clone)]
 pub(crate) struct HttpTransport(Arc<HttpShared>);
 
-/// A result, or why there is none.
 type ExchangeResult = Result<Box<RawValue>, ExchangeFailure>;
 
-/// What is one per connection.
+/// The shared state of one connection.
 struct HttpShared {
     endpoint: Endpoint,
     limits: ConnectionLimits,
     capabilities: Arc<RawValue>,
-    /// Takes what belongs to no request, and knows those that wait.
+    /// Takes messages that belong to no request, and knows the pending ones.
     receiver: MessageReceiver,
-    /// Legacy only; none before the handshake, and none ever in a modern one.
+    /// Legacy only: `None` before the handshake, and always with a modern server.
     session: watch::Sender<Option<Arc<HttpSession>>>,
-    /// Held across the handshake of a new session; other requests wait for it.
+    /// Held during the handshake of a new session; other requests wait for it.
     renewing: tokio::sync::Mutex<()>,
     tools: ToolHeaders,
-    /// Whether the server's own stream was asked for once, whatever came of it.
+    /// Whether the server's own stream was requested once, with any outcome.
     listened: watch::Sender<bool>,
     gone: watch::Sender<Option<UpstreamError>>,
 }
 
-/// What the owner of a connection gets, once there is one.
+/// The channel ends for the owner of a connection.
 struct TransportEnds {
     queue: mpsc::Receiver<OutgoingMessage>,
     inbound: mpsc::Receiver<InboundMessage>,
@@ -105,7 +103,7 @@ impl HttpTransport {
         )
     }
 
-    /// Hands the connection over to its owner.
+    /// Hands the connection to its owner.
     fn start(self, peer: Peer, ends: TransportEnds) -> (ConnectionOwner, Connection) {
         let stop = CancellationToken::new();
         let keeper = keep(self.0.clone(), ends.queue, stop.clone());
@@ -141,10 +139,10 @@ impl HttpTransport {
             outbox: &shared.receiver.outbox,
             pending: &shared.receiver.pending,
             id,
-            // Modern: closing the stream says it.
+            // Modern: closing the stream cancels the request.
             armed: spelling.era == Era::Legacy,
         };
-        // Boxed, so that it is moved once and not at every level.
+        // Boxed, so that the future is moved once and not at every level.
         let work = Box::pin(async {
             match spelling.era {
                 Era::Modern => {
@@ -163,7 +161,7 @@ impl HttpTransport {
         let outcome = tokio::select! {
             biased;
             outcome = work => outcome,
-            // The limit, or an answer that took another stream.
+            // The limit, or a response that came on another stream.
             answer = ticket.wait(call.limit) => answer.map_err(ExchangeFailure::from),
         };
         cancel.armed &= matches!(
@@ -186,14 +184,14 @@ impl HttpTransport {
         &self.0.receiver.pending
     }
 
-    /// Why a tool cannot be called over HTTP, if so.
+    /// The reason why a tool cannot be called over HTTP, if there is one.
     pub(crate) fn tool_fault(&self, name: &str) -> Option<String> {
         self.0.tools.fault(name)
     }
 }
 
 impl HttpShared {
-    /// Fails once the connection is of no more use.
+    /// Fails once the connection is unusable.
     fn alive(&self) -> Result<(), UpstreamError> {
         match &*self.gone.borrow() {
             Some(reason) => Err(reason.clone()),
@@ -231,18 +229,18 @@ impl HttpShared {
     }
 }
 
-/// What a POST takes as its answer.
+/// The media types that a POST accepts.
 pub(super) const BOTH: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 struct SessionReply {
     reply: HttpReply,
-    /// The session the server opened with this answer, if it did.
+    /// The session that the server opened with this response, if any.
     session: Option<HeaderValue>,
 }
 
-/// Owns what runs beside the requests, to the end.
+/// Owns the background tasks of a connection until its end.
 async fn keep(
     shared: Arc<HttpShared>,
     queue: mpsc::Receiver<OutgoingMessage>,

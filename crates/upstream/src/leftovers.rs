@@ -11,16 +11,16 @@ use super::process::MARKER;
 use super::procfs;
 use super::shim::cgroup;
 
-/// How long to go on against something that keeps forking.
+/// The limit for killing a tree that keeps forking.
 const LIMIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// One look can miss a process that is born, or changes its program, while
-/// the table is read.
+/// One scan can miss a process that starts, or changes its program, while the
+/// table is read.
 const EMPTY_LOOKS: u32 = 2;
 
-/// Kills every process whose marker begins so, until none is found, and says
-/// how many there were.
+/// Kills every process whose marker starts with `beginning`, until none is
+/// found, and returns how many there were.
 pub(super) fn kill(beginning: &str) -> usize {
     cgroup::clear(beginning);
     let wanted = format!("{MARKER}={beginning}");
@@ -42,8 +42,8 @@ pub(super) fn kill(beginning: &str) -> usize {
     killed.len()
 }
 
-/// Waits for a dying process. An init is no zombie before the last process of
-/// its namespace is gone.
+/// Waits for a dying process. An init does not become a zombie before the last
+/// process of its namespace is gone.
 pub(super) fn await_end(pid: i32) {
     let deadline = Instant::now() + LIMIT;
     while procfs::is_alive(pid) && Instant::now() < deadline {
@@ -51,8 +51,8 @@ pub(super) fn await_end(pid: i32) {
     }
 }
 
-/// This process and what it was started from: a Portway restarted by a tool
-/// of one of its own servers carries that server's marker itself.
+/// This process and its ancestors: a Portway restarted by a tool of one of its
+/// own servers has that server's marker itself.
 fn own_line() -> HashSet<i32> {
     let mut line = HashSet::new();
     let mut next = Some(Pid::this().as_raw());

@@ -1,5 +1,5 @@
-//! HTTP+SSE, the transport of 2024-11-05: the server speaks on one endless
-//! stream, and names there the address that takes our messages.
+//! HTTP+SSE, the transport of 2024-11-05: the server sends on one endless
+//! stream, which also names the address for our messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,10 +27,10 @@ use config::EraChoice;
 use wire::Message;
 
 const OUTBOX_QUEUE: usize = 256;
-/// From the start of the stream to the address it must begin with.
+/// From the start of the stream to its first event, the address.
 const ENDPOINT_LIMIT: Duration = Duration::from_secs(10);
-/// How long the server may take to accept a message. Its answer comes on the
-/// stream, so this holds up nothing but the message.
+/// How long the server may take to accept a message. Its response comes on the
+/// stream, so this delays only the message.
 const POST_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn connect(
@@ -39,7 +39,7 @@ pub(super) async fn connect(
 ) -> Result<(ConnectionOwner, Connection), ExchangeFailure> {
     let (messages, events) = open(endpoint, &options.limits).await?;
     let link = start(messages, events, options);
-    // Dropped half way, the link ends what it started.
+    // If this future is dropped, the drop of the link ends its tasks.
     match greet(&link.transport, options).await {
         Ok(peer) => {
             let connection = Connection::new(link.transport.clone(), peer);
@@ -52,8 +52,8 @@ pub(super) async fn connect(
     }
 }
 
-/// Whether a failure to connect says that there is no such stream, rather
-/// than that it does not work.
+/// Whether a failure to connect means that there is no such stream, rather than
+/// that the stream does not work.
 pub(super) fn is_none(failure: &ExchangeFailure) -> bool {
     match failure {
         ExchangeFailure::Odd(_) => true,
@@ -68,8 +68,8 @@ pub(super) fn is_none(failure: &ExchangeFailure) -> bool {
     }
 }
 
-/// The modern revision does not know this transport, so nobody is asked for
-/// it; a definition that insists is obeyed.
+/// The modern revision does not define this transport, so the modern era is not
+/// probed; a definition with `era: modern` is obeyed.
 async fn greet(transport: &Transport, options: &ConnectOptions) -> Result<Peer, UpstreamError> {
     let limit = options.limits.connect;
     if options.era != EraChoice::Modern {
@@ -79,7 +79,7 @@ async fn greet(transport: &Transport, options: &ConnectOptions) -> Result<Peer, 
     handshake::insist(answer, options)
 }
 
-/// Opens the stream and waits for the address it begins with.
+/// Opens the stream and waits for the address that comes first.
 async fn open(
     endpoint: &Endpoint,
     limits: &ConnectionLimits,
@@ -99,7 +99,7 @@ async fn open(
                 let reference = String::from_utf8_lossy(&event.data);
                 return endpoint.at(reference.trim());
             }
-            // Whatever else comes first, it is not this transport.
+            // If a message comes first, this is not the transport.
             if event.is_message() {
                 break;
             }
@@ -164,7 +164,7 @@ async fn keep(
     None
 }
 
-/// Reads messages until the stream ends; says why it did.
+/// Reads messages until the stream ends; returns the reason.
 async fn read(mut events: Box<Events>, receiver: &MessageReceiver) -> UpstreamError {
     loop {
         match events.next().await {
@@ -188,8 +188,8 @@ struct SsePoster {
 }
 
 impl SsePoster {
-    /// Posts one message. If the server does not take it, whoever waits for
-    /// an answer to it hears that at once.
+    /// Posts one message. If the server does not accept it, the request that
+    /// waits for its response fails at once.
     async fn post(&self, message: OutgoingMessage) {
         let error = match tokio::time::timeout(POST_LIMIT, self.send(&message)).await {
             Ok(Ok(())) => return,
@@ -218,7 +218,7 @@ impl SsePoster {
         );
         let response = sent.await?;
         if response.status().is_success() {
-            // "Accepted", in whatever words.
+            // "Accepted", whatever the body says.
             return Ok(());
         }
         self.endpoint.read(response, &self.limits).await.map(drop)

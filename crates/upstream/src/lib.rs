@@ -1,10 +1,10 @@
-//! How one server is reached: one connection to one server, over stdio,
-//! Streamable HTTP or the old HTTP+SSE, in either era.
+//! One connection to one server, over stdio, Streamable HTTP or the old
+//! HTTP+SSE, in either era.
 //!
-//! This room spawns, opens sockets, counts ids and times out. It does not
-//! retry, knows no other server, and not who asked. A [`ConnectionOwner`] is the owner:
-//! when it is ended, the whole process tree is gone before `end` returns. A
-//! [`Connection`] is the handle that callers clone.
+//! This crate spawns, opens sockets, assigns ids and times out. It does not
+//! retry, and knows neither other servers nor the client. A [`ConnectionOwner`]
+//! is the owner: when it is ended, the whole process tree is gone before `end`
+//! returns. A [`Connection`] is the handle that callers clone.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,27 +71,27 @@ use pending::{PendingRequests, RequestResult};
 use permit::OutgoingMessage;
 use pipe::Pipe;
 
-/// Messages to the server that expect no answer through us: notifications,
+/// Messages to the server that have no pending response: notifications,
 /// cancellations, replies to its own requests.
 pub(crate) type Outbox = mpsc::Sender<OutgoingMessage>;
 
-/// How many unasked-for messages of a server may wait for its owner.
+/// The queue limit of a server's messages that belong to no request.
 const INBOUND_QUEUE: usize = 256;
 
 /// Bounds of one connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
-    /// One stdio line or one SSE event.
+    /// The size of one stdio line or one SSE event.
     pub message: usize,
-    /// One HTTP response body.
+    /// The size of one HTTP response body.
     pub response: usize,
-    /// How long a stdio server may be silent when asked for its era.
+    /// How long a stdio server may be silent after the era probe.
     pub probe: Duration,
     /// From spawn to the end of the handshake.
     pub connect: Duration,
-    /// After stdin is closed, before TERM.
+    /// After stdin is closed, before SIGTERM.
     pub eof_grace: Duration,
-    /// After TERM, before KILL.
+    /// After SIGTERM, before SIGKILL.
     pub term_grace: Duration,
 }
 
@@ -108,7 +108,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Where a line of a server's log comes from.
+/// The origin of a line in a server's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogStream {
@@ -117,25 +117,25 @@ pub enum LogStream {
     Portway,
 }
 
-/// Takes the log lines of one server as they come, and makes them safe to
+/// Takes the log lines of one server as they arrive, and makes them safe to
 /// show; must not block.
 pub type LogSink = Arc<dyn Fn(LogStream, &str) + Send + Sync>;
 
-/// What a connection is made with, besides the expanded definition.
+/// The settings of a connection, besides the expanded definition.
 #[derive(Clone)]
 pub struct ConnectOptions {
-    /// What is run or reached, as the definition says it: safe to show.
+    /// The command or URL as written in the definition: safe to show.
     pub title: String,
     pub era: EraChoice,
     /// The verdict of an earlier probe of the same definition.
     pub remembered: Option<Era>,
     pub containment: Containment,
     pub privileges: Privileges,
-    /// Directories that no server may see.
+    /// Directories that are hidden from every server.
     pub hidden: Vec<PathBuf>,
-    /// Where relative paths of the definition start.
+    /// The base of relative paths in the definition.
     pub project: PathBuf,
-    /// What a child inherits besides its declared variables.
+    /// The variables that a child inherits besides its declared ones.
     pub base_env: Arc<Vec<(String, String)>>,
     /// Marks our children, so that a later start can find leftovers.
     pub instance: String,
@@ -143,15 +143,15 @@ pub struct ConnectOptions {
     pub shim: PathBuf,
     pub limits: ConnectionLimits,
     pub log: LogSink,
-    /// The client capabilities we can answer for.
+    /// The client capabilities that Portway can serve.
     pub capabilities: Arc<RawValue>,
-    /// Takes known secrets out of what a server prints.
+    /// Redacts known secrets in a server's output.
     pub redactor: Arc<Redactor>,
-    /// What all connections to the server know of its questions.
+    /// The question history, shared by all connections to the server.
     pub asking: Arc<QuestionHistory>,
 }
 
-/// The transports, as requests see them.
+/// The transports of a connection.
 pub(crate) enum Transport {
     Pipe(Pipe),
     Http(HttpTransport),
@@ -186,14 +186,14 @@ pub struct Connection {
     transport: Arc<Transport>,
     peer: Arc<Peer>,
     gate: Arc<CallGate>,
-    /// The most talkative log level asked for, as its number.
+    /// The most verbose log level requested so far, as its number.
     level: Arc<AtomicU8>,
 }
 
-/// More than every level: nothing was asked for yet.
+/// Above every level: no level was requested yet.
 const NO_LEVEL: u8 = u8::MAX;
 const LEVEL_LIMIT: Duration = Duration::from_secs(5);
-/// How long a connection that is to end waits for answers of people.
+/// How long a closing connection waits for clients to answer questions.
 const LAST_QUESTIONS: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -211,7 +211,7 @@ impl Connection {
         &self.peer
     }
 
-    /// Whether two handles are of one connection.
+    /// Whether two handles belong to one connection.
     pub fn same(&self, other: &Connection) -> bool {
         Arc::ptr_eq(&self.transport, &other.transport)
     }
@@ -220,8 +220,8 @@ impl Connection {
         self.peer.clone()
     }
 
-    /// Asks a legacy server to log from `level` on, if it is to log less so
-    /// far. It is never asked to log less again: somebody else may listen.
+    /// Requests a legacy server to log from `level` on, if it logs less so far.
+    /// The level is never lowered again: another client may need it.
     pub async fn raise_log_level(&self, level: LogLevel, permit: Option<&Arc<dyn Permit>>) {
         let wanted = level as u8;
         if wanted >= self.level.load(Ordering::Relaxed) || !self.peer.offers("logging") {
@@ -241,15 +241,15 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer. Dropping the future cancels
+    /// Sends a request and waits for its response. Dropping the future cancels
     /// the request upstream.
     pub async fn request(&self, call: UpstreamCall<'_>) -> RequestResult {
         let _pass = self.gate.enter()?;
         self.transport.request(&self.peer.spelling, call).await
     }
 
-    /// A request of the connection's own owner (lists, health, listening):
-    /// it neither counts as a call in flight nor waits for the gate.
+    /// A request of the connection's own owner (lists, health, listening): it
+    /// does not count as a call in flight and ignores the gate.
     pub async fn background(&self, call: UpstreamCall<'_>) -> RequestResult {
         self.transport.request(&self.peer.spelling, call).await
     }
@@ -264,8 +264,8 @@ impl Connection {
             .await
     }
 
-    /// Why a listed tool must not be offered: over HTTP, its schema may ask
-    /// for headers that cannot be. Known once the list has been asked for.
+    /// The reason why a listed tool must not be offered: over HTTP, its schema
+    /// may require invalid headers. Known once the list has been read.
     pub fn tool_fault(&self, name: &str) -> Option<String> {
         match &*self.transport {
             Transport::Pipe(_) => None,
@@ -273,7 +273,7 @@ impl Connection {
         }
     }
 
-    /// Takes no new calls from now on; they fail with
+    /// Refuses new calls from now on; they fail with
     /// [`UpstreamError::Draining`], unsent.
     pub fn close_gate(&self) {
         self.gate.close();
@@ -283,12 +283,12 @@ impl Connection {
         self.gate.is_closed()
     }
 
-    /// Resolves when no new calls are taken.
+    /// Resolves when the connection refuses new calls.
     pub async fn closed(&self) {
         self.gate.closed().await;
     }
 
-    /// While it exists, the connection is not idle.
+    /// While the hold exists, the connection is not idle.
     pub fn hold(&self) -> ConnectionHold {
         self.gate.hold()
     }
@@ -297,8 +297,8 @@ impl Connection {
         self.gate.is_held()
     }
 
-    /// Resolves when no call is in flight but those whose clients have been
-    /// asked something and do not answer.
+    /// Resolves when the only calls in flight are those whose clients do not
+    /// answer a question.
     pub async fn finished(&self) {
         tokio::select! {
             () = self.gate.empty() => {}
@@ -324,7 +324,7 @@ impl Connection {
     /// Whether every call in flight waits for its client's answer to a
     /// question.
     pub fn only_questions(&self) -> bool {
-        // One that has not been sent yet is in flight and not pending.
+        // A call that has not been sent yet is in flight and not pending.
         self.transport.pending().questioned() >= self.in_flight()
     }
 }
@@ -335,19 +335,19 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// What is known of the process behind a stdio connection.
+/// Facts about the process behind a stdio connection.
 #[derive(Clone, Debug)]
 pub struct ProcessFacts {
     pub pid: u32,
     pub containment: containment::ContainmentStep,
-    /// Whether Portway's own directories are hidden from it.
+    /// Whether Portway's own directories are hidden from the process.
     pub hides: bool,
     pub privileges: Privileges,
     pub tree: Option<process::ProcessTree>,
 }
 
 impl ProcessFacts {
-    /// What its containment does not prevent, a sentence each.
+    /// The actions that the containment does not prevent, a sentence each.
     pub fn gaps(&self) -> Vec<&'static str> {
         let unhidden = "it can read Portway's data directory, and the keys in it";
         let unhidden = (!self.hides).then_some(unhidden);
@@ -356,14 +356,14 @@ impl ProcessFacts {
     }
 }
 
-/// The one owner of a connection.
+/// The only owner of a connection.
 pub struct ConnectionOwner {
     pub inbound: mpsc::Receiver<InboundMessage>,
     pub process: Option<ProcessFacts>,
     transport: Arc<Transport>,
     gone: watch::Receiver<Option<UpstreamError>>,
     stop: CancellationToken,
-    /// Ends with what the server left unread, where that can be known.
+    /// Returns the number of bytes the server left unread, where known.
     keeper: Option<JoinHandle<Option<usize>>>,
 }
 
@@ -380,15 +380,15 @@ impl ConnectionOwner {
         }
     }
 
-    /// Ends the connection and everything it started. Bounded by the graces
-    /// of its limits.
+    /// Ends the connection and everything it started. Bounded by the grace
+    /// periods in its limits.
     pub async fn end(self) {
         self.finish().await;
     }
 
     async fn finish(mut self) -> Option<usize> {
-        // What the server asked and nobody took is refused here, what it asks
-        // from now on where it arrives: many end only once they have an answer.
+        // Unhandled requests of the server are refused here, later ones when
+        // they arrive: many servers end only after a response.
         self.inbound.close();
         while self.inbound.try_recv().is_ok() {}
         self.stop.cancel();
@@ -401,18 +401,18 @@ impl ConnectionOwner {
 
 impl Drop for ConnectionOwner {
     fn drop(&mut self) {
-        // Not ended in order: the keeper still ends the tree, unattended.
+        // The owner was dropped: the keeper still ends the tree, in the background.
         self.stop.cancel();
     }
 }
 
-/// What a client without any feature of its own declares.
+/// The capabilities of a client without any feature.
 pub fn no_capabilities() -> Arc<RawValue> {
     Arc::from(peer::empty_object().to_owned())
 }
 
-/// Connects and shakes hands. Whatever the outcome, when this returns an
-/// error nothing of the attempt is left; `stop` ends the attempt early.
+/// Connects and does the handshake. If this returns an error, the attempt
+/// leaves nothing running; `stop` ends the attempt early.
 pub async fn connect(
     launch: &Launch,
     options: &ConnectOptions,

@@ -1,4 +1,4 @@
-//! Lines of a child's output, bounded, and what of them may be shown.
+//! The lines of a child's output, bounded, and their form that is safe to show.
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -6,21 +6,21 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use config::Redactor;
 
 const CHUNK: usize = 64 << 10;
-/// How much of a server's own words an error quotes.
+/// The length limit of a quote from a server in an error.
 const QUOTE: usize = 200;
 
 /// Splits a byte stream at newlines. Memory is bounded by the limit.
 pub struct LineReader<R> {
     source: R,
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no newline.
+    /// The length of the buffer's prefix that contains no newline.
     scanned: usize,
     limit: usize,
 }
 
 pub enum OutputLine {
     Whole(BytesMut),
-    /// The limit is reached and no newline in sight: what is there so far.
+    /// The limit is reached without a newline: the bytes so far.
     TooLong(BytesMut),
 }
 
@@ -34,8 +34,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line without its end, or `None` at the end of the stream. A
-    /// last line without newline counts.
+    /// The next line without its line ending, or `None` at the end of the
+    /// stream. A last line without a newline is a line too.
     pub async fn next(&mut self) -> std::io::Result<Option<OutputLine>> {
         loop {
             let fresh = &self.buffer[self.scanned..];
@@ -63,8 +63,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// A server's own words as an error may carry them: one short line, without
-/// the secrets it was given.
+/// A server's text in the form that is safe in an error: one short line,
+/// without the secrets that the server was given.
 pub(crate) fn quote(text: &str, redactor: &Redactor) -> String {
     let text = redactor.redact(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -75,8 +75,8 @@ pub(crate) fn quote(text: &str, redactor: &Redactor) -> String {
     printable(&short)
 }
 
-/// Text of an upstream for a log or an error: control and format characters
-/// escaped, so that no terminal obeys them.
+/// A server's text for a log or an error: control and format characters
+/// escaped, so that no terminal interprets them.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Who is at the other end, and how to spell requests for it.
+//! The server at the other end, and the encoding of requests to it.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use serde_json::value::RawValue;
 use super::{UpstreamCall, UpstreamError};
 use wire::{Era, meta, object};
 
-/// What the handshake or the discovery told.
+/// The results of the handshake or the discovery.
 #[derive(Debug)]
 pub struct Peer {
     pub era: Era,
     pub version: String,
-    /// ServerCapabilities, as sent.
+    /// ServerCapabilities, as received.
     pub capabilities: Box<RawValue>,
-    /// Implementation, as sent; display only.
+    /// Implementation, as received; display only.
     pub server_info: Option<Box<RawValue>>,
     pub instructions: Option<String>,
     pub(crate) spelling: RequestEncoder,
 }
 
 impl Peer {
-    /// Ourselves, where what we offer stands among what servers do.
+    /// Portway itself, for its own offers among those of the servers.
     pub fn ourselves(capabilities: Box<RawValue>, instructions: &str) -> Peer {
         Peer {
             era: Era::Modern,
@@ -33,7 +33,7 @@ impl Peer {
         }
     }
 
-    /// Whether a capability is there at all.
+    /// Whether the server declares a capability.
     pub fn offers(&self, capability: &str) -> bool {
         self.capability(capability).is_some()
     }
@@ -50,7 +50,7 @@ impl Peer {
     }
 }
 
-/// What every request to this peer carries.
+/// The fields that every request to this peer carries.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestEncoder {
     pub era: Era,
@@ -59,7 +59,7 @@ pub(crate) struct RequestEncoder {
 }
 
 impl RequestEncoder {
-    /// The version a request or header names before anything is negotiated.
+    /// The encoder for requests before a version is negotiated.
     pub(crate) fn modern(capabilities: Arc<RawValue>) -> RequestEncoder {
         RequestEncoder {
             era: Era::Modern,
@@ -76,7 +76,7 @@ impl RequestEncoder {
         }
     }
 
-    /// The request as this peer wants it: one line, envelope added or removed.
+    /// The request in this peer's form: one line, envelope added or removed.
     pub(crate) fn request(
         &self,
         call: &UpstreamCall<'_>,
@@ -108,7 +108,7 @@ impl RequestEncoder {
     }
 }
 
-/// How Portway introduces itself.
+/// The client info that Portway sends.
 pub(crate) fn client_info() -> &'static RawValue {
     static INFO: std::sync::OnceLock<Box<RawValue>> = std::sync::OnceLock::new();
     INFO.get_or_init(|| {

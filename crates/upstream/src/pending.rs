@@ -1,4 +1,4 @@
-//! Requests that wait for their answer.
+//! Requests that wait for their response.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,50 +17,50 @@ use super::{CallEvent, EventSender, UpstreamCall, UpstreamError};
 
 pub(crate) type RequestResult = Result<Box<RawValue>, UpstreamError>;
 
-/// The waiting requests of one connection, by our own id.
+/// The pending requests of one connection, by our own id.
 ///
 /// The lock is held for a map operation, never across an await.
 pub(crate) struct PendingRequests {
     next: AtomicU64,
     waiters: Mutex<Waiters>,
-    /// Told whenever a request is no longer waited for.
+    /// Notified whenever a request is no longer pending.
     left: Notify,
 }
 
 #[derive(Default)]
 struct Waiters {
     by_id: HashMap<u64, Waiter>,
-    /// Calls that were given up but may still be running over there.
+    /// Calls whose caller gave up, but that may still run at the server.
     given_up: HashMap<u64, AbandonedRequest>,
-    /// Set once when the connection is gone: later requests fail at once.
+    /// Set when the connection is gone: later requests fail at once.
     gone: Option<UpstreamError>,
-    /// Somebody has waited for a request to leave, and may do so again.
+    /// A task has waited for a request to leave, and may do so again.
     watched: bool,
 }
 
 struct Waiter {
     answer: oneshot::Sender<RequestResult>,
     events: Option<EventSender>,
-    /// Somebody's call, and not a request of the connection's owner.
+    /// A call of a client, not a request of the connection's owner.
     call: bool,
-    /// It goes on until one of the two ends it.
+    /// The request runs until one side ends it.
     listen: bool,
-    /// The server may be asking something because of it.
+    /// The request can cause a question of the server.
     may_ask: bool,
-    /// Its client can be asked something.
+    /// The client can be asked a question.
     can_be_asked: bool,
-    /// The client it is made for.
+    /// The client that made the request.
     whose: Option<Arc<str>>,
-    /// On a connection to a server that asks.
+    /// Set on a connection to a server that asks.
     turn: Option<Arc<Turn>>,
-    /// When it was last asked something.
+    /// The time of the last question to the client.
     asked: Option<Instant>,
     beat: Arc<Heartbeat>,
 }
 
 impl Waiter {
-    /// It waits for the answer to a question, and has asked all it asks with
-    /// it: what the server asks now is another call's.
+    /// The call waits for the answer to a question, and all questions sent with
+    /// it have arrived: the next question belongs to another call.
     fn is_waiting(&self) -> bool {
         let together = |asked: Instant| asked.elapsed() < TOGETHER;
         self.beat.is_paused() && !self.asked.is_some_and(together)
@@ -72,9 +72,9 @@ struct AbandonedRequest {
     whose: Option<Arc<str>>,
 }
 
-/// So long a call that was given up may still make its server say something.
+/// How long an abandoned call can still cause a message of the server.
 pub(super) const LINGERS: Duration = Duration::from_millis(200);
-/// So long it may make it ask something that another client must not see.
+/// How long it can cause a question that another client must not see.
 const FOREIGN: Duration = Duration::from_secs(600);
 const LINGERING: usize = 1024;
 
@@ -91,7 +91,7 @@ impl PendingRequests {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Registers request `id`. The ticket forgets it when dropped.
+    /// Registers request `id`. Dropping the ticket removes it.
     pub(crate) fn expect(
         self: &Arc<Self>,
         id: u64,
@@ -136,7 +136,7 @@ impl PendingRequests {
         })
     }
 
-    /// Hands an answer to its waiter; false if nobody waits for that id.
+    /// Delivers a response to its waiter; false if no request has that id.
     pub(crate) fn resolve(&self, id: u64, answer: RequestResult) -> bool {
         let (waiter, watched) = {
             let mut waiters = self.waiters.lock();
@@ -151,8 +151,8 @@ impl PendingRequests {
         waiter.is_some_and(|waiter| waiter.answer.send(answer).is_ok())
     }
 
-    /// Hands something that belongs to request `id` to its caller, restarting
-    /// the request's limit. A full queue drops it: the reader must not wait
+    /// Delivers an event of request `id` to its caller, and restarts the
+    /// request's limit. A full queue drops the event: the reader must not wait
     /// for one slow caller.
     pub(crate) fn event(&self, id: u64, mut event: CallEvent) -> bool {
         let mut waiters = self.waiters.lock();
@@ -165,7 +165,7 @@ impl PendingRequests {
         };
         match &mut event {
             CallEvent::Request(request) => {
-                // While somebody is asked, the call's own time stands still.
+                // While the client is asked, the timeout of the call is paused.
                 request.hold(waiter.beat.pause(), waiter.turn.clone());
                 waiter.asked = Some(Instant::now());
                 if let Some(turn) = &waiter.turn {
@@ -173,13 +173,13 @@ impl PendingRequests {
                 }
                 events.offer(event);
             }
-            // However much it reports, there is room for a question.
+            // Notifications never fill the queue: there is room for a question.
             CallEvent::Notification(_) => events.offer_note(event),
         }
         true
     }
 
-    /// As `event`, for what is no sign of progress.
+    /// As `event`, for an event that is not a sign of progress.
     pub(crate) fn note(&self, id: u64, event: CallEvent) {
         if let Some(waiter) = self.waiters.lock().by_id.get(&id)
             && let Some(events) = &waiter.events
@@ -188,13 +188,13 @@ impl PendingRequests {
         }
     }
 
-    /// Ends a listen in its server's name; false if `id` is none.
+    /// Ends a listen on behalf of its server; false if `id` is not a listen.
     pub(crate) fn end_listen(&self, id: u64, error: UpstreamError) -> bool {
         let is_listen = |waiter: &Waiter| waiter.listen;
         self.waiters.lock().by_id.get(&id).is_some_and(is_listen) && self.resolve(id, Err(error))
     }
 
-    /// Hands something that belongs to one call, nobody knows which, to all.
+    /// Delivers an event that belongs to one unknown call to all calls.
     pub(crate) fn note_all(&self, event: impl Fn() -> CallEvent) {
         let waiters = self.waiters.lock();
         let calls = waiters.by_id.values().filter(|waiter| waiter.call);
@@ -203,19 +203,19 @@ impl PendingRequests {
         }
     }
 
-    /// The calls that can have caused what the server says now. Of one
-    /// client's calls, those that wait for an answer already count only where
-    /// there is no other. Among calls of several clients all of them count.
+    /// The calls that can have caused the server's current message. Of one
+    /// client's calls, those that already wait for an answer are candidates only
+    /// if there is no other. With calls of several clients, all are candidates.
     pub(crate) fn candidates(&self) -> Candidates {
         self.candidates_within(FOREIGN)
     }
 
-    /// The one call that a line of the server's log can belong to.
+    /// The only call that a line of the server's log can belong to.
     pub(crate) fn sole_call(&self) -> Option<u64> {
         self.candidates_within(LINGERS).sole()
     }
 
-    /// `foreign`: how long the calls count that other clients have given up.
+    /// `foreign`: how long the abandoned calls of other clients are candidates.
     fn candidates_within(&self, foreign: Duration) -> Candidates {
         let mut waiters = self.waiters.lock();
         waiters
@@ -223,7 +223,7 @@ impl PendingRequests {
             .retain(|_, call| call.since.elapsed() < FOREIGN);
         let running = waiters.by_id.iter().filter(|(_, waiter)| waiter.may_ask);
         let running: Vec<(u64, &Waiter)> = running.map(|(id, waiter)| (*id, waiter)).collect();
-        // A call that was given up has nobody to be asked.
+        // An abandoned call has no client to ask.
         if running.is_empty() {
             return Candidates::default();
         }
@@ -248,7 +248,7 @@ impl PendingRequests {
         Candidates { calls, mixed }
     }
 
-    /// Takes out the calls that have ended since.
+    /// Removes the calls that have ended since.
     pub(crate) fn keep_running(&self, candidates: &mut Candidates) {
         let waiters = self.waiters.lock();
         let limit = if candidates.mixed { FOREIGN } else { LINGERS };
@@ -260,7 +260,7 @@ impl PendingRequests {
         candidates.calls.retain(runs);
     }
 
-    /// The candidates that wait for no answer, each with what it calls.
+    /// The candidates that wait for no answer, each with its turn.
     pub(crate) fn subjects(&self, candidates: &Candidates) -> Vec<(u64, Arc<Turn>)> {
         let waiters = self.waiters.lock();
         let calls = candidates.calls.iter().filter_map(|id| {
@@ -271,8 +271,8 @@ impl PendingRequests {
         calls.collect()
     }
 
-    /// Whether it matters to clients which of them the server asks: one that
-    /// can be asked nothing is as well served by a process that all share.
+    /// Whether it matters to clients which of them the server asks: a client
+    /// that cannot be asked can as well share a process with all others.
     pub(crate) fn concerns_clients(&self, candidates: &Candidates) -> bool {
         let waiters = self.waiters.lock();
         let running = candidates
@@ -283,18 +283,18 @@ impl PendingRequests {
         running.len() > 1 || running.iter().any(|waiter| waiter.can_be_asked)
     }
 
-    /// What a call is about, on a connection to a server that asks.
+    /// The turn of a call, on a connection to a server that asks.
     pub(crate) fn turn(&self, id: u64) -> Option<Arc<Turn>> {
         self.waiters.lock().by_id.get(&id)?.turn.clone()
     }
 
-    /// Resolves when a request is no longer waited for.
+    /// Resolves when a request is no longer pending.
     pub(crate) fn left(&self) -> tokio::sync::futures::Notified<'_> {
         self.waiters.lock().watched = true;
         self.left.notified()
     }
 
-    /// How many calls wait for the answer to a question.
+    /// The number of calls that wait for the answer to a question.
     pub(crate) fn questioned(&self) -> usize {
         let waiters = self.waiters.lock();
         let calls = waiters.by_id.values().filter(|waiter| waiter.call);
@@ -315,7 +315,7 @@ impl PendingRequests {
         }
     }
 
-    /// The connection is gone: every waiter gets `error`, later ones too.
+    /// The connection is gone: every request, also a later one, gets `error`.
     pub(crate) fn fail_all(&self, error: &UpstreamError) {
         let waiters = {
             let mut inner = self.waiters.lock();
@@ -329,18 +329,17 @@ impl PendingRequests {
     }
 }
 
-/// One waiting request.
 pub(crate) struct PendingRequest {
     pub id: u64,
     pending: Arc<PendingRequests>,
     answer: oneshot::Receiver<RequestResult>,
-    /// It was answered, and so is not waited for any more.
+    /// The request was answered, and so is no longer pending.
     answered: bool,
     beat: Arc<Heartbeat>,
 }
 
 impl PendingRequest {
-    /// Waits for the answer, at most `limit` since the last sign of life.
+    /// Waits for the response, at most `limit` since the last sign of life.
     pub(crate) async fn wait(&mut self, limit: Option<Duration>) -> RequestResult {
         let answer = async {
             let answer = (&mut self.answer).await;

@@ -1,4 +1,4 @@
-//! Requests whose permission may end while they wait: it is looked at in the
+//! Requests whose permission may end while they wait: it is checked at the
 //! moment they are written, and not before.
 
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use bytes::Bytes;
 use super::UpstreamError;
 use super::pending::PendingRequests;
 
-/// What a request is sent on the strength of. Whoever takes it back waits
-/// until those who entered have left; after that nothing is written.
+/// The permission to send a request. The code that revokes it waits until all
+/// writers that entered have left; after that nothing is written.
 pub trait Permit: Send + Sync {
-    /// Whether it holds; who got in must leave.
+    /// Whether the permission is valid; if true, the caller must call `leave`.
     fn enter(&self) -> bool;
     fn leave(&self);
 }
@@ -21,7 +21,7 @@ pub trait Permit: Send + Sync {
 pub(crate) struct WriteGuard(Option<Arc<dyn Permit>>);
 
 impl WriteGuard {
-    /// Those without a permit need none.
+    /// A request without a permit is always allowed.
     pub(crate) fn enter(permit: Option<&Arc<dyn Permit>>) -> Result<WriteGuard, UpstreamError> {
         match permit {
             Some(permit) if !permit.enter() => Err(UpstreamError::Revoked),
@@ -42,13 +42,13 @@ impl Drop for WriteGuard {
 pub(crate) struct OutgoingMessage {
     pub bytes: Bytes,
     permitted: Option<PermittedRequest>,
-    /// To a question of the server's: sent even at the very end.
+    /// The answer to a question of the server: sent even at the very end.
     pub answer: bool,
 }
 
 struct PermittedRequest {
     permit: Arc<dyn Permit>,
-    /// Who waits for the answer, and hears it when there will be none.
+    /// The table with the pending request, which fails if nothing is sent.
     pending: Arc<PendingRequests>,
     id: u64,
 }
@@ -83,8 +83,8 @@ impl OutgoingMessage {
         self.permitted.as_ref().map(|permitted| &permitted.permit)
     }
 
-    /// Right before it is written. `None`: it must not be, and whoever made
-    /// the request has been told.
+    /// Call right before the write. `None`: the message must not be written,
+    /// and its request has failed.
     pub(crate) fn enter(&self) -> Option<WriteGuard> {
         match (WriteGuard::enter(self.permit()), &self.permitted) {
             (Ok(passing), _) => Some(passing),

@@ -1,4 +1,4 @@
-//! One ordered channel for everything: stdio, and the old HTTP+SSE. Answers
+//! One ordered channel for all messages: stdio, and the old HTTP+SSE. Responses
 //! are matched by id, progress by token (which is the id).
 
 use std::sync::Arc;
@@ -23,16 +23,16 @@ use super::{
 use wire::message::Malformed;
 use wire::{Message, Outcome, RpcError, message, meta, object};
 
-/// After so many lines in a row that are no message, the peer is not one we
-/// can talk to. In a row: a server that prints a log line now and then lives.
+/// After this many invalid lines in a row, the peer does not speak MCP. In a
+/// row: a server may print a log line now and then.
 const NOISE_LIMIT: u64 = 100;
 
-/// Enough to see what it is; the log cuts it after covering what is secret.
+/// Enough to recognize the text; the log shortens it after redaction.
 const NOISE_SHOWN: usize = 16 << 10;
 
 pub(super) const CANCELLED: &str = "notifications/cancelled";
 
-/// The sending half, and the table of what is waited for.
+/// The sending half, and the table of pending requests.
 #[derive(Clone)]
 pub(crate) struct Pipe {
     outbox: Outbox,
@@ -42,7 +42,7 @@ pub(crate) struct Pipe {
     turns: Arc<Turns>,
 }
 
-/// The receiving half: takes each message as it arrives.
+/// The receiving half: handles each message as it arrives.
 pub(crate) struct MessageReceiver {
     pub outbox: Outbox,
     pub pending: Arc<PendingRequests>,
@@ -82,7 +82,7 @@ impl Pipe {
         &self.pending
     }
 
-    /// The server's questions.
+    /// The attribution of the server's questions.
     pub(crate) fn questions(&self) -> &Attribution {
         &self.questions
     }
@@ -105,7 +105,7 @@ impl Pipe {
         self.request_now(spelling, call, None).await
     }
 
-    /// A request to a server that asks its client things.
+    /// Sends a request to a server that asks its client questions.
     async fn request_in_turn(
         &self,
         spelling: &RequestEncoder,
@@ -142,12 +142,12 @@ impl Pipe {
             pending: &self.pending,
             id,
             // The handshake must not be cancelled; and a server that did not
-            // understand the probe need not hear of its end.
+            // understand the probe does not need its cancellation.
             armed: !matches!(call.method, "initialize" | "server/discover"),
         };
         let line = OutgoingMessage::new(message.into(), call.permit, &self.pending, id);
         let answer = self.exchange(line, &mut ticket, call.limit).await;
-        // Only a caller that gave up cancels; an answer of any kind ends it.
+        // Only a caller that gave up cancels; a response of any kind ends the call.
         cancel.armed &= matches!(answer, Err(UpstreamError::Timeout { .. }));
         answer
     }
@@ -173,8 +173,8 @@ impl Pipe {
     }
 }
 
-/// Whether a queue takes a notification: its last places are for those that
-/// must not be lost in a flood of others.
+/// Whether a queue takes a notification: its last places are reserved for those
+/// that must not be lost in a flood of others.
 fn has_room<T>(method: &str, queue: &mpsc::Sender<T>) -> bool {
     must_not_be_lost(method) || queue.capacity() > queue.max_capacity() / 4
 }
@@ -189,7 +189,7 @@ fn subscription(params: Option<&RawValue>) -> Option<u64> {
     id.get().parse().ok()
 }
 
-/// Tells a server that nobody waits for request `id` any more.
+/// The notification that request `id` is cancelled.
 pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     let params = format!(r#"{{"requestId":{id},"reason":"the caller gave up"}}"#);
     let params = RawValue::from_string(params).ok();
@@ -213,9 +213,9 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 impl MessageReceiver {
-    /// Takes one message. An error ends the connection.
+    /// Handles one message. An error ends the connection.
     pub(crate) fn receive(&self, bytes: &[u8]) -> Result<(), UpstreamError> {
-        // Revision 2025-03-26 lets a server put several into one.
+        // Revision 2025-03-26 lets a server send several messages as a batch.
         if message::is_batch(bytes) {
             return match message::parse_batch(bytes) {
                 Ok(all) => all
@@ -292,7 +292,7 @@ impl MessageReceiver {
             );
             return;
         };
-        // A late answer to a cancelled request lands here too: not worth a line.
+        // A late response to a cancelled request ends here too, without a log line.
         self.pending.resolve(number, answer);
     }
 
@@ -309,19 +309,19 @@ impl MessageReceiver {
                     self.pending.event(id, event);
                 }
             }
-            // What belongs to a listen says so.
+            // A notification of a listen carries the id of the listen.
             _ if let Some(id) = subscription(params) => {
                 self.pending
                     .note(id, CallEvent::Notification(notification()));
             }
             CANCELLED => self.cancelled(params),
-            // Only one can have caused it; between several nobody can tell.
+            // The only call in flight caused it; with several it is unclear.
             "notifications/message" if let Some(id) = self.pending.sole_call() => {
                 self.pending
                     .note(id, CallEvent::Notification(notification()));
             }
-            // Full: the owner is far behind. That a list changed is in its
-            // queue by then, in the part that nothing else may fill.
+            // Full: the owner is far behind. A list change is in its queue by
+            // then, in the part that is reserved for it.
             _ if has_room(method, &self.inbound) => {
                 let _ = self
                     .inbound
@@ -331,9 +331,9 @@ impl MessageReceiver {
         }
     }
 
-    /// A modern server ends a listen this way. A legacy one gives up something
-    /// it has asked: those count for themselves, and a number of theirs is no
-    /// request of ours.
+    /// With it a modern server ends a listen. A legacy server cancels one of
+    /// its own requests: those have ids of their own, which are not ids of our
+    /// requests.
     pub(crate) fn cancelled(&self, params: Option<&RawValue>) {
         let Some(params) = params else { return };
         let id = object::member(params, "requestId");
@@ -362,7 +362,7 @@ impl MessageReceiver {
             return;
         }
         let request = ServerRequest::new(id, method, params, self.outbox.clone());
-        // Full, or nobody's: dropping it refuses it.
+        // If the queue is full, dropping the request refuses it.
         if let Some(request) = self.questions.take(request) {
             let _ = self.inbound.try_send(InboundMessage::Request(request));
         }

@@ -1,5 +1,5 @@
-//! Carries queued messages to a server that takes each as a request of its
-//! own.
+//! Sends queued messages to a server that takes each message as a separate HTTP
+//! request.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -9,9 +9,9 @@ use wire::Message;
 
 const AT_ONCE: usize = 16;
 
-/// Posts what comes out of `queue`, several messages at a time: one that the
-/// server is slow to take delays no other. Only what follows the end of the
-/// handshake waits for it.
+/// Posts the messages of `queue`, several at a time: a message that the server
+/// is slow to accept delays no other. Only the messages after the end of the
+/// handshake wait for it.
 pub(crate) async fn run<F, P>(mut queue: mpsc::Receiver<OutgoingMessage>, post: P)
 where
     P: Fn(OutgoingMessage) -> F,

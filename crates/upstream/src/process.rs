@@ -1,10 +1,10 @@
-//! One server's process, owned: started, watched and ended with everything it
-//! started.
+//! The process of one server and its owner: starts, watches and ends it with
+//! all its descendants.
 //!
-//! Between Portway and the server stands a helper (see [`shim`](super::shim)),
-//! our own binary again, tied to us by a socket that the kernel closes however
-//! we end. So the tree goes when we say so, when a [`Process`] is dropped, and
-//! when Portway is killed.
+//! Between Portway and the server is a helper (see [`shim`](super::shim)), our
+//! own binary again, tied to Portway by a socket that the kernel closes however
+//! Portway ends. So the tree ends on request, when a [`Process`] is dropped,
+//! and when Portway is killed.
 
 mod command;
 pub(super) mod descriptors;
@@ -33,19 +33,19 @@ pub use self::descriptors::{descriptor_limit, raise_descriptor_limit};
 pub use self::error::SpawnError;
 pub use super::shim::message::Exit;
 
-/// Every process of a server carries this variable; its value starts with
-/// the instance, so that a restart finds what a lost helper left behind.
+/// Every process of a server has this variable; its value starts with the
+/// instance, so that a restart finds the leftovers of a lost helper.
 pub(crate) const MARKER: &str = "PORTWAY_INSTANCE";
 
-/// From SIGKILL to the last process gone. Only a process stuck inside the
-/// kernel takes longer, and no one can end that.
+/// From SIGKILL to the end of the last process. Only a process stuck in the
+/// kernel takes longer, and cannot be ended.
 const GONE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Processes shown of one tree.
+/// The limit of processes listed of one tree.
 const TREE_LIMIT: usize = 256;
 
-/// The running binary. On Linux by a name that stays true when the file is
-/// replaced by an upgrade.
+/// The running binary. On Linux, a path that stays valid when an upgrade
+/// replaces the file.
 pub fn own_binary() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") {
         return Ok("/proc/self/exe".into());
@@ -53,7 +53,7 @@ pub fn own_binary() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// How long an ending server is left to itself.
+/// The grace periods of a server that is being ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Grace {
     /// After its stdin is closed, before SIGTERM.
@@ -71,20 +71,20 @@ impl Default for Grace {
     }
 }
 
-/// One process of a server's tree. No command line: it may hold what `${VAR}`
-/// expanded to.
+/// One process of a server's tree. Without the command line, which may contain
+/// the expanded value of a `${VAR}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessInfo {
     pub pid: u32,
     pub ppid: u32,
     pub command: String,
-    /// Resident bytes.
+    /// Resident memory in bytes.
     pub rss: u64,
-    /// When it was started.
+    /// The start time.
     pub since: SystemTime,
 }
 
-/// Where a server's tree is to be found for as long as it runs.
+/// Locates a server's process tree while it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessTree {
     helper: i32,
@@ -93,8 +93,8 @@ pub struct ProcessTree {
 }
 
 impl ProcessTree {
-    /// What runs below the helper now, the server first. Empty where there
-    /// is no `/proc`.
+    /// The processes below the helper, the server first. Empty if there is no
+    /// `/proc`.
     pub fn list(self) -> Vec<ProcessInfo> {
         let mut pids = procfs::descendants(self.helper);
         pids.retain(|pid| *pid != self.init);
@@ -106,8 +106,8 @@ impl ProcessTree {
     }
 }
 
-/// A running server. Dropping it closes the lifeline: the helper kills the
-/// tree at once, without grace and without anyone waiting for it.
+/// A running server. Dropping it closes the lifeline: the helper kills the tree
+/// at once, without a grace period, and in the background.
 pub struct Process {
     pub stdin: Option<Sender>,
     pub stdout: Option<Receiver>,
@@ -122,12 +122,12 @@ pub struct Process {
     cleanup: Option<JoinHandle<()>>,
 }
 
-/// A value for [`MARKER`] that no other tree has.
+/// A unique value for [`MARKER`].
 pub(super) fn marker(instance: &str) -> String {
     format!("{instance}.{:016x}", fastrand::u64(..))
 }
 
-/// Starts a server, with the first step of the ladder that takes it.
+/// Starts a server, with the first step of the ladder that works.
 pub async fn spawn(command: &ProcessCommand) -> Result<Process, SpawnError> {
     let ladder = ladder(&command.shim).await?;
     let steps = ladder.choose(command.containment)?;
@@ -219,7 +219,7 @@ async fn start(
 }
 
 impl Process {
-    /// The server's own process, numbered as Portway sees it.
+    /// The pid of the server's own process, as Portway sees it.
     pub fn pid(&self) -> u32 {
         self.server.unsigned_abs()
     }
@@ -228,13 +228,13 @@ impl Process {
         self.step
     }
 
-    /// Whether it cannot see the directories that are to be hidden from it.
+    /// Whether the directories to hide are hidden from the server.
     pub fn hides(&self) -> bool {
         self.hides
     }
 
-    /// Waits for the server's own process to end by itself; what it left
-    /// running is killed. May be dropped and called again at any time.
+    /// Waits until the server's own process ends by itself; processes it left
+    /// running are killed. Cancel-safe, and may be called again at any time.
     pub async fn exited(&mut self) -> Exit {
         loop {
             if let Some(exit) = self.exit {
@@ -243,14 +243,14 @@ impl Process {
             match self.helper.watch().await {
                 Ok(HelperEvent::Report(HelperReport::Exited(exit))) => self.exit = Some(exit),
                 Ok(HelperEvent::Report(_)) => {}
-                // A stopped helper ends nothing, should Portway be killed.
+                // A stopped helper would not end the tree if Portway were killed.
                 Ok(HelperEvent::Stopped) => {
                     let server = self.server;
                     tracing::warn!(server, "the helper of a server was stopped; it goes on now");
                     self.helper.resume();
                 }
-                // The helper was killed, and the server with it: its death
-                // signal is SIGKILL in every step.
+                // The helper was killed, and the server with it: its
+                // parent-death signal is SIGKILL in every step.
                 Ok(HelperEvent::Gone) | Err(_) => {
                     self.exit = Some(Exit::HelperKilled);
                     self.clean_up_after_helper();
@@ -259,13 +259,13 @@ impl Process {
         }
     }
 
-    /// Asks the server to end, by SIGTERM; its stdin stays open.
+    /// Requests the server to end, by SIGTERM; its stdin stays open.
     pub fn terminate(&self) {
         self.helper.order(TERMINATE);
     }
 
-    /// Ends the server: stdin closed, SIGTERM, SIGKILL, with the given waits
-    /// between. Returns when the whole tree is gone.
+    /// Ends the server: closes stdin, sends SIGTERM, then SIGKILL, with the
+    /// given waits between. Returns when the whole tree is gone.
     pub async fn end(mut self, grace: Grace) -> Exit {
         drop(self.stdin.take());
         if timeout(grace.eof, self.exited()).await.is_err() {
@@ -286,7 +286,7 @@ impl Process {
         exit.unwrap_or(Exit::Signal(Signal::SIGKILL as i32))
     }
 
-    /// Where its tree is; `None` once the helper is gone.
+    /// The server's process tree; `None` once the helper is gone.
     pub fn tree(&self) -> Option<ProcessTree> {
         Some(ProcessTree {
             helper: self.helper.pid()?.cast_signed(),
@@ -295,14 +295,14 @@ impl Process {
         })
     }
 
-    /// Whatever the helper can no longer kill is found by its marker. In a
-    /// namespace the kernel is at it already: then this only waits.
+    /// Finds by their marker the processes that the helper can no longer kill.
+    /// In a namespace the kernel already kills them: then this only waits.
     fn clean_up_after_helper(&mut self) {
         if self.cleanup.is_none() {
             let (step, init, marker) = (self.step, self.init, self.marker.clone());
             self.cleanup = Some(tokio::task::spawn_blocking(move || {
                 leftovers::kill(&marker);
-                // A dying process has lost its marker before it is gone.
+                // A dying process loses its marker before it is gone.
                 if step == ContainmentStep::Namespace {
                     leftovers::await_end(init);
                 }
@@ -311,9 +311,9 @@ impl Process {
     }
 }
 
-/// Kills what servers of an earlier Portway of the same instance left behind
-/// and says how many processes that were. For a start-up that has taken the
-/// data directory's lock: then no live Portway owns them.
+/// Kills the processes that an earlier Portway of the same instance left behind
+/// and returns their number. For a start-up that holds the lock of the data
+/// directory: then no live Portway owns them.
 pub fn sweep(instance: &str) -> usize {
     if !command::is_instance(instance) {
         return 0;

@@ -1,5 +1,5 @@
-//! What `/proc` says about processes. Everything here may vanish while it is
-//! read: what cannot be read is not there.
+//! Process information from `/proc`. Any entry may vanish during the read: an
+//! unreadable entry counts as absent.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,17 +11,17 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use super::process::ProcessInfo;
 
-/// Processes followed below one root: a fork bomb must not become our own
-/// memory problem. Those left out are found on the next walk.
+/// The limit of processes followed below one root: a fork bomb must not exhaust
+/// our own memory. The next walk finds those left out.
 const WALK_LIMIT: usize = 4096;
 
-/// An environment is at most this long by default kernel limits.
+/// The maximum length of an environment under default kernel limits.
 const ENVIRON_LIMIT: u64 = 2 << 20;
 
 /// Every process below `root`, parents before their children.
 pub(super) fn descendants(root: i32) -> Vec<i32> {
     let listed = Path::new(&format!("/proc/{root}/task/{root}/children")).exists();
-    // Kernels without CONFIG_PROC_CHILDREN: one look at every process.
+    // Kernels without CONFIG_PROC_CHILDREN: one scan of all processes.
     let by_parent = if listed { HashMap::new() } else { by_parent() };
     let children = |pid: i32| match listed {
         true => children(pid),
@@ -63,8 +63,8 @@ fn by_parent() -> HashMap<i32, Vec<i32>> {
     children
 }
 
-/// Every process this one may see, read as one goes: those born meanwhile
-/// mostly come later in the order.
+/// Every process visible to this one, read lazily: a process that starts
+/// meanwhile mostly comes later in the order.
 pub(super) fn all() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -87,8 +87,8 @@ pub(super) fn info(pid: i32) -> Option<ProcessInfo> {
     })
 }
 
-/// The start of a process: its directory here is as old as it is seen to be,
-/// so it is counted from the boot instead.
+/// The start time of a process, computed from the boot time: the time of its
+/// directory in `/proc` is that of the first access.
 fn since(pid: i32) -> Option<SystemTime> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
@@ -108,7 +108,7 @@ pub(super) fn parent(pid: i32) -> Option<i32> {
     Some(name_and_parent(pid)?.1)
 }
 
-/// The name stands in parentheses and may hold any character, these too.
+/// The name is in parentheses and may contain any character, also these.
 fn name_and_parent(pid: i32) -> Option<(String, i32)> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
@@ -117,7 +117,7 @@ fn name_and_parent(pid: i32) -> Option<(String, i32)> {
     Some((name.into(), parent))
 }
 
-/// Neither gone nor a zombie.
+/// Whether the process is neither gone nor a zombie.
 pub(super) fn is_alive(pid: i32) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let stat = String::from_utf8_lossy(&stat);
@@ -127,8 +127,8 @@ pub(super) fn is_alive(pid: i32) -> bool {
     state.is_some_and(|state| !matches!(state, "Z" | "X"))
 }
 
-/// Whether the environment a process was started with has a variable whose
-/// text begins so. A zombie has no environment any more.
+/// Whether the initial environment of a process has a variable whose text
+/// starts with `beginning`. A zombie has no environment any more.
 pub(super) fn has_environment(pid: i32, beginning: &str) -> bool {
     let mut environ = Vec::new();
     let read = fs::File::open(format!("/proc/{pid}/environ"))

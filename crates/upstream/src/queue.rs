@@ -1,6 +1,6 @@
-//! What is said during one call, on its way to the caller. Nearly every call
-//! is answered without a word before, so an empty queue must cost next to
-//! nothing; a channel of tokio's is made for traffic, and takes kilobytes.
+//! The event queue from one call to its caller. Nearly every call has no event
+//! before its response, so an empty queue must cost next to nothing; a channel
+//! of tokio's is made for traffic, and takes kilobytes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::CallEvent;
 
-/// A queue that holds at most so many events.
+/// A queue that holds at most `most` events.
 pub fn event_queue(most: usize) -> (EventSender, EventReceiver) {
     let queue = Arc::new(EventQueue {
         most,
@@ -26,7 +26,7 @@ pub fn event_queue(most: usize) -> (EventSender, EventReceiver) {
 
 struct EventQueue {
     most: usize,
-    /// The lock is held for moments, never across an await.
+    /// The lock is held briefly, never across an await.
     state: Mutex<QueueState>,
 }
 
@@ -34,20 +34,20 @@ struct QueueState {
     waiting: VecDeque<CallEvent>,
     reader: Option<Waker>,
     senders: usize,
-    /// The reader is gone.
+    /// The receiver is gone.
     closed: bool,
 }
 
 pub struct EventSender(Arc<EventQueue>);
 
 impl EventSender {
-    /// Takes an event if `fits` says so of the places that are free, and of
-    /// all there are. What is not taken is dropped.
+    /// Takes an event if `fits` returns true for the number of free places and
+    /// of all places. Otherwise drops the event.
     fn offer_if(&self, event: CallEvent, fits: impl Fn(usize, usize) -> bool) {
         let mut state = self.0.state.lock();
         let free = self.0.most.saturating_sub(state.waiting.len());
         if state.closed || free == 0 || !fits(free, self.0.most) {
-            // An unanswered request says so when it is dropped.
+            // An unanswered request sends its refusal when it is dropped.
             drop(state);
             return drop(event);
         }
@@ -63,7 +63,7 @@ impl EventSender {
         self.offer_if(event, |_, _| true);
     }
 
-    /// As [`EventSender::offer`], leaving places for what matters more.
+    /// As [`EventSender::offer`], but keeps places for more important events.
     pub(super) fn offer_note(&self, event: CallEvent) {
         let keeps = match &event {
             CallEvent::Notification(note) => !super::pipe::must_not_be_lost(&note.method),
@@ -96,8 +96,7 @@ impl Drop for EventSender {
 pub struct EventReceiver(Arc<EventQueue>);
 
 impl EventReceiver {
-    /// The next event; None when nobody is left who could send one.
-    /// Cancel-safe.
+    /// The next event; `None` when no sender is left. Cancel-safe.
     pub async fn recv(&mut self) -> Option<CallEvent> {
         std::future::poll_fn(|cx| {
             let mut state = self.0.state.lock();
@@ -116,7 +115,7 @@ impl EventReceiver {
         .await
     }
 
-    /// What is there already.
+    /// The next event that has already arrived.
     pub fn try_recv(&mut self) -> Option<CallEvent> {
         self.0.state.lock().waiting.pop_front()
     }

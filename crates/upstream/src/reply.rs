@@ -1,5 +1,5 @@
-//! What an HTTP answer is: a message, a stream of messages, nothing, or one
-//! of the many ways to fail.
+//! The classification of an HTTP response: a message, a stream of messages,
+//! nothing, or one of the many failures.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::events::Events;
 use super::{ConnectionLimits, UpstreamError};
 use wire::{Message, Outcome, RpcError, code};
 
-/// How much of a refusal is read, looking for its reason.
+/// The limit for reading the body of a refusal, to find its reason.
 const REFUSAL: usize = 256 << 10;
 
 pub enum HttpReply {
@@ -23,14 +23,14 @@ pub enum HttpReply {
     Nothing(StatusCode),
 }
 
-/// Why an exchange over HTTP gave no result. Finer than [`UpstreamError`]:
-/// what it tells about the server's era, and whether the request ran, hangs
-/// on it. The texts name the server and hold no secret.
+/// The reason why an HTTP exchange gave no result. Finer than
+/// [`UpstreamError`]: it decides what is known about the server's era, and
+/// whether the request ran. The texts name the server and hold no secret.
 #[derive(Clone, Debug)]
 pub enum ExchangeFailure {
-    /// Nobody took the request.
+    /// The server did not get the request.
     Unsent(String),
-    /// The connection broke when the request may have arrived.
+    /// The connection broke, and the request may have arrived.
     Broken(String),
     /// 401 or 403.
     Login {
@@ -45,15 +45,15 @@ pub enum ExchangeFailure {
     Refused {
         status: StatusCode,
         text: String,
-        /// The server's own words are about a session.
+        /// The server's text mentions a session.
         of_session: bool,
     },
-    /// A JSON-RPC error, on whatever status.
+    /// A JSON-RPC error, with any status.
     Rpc {
         status: StatusCode,
         error: RpcError,
     },
-    /// Success, but not with what was asked for.
+    /// Success, but not with the expected content.
     Odd(String),
     Other(UpstreamError),
 }
@@ -89,8 +89,8 @@ impl From<ExchangeFailure> for UpstreamError {
 
 impl ExchangeFailure {
     /// Whether the server refused a request because it does not know the
-    /// session it came with; such a request did not run. The protocol says
-    /// 404; servers copied from early examples say 400 or 401 and name it.
+    /// request's session; such a request did not run. The protocol defines 404;
+    /// servers copied from early examples send 400 or 401 and name it.
     pub fn session_lost(&self) -> bool {
         match self {
             ExchangeFailure::Rpc { error, .. } if error.code == code::METHOD_NOT_FOUND => false,
@@ -111,7 +111,7 @@ impl ExchangeFailure {
         }
     }
 
-    /// Whether the same request may fare better in a moment.
+    /// Whether a retry of the same request may soon succeed.
     pub fn passing(&self) -> bool {
         match self {
             ExchangeFailure::Unsent(_)
@@ -128,7 +128,7 @@ impl ExchangeFailure {
 }
 
 impl Endpoint {
-    /// Judges an answer by its head, and reads it unless it is a stream.
+    /// Classifies a response by its head, and reads it unless it is a stream.
     pub async fn read(
         &self,
         response: Response<ResponseBody>,
@@ -197,7 +197,7 @@ impl Endpoint {
 
     async fn refusal(&self, response: Response<ResponseBody>) -> ExchangeFailure {
         let status = response.status();
-        // Its reason is welcome, not needed.
+        // The reason is useful, but not required.
         let body = match coding(response.headers()) {
             None => self
                 .body(response.into_body(), REFUSAL)
@@ -258,7 +258,7 @@ fn kind(headers: &HeaderMap) -> Cow<'_, str> {
     }
 }
 
-/// A content coding other than none at all.
+/// The content coding, if there is one.
 fn coding(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::CONTENT_ENCODING)?;
     let text = value.to_str().unwrap_or("?").trim().to_ascii_lowercase();

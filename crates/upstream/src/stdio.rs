@@ -1,4 +1,4 @@
-//! A server that is a child process, spoken to over its stdin and stdout.
+//! A server as a child process, connected over its stdin and stdout.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -25,17 +25,17 @@ use super::{
 use config::{EraChoice, Launch, Redactor};
 use wire::Era;
 
-/// Messages waiting for a server that is slow to read.
+/// The queue limit for a server that is slow to read.
 const OUTBOX_QUEUE: usize = 256;
-/// One line of stderr; a longer one is cut into several.
+/// The limit of one line of stderr; a longer one is split.
 const STDERR_LINE: usize = 4 << 10;
-/// How many of the last lines an error quotes.
+/// The number of last lines that an error quotes.
 const TAIL_LINES: usize = 8;
 /// How long the rest of a dead server's output may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// How long the answers to a server's open questions may take at its end.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
-/// How long a server may take to end after it asked what nobody can answer.
+/// How long a server may take to end after a question that has no answer.
 const IN_VAIN: Duration = Duration::from_millis(250);
 
 pub(super) async fn connect(
@@ -52,9 +52,9 @@ pub(super) async fn connect(
         match greet(&mut link, options, era, stop).await {
             Ok(connection) => return Ok((link, connection)),
             Err(error) => {
-                // Some legacy servers exit on any request before
-                // `initialize`. One that read the probe and then left is
-                // asked again, the old way; one that left unread is broken.
+                // Some legacy servers exit on any request before `initialize`.
+                // A server that read the probe and exited gets the legacy
+                // handshake; one that exited without reading it is broken.
                 let left = matches!(error, UpstreamError::Exited(_));
                 let read_it = link.finish().await == Some(0);
                 if left && read_it && era == EraChoice::Auto {
@@ -71,8 +71,8 @@ pub(super) async fn connect(
     }
 }
 
-/// Says what was run, and what it wrote to stderr, where the error alone does
-/// not.
+/// Adds the command, and its stderr output, where the error alone does not
+/// explain the failure.
 fn explained(error: UpstreamError, options: &ConnectOptions, tail: &StderrTail) -> UpstreamError {
     match error {
         UpstreamError::Protocol(_)
@@ -111,7 +111,7 @@ async fn greet(
             Err(_) => Err(UpstreamError::Timeout { limit }),
         },
     };
-    // A server that died says why better than the request that failed of it.
+    // The exit of a dead server says more than the request that failed with it.
     let peer = match peer {
         Err(UpstreamError::Lost(_)) => Err(link.gone().await),
         Err(UpstreamError::Timeout { limit }) => Err(UpstreamError::Protocol(format!(
@@ -123,7 +123,7 @@ async fn greet(
     Ok(Connection::new(transport, peer))
 }
 
-/// Starts the process and the tasks that carry its three streams.
+/// Starts the process and the tasks for its three streams.
 async fn open(
     launch: &Launch,
     options: &ConnectOptions,
@@ -194,7 +194,7 @@ async fn spawn(launch: &Launch, options: &ConnectOptions) -> Result<Process, Ups
         ..command
     };
     process::spawn(&command).await.map_err(|error| {
-        // It names what was looked for, which a variable may have given.
+        // The error names the program, which may come from a variable.
         let reason = format!("`{}` could not be started: {error}", options.title);
         UpstreamError::Spawn {
             permanent: error.permanent(),
@@ -205,7 +205,7 @@ async fn spawn(launch: &Launch, options: &ConnectOptions) -> Result<Process, Ups
     })
 }
 
-/// Owns the process from the first moment to the last.
+/// Owns the process from start to end.
 struct ProcessKeeper {
     process: Process,
     title: String,
@@ -228,7 +228,7 @@ enum ServerEnd {
 }
 
 impl ProcessKeeper {
-    /// Returns how much of our input the server left unread.
+    /// Returns how many bytes of our input the server left unread.
     async fn run(mut self) -> Option<usize> {
         let end = tokio::select! {
             biased;
@@ -242,13 +242,13 @@ impl ProcessKeeper {
         let reason = match end {
             ServerEnd::Asked => UpstreamError::Lost("the server was stopped".into()),
             ServerEnd::Exit(exit) => {
-                // What it still had to say arrives before the verdict.
+                // The last output of the server is read before the reason is set.
                 let last = tokio::time::timeout(LAST_WORDS, &mut self.reader).await;
                 let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
                 let last = last.ok().and_then(Result::ok);
                 cause(last).unwrap_or_else(|| UpstreamError::Exited(self.obituary(exit)))
             }
-            // It closed its stdout: mostly it is about to exit and say why.
+            // The server closed its stdout: usually it exits next, with a reason.
             ServerEnd::Output(UpstreamError::Lost(text)) => {
                 match tokio::time::timeout(LAST_WORDS, self.process.exited()).await {
                     Ok(exit) => {
@@ -265,7 +265,7 @@ impl ProcessKeeper {
         if asked {
             let _ = tokio::time::timeout(LAST_ANSWERS, self.pipe.questions().answered()).await;
         }
-        // The writer holds stdin; as long as it lives the server sees no end.
+        // The writer holds stdin; the server sees no EOF while the writer lives.
         self.writer_stop.cancel();
         let unread = (&mut self.writer).await.ok().flatten();
         let grace = Grace {
@@ -273,7 +273,7 @@ impl ProcessKeeper {
             ..self.grace
         };
         self.process.end(grace).await;
-        // Nobody is left to write: what it said is there or is coming.
+        // No writer is left: the output is there or is arriving.
         if !self.stderr.is_finished() {
             let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
         }
@@ -282,9 +282,9 @@ impl ProcessKeeper {
         unread
     }
 
-    /// Gives the server, which has no stdin any more, its time to end by
-    /// itself; says how much of that is left. One that asks something now
-    /// waits for an answer that cannot come, and must be told otherwise.
+    /// Gives the server, whose stdin is closed, time to end by itself; returns
+    /// the remaining time. A server that asks a question now would wait for an
+    /// answer that cannot come, so it gets no more time.
     async fn eof(&mut self) -> Duration {
         let start = Instant::now();
         let asked = async {
@@ -309,13 +309,13 @@ impl ProcessKeeper {
     }
 }
 
-/// Why the process ended, where its reader knows: one that stopped reading for
-/// a reason of its own closed the pipe, and the process died of that.
+/// The cause of the process's end, where the reader knows it: a reader that
+/// stopped for its own reason closed the pipe, which ended the process.
 fn cause(reader: Option<UpstreamError>) -> Option<UpstreamError> {
     reader.filter(|reason| !matches!(reason, UpstreamError::Lost(_)))
 }
 
-/// The last lines of a server's stderr, as they came.
+/// The last lines of a server's stderr, unmodified.
 #[derive(Clone, Default)]
 struct StderrTail(Arc<Mutex<VecDeque<String>>>);
 
@@ -328,7 +328,7 @@ impl StderrTail {
         lines.push_back(line);
     }
 
-    /// To stand behind a sentence; empty where there is nothing to quote.
+    /// A suffix for a sentence; empty if there is nothing to quote.
     fn quoted(&self, redactor: &Redactor) -> String {
         let safe = |line: &String| printable(&redactor.redact(line));
         let lines: Vec<String> = self.0.lock().iter().map(safe).collect();
@@ -339,7 +339,7 @@ impl StderrTail {
     }
 }
 
-/// Writes until told to stop; then says how many bytes nobody has read.
+/// Writes until `stop`; then returns how many bytes are unread.
 async fn write(
     mut stdin: impl AsyncWrite + AsFd + Unpin,
     mut queue: mpsc::Receiver<OutgoingMessage>,
@@ -350,13 +350,13 @@ async fn write(
     let work = async {
         while let Some(message) = queue.recv().await {
             put(&mut batch, &mut passing, &message);
-            // What queued up meanwhile goes out in the same write.
+            // Messages that were queued meanwhile go out in the same write.
             while batch.len() < 64 << 10 {
                 let Ok(message) = queue.try_recv() else { break };
                 put(&mut batch, &mut passing, &message);
             }
             if stdin.write_all(&batch).await.is_err() || stdin.flush().await.is_err() {
-                // The reader's end tells why.
+                // The end of the reader gives the reason.
                 passing.clear();
                 return;
             }
@@ -371,7 +371,7 @@ async fn write(
         () = work => stop.cancelled().await,
         () = stop.cancelled() => {}
     }
-    // What never reached the pipe was not read either.
+    // Bytes that never reached the pipe are unread too.
     let mut unsent = batch.len();
     let whole = batch.is_empty();
     while let Ok(message) = queue.try_recv() {
@@ -380,7 +380,7 @@ async fn write(
             false => unsent += message.bytes.len(),
         }
     }
-    // Behind half a line they would be part of it.
+    // After a partial line the answers would become part of it.
     if whole && !batch.is_empty() {
         let _ = tokio::time::timeout(LAST_ANSWERS, stdin.write_all(&batch)).await;
     }
@@ -398,7 +398,7 @@ fn put(batch: &mut BytesMut, passing: &mut Vec<WriteGuard>, message: &OutgoingMe
     batch.extend_from_slice(b"\n");
 }
 
-/// Reads messages until the stream or our patience ends; says why.
+/// Reads messages until the stream ends or is invalid; returns the reason.
 async fn read(
     stdout: impl AsyncRead + Unpin,
     receiver: MessageReceiver,
@@ -420,8 +420,8 @@ async fn read(
     }
 }
 
-/// Keeps stderr flowing (a full pipe would block the server) and remembers
-/// its last lines.
+/// Keeps reading stderr (a full pipe would block the server) and keeps its last
+/// lines.
 async fn drain(stderr: impl AsyncRead + Unpin, options: ConnectOptions, tail: StderrTail) {
     let mut lines = LineReader::new(stderr, STDERR_LINE);
     while let Ok(Some(OutputLine::Whole(line) | OutputLine::TooLong(line))) = lines.next().await {

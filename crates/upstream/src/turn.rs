@@ -1,9 +1,9 @@
-//! Turns of the calls that may be asked something.
+//! Turns of the calls that may cause questions.
 //!
-//! Nothing on a pipe says which call a question belongs to. Two calls of one
-//! client that are likely to ask are therefore begun one after the other: the
-//! second starts when the first has been asked, or has ended. A turn is waited
-//! for only so long, and calls that are known not to ask need none.
+//! A message on a pipe does not name the call that a question belongs to. Two
+//! calls of one client that are likely to ask therefore start one after the
+//! other: the second starts when the first has asked, or has ended. The wait
+//! for a turn is limited, and calls that are known not to ask need none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use super::UpstreamCall;
 use super::asking::{QuestionHistory, subject};
 use super::heartbeat::Heartbeat;
 
-/// How long a call waits for its turn that is known to ask,
+/// How long a call that is known to ask waits for its turn,
 const KNOWN: Duration = Duration::from_secs(5);
-/// and one of which nothing is known yet.
+/// and how long a call waits of which nothing is known yet.
 const UNKNOWN: Duration = Duration::from_secs(2);
 /// Questions that one call asks together arrive within this time.
 pub(super) const TOGETHER: Duration = Duration::from_millis(100);
@@ -65,7 +65,7 @@ pub(crate) struct Turn {
     pub subject: String,
     place: Option<TurnQueue>,
     held: Mutex<Option<OwnedSemaphorePermit>>,
-    /// How often the call was asked something.
+    /// The number of questions that the call has caused.
     questions: AtomicU64,
 }
 
@@ -76,7 +76,7 @@ struct TurnQueue {
 }
 
 impl Turn {
-    /// Waits for the turn; goes on without where that takes too long, or where
+    /// Waits for the turn; continues without it if that takes too long, or if
     /// another call has shown meanwhile that none is needed.
     pub(crate) async fn take(&self, asking: &QuestionHistory) {
         let Some(TurnQueue { turns, patience }) = &self.place else {
@@ -90,7 +90,7 @@ impl Turn {
         }
     }
 
-    /// Gives the turn up when the call ends, however it does.
+    /// Releases the turn when the call ends, in any way.
     pub(crate) fn end_with_call(&self) -> impl Drop {
         struct TurnEnd<'a>(&'a Turn);
         impl Drop for TurnEnd<'_> {
@@ -101,10 +101,10 @@ impl Turn {
         TurnEnd(self)
     }
 
-    /// The call is being asked something. Unless it has its answer by then,
-    /// the turn passes on once no more questions come with this one: what the
-    /// server asks next is another call's. A task of its own, since nobody may
-    /// be driving the call while its client is away.
+    /// Records a question of the call. Unless it is answered by then, the turn
+    /// passes on once no more questions come with this one: the server's next
+    /// question belongs to another call. This runs in its own task, since no
+    /// task may be polling the call while its client is away.
     pub(crate) fn was_asked(self: &Arc<Self>, beat: &Arc<Heartbeat>) {
         let number = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
         let (turn, beat) = (self.clone(), beat.clone());
@@ -117,12 +117,12 @@ impl Turn {
         });
     }
 
-    /// Whether the call was asked nothing.
+    /// Whether the call has caused no question.
     pub(crate) fn unasked(&self) -> bool {
         self.questions.load(Ordering::Relaxed) == 0
     }
 
-    /// Sends an answer in the call's turn: the call may ask again then.
+    /// Sends an answer in the call's turn: the call may ask again after it.
     pub(crate) fn in_turn(self: Arc<Self>, send: impl FnOnce() + Send + 'static) {
         let Some(place) = self.place.clone() else {
             return send();

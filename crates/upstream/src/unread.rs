@@ -1,8 +1,8 @@
-//! How much of what we wrote a reader has left in the pipe.
+//! The number of written bytes that the reader has left in the pipe.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Bytes in the pipe that nobody has read; `None` where that is not known.
+/// The unread bytes in the pipe; `None` if that is not known.
 #[expect(
     unsafe_code,
     reason = "no safe wrapper of FIONREAD among our dependencies"

@@ -1,4 +1,4 @@
-//! Asking a server for its lists, page by page, within bounds.
+//! Requests the lists of a server, page by page, within bounds.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,14 +14,14 @@ use wire::object::{self, Object};
 use wire::result::Freshness;
 use wire::{Era, code};
 
-/// A server with ten thousand bad entries needs a few examples.
+/// A few examples suffice for a server with ten thousand invalid entries.
 const REMARKS: usize = 20;
 const PAGES: usize = 1000;
 const ITEMS: usize = 10_000;
 const BYTES: usize = 32 << 20;
 
-/// Asks for everything the server says it has. A failing tool list is an
-/// error of the server; the other lists may fail alone.
+/// Requests every list that the server declares. A failing tool list is an
+/// error of the server; another list may fail without failing the rest.
 pub async fn list(connection: &Connection, limit: Duration) -> Result<Catalog, UpstreamError> {
     let mut catalog = Catalog::default();
     for kind in ListKind::ALL {
@@ -63,7 +63,7 @@ fn cursor_params(cursor: &str) -> Result<Box<RawValue>, UpstreamError> {
         .map_err(|error| UpstreamError::Protocol(error.to_string()))
 }
 
-/// One list being gathered.
+/// One list while its pages are read.
 struct ListBuilder {
     kind: ListKind,
     era: Era,
@@ -119,7 +119,7 @@ impl ListBuilder {
         Ok(())
     }
 
-    /// What the protocol forbids a client to call.
+    /// Removes the tools that the protocol forbids a client to call.
     fn leave_out(&mut self, connection: &Connection) {
         let remarks = &mut self.remarks;
         self.items
@@ -140,7 +140,7 @@ impl ListBuilder {
         }
     }
 
-    /// What a page says of the list as a whole.
+    /// Records the facts that a page states about the whole list.
     fn judge(&mut self, page: &RawValue, number: usize) {
         let freshness = match self.era {
             Era::Modern => Freshness::read(page),
@@ -154,7 +154,7 @@ impl ListBuilder {
         }
     }
 
-    /// Takes one page; returns the cursor of the next.
+    /// Adds one page; returns the cursor of the next.
     fn add(&mut self, page: &RawValue) -> Result<Option<String>, UpstreamError> {
         let malformed = |what: &str| {
             UpstreamError::Protocol(format!(
@@ -213,7 +213,7 @@ impl ListBuilder {
     }
 }
 
-/// What a page has besides its entries and what the protocol puts there.
+/// The members of a page that are neither entries nor protocol fields.
 fn rest(page: &RawValue, kind: ListKind) -> Option<Box<RawValue>> {
     let mut object = Object::read(page)?;
     object.retain(|name| {
@@ -240,7 +240,7 @@ mod tests {
         RawValue::from_string(json.to_owned()).unwrap()
     }
 
-    /// The list after these pages, and the cursor of the last.
+    /// The list after these pages, and the cursor of the last page.
     fn gathered(era: Era, pages: &[&str]) -> (ListBuilder, Option<String>) {
         let mut list = ListBuilder::new(ListKind::Tools, era);
         let mut cursor = None;
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(list.facts.freshness.ttl_ms, 500);
         let rest = list.facts.rest.as_ref().unwrap().get();
         assert_eq!(rest, r#"{"x":[1.0],"_meta":{"k":1}}"#);
-        // What a legacy server says of caching is not for anybody.
+        // The caching fields of a legacy server are ignored.
         let (list, _) = gathered(Era::Legacy, &pages);
         assert_eq!(list.facts.freshness, Freshness::NONE);
         let (list, _) = gathered(Era::Modern, &[r#"{"tools":[],"resultType":"complete"}"#]);

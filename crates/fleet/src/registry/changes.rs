@@ -1,5 +1,5 @@
-//! The wishes of people: servers made, changed and removed in their files,
-//! started and stopped beside them.
+//! Edits of the registry: servers are created, changed and removed in their
+//! files or the database.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use config::layers::Source;
 use config::{Problem, ServerName, ServerSpec};
 use store::{ServerRecord, StoreError};
 
-/// What a change was made from.
+/// The version of the definition that a change is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditBasis {
-    /// Whatever the definition is by now: only a part of it is changed.
+    /// The current definition, because the change replaces only a part of it.
     Newest,
-    /// The definition as it was last told; nobody has asked to undo a newer
-    /// one.
+    /// The definition as last published; the change fails if a newer one
+    /// exists, so as not to undo it.
     AsTold,
 }
 
 impl Registry {
-    /// Registers a server. Nothing of it is kept if anything fails.
+    /// Registers a server. If any step fails, nothing of it remains.
     pub async fn create(
         &self,
         name: ServerName,
@@ -32,7 +32,7 @@ impl Registry {
         if self.desired().contains_key(name.as_str()) {
             return Err(RegistryError::NameTaken(name.to_string()));
         }
-        // One that a person took out of the file by hand left its id behind.
+        // A server that a person removed from the file by hand left its id behind.
         let past = edits.records.get(name.as_str()).cloned();
         let record = ServerRecord {
             run: (!auto_start && spec.enabled).then_some(false),
@@ -42,7 +42,7 @@ impl Registry {
         };
         self.store.put_server(&record).await?;
         if let Err(error) = self.add(&name, &spec, &edits).await {
-            // The id alone is no server: without its definition it goes too.
+            // The id alone is no server: without its definition it is removed too.
             match &past {
                 Some(past) => self.store.put_server(past).await?,
                 None => drop(self.store.delete_server(&name).await?),
@@ -75,9 +75,9 @@ impl Registry {
         Err(busy(&source))
     }
 
-    /// Changes a definition where it stands, and the name with it where the
-    /// change has one. The id stays. `read` may be asked more than once: each
-    /// time it gets the definition as somebody else has just left it.
+    /// Changes a definition in its source, and its name if the change has one.
+    /// The id stays. `read` may run more than once: each time it gets the
+    /// definition as the latest concurrent edit left it.
     pub async fn update(
         &self,
         server: &str,
@@ -90,7 +90,7 @@ impl Registry {
             Ok(renamed) => renamed,
             Err(UpdateError::Problems(problems)) => return Err(UpdateError::Problems(problems)),
             Err(error) => {
-                // Whatever stood in the way is seen by whoever looks next.
+                // The reload publishes the state that caused the error.
                 self.refresh(&mut edits, Occasion::Reload).await?;
                 return Err(error);
             }
@@ -100,7 +100,7 @@ impl Registry {
         Ok(self.named(name)?)
     }
 
-    /// The new name, if it got one.
+    /// Returns the new name, if the server got one.
     async fn rewrite(
         &self,
         edits: &mut Edits,
@@ -111,7 +111,7 @@ impl Registry {
         for _ in 0..TRIES {
             let mut draft = self.draft(&wanted.source, edits).await?;
             let renamed = self.amend(&mut draft, wanted, basis, read)?;
-            // One whose old name is none has no record yet.
+            // A server whose old name is invalid has no record yet.
             let record = edits.records.get(&*wanted.name).cloned();
             let saved = match (&renamed, record) {
                 (Some(name), Some(record)) => {
@@ -127,7 +127,7 @@ impl Registry {
         Err(busy(&wanted.source).into())
     }
 
-    /// Makes the change in a draft; the new name, if it has one.
+    /// Makes the change in a draft; returns the new name, if it has one.
     fn amend(
         &self,
         draft: &mut Draft<'_>,
@@ -170,7 +170,7 @@ impl Registry {
         Ok(renamed)
     }
 
-    /// Removes a definition from its source; one that it hid comes forth.
+    /// Removes a definition from its source; one that it shadowed takes effect.
     pub async fn remove(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         let mut edits = self.open_edits().await?;
         let wanted = self.found(server)?;
@@ -185,7 +185,7 @@ impl Registry {
         wanted: &DesiredServer,
         edits: &mut Edits,
     ) -> Result<(), RegistryError> {
-        // The record stays for the definition that comes forth.
+        // The record stays for the definition that takes effect.
         let record = match wanted.shadows.is_empty() {
             true => edits.records.get(&*wanted.name).cloned(),
             false => None,
@@ -213,8 +213,8 @@ impl Registry {
         self.files.draft(source, &edits.loaded, store).await
     }
 
-    /// Remembers that a server asks its client things during calls, as long
-    /// as its definition has this fingerprint.
+    /// Records that a server asks its client during calls, as long as its
+    /// definition has this fingerprint.
     pub async fn remember_asking(
         &self,
         server: &str,

@@ -1,6 +1,6 @@
-//! Definitions that stand in the database instead of a file, so that every
+//! Definitions that are in the database instead of a file, so that every
 //! replica has them. They are read and edited as one document of the same
-//! form, and go back row by row.
+//! format, and saved row by row.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use config::Problem;
 use config::layers::{Source, SourceKind};
 use store::{DefinitionChange, Store, StoreError};
 
-/// Among the paths of files it goes by a name that no file has.
+/// The database's name among the file paths; no file has it.
 const PATH: &str = "database";
 
 pub(super) fn source() -> Source {
@@ -22,7 +22,7 @@ pub(super) fn source() -> Source {
     }
 }
 
-/// All definitions as one document; `None` where files alone have them.
+/// All definitions as one document; `None` if only files define servers.
 pub(super) async fn document(store: &dyn Store) -> Result<Option<String>, StoreError> {
     let definitions = store.definitions().await?;
     Ok(definitions.map(|definitions| {
@@ -37,8 +37,8 @@ pub(super) async fn document(store: &dyn Store) -> Result<Option<String>, StoreE
     }))
 }
 
-/// Adds what the database says to what the files say. Where it cannot be
-/// asked, what it said last holds.
+/// Adds the definitions of the database to those of the files. If the database
+/// is unreachable, its last known definitions stay in force.
 pub(super) async fn add(
     files: &SourceFiles,
     store: &dyn Store,
@@ -64,7 +64,7 @@ pub(super) async fn add(
     }
 }
 
-/// Puts an edited document back; false if somebody else was faster.
+/// Saves an edited document; false if a concurrent edit was saved first.
 pub(super) async fn save(store: &dyn Store, found: &str, new: &str) -> Result<bool, SaveError> {
     let (mut old, new) = (servers(found)?, servers(new)?);
     let mut changes = Vec::new();

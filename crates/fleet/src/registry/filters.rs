@@ -1,6 +1,6 @@
-//! The file of named filters, followed like the others. What it said last
-//! stays in force while it cannot be read; if it never could be, nobody gets
-//! through what it may have forbidden.
+//! The file of named filters, followed like the other files. Its last good
+//! content stays in force while it cannot be read; if it could never be read,
+//! every request that it might forbid is refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use config::filters::{Filters, parse_filters};
 use config::{Problem, SourceKind};
 use store::ReadError;
 
-/// The file, its last good content, and what is wrong with it now.
+/// The file, its last good content, and its current problem.
 #[derive(Clone, Default)]
 pub(super) struct FilterFile {
     good: Option<Arc<[u8]>>,
     pub parsed: Arc<Filters>,
     problem: Option<Problem>,
-    /// Whether there is such a file has been found out once.
+    /// The existence of the file has been checked once.
     looked: bool,
-    /// It could not be read, and is tried again although nobody changes it.
+    /// The file could not be read; it is retried even without a change.
     pub unread: bool,
 }
 
 impl FilterFile {
-    /// The file as it is now.
+    /// Reads the file again.
     pub(super) async fn reload(&self, path: &Path) -> FilterFile {
         self.take(read_file(path).await)
     }
 
-    /// The same for one who knows of no earlier state. Blocks on the disk.
+    /// Reads the file without an earlier state. Blocks on the disk.
     pub(super) fn load_now(path: &Path) -> FilterFile {
         FilterFile::default().take(store::read_trusted(path))
     }
@@ -47,12 +47,12 @@ impl FilterFile {
     fn judge_read(&self, read: Result<Option<Vec<u8>>, ReadError>, passing: bool) -> FilterFile {
         match read {
             Ok(Some(bytes)) => self.judge(bytes),
-            // Mostly an editor at work; a person who means it empties it.
+            // Usually an editor is saving; a person removes filters by emptying it.
             Ok(None) if self.good.is_some() => self.kept(Problem::new("", "is gone")),
-            // The same value, so that nobody takes it for a change.
+            // The same value, so that no receiver takes it for a change.
             Ok(None) if self.problem.is_none() => self.clone(),
             Ok(None) => FilterFile::default(),
-            // It says nothing about the file: what was in force stays so.
+            // The error says nothing about the file: the last state stays in force.
             Err(error) if passing && self.looked => FilterFile {
                 problem: Some(Problem::new("", error.to_string())),
                 ..self.clone()
@@ -99,7 +99,7 @@ impl FilterFile {
         }
     }
 
-    /// As the API shows it; `None` where there is no such file.
+    /// The report for the API; `None` if there is no such file.
     pub(super) fn report(&self, path: &Path) -> Option<SourceReport> {
         if self.good.is_none() && self.problem.is_none() {
             return None;
@@ -117,7 +117,7 @@ impl FilterFile {
         })
     }
 
-    /// Logs what is new and wrong.
+    /// Logs new problems.
     pub(super) fn tell(&self, path: &Path, before: &FilterFile) {
         let file = path.display();
         match &self.problem {
@@ -163,7 +163,7 @@ mod tests {
         assert!(starved.unread);
         assert!(Arc::ptr_eq(&starved.parsed, &good.parsed));
 
-        // Nothing is known yet, and much may be forbidden.
+        // Nothing is known yet, and the file may forbid much.
         let first = FilterFile::default().take(failed(libc::EMFILE));
         assert!(first.unread && first.parsed.find(None).is_err());
         let denied = none.take(failed(libc::EACCES));

@@ -1,8 +1,8 @@
-//! Following the files.
+//! Follows changes of the source files.
 //!
-//! By looking, not by being told: a stamp of a few files five times a second
-//! costs next to nothing, and it sees every way an editor saves, links that
-//! are switched, and mounts that send no events.
+//! By polling, not by events: checking the stamps of a few files five times a
+//! second costs next to nothing, and it detects every way an editor saves,
+//! switched links, and mounts that send no events.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use super::Registry;
 use store::StoreChange;
 
 const PERIOD: Duration = Duration::from_millis(200);
-/// A file that is being written is left alone until it rests,
+/// A file that is being written is not read until it rests,
 const REST: Duration = Duration::from_millis(60);
-/// but no longer than this: whoever never stops writing is read in between.
+/// but at most this many times: a file that never rests is read in between.
 const RESTS: usize = 8;
-/// Some file systems count time in whole seconds, and two saves of one second
-/// look alike there. So each change is read once more when it is this old.
+/// Some file systems store time in whole seconds, and two saves within one
+/// second look alike there. So each change is read once more at this age.
 const COARSE: Duration = Duration::from_millis(2500);
 
-/// A file that could not be read is tried again, though its stamp stays.
+/// A file that could not be read is retried, though its stamp is unchanged.
 const UNREAD: Duration = Duration::from_secs(1);
 
-/// Before the store is asked again; it tells of its coming back too.
+/// Delays before the store is queried again; it also notifies when it is back.
 const AGAIN: [Duration; 3] = [
     Duration::from_millis(300),
     Duration::from_secs(1),
     Duration::from_secs(3),
 ];
 
-/// Between two attempts to record starts and stops.
+/// The delay between two attempts to record starts and stops.
 const RECORD_AGAIN: Duration = Duration::from_millis(500);
 
 /// Reloads the registry whenever a file has changed, until `stop`.
@@ -48,17 +48,17 @@ pub async fn follow(registry: Arc<Registry>, stop: CancellationToken) {
     }
 }
 
-/// Takes over what other replicas change in the store.
+/// Takes over the changes that other replicas make in the store.
 async fn follow_store(registry: &Registry) {
     let mut changes = registry.store.changes();
     loop {
         match changes.recv().await {
             Ok(StoreChange::Servers | StoreChange::Everything) | Err(RecvError::Lagged(_)) => {}
             Ok(StoreChange::Entry(_) | StoreChange::Records) => continue,
-            // The store is gone: there is nothing to follow any more.
+            // The store is closed: there is nothing to follow any more.
             Err(RecvError::Closed) => return std::future::pending().await,
         }
-        // What came meanwhile is read along.
+        // The sync reads the changes that arrived meanwhile too.
         changes = changes.resubscribe();
         for wait in AGAIN {
             match registry.sync().await {
@@ -70,7 +70,7 @@ async fn follow_store(registry: &Registry) {
     }
 }
 
-/// Tries again to record the starts and stops that the store did not take.
+/// Retries to record the starts and stops that the store did not accept.
 async fn record_runs(registry: &Registry) {
     let mut failing = false;
     loop {
@@ -96,10 +96,10 @@ type FileStamps = Vec<Option<FileStamp>>;
 
 #[derive(Default)]
 struct SourceFollower {
-    /// What was last read; nothing at first, so that what changed since the
-    /// start is found.
+    /// The stamps of the last read; none at first, so that changes since the
+    /// start are found.
     seen: Option<FileStamps>,
-    /// When to read once more, whatever the stamps say.
+    /// When to read once more, even with unchanged stamps.
     again: Option<Instant>,
     failure: Option<String>,
 }
@@ -115,8 +115,8 @@ impl SourceFollower {
             }
             let rested = settle(registry, now).await;
             let changed = rested != self.seen;
-            // Stamped before the reading: what is written during it shows up
-            // next time. What never rested is looked at again anyway.
+            // The stamps are taken before the read: a write during it shows up
+            // next time. Files that never rested are checked again anyway.
             self.seen = rested;
             self.again = changed.then(|| Instant::now() + COARSE);
             self.reload(registry).await;
@@ -129,7 +129,7 @@ impl SourceFollower {
     async fn reload(&mut self, registry: &Registry) {
         let failure = registry.reload().await.err().map(|error| error.to_string());
         if let Some(error) = &failure {
-            // Tried again at the next look, told once.
+            // Retried at the next poll, logged once.
             self.seen = None;
             if self.failure.as_ref() != Some(error) {
                 tracing::error!("the changed files could not be taken over: {error}");
@@ -139,7 +139,7 @@ impl SourceFollower {
     }
 }
 
-/// The stamps once they rest; `None` if they do not.
+/// The stamps once they stop changing; `None` if they do not.
 async fn settle(registry: &Registry, mut now: Option<FileStamps>) -> Option<FileStamps> {
     for _ in 0..RESTS {
         tokio::time::sleep(REST).await;
@@ -158,15 +158,15 @@ async fn look(registry: &Registry) -> Option<FileStamps> {
     tokio::task::spawn_blocking(stamps).await.ok()
 }
 
-/// What tells one state of a file from another without reading it.
+/// File metadata that distinguishes two states of a file without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileStamp {
     device: u64,
     inode: u64,
     size: u64,
     modified: (i64, i64),
-    /// Also moves with the owner and the mode, which decide whether the file
-    /// counts.
+    /// Also changes with the owner and the mode, which decide whether the file
+    /// is trusted.
     changed: (i64, i64),
 }
 

@@ -1,6 +1,6 @@
-//! What should run: the one wish list. Definitions come from files, ids and
-//! people's starts and stops from the store; every edit bumps the generation
-//! of what it changes. This room starts nothing and waits for nobody.
+//! The desired state of all servers. Definitions come from files, ids and people's
+//! starts and stops from the store; every edit increments the generation of the
+//! servers it changes. The registry starts no server and waits for none.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ use filters::FilterFile;
 use runs::Runs;
 use unfinished::UnfinishedEdit;
 
-/// Everything that is defined, by name.
+/// Every defined server, by name.
 pub type Desired = BTreeMap<Arc<str>, Arc<DesiredServer>>;
 
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum RegistryError {
     NotFound(String),
     #[error("the definition of {0:?} is broken; mend it where it stands")]
     Broken(String),
-    /// Writing the change would undo what somebody has just saved.
+    /// The change would undo an edit that was saved a moment ago.
     #[error("{0:?} has just been changed in its file; look at it and try again")]
     Stale(String),
     #[error(transparent)]
@@ -63,10 +63,10 @@ pub enum RegistryError {
     Closed,
 }
 
-/// The wish list and the only way to edit it.
+/// The desired state and the only way to edit it.
 pub struct Registry {
-    /// One edit at a time: each reads, writes and publishes as a whole, with
-    /// the lock held across its awaits.
+    /// One edit at a time: each reads, writes and publishes as a whole, and
+    /// holds the lock across its awaits.
     edits: tokio::sync::Mutex<Edits>,
     /// The lock is never held across an await.
     runs: Mutex<Runs>,
@@ -74,7 +74,7 @@ pub struct Registry {
     filters: watch::Sender<Arc<Filters>>,
     store: Arc<dyn Store>,
     files: SourceFiles,
-    /// Where an edit is noted while it goes on.
+    /// The directory for the note of an unfinished edit.
     data_dir: PathBuf,
 }
 
@@ -82,12 +82,12 @@ struct Edits {
     records: BTreeMap<String, ServerRecord>,
     loaded: Arc<LoadedSources>,
     filters: FilterFile,
-    /// An edit that the records have still to follow.
+    /// An edit that is saved in its source but not yet in the records.
     unfinished: Option<UnfinishedEdit>,
 }
 
-/// What a reload changes in the records: new names get one, and a newer word
-/// than an earlier start or stop takes its place.
+/// The changes of a reload to the records: a new name gets a record, and a
+/// changed `enabled` overrides an earlier start or stop.
 impl Edits {
     fn due_records(&self, before: &Desired) -> Vec<ServerRecord> {
         let mut due = Vec::new();
@@ -107,8 +107,8 @@ impl Edits {
         due
     }
 
-    /// Servers whose definition has the newer word on whether they run. One
-    /// that was taken out starts afresh if it ever comes back.
+    /// Servers whose changed definition overrides an earlier start or stop. A
+    /// removed server loses them too, in case it is added again.
     fn overruled(&self, before: &Desired) -> Vec<Arc<str>> {
         let flipped = |old: &Arc<DesiredServer>| match self.loaded.merged.get(&*old.name) {
             None => true,
@@ -139,8 +139,8 @@ fn forget_run(record: &ServerRecord) -> Option<ServerRecord> {
 }
 
 impl Registry {
-    /// Reads the files and the store. A file that cannot be used costs its
-    /// own servers, never the start.
+    /// Reads the files and the store. An unusable file only removes its own
+    /// servers; it never fails the start.
     pub async fn open(
         mut files: SourceFiles,
         store: Arc<dyn Store>,
@@ -168,7 +168,7 @@ impl Registry {
         }
         let mut records = registry.store.servers().await?;
         for record in &mut records {
-            // A start by hand lasts as long as the process; a stop is kept.
+            // A manual start lasts as long as the process; a manual stop is kept.
             record.run = record.run.filter(|run| !run);
         }
         edits.know(records);
@@ -185,7 +185,7 @@ impl Registry {
         self.desired.subscribe()
     }
 
-    /// Every file that is read, as the API shows it.
+    /// The report of every file, for the API.
     pub async fn reports(&self) -> Vec<SourceReport> {
         let (loaded, filters) = {
             let edits = self.edits.lock().await;
@@ -196,12 +196,12 @@ impl Registry {
         reports
     }
 
-    /// The named filters, to follow every change.
+    /// The named filters, as a receiver that follows every change.
     pub fn filters(&self) -> watch::Receiver<Arc<Filters>> {
         self.filters.subscribe()
     }
 
-    /// By name or id.
+    /// Finds a server by name or id.
     pub fn find(&self, server: &str) -> Option<Arc<DesiredServer>> {
         let desired = self.desired();
         if let Some(wanted) = desired.get(server) {
@@ -211,7 +211,7 @@ impl Registry {
         desired.values().find(|wanted| wanted.id == id).cloned()
     }
 
-    /// Reads all files anew and publishes what changed.
+    /// Reads all files again and publishes the changes.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let mut edits = self.edits.lock().await;
         self.refresh(&mut edits, Occasion::Reload).await
@@ -247,7 +247,7 @@ impl Registry {
         let written = self.store.put_servers(&records).await;
         match written {
             Ok(()) => edits.know(records),
-            // Another replica has met the same name first: its id holds.
+            // Another replica has recorded the same name first: its id is used.
             Err(StoreError {
                 kind: StoreErrorKind::Conflict { .. },
                 ..
@@ -266,16 +266,16 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether a file could not be read, so that it is to be tried again.
+    /// Whether a file could not be read and must be retried.
     pub(super) async fn has_unread(&self) -> bool {
         let edits = self.edits.lock().await;
         edits.loaded.unread || edits.filters.unread
     }
 
-    /// Takes over what others have changed in the store.
+    /// Takes over the changes that other replicas made in the store.
     pub(super) async fn sync(&self) -> Result<(), StoreError> {
         let mut edits = self.edits.lock().await;
-        // Else the record of a renamed server would be read by its old name.
+        // Otherwise the record of a renamed server is read under its old name.
         if let Err(RegistryError::Store(error)) = self.finish(&mut edits).await {
             return Err(error);
         }
@@ -297,8 +297,8 @@ impl Registry {
         edits.filters = file;
     }
 
-    /// Computes the wish list; what did not change keeps its value and its
-    /// generation, so nobody downstream notices.
+    /// Computes the desired state; an unchanged server keeps its value and its
+    /// generation, so its supervisor sees no change.
     fn publish(&self, edits: &Edits, occasion: Occasion<'_>) {
         let mut runs = self.runs.lock();
         if runs.closed {
@@ -334,7 +334,7 @@ impl Registry {
         });
     }
 
-    /// What the files say now, and whether they can be read.
+    /// The current content of the files, and whether they are readable.
     pub async fn loaded(&self) -> Arc<LoadedSources> {
         self.edits.lock().await.loaded.clone()
     }
@@ -343,7 +343,7 @@ impl Registry {
         &self.files
     }
 
-    /// Nothing should run any more; later edits are refused.
+    /// Stops every server; later edits are refused.
     pub async fn close(&self) {
         self.record_last().await;
         let mut runs = self.runs.lock();
@@ -371,7 +371,7 @@ impl Registry {
     }
 }
 
-/// What can go wrong with a change besides the edit itself.
+/// The errors of a change, besides those of the edit itself.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
     #[error("the change is not valid")]

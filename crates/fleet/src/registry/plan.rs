@@ -1,4 +1,4 @@
-//! What a change would do, without doing it.
+//! A dry run: the effects of a configuration change.
 
 use std::path::Path;
 
@@ -8,19 +8,18 @@ use super::DesiredServer;
 use super::sources::LoadedSources;
 use config::{Problem, ServerSpec};
 
-/// The servers by what would become of them.
+/// The servers, grouped by the effect of the change on them.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConfigPlan {
     pub added: Vec<String>,
     pub removed: Vec<String>,
-    /// Changed so that what runs has to be replaced.
+    /// Servers whose change requires a restart.
     pub restarted: Vec<String>,
     /// Unchanged, or changed in a way that needs no restart.
     pub kept: Vec<String>,
     pub problems: Vec<FileProblem>,
 }
 
-/// A problem and the file it is in.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct FileProblem {
     pub file: String,
@@ -29,7 +28,7 @@ pub struct FileProblem {
 }
 
 impl ConfigPlan {
-    /// What going from one state of the files to another means.
+    /// The plan for the change from one state of the files to another.
     pub fn between(old: &LoadedSources, new: &LoadedSources) -> ConfigPlan {
         let mut plan = ConfigPlan::default();
         for (path, state) in &new.files {
@@ -75,7 +74,7 @@ fn undisturbed(old: &ServerSpec, new: &ServerSpec) -> bool {
 }
 
 impl DesiredServer {
-    /// Whether what was made for `old` also serves this wish.
+    /// Whether a connection made for `old` also serves this desired state.
     pub fn keeps(&self, old: &DesiredServer) -> bool {
         self.run == old.run
             && self.restarts == old.restarts

@@ -1,5 +1,5 @@
-//! The files as the API shows them: what each defines, what is hidden, what
-//! is wrong.
+//! The files as the API shows them: the definitions, the shadowed definitions
+//! and the problems of each.
 
 use serde::{Serialize, Serializer};
 
@@ -9,20 +9,19 @@ use super::sources::{LoadedSources, SourceFiles};
 use config::layers::{Layer, MergedServer, SourceKind};
 use config::{Problem, ServerSpec};
 
-/// One layer: a file, or the section of a file that is for this project.
+/// One layer: a file, or the section of a file for this project.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceReport {
     pub path: String,
     pub kind: SourceKind,
-    /// Why the file cannot be used now; its last good state is in force.
+    /// The reason why the file is unusable now; its last good state is in force.
     #[serde(serialize_with = "as_text")]
     pub error: Option<Problem>,
     pub problems: Vec<Problem>,
     pub servers: Vec<DefinitionReport>,
 }
 
-/// One definition in a file.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DefinitionReport {
@@ -49,7 +48,7 @@ impl SourceFiles {
                     path: path.display().to_string(),
                     kind: layer.source.kind,
                     error: state.problem.clone(),
-                    // Of the file: once is enough.
+                    // The problems are those of the file: report them once.
                     problems: std::mem::take(&mut problems),
                     servers: loaded.definitions(layer),
                 });
@@ -58,13 +57,13 @@ impl SourceFiles {
         reports
     }
 
-    /// The file of named filters, as it is now. Blocks on the disk.
+    /// The current report of the file of named filters. Blocks on the disk.
     pub fn filters_report(&self) -> Option<SourceReport> {
         let path = self.filters();
         FilterFile::load_now(&path).report(&path)
     }
 
-    /// What the files would say if one server were written as the API would.
+    /// The files as they would be if the API wrote one server.
     pub fn with_server(
         &self,
         loaded: &LoadedSources,
@@ -91,17 +90,17 @@ impl SourceFiles {
 }
 
 impl LoadedSources {
-    /// The definition in force under a name, and where it stands.
+    /// The definition in force for a name, and its source.
     pub fn effective(&self, name: &str) -> Option<&MergedServer> {
         self.merged.get(name)
     }
 
-    /// Every name that is defined, right or not.
+    /// Every defined name, valid or not.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.merged.keys().map(String::as_str)
     }
 
-    /// What is in force and right.
+    /// The valid definitions that are in force.
     pub fn usable(&self) -> Vec<(String, ServerSpec)> {
         let good = |(name, effective): (&String, &MergedServer)| {
             let (_, spec) = effective.definition.as_ref().ok()?;

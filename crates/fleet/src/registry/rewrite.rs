@@ -1,5 +1,5 @@
-//! Edits of the files, one server at a time. A person's own edit made at the
-//! same moment is never lost: the change is made again on what they wrote.
+//! Edits of the files, one server at a time. A concurrent edit by a person is
+//! never lost: the change is made again on the new content.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -12,16 +12,15 @@ use config::layers::{self, Source, SourceKind};
 use config::{Definition, Problem, ServerSpec, parse_file};
 use store::{ReadError, ReplaceError, Store, StoreError};
 
-/// A file we make may hold secrets.
+/// A file that Portway creates may contain secrets.
 const NEW_FILE_MODE: u32 = 0o600;
 
-/// How often a change is made anew on what somebody else has just written.
+/// How often a change is retried after a concurrent edit.
 pub(super) const TRIES: usize = 5;
 
-/// Between two looks at a file that is being saved.
+/// The delay between two checks of a file that is being saved.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Why a file could not be edited.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     #[error("{}: {reason}", path.display())]
@@ -32,30 +31,30 @@ pub enum SourceError {
     Gone { path: PathBuf },
     #[error("{} defines a server called {name:?} already", path.display())]
     Taken { path: PathBuf, name: String },
-    /// For a reason that has nothing to do with the file.
+    /// The cause is temporary and has nothing to do with the file.
     #[error("{} cannot be edited now ({reason}); try again", path.display())]
     Passing { path: PathBuf, reason: String },
     #[error("{}: no space is left on the disk", path.display())]
     Full { path: PathBuf },
-    /// The database, for what is defined there.
+    /// An error of the database, for definitions that are in it.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A file as it is now, to be changed and put back.
+/// The current content of a file, to be changed and saved.
 pub(super) struct Draft<'f> {
     files: &'f SourceFiles,
     pub source: Source,
-    /// What is on disk; `None` where there is no file.
+    /// The content on disk; `None` if there is no file.
     found: Option<Vec<u8>>,
     pub text: String,
-    /// Where the database is meant.
+    /// Set if the source is the database.
     store: Option<&'f dyn Store>,
 }
 
 impl SourceFiles {
-    /// The file of a source, as it is at this moment. One in the middle of a
-    /// save is waited for.
+    /// The current content of a source. If the file is in the middle of a save,
+    /// this waits.
     pub(super) async fn draft<'f>(
         &'f self,
         source: &Source,
@@ -79,10 +78,10 @@ impl SourceFiles {
                 ReadError::Io(error) => failed(source, &error),
                 error => unusable(source, error),
             })?;
-            // A file that is gone comes back as it last was, with the edit.
+            // A deleted file is restored with its last content and the edit.
             let base = found.clone().unwrap_or_else(|| good.to_vec());
             let whole = match std::str::from_utf8(&base) {
-                // Where nothing was, anything may be begun.
+                // Any text is a valid start where no file was.
                 Ok(_) if good.is_empty() || base == good => Ok(()),
                 Ok(text) => parse_file(text, dialect(source.kind)).map(drop),
                 Err(_) => Err(Problem::new("", "is not UTF-8 text")),
@@ -100,7 +99,7 @@ impl SourceFiles {
         }
     }
 
-    /// A draft that starts from a text and is never put back.
+    /// A draft that starts from a text and is never saved.
     pub(super) fn draft_of(&self, source: &Source, text: String) -> Draft<'_> {
         Draft {
             files: self,
@@ -113,14 +112,14 @@ impl SourceFiles {
 }
 
 impl<'f> Draft<'f> {
-    /// Whether the file says anything under that name, valid or not.
+    /// Whether the file has an entry of that name, valid or not.
     pub(super) fn has(&self, name: &str) -> Result<bool, SourceError> {
         let place = self.place(name);
         let place: Vec<&str> = place.iter().map(String::as_str).collect();
         edit::has_server(&self.text, &place).map_err(|error| unusable(&self.source, error))
     }
 
-    /// How the file defines a server, where it does at all.
+    /// The file's definition of a server, if it has one.
     pub(super) fn definition(&self, name: &str) -> Result<Option<Definition>, SourceError> {
         let parsed = parse_file(&self.text, dialect(self.source.kind));
         let mut parsed = parsed.map_err(|problem| unusable(&self.source, problem))?;
@@ -132,7 +131,7 @@ impl<'f> Draft<'f> {
         Ok(section.and_then(|servers| servers.swap_remove(name)))
     }
 
-    /// The definition of a server whose name is the only thing wrong with it.
+    /// The definition of a server that is valid except for its name.
     pub(super) fn misnamed(&self, name: &str) -> Result<Option<ServerSpec>, SourceError> {
         let stand_in = format!("renamed-{}", uuid::Uuid::new_v4());
         let mut renamed = self.files.draft_of(&self.source, self.text.clone());
@@ -177,7 +176,7 @@ impl<'f> Draft<'f> {
         }
     }
 
-    /// The keys that lead to a server in the file of its source.
+    /// The path of keys to a server in the file of its source.
     fn place(&self, name: &str) -> Vec<String> {
         let mut place = Vec::new();
         if self.source.kind == SourceKind::KodeGlobalProject {
@@ -191,7 +190,7 @@ impl<'f> Draft<'f> {
         place
     }
 
-    /// The draft that takes this one back, once it is saved.
+    /// The draft that undoes this one after it is saved.
     pub(super) fn reverse(&self) -> Option<Draft<'f>> {
         Some(Draft {
             files: self.files,
@@ -202,8 +201,8 @@ impl<'f> Draft<'f> {
         })
     }
 
-    /// Puts the changed text in place. False if the file is not what the
-    /// draft was made from any more: then it is for the next draft.
+    /// Saves the changed text. False if the file has changed since the draft
+    /// was made: the caller then makes a new draft.
     pub(super) async fn save(self) -> Result<bool, SourceError> {
         let Draft {
             source,

@@ -1,6 +1,6 @@
-//! Start, stop and restart. They take effect at once, whatever the store
-//! does: the wish list changes first, and the record of the change is written
-//! afterwards, again and again until the store takes it.
+//! Start, stop and restart. They take effect at once, whatever the store does:
+//! the desired state changes first, and the record of the change is written
+//! afterwards, with retries until the store accepts it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use std::time::Duration;
 use super::{DesiredServer, Registry, RegistryError, RunCause};
 use store::{ServerRecord, StoreError, StoreErrorKind};
 
-/// How long an answer waits for the store before it says that the change is
+/// How long a response waits for the store before it reports that the change is
 /// not recorded yet.
 const RECORD_WAIT: Duration = Duration::from_secs(3);
 
 /// How long a shutdown waits for changes that are not recorded yet.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// What a person has asked of the servers since the start. Behind a lock that
-/// is never held across an await, so that no slow store delays a stop.
+/// The manual starts, stops and restarts since Portway started. The lock is
+/// never held across an await, so that no slow store delays a stop.
 #[derive(Default)]
 pub(super) struct Runs {
     /// Values of [`ServerRecord::run`] that the store does not have yet.
     unrecorded: BTreeMap<Arc<str>, Option<bool>>,
     pub restarts: BTreeMap<Arc<str>, u64>,
-    /// Of the newest wish.
+    /// The generation of the newest desired server.
     pub generation: u64,
     pub closed: bool,
 }
 
 impl Runs {
-    /// The last word of a person on whether a server should run.
+    /// A person's latest start or stop of a server.
     pub(super) fn run_of(&self, name: &str, record: Option<&ServerRecord>) -> Option<bool> {
         match self.unrecorded.get(name) {
             Some(run) => *run,
@@ -37,27 +37,27 @@ impl Runs {
         }
     }
 
-    /// What was asked of a server holds under its new name.
+    /// Moves a start or stop to the new name of its server.
     pub(super) fn rename(&mut self, from: &str, to: &str) {
         if let Some(run) = self.unrecorded.remove(from) {
             self.unrecorded.insert(to.into(), run);
         }
     }
 
-    /// A newer word than an earlier start or stop takes its place.
+    /// Drops a start or stop that a newer change overrides.
     pub(super) fn forget(&mut self, name: &str) {
         self.unrecorded.remove(name);
     }
 }
 
 impl Registry {
-    /// Start or stop. What is so already stays as it is.
+    /// Starts or stops a server; no effect if it is already so.
     pub fn set_run(&self, server: &str, run: bool) -> Result<Arc<DesiredServer>, RegistryError> {
         self.wish(server, run, false)
     }
 
-    /// Ends what runs and starts it anew: one edit, so that what was stopped
-    /// is started once.
+    /// Ends the server if it runs, and starts it: one edit, so that a stopped
+    /// server is started once.
     pub fn restart(&self, server: &str) -> Result<Arc<DesiredServer>, RegistryError> {
         self.wish(server, true, true)
     }
@@ -72,7 +72,7 @@ impl Registry {
         if runs.closed {
             return Err(RegistryError::Closed);
         }
-        // Under the lock: nobody publishes another list meanwhile.
+        // Under the lock: no other list is published meanwhile.
         let before = self.found(server)?;
         if let Ok(spec) = &before.spec {
             let run = (run != spec.enabled).then_some(run);
@@ -111,9 +111,9 @@ impl Registry {
         !self.runs.lock().unrecorded.is_empty()
     }
 
-    /// Waits a moment for the store to record starts and stops; why it has
-    /// not, if it has not. The change is in force either way, and recorded
-    /// once the store can.
+    /// Waits briefly for the store to record starts and stops; the error is the
+    /// reason why it has not. The change is in force either way, and recorded
+    /// as soon as the store accepts it.
     pub async fn recorded(&self) -> Result<(), String> {
         match tokio::time::timeout(RECORD_WAIT, self.record_runs()).await {
             Ok(Ok(())) => Ok(()),
@@ -122,8 +122,8 @@ impl Registry {
         }
     }
 
-    /// Writes to the store what it does not have yet. May be dropped at any
-    /// point: what was not confirmed is written again.
+    /// Writes unrecorded changes to the store. The caller may drop it at any
+    /// point: an unconfirmed change is written again.
     pub(super) async fn record_runs(&self) -> Result<(), StoreError> {
         if !self.has_unrecorded() {
             return Ok(());
@@ -146,8 +146,8 @@ impl Registry {
             match self.store.put_servers(&changed).await {
                 Ok(()) => edits.know(changed),
                 Err(error) => {
-                    // Another process has changed the records: the next
-                    // attempt starts from what they are now.
+                    // Another process has changed the records: the next attempt
+                    // starts from the current ones.
                     if matches!(error.kind, StoreErrorKind::Conflict { .. }) {
                         let records = self.store.servers().await?;
                         edits.records.clear();
@@ -157,7 +157,7 @@ impl Registry {
                 }
             }
         }
-        // A newer word may have come meanwhile.
+        // A newer start or stop may have arrived meanwhile.
         let known = |name: &Arc<str>, run: &Option<bool>| pending.get(name) == Some(run);
         self.runs
             .lock()
@@ -166,7 +166,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Before the end: what is not recorded now is lost.
+    /// The last attempt before the end: a change not recorded now is lost.
     pub(super) async fn record_last(&self) {
         let recorded = tokio::time::timeout(LAST_WAIT, self.record_runs()).await;
         if !matches!(recorded, Ok(Ok(()))) {

@@ -1,5 +1,5 @@
-//! Where definitions stand: the files, read with care. A file that cannot be
-//! used any more keeps what it said when it last could.
+//! The sources of definitions: the files, read with care. A file that becomes
+//! unusable keeps its last good content.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,29 +12,28 @@ use config::layers::{self, Layer, MergedServer, Source, SourceKind};
 use config::{Dialect, Problem, ServerFile, parse_file};
 use store::ReadError;
 
-/// The files that may define servers.
 #[derive(Clone, Debug)]
 pub struct SourceFiles {
-    /// Absolute; `.kode.json` is here.
+    /// The absolute directory of `.kode.json`.
     project: PathBuf,
     /// The project's `.mcp.json`.
     mcp: PathBuf,
-    /// Where `~/.kode.json` is, for those who have a home.
+    /// The directory of `~/.kode.json`, if the user has a home.
     home: Option<PathBuf>,
-    /// What is made over the API goes to the database.
+    /// Servers created through the API go to the database.
     pub(super) database: bool,
 }
 
-/// What the files said last.
+/// The last content of the files.
 #[derive(Default)]
 pub struct LoadedSources {
     pub(super) files: BTreeMap<PathBuf, FileState>,
     pub(super) merged: IndexMap<String, MergedServer>,
-    /// A file could not be read: it is tried again although nobody changes it.
+    /// A file could not be read: it is retried even without a change.
     pub(super) unread: bool,
 }
 
-/// One file: its last good content, and what is wrong with it now.
+/// One file: its last good content, and its current problem.
 #[derive(Clone)]
 pub(super) struct FileState {
     pub kind: SourceKind,
@@ -44,9 +43,9 @@ pub(super) struct FileState {
 }
 
 impl SourceFiles {
-    /// `project` is absolute and free of links.
+    /// `project` is absolute and free of symbolic links.
     pub fn new(project: PathBuf, home: Option<PathBuf>) -> SourceFiles {
-        // Whoever works in their home by another name has one file there.
+        // If the project is the home directory under another name, use one path.
         let home = home.map(|home| match home.canonicalize() {
             Ok(real) if real == project => real,
             _ => home,
@@ -60,7 +59,7 @@ impl SourceFiles {
         }
     }
 
-    /// The same with another file in the place of `.mcp.json`.
+    /// The same files with another path for `.mcp.json`.
     pub fn with_mcp_at(&self, path: &Path) -> SourceFiles {
         SourceFiles {
             mcp: path.to_owned(),
@@ -75,7 +74,7 @@ impl SourceFiles {
         }
     }
 
-    /// Where a definition goes that is made over the API.
+    /// The source for a definition created through the API.
     pub(crate) fn for_new(&self) -> Source {
         match self.database {
             true => database::source(),
@@ -83,7 +82,7 @@ impl SourceFiles {
         }
     }
 
-    /// Where definitions of a kind stand.
+    /// The source of definitions of a kind.
     pub(super) fn source(&self, kind: SourceKind) -> Source {
         let file = match kind {
             SourceKind::Database => return database::source(),
@@ -99,20 +98,20 @@ impl SourceFiles {
         &self.project
     }
 
-    /// Everything that is read, whether it is there or not.
+    /// The paths of all files that are read, whether they exist or not.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         let servers = self.all().into_iter().map(|(_, path)| path);
         servers.chain([self.filters()]).collect()
     }
 
-    /// Where named filters stand.
+    /// The path of the file of named filters.
     pub(super) fn filters(&self) -> PathBuf {
         self.project.join(".portway.json")
     }
 
     fn all(&self) -> Vec<(SourceKind, PathBuf)> {
         let mut files = vec![(SourceKind::Mcp, self.mcp.clone())];
-        // In one's home the two are one, and it says all that the global does.
+        // In the home directory both are one file, read as the global one.
         if self.home.as_ref() != Some(&self.project) {
             files.push((SourceKind::KodeProject, self.project.join(".kode.json")));
         }
@@ -122,7 +121,7 @@ impl SourceFiles {
         files
     }
 
-    /// Reads everything anew, away from those who must not wait for a disk.
+    /// Reads all files again, off the async threads, since the disk may be slow.
     pub(super) async fn load(&self, before: Arc<LoadedSources>) -> Arc<LoadedSources> {
         let (files, old) = (self.clone(), before.clone());
         match tokio::task::spawn_blocking(move || files.load_now(&old)).await {
@@ -134,7 +133,7 @@ impl SourceFiles {
         }
     }
 
-    /// Reads everything anew. Blocks on the disk.
+    /// Reads all files again. Blocks on the disk.
     pub fn load_now(&self, before: &LoadedSources) -> LoadedSources {
         let mut files = BTreeMap::new();
         let mut unread = false;
@@ -152,8 +151,8 @@ impl SourceFiles {
         }
     }
 
-    /// What the files would say together if one of them held `bytes`; one
-    /// that cannot be used keeps its last good state, as it would in earnest.
+    /// The merged files as they would be if one of them had the content `bytes`;
+    /// an unusable file keeps its last good state, as in a real reload.
     pub fn with_file(
         &self,
         loaded: &LoadedSources,
@@ -207,7 +206,7 @@ impl SourceFiles {
 }
 
 impl LoadedSources {
-    /// What is wrong with a whole file, so that it is not in force.
+    /// The problem that makes a whole file unusable.
     pub fn problem(&self, source: &Source) -> Option<&Problem> {
         self.files.get(&source.path)?.problem.as_ref()
     }
@@ -228,7 +227,7 @@ pub(super) async fn read_file(path: &Path) -> Result<Option<Vec<u8>>, ReadError>
     }
 }
 
-/// `None` where there is no file and never was one.
+/// `None` if the file does not exist and never did.
 fn take(
     kind: SourceKind,
     found: Result<Option<Vec<u8>>, ReadError>,
@@ -236,8 +235,8 @@ fn take(
 ) -> Option<FileState> {
     match found {
         Ok(Some(bytes)) => Some(judge(kind, bytes, old)),
-        // Mostly an editor or a checkout at work; a person who means it
-        // empties `mcpServers`.
+        // Usually an editor or a checkout is at work; a person removes all
+        // servers by emptying `mcpServers`.
         Ok(None) => old.map(|_| kept(kind, old, Problem::new("", "is gone"))),
         Err(error) => Some(kept(kind, old, Problem::new("", error.to_string()))),
     }
@@ -265,7 +264,7 @@ fn judge(kind: SourceKind, bytes: Vec<u8>, old: Option<&FileState>) -> FileState
     }
 }
 
-/// The last good state, and why it still stands.
+/// The last good state, with the problem that keeps it in force.
 fn kept(kind: SourceKind, old: Option<&FileState>, problem: Problem) -> FileState {
     FileState {
         kind,

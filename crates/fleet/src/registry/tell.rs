@@ -1,4 +1,4 @@
-//! What the log says of the files: each thing once, when it is new.
+//! Log messages about the files: each problem once, when it is new.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use super::Desired;
 use super::sources::LoadedSources;
 use config::layers::MergedServer;
 
-/// More names than this are counted, not listed.
+/// Above this number, names are counted instead of listed.
 const NAMES: usize = 10;
 
-/// Logs what is new and wrong or hidden; what was said before is not repeated.
+/// Logs new problems and newly shadowed definitions; repeats none.
 pub(super) fn files(loaded: &LoadedSources, before: &LoadedSources) {
     for (path, state) in &loaded.files {
         let old = before.files.get(path);
@@ -49,7 +49,7 @@ fn tell_one(name: &str, effective: &MergedServer) {
     }
 }
 
-/// What became of the wish list: a person who saved a file looks for this.
+/// Logs the changed servers, for the person who saved a file.
 pub(super) fn servers(before: &Desired, after: &Desired) {
     let mut said = Vec::new();
     let all = |what: &str, names: Vec<&Arc<str>>| {

@@ -1,8 +1,8 @@
-//! Edits that change a definition and the records of its server. No
-//! transaction spans the file and the store, so the edit is noted in the data
-//! directory before it begins. Once the file is saved the edit counts: if the
-//! store does not follow at once, or Portway is killed in between, the rest is
-//! done later.
+//! Edits that change a definition and the records of its server. No transaction
+//! spans the file and the store, so the edit is noted in the data directory
+//! before it begins. Once the file is saved the edit is valid: if the store
+//! does not follow at once, or Portway is killed in between, the rest is done
+//! later.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use config::ServerName;
 use config::layers::SourceKind;
 use store::{ServerRecord, StoreError, StoreErrorKind};
 
-/// A server that leaves its source, or gets another name there.
+/// A server that is removed from its source, or renamed there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnfinishedMove {
     source: SourceKind,
@@ -23,13 +23,13 @@ struct UnfinishedMove {
 #[derive(Clone, Debug)]
 pub(super) struct UnfinishedEdit {
     edit: UnfinishedMove,
-    /// The source is known to have the change.
+    /// The source is known to contain the change.
     saved: bool,
 }
 
 impl Registry {
     /// Saves a draft in which a server is renamed or removed, and changes its
-    /// records likewise. False if the draft is out of date.
+    /// records accordingly. False if the draft is outdated.
     pub(super) async fn save_moved(
         &self,
         edits: &mut Edits,
@@ -37,7 +37,7 @@ impl Registry {
         to: Option<&ServerName>,
         draft: Draft<'_>,
     ) -> Result<bool, RegistryError> {
-        // A store that takes no writes refuses this one, while nothing has
+        // A store that accepts no writes refuses this one, while nothing has
         // changed yet.
         self.store.put_server(record).await?;
         let edit = UnfinishedMove {
@@ -64,7 +64,7 @@ impl Registry {
                 self.note(None).await?;
                 Ok(false)
             }
-            // The file may have been replaced all the same.
+            // The file may have been replaced in spite of the error.
             Err(failure) => {
                 let saved = false;
                 edits.unfinished = Some(UnfinishedEdit { edit, saved });
@@ -76,7 +76,7 @@ impl Registry {
         }
     }
 
-    /// The definition has moved: what is in memory follows.
+    /// The definition has moved: updates the state in memory.
     fn saved(&self, edits: &mut Edits, edit: UnfinishedMove) {
         let record = edits.records.remove(edit.from.as_str());
         if let Some(to) = &edit.to {
@@ -92,7 +92,7 @@ impl Registry {
         edits.unfinished = Some(UnfinishedEdit { edit, saved });
     }
 
-    /// The store will never take it: the definition goes back.
+    /// Restores the definition, because the store will never accept the change.
     async fn undo(
         &self,
         edits: &mut Edits,
@@ -118,8 +118,8 @@ impl Registry {
         self.forget_note(edits).await;
     }
 
-    /// Does the rest of an edit that was cut off, if there is one. It counts
-    /// if its source has the change.
+    /// Completes an interrupted edit, if there is one. The edit is valid if its
+    /// source contains the change.
     pub(super) async fn finish(&self, edits: &mut Edits) -> Result<(), RegistryError> {
         let Some(UnfinishedEdit { edit, saved }) = edits.unfinished.clone() else {
             return Ok(());
@@ -139,7 +139,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The same, from time to time; told when it began.
+    /// Retries `finish`; the original failure was reported when it happened.
     pub(super) async fn finish_edit(&self) {
         let mut edits = self.edits.lock().await;
         if edits.unfinished.is_some() && self.finish(&mut edits).await.is_ok() {
@@ -149,7 +149,7 @@ impl Registry {
 
     async fn forget_note(&self, edits: &mut Edits) {
         edits.unfinished = None;
-        // One that stays is looked at again at the next start.
+        // A note that remains is checked again at the next start.
         if let Err(error) = self.note(None).await {
             tracing::warn!("{error}");
         }
@@ -163,7 +163,7 @@ impl Registry {
         on_the_disk(write).await
     }
 
-    /// What an earlier process has noted and not finished.
+    /// The unfinished edit that an earlier process noted.
     pub(super) async fn noted(&self) -> Result<Option<UnfinishedEdit>, StoreError> {
         let directory = self.data_dir.clone();
         let note = on_the_disk(move || store::unfinished_edit(&directory)).await?;

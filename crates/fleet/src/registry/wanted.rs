@@ -1,4 +1,4 @@
-//! One server as it should be: its definition, and whether it should run.
+//! The desired state of one server: its definition, and whether it should run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,28 +10,27 @@ use super::{Edits, Runs};
 use config::layers::{MergedServer, Source, SourceKind};
 use config::{DEFAULT_TIMEOUT, Problem, ServerSpec};
 
-/// One server as it should be.
+/// The desired state of one server.
 #[derive(Debug)]
 pub struct DesiredServer {
     pub id: Uuid,
-    /// As it stands in its file, even where that is not a valid name.
+    /// The name as written in the file, even if it is invalid.
     pub name: Arc<str>,
     pub spec: Result<Arc<ServerSpec>, Arc<Vec<Problem>>>,
     pub run: bool,
-    /// Higher than that of every earlier wish.
+    /// Higher than the generation of every earlier desired server.
     pub generation: u64,
-    /// This definition was seen to ask its client something during a call.
+    /// A server of this definition has asked its client during a call.
     pub asks: bool,
-    /// How often somebody asked for a restart.
+    /// How often a person requested a restart.
     pub restarts: u64,
     pub source: Source,
-    /// Definitions of the same name that this one hides.
+    /// Definitions of the same name that this one shadows.
     pub shadows: Vec<Source>,
-    /// Why it is as it is.
     pub cause: RunCause,
 }
 
-/// Why a wish came to be what it is.
+/// The reason for the current desired state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunCause {
     #[default]
@@ -43,27 +42,27 @@ pub enum RunCause {
     Restart,
 }
 
-/// How an edit came in.
+/// The way an edit came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
     Api,
-    /// Somebody edited the file, or another replica the database.
+    /// A person edited the file, or another replica the database.
     Source,
 }
 
-/// What brings a new wish list about.
+/// The event that leads to a new desired state.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Occasion<'a> {
     Startup,
     /// A file was edited, or another replica wrote to the database.
     Reload,
-    /// An edit of one server through the API. Whatever else has changed by
-    /// then was changed in a file.
+    /// An edit of one server through the API. Any other change found at the
+    /// same time comes from a file.
     Edit(&'a str),
 }
 
 impl Occasion<'_> {
-    /// Why `next` is not what was wished for before.
+    /// The reason why `next` differs from the desired state before.
     pub(super) fn cause(self, before: Option<&DesiredServer>, next: &DesiredServer) -> RunCause {
         let via = match self {
             Occasion::Edit(name) if name == &*next.name => Via::Api,
@@ -92,7 +91,7 @@ impl DesiredServer {
             .map_or(DEFAULT_TIMEOUT, |spec| spec.timeout)
     }
 
-    /// Why it is as it is, for the server's history.
+    /// The reason for the desired state, for the server's history.
     pub fn why(&self) -> String {
         let place = |via| match (via, self.source.kind) {
             (Via::Api, _) => "through the API".to_owned(),
@@ -109,7 +108,7 @@ impl DesiredServer {
         }
     }
 
-    /// Why it does not run, for the server's history.
+    /// The reason why the server does not run, for its history.
     pub(crate) fn why_stopped(&self) -> String {
         match (&self.spec, self.cause) {
             // The definition became invalid.
@@ -118,7 +117,7 @@ impl DesiredServer {
             (Ok(spec), RunCause::Startup) if !spec.enabled => "not enabled".to_owned(),
             (Ok(spec), _) if !spec.enabled => format!("not enabled: {}", self.why()),
             (Ok(_), RunCause::Added(_)) => format!("not started: {}", self.why()),
-            // An earlier stop still holds.
+            // An earlier stop is still in force.
             (Ok(_), _) => "stopped by hand".to_owned(),
         }
     }
@@ -135,7 +134,7 @@ impl DesiredServer {
 }
 
 impl Edits {
-    /// The wish for one definition, its generation not yet counted.
+    /// The desired state for one definition, before its generation is set.
     pub(super) fn wanted(
         &self,
         runs: &Runs,
@@ -145,7 +144,7 @@ impl Edits {
     ) -> DesiredServer {
         let record = self.records.get(&**name);
         let spec = match &effective.definition {
-            // The same value, so that nobody takes it for a change.
+            // The same value, so that no receiver takes it for a change.
             Ok((_, spec)) => Ok(before
                 .and_then(|before| before.spec.as_ref().ok())
                 .filter(|old| ***old == *spec)
@@ -172,8 +171,8 @@ impl Edits {
     }
 }
 
-/// A definition whose name is not one cannot be remembered, but must be shown:
-/// its id follows from what was written.
+/// A definition with an invalid name cannot be recorded, but must be shown: its
+/// id is derived from the written name.
 fn id_of_unnamable(name: &str) -> Uuid {
     let digest = Sha256::digest(name.as_bytes());
     let mut bytes = [0; 16];

@@ -1,5 +1,5 @@
-//! How many slots of one server a principal and an owner may have, and which
-//! slot gives way to a new one.
+//! The limits of slots per server, principal and owner, and the choice of the
+//! slot that a new one displaces.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,26 +9,24 @@ use tokio::time::Instant;
 use config::Isolation;
 use store::ADMIN;
 
-/// Of one server.
+/// The limit for one server.
 const SLOTS: usize = 256;
-/// What users leave to the admin and the admin's entries, and these to users.
+/// Slots that users leave to the admin and the admin's entries, and vice versa.
 const RESERVE: usize = 64;
-/// Of one principal: as many as there are kinds of clients, or its sessions.
+/// Limits for one principal: by kinds of clients, or by sessions.
 const KINDS: usize = 8;
 const SESSIONS: usize = 128;
-/// Of all entries of one user together.
+/// The limit for all entries of one user together.
 const USER: usize = 64;
 
-/// What a slot does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotActivity {
     Idle,
-    /// Every call in it waits for its client's answer to a question.
+    /// Every call in the slot waits for its client's answer to a question.
     Asking,
     Busy,
 }
 
-/// A slot that is taken.
 pub(super) struct SlotUse<'a, K> {
     pub key: K,
     pub principal: &'a str,
@@ -37,19 +35,19 @@ pub(super) struct SlotUse<'a, K> {
     pub activity: SlotActivity,
 }
 
-/// Why there is no slot.
+/// The limit that prevents a new slot.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooMany {
     pub limit: usize,
     pub whose: &'static str,
 }
 
-/// Which slots count for a bound.
+/// Selects the slots that a limit counts.
 type CountedSlots<'a, K> = &'a dyn Fn(&SlotUse<'_, K>) -> bool;
 
-/// The slot that gives way to a new one, if one must. A principal or an owner
-/// with too many loses its own; where the server has too many, the longest
-/// idle one goes, or a slot of the owner with most.
+/// The slot that a new one displaces, if necessary. A principal or an owner
+/// above its limit loses its own slot; if the server is at its limit, the
+/// longest idle slot goes, or a slot of the owner with most.
 pub(super) fn displaced<K: Copy>(
     taken: &[SlotUse<'_, K>],
     (principal, owner): (&str, &str),

@@ -1,5 +1,5 @@
-//! The body of a response. At its end the connection becomes idle; a body
-//! dropped before closes it.
+//! The body of a response. At its end the connection becomes idle; dropping the
+//! body earlier closes the connection.
 
 use std::io;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use tokio::io::AsyncReadExt;
 
 use super::idle::{HttpConnection, IdleConnections};
 
-/// One line of a chunked body; real ones have a few digits.
+/// The limit of one line of a chunked body; real ones have a few digits.
 const LINE_LIMIT: usize = 4 << 10;
 
-/// Least and most that one read of a body is for.
+/// The least and the most that one read of a body asks for.
 const READ: usize = 8 << 10;
 const MOST: usize = 256 << 10;
 
-/// Where a body ends.
+/// The way the end of a body is found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyFraming {
     Length(u64),
     Chunked(ChunkState),
-    /// With the connection.
+    /// The body ends with the connection.
     Close,
 }
 
-/// What comes next of a chunked body.
+/// The next element of a chunked body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChunkState {
     Size,
@@ -55,8 +55,8 @@ impl BodyFraming {
         }
     }
 
-    /// The next piece of the body that is in `buffer`; None if more must be
-    /// read first, or the body is over.
+    /// The next piece of the body that is in `buffer`; `None` if more must be
+    /// read first, or the body has ended.
     fn take(&mut self, buffer: &mut BytesMut) -> Result<Option<Bytes>, BodyError> {
         loop {
             let next = match self {
@@ -94,7 +94,7 @@ fn piece(buffer: &mut BytesMut, most: u64) -> Option<Bytes> {
     (size > 0).then(|| buffer.split_to(size).freeze())
 }
 
-/// One line, without its end.
+/// One line, without its line ending.
 fn line(buffer: &mut BytesMut) -> Result<Option<BytesMut>, BodyError> {
     match buffer.iter().take(LINE_LIMIT).position(|b| *b == b'\n') {
         Some(end) => {
@@ -111,7 +111,7 @@ fn line(buffer: &mut BytesMut) -> Result<Option<BytesMut>, BodyError> {
     }
 }
 
-/// The number in front of a chunk; extensions after it mean nothing to us.
+/// The size before a chunk; extensions after it are ignored.
 fn size(line: &[u8]) -> Result<u64, BodyError> {
     let digits = line.split(|b| matches!(b, b';' | b' ' | b'\t')).next();
     let digits = digits.filter(|digits| (1..=15).contains(&digits.len()));
@@ -122,7 +122,6 @@ fn size(line: &[u8]) -> Result<u64, BodyError> {
         .ok_or(BodyError::Chunk)
 }
 
-/// Why a body could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error(transparent)]
@@ -139,7 +138,7 @@ pub struct ResponseBody {
     /// `None` at the end of the body.
     connection: Option<HttpConnection>,
     framing: BodyFraming,
-    /// Where the connection goes then, if it may be used again.
+    /// Takes the connection at the end, if it may be used again.
     idle: Option<Arc<IdleConnections>>,
 }
 
@@ -158,7 +157,7 @@ impl ResponseBody {
         body
     }
 
-    /// What is left to be read, if the head of the response said it.
+    /// The remaining length, if the head of the response stated one.
     pub fn length(&self) -> Option<u64> {
         match self.framing {
             BodyFraming::Length(left) => Some(left),
@@ -166,8 +165,7 @@ impl ResponseBody {
         }
     }
 
-    /// The next piece; None at the end. Loses nothing when it is dropped half
-    /// way.
+    /// The next piece; `None` at the end. Cancel-safe.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
             let Some(connection) = &mut self.connection else {
@@ -213,14 +211,14 @@ impl ResponseBody {
         Err(BodyError::TooLarge)
     }
 
-    /// Whether it is over; if so, gives up the connection.
+    /// Whether the body has ended; if so, releases the connection.
     fn end(&mut self) -> bool {
         if !self.framing.is_over() {
             return self.connection.is_none();
         }
         if let Some(connection) = self.connection.take()
             && let Some(idle) = &self.idle
-            // Bytes beyond the body belong to no request.
+            // Bytes after the body belong to no request.
             && connection.buffer.is_empty()
         {
             idle.put(connection);
@@ -233,7 +231,7 @@ impl ResponseBody {
 mod tests {
     use super::*;
 
-    /// The body of `text` as it comes in pieces of `step` bytes.
+    /// The body of `text`, received in pieces of `step` bytes.
     fn read(
         mut framing: BodyFraming,
         text: &str,

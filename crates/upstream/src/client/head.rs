@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 
 use super::body::BodyFraming;
 
-/// Most bytes, and most lines, of a response's head.
+/// The limits of bytes and of lines in the head of a response.
 const HEAD_LIMIT: usize = 128 << 10;
 const LINES: usize = 100;
 
@@ -29,7 +29,7 @@ impl Headers {
         }
     }
 
-    /// False, and nothing added, if no header can carry the text.
+    /// False, and nothing added, if the text is not a valid header value.
     #[must_use]
     pub fn add_text(&mut self, name: &HeaderName, text: &str) -> bool {
         let fits = text.bytes().all(|b| b == b'\t' || (b >= b' ' && b != 0x7f));
@@ -48,7 +48,7 @@ impl Headers {
     }
 }
 
-/// A request, whole but for a body too large to be copied.
+/// A complete request, except for a body too large to be copied.
 pub(super) fn request(
     method: &Method,
     path: &str,
@@ -81,13 +81,12 @@ pub(super) struct ResponseHead {
     pub keeps: bool,
 }
 
-/// Why a response cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("not an HTTP answer: {0}")]
 pub(super) struct InvalidResponse(&'static str);
 
-/// Takes the head off the front of `buffer`, once it has come whole.
-/// Interim responses are skipped.
+/// Removes the head from the front of `buffer`, once it is complete. Skips
+/// interim responses.
 pub(super) fn read(
     buffer: &mut BytesMut,
     method: &Method,
@@ -148,7 +147,7 @@ fn place(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
     start..start + part.len()
 }
 
-/// Where the body ends, and whether the connection outlives it.
+/// The framing of the body, and whether the connection can be reused.
 fn framing(
     status: StatusCode,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! Connections that wait for their next request.
+//! Idle connections, kept for the next request.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -12,12 +12,12 @@ use tokio::time::Instant;
 
 use super::socket::Socket;
 
-/// Node and uvicorn close what is idle for 5 s; a request sent just then is
-/// lost, and may not be sent again.
+/// Node and uvicorn close a connection after 5 s of idling; a request sent at
+/// that moment is lost, and must not be sent again.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
 const IDLE_CONNECTIONS: usize = 32;
 
-/// One connection, and what was read beyond the last answer.
+/// One connection, and the bytes read beyond the last response.
 pub(crate) struct HttpConnection {
     pub(super) socket: Socket,
     pub(super) buffer: BytesMut,
@@ -29,14 +29,14 @@ pub(super) struct IdleConnections(Mutex<IdleList>);
 
 #[derive(Default)]
 struct IdleList {
-    /// The one used last is last.
+    /// The connection used last is last.
     connections: Vec<(HttpConnection, Instant)>,
-    /// A task runs that closes those that are idle for too long.
+    /// A task is running that closes connections idle for too long.
     swept: bool,
 }
 
 impl IdleConnections {
-    /// The connection used last that is still open.
+    /// The most recently used connection that is still open.
     pub(super) fn take(&self) -> Option<HttpConnection> {
         loop {
             let (mut connection, since) = self.0.lock().connections.pop()?;
@@ -57,7 +57,7 @@ impl IdleConnections {
         }
     }
 
-    /// Closes those that are idle for too long; false when none is left.
+    /// Closes connections idle for too long; false when none is left.
     fn close_old(&self) -> bool {
         let mut idle = self.0.lock();
         idle.connections
@@ -82,7 +82,7 @@ impl HttpConnection {
         HttpConnection { socket, buffer }
     }
 
-    /// The server has sent nothing unasked, and not closed it.
+    /// Whether the server has neither sent data nor closed the connection.
     fn is_quiet(&mut self) -> bool {
         let mut byte = [0];
         let mut buf = ReadBuf::new(&mut byte);

@@ -1,4 +1,4 @@
-//! Connections to one address: made, plain or with TLS.
+//! Connections to one address, plain or with TLS.
 
 use std::error::Error;
 use std::io;
@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tower::Service;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Finds out that the other end of a quiet event stream is no more.
+/// Detects that the other end of a quiet event stream is gone.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 type Tls = TokioIo<MaybeHttpsStream<TokioIo<TcpStream>>>;
@@ -33,7 +33,7 @@ pub(super) enum Connector {
 }
 
 impl Connector {
-    /// Fails where there are no certificates to trust.
+    /// Fails if there are no trusted certificates.
     pub(super) fn new(tls: bool) -> Result<Connector, String> {
         if !tls {
             return Ok(Connector::Plain(tcp()));

@@ -1,4 +1,4 @@
-//! The headers every request to one server carries.
+//! The headers of every request to one server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::{LogSink, LogStream};
 
-/// Headers the protocol sets; a definition cannot.
+/// Headers that the protocol sets; a definition cannot set them.
 const OURS: &[HeaderName] = &[
     header::ACCEPT,
     header::ACCEPT_ENCODING,
@@ -25,7 +25,7 @@ const OURS: &[HeaderName] = &[
 ];
 const ALSO_OURS: &[&str] = &["keep-alive", "last-event-id", "proxy-connection"];
 
-/// What the definition gives, and what never changes.
+/// The headers of the definition, and those that never change.
 pub(super) fn fixed(url: &Url, headers: &IndexMap<String, String>, log: &LogSink) -> HeaderMap {
     let mut fixed = configured(headers, log);
     if let Some(login) = basic_login(url)
@@ -44,7 +44,7 @@ pub(super) fn fixed(url: &Url, headers: &IndexMap<String, String>, log: &LogSink
     fixed
 }
 
-/// `https://user:pass@host/` asks for basic authentication.
+/// `https://user:pass@host/` stands for basic authentication.
 fn basic_login(url: &Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
         return None;

@@ -1,4 +1,4 @@
-//! One request on its way, and the messages that come on its own stream.
+//! One request in flight, and the messages on its own stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,8 +15,8 @@ use crate::{
 };
 use wire::{Era, Message, Outcome, message, meta};
 
-/// So many messages on one stream that do not belong there, and it is given
-/// up.
+/// After this many messages that do not belong on a stream, the stream is
+/// closed.
 const VIOLATIONS: u32 = 100;
 
 pub(super) struct HttpExchange<'a> {
@@ -25,7 +25,7 @@ pub(super) struct HttpExchange<'a> {
     id: u64,
     events: Option<EventSender>,
     violations: AtomicU32,
-    /// For the request itself.
+    /// The permit of the request itself.
     pub permit: Option<&'a Arc<dyn Permit>>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> HttpExchange<'a> {
         self
     }
 
-    /// The result in an answer that is no stream.
+    /// The result in a response that is not a stream.
     pub(super) fn only(&self, reply: HttpReply) -> ExchangeResult {
         let from = &self.shared.endpoint;
         let what = match reply {
@@ -65,9 +65,9 @@ impl<'a> HttpExchange<'a> {
         Err(ExchangeFailure::Odd(format!("{from} {what}")))
     }
 
-    /// Takes one message of this request's stream; the last is its answer.
+    /// Takes one message of this request's stream; the last is its response.
     pub(super) fn take(&self, bytes: &[u8]) -> Option<ExchangeResult> {
-        // Revision 2025-03-26 lets a server put several into one.
+        // Revision 2025-03-26 lets a server send several messages as a batch.
         if message::is_batch(bytes) {
             let Ok(messages) = message::parse_batch(bytes) else {
                 return self.violation("a batch that cannot be read");
@@ -99,7 +99,7 @@ impl<'a> HttpExchange<'a> {
         let ours = id.is_some_and(|id| self.is_own(id));
         match outcome {
             Outcome::Result(result) if ours => Some(Ok(result.to_owned())),
-            // Without an id: it could not read the request, and says why.
+            // No id: the server could not read the request; the error says why.
             Outcome::Error(error) if ours || id.is_none() => Some(Err(ExchangeFailure::Rpc {
                 status: StatusCode::OK,
                 error,
@@ -131,8 +131,8 @@ impl<'a> HttpExchange<'a> {
         if method == CANCELLED && self.era == Era::Legacy {
             return receiver.cancelled(params);
         }
-        // What a legacy server says on any stream it has open is for all,
-        // but for its log.
+        // A legacy server's notification on any open stream is for all clients,
+        // except for its log.
         let of_this_call = self.era == Era::Modern || method == "notifications/message";
         match &self.events {
             Some(events) if of_this_call => {
@@ -162,7 +162,7 @@ impl<'a> HttpExchange<'a> {
             return None;
         }
         let request = ServerRequest::new(id, method, params, receiver.outbox.clone());
-        // A full queue drops it, and that refuses it.
+        // A full queue drops the request, which refuses it.
         if self.events.is_some() {
             receiver.pending.event(self.id, CallEvent::Request(request));
         } else {

@@ -1,4 +1,4 @@
-//! Streamable HTTP up to 2025-11-25: a handshake, and mostly a session.
+//! Streamable HTTP up to 2025-11-25: a handshake, and usually a session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::reply::{ExchangeFailure, HttpReply};
 use crate::{InboundMessage, Notification, Permit, UpstreamError};
 use wire::Era;
 
-/// How long the goodbye may take.
+/// The limit for the DELETE that ends a session.
 const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
 
-/// One handshake and what came of it.
+/// One handshake and its results.
 pub(super) struct HttpSession {
-    /// None with a server that keeps no sessions.
+    /// `None` with a server that keeps no sessions.
     id: Option<HeaderValue>,
     version: HeaderValue,
-    /// What the server can do; if that changes, so does everything.
+    /// The server's capabilities; a change of them requires a new connection.
     capabilities: String,
-    /// Which kinds of lists it has.
+    /// The kinds of lists that the server has.
     lists: Vec<&'static str>,
     number: u64,
 }
 
 impl HttpSession {
-    /// What every message of this session carries.
+    /// The headers of every message in this session.
     pub(super) fn headers(&self) -> Headers {
         let mut headers = Headers::new();
         headers.add(&VERSION, &self.version);
@@ -42,7 +42,7 @@ impl HttpSession {
         headers
     }
 
-    /// Whether a failure says that the server no longer knows this session.
+    /// Whether a failure means that the server no longer knows this session.
     pub(super) fn lost(&self, failure: &ExchangeFailure) -> bool {
         self.id.is_some() && failure.session_lost()
     }
@@ -72,17 +72,17 @@ impl HttpShared {
         }
     }
 
-    /// A message that has no answer.
+    /// Sends a message that has no response.
     pub(super) async fn deliver(self: &Arc<Self>, message: Bytes) -> Result<(), ExchangeFailure> {
-        // A modern server takes none.
+        // A modern server accepts no such message.
         if self.session.borrow().is_none() {
             return Ok(());
         }
         self.post_in_session(message, None).await.map(drop)
     }
 
-    /// Posts a message in the present session, or in a new one if the server
-    /// refuses the message because it has forgotten that session.
+    /// Posts a message in the current session, or in a new one if the server
+    /// refuses the message because it has forgotten the session.
     async fn post_in_session(
         self: &Arc<Self>,
         body: Bytes,
@@ -140,8 +140,8 @@ impl HttpShared {
         Ok((peer, session))
     }
 
-    /// A session in place of `lost`: opened once, whoever asks first. A
-    /// caller that gives up meanwhile does not cut the handshake short.
+    /// Replaces the session `lost`: the first caller opens the new one, once. A
+    /// caller that gives up meanwhile does not abort the handshake.
     pub(super) async fn renew(
         self: &Arc<Self>,
         lost: &HttpSession,
@@ -175,19 +175,19 @@ impl HttpShared {
         let session = Arc::new(session);
         self.session.send_replace(Some(session.clone()));
         if !old.same_server(&session) {
-            // What is known of it no longer holds: the owner connects anew.
+            // The known state of the server is outdated: the owner reconnects.
             self.log("the server came back as another: other revision or capabilities");
             let reason = format!("{} has changed; connecting anew", self.endpoint);
             self.gone.send_replace(Some(UpstreamError::Lost(reason)));
             return Err(ExchangeFailure::Other(UpstreamError::Draining));
         }
         self.log("the server had forgotten our session; a new one is open");
-        // It has most likely been restarted.
+        // The server has most likely been restarted.
         self.announce_changes(&session);
         Ok(session)
     }
 
-    /// For a server that may have changed its lists while it could not tell.
+    /// For a server that may have changed its lists while unable to notify.
     pub(super) fn announce_changes(&self, session: &HttpSession) {
         for kind in &session.lists {
             let notification = Notification {
@@ -210,7 +210,7 @@ impl HttpShared {
         if session.id.is_some() {
             let headers = session.headers();
             let delete = self.ask(Method::DELETE, &headers, Bytes::new(), None);
-            // 405 where it cannot be ended is as good.
+            // A 405, from a server that cannot end sessions, is fine too.
             let _ = tokio::time::timeout(GOODBYE_LIMIT, delete).await;
         }
     }

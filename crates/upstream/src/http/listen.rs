@@ -1,4 +1,4 @@
-//! The stream on which a legacy server says what nobody asked for.
+//! The stream for a legacy server's messages that belong to no request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::stream::StreamPosition;
 use crate::events::Events;
 use crate::reply::{ExchangeFailure, HttpReply};
 
-/// A stream that held so long was a good one: its end is no failure.
+/// A stream that lasted this long was good: its end is not a failure.
 const GOOD: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Why listening in one session is over.
+/// The reason why listening in one session has ended.
 enum ListenEnd {
     /// The server has no such stream.
     NotOffered,
     SessionLost,
 }
 
-/// Listens in whatever session is current; ends only by being dropped.
+/// Listens in the current session; ends only by being dropped.
 pub(super) async fn run(shared: &Arc<HttpShared>) {
     let mut sessions = shared.session.subscribe();
     let mut losses = 0;
@@ -34,7 +34,7 @@ pub(super) async fn run(shared: &Arc<HttpShared>) {
                 end = listen(shared, &session) => if let ListenEnd::SessionLost = end {
                     losses = if opened.elapsed() < GOOD { losses + 1 } else { 0 };
                     pause(StreamPosition::default().delay(losses)).await;
-                    // What becomes of it shows in `sessions` or in `gone`.
+                    // The outcome shows in `sessions` or in `gone`.
                     let _ = shared.renew(&session).await;
                 },
                 _ = sessions.changed() => continue,
@@ -56,8 +56,8 @@ async fn listen(shared: &HttpShared, session: &HttpSession) -> ListenEnd {
         shared.listened.send_replace(true);
         match stream {
             Ok(HttpReply::Stream(events)) => {
-                // Without a place to go on from, what was said meanwhile is
-                // lost.
+                // Without an event id to resume from, the messages sent
+                // meanwhile are lost.
                 if heard && place.last_id.is_none() {
                     shared.announce_changes(session);
                 }
@@ -67,7 +67,7 @@ async fn listen(shared: &HttpShared, session: &HttpSession) -> ListenEnd {
                     failures = 0;
                 }
             }
-            // Where there never was a stream, 404 only says that.
+            // If there never was a stream, a 404 only means that.
             Err(failure) if heard && session.lost(&failure) => return ListenEnd::SessionLost,
             Err(failure) if failure.passing() => {}
             _ => return ListenEnd::NotOffered,
@@ -77,7 +77,7 @@ async fn listen(shared: &HttpShared, session: &HttpSession) -> ListenEnd {
     }
 }
 
-/// Many connections must not come back all at the same moment.
+/// Jitter, so that many connections do not come back at the same moment.
 async fn pause(about: Duration) {
     let spread = about.mul_f64(0.75 + 0.5 * fastrand::f64());
     tokio::time::sleep(spread.min(LONGEST_PAUSE)).await;
@@ -88,7 +88,7 @@ async fn drain(shared: &HttpShared, mut events: Box<Events>, place: &mut StreamP
         match events.next().await {
             Ok(Some(event)) => {
                 let fresh = place.pass(&event) && event.is_message();
-                // Noise ends the stream, which is then opened again.
+                // An invalid message ends the stream, which is then opened again.
                 if fresh && shared.receiver.receive(&event.data).is_err() {
                     return;
                 }

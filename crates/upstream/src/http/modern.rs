@@ -1,5 +1,5 @@
-//! Streamable HTTP from 2026-07-28 on: no state, but headers that say what
-//! the body says.
+//! Streamable HTTP from 2026-07-28 on: no state, but headers that repeat parts
+//! of the body.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use crate::reply::{ExchangeFailure, HttpReply};
 use crate::{LogStream, UpstreamCall, UpstreamError};
 use wire::{Era, code, object};
 
-/// Pages of a list read to learn them again.
+/// The limit of pages when the tool list is read again.
 const PAGES: usize = 100;
 
 /// A request as it will be sent.
 pub(super) struct OutgoingRequest<'a> {
     pub method: &'a str,
     pub params: Option<&'a RawValue>,
-    /// Where the params do not say it as the server does.
+    /// Set if the name in the params differs from the server's.
     pub name: Option<&'a str>,
     pub body: Bytes,
-    /// How long the answer may take to begin, where nothing else limits it.
+    /// The limit until the response begins, if nothing else limits it.
     pub begin: Option<Duration>,
 }
 
@@ -44,8 +44,8 @@ impl HttpShared {
         if !mismatch || outgoing.method != "tools/call" {
             return found;
         }
-        // Refused before it ran, most likely for headers that follow a schema
-        // we have not seen: worth one look and one more try.
+        // Refused before it ran, most likely because of headers for a schema
+        // that is not known yet: worth reading the list and one retry.
         let before = self.mirrored(spelling, &outgoing)?;
         Box::pin(self.learn_again(spelling)).await?;
         if self.mirrored(spelling, &outgoing)? == before {
@@ -65,7 +65,7 @@ impl HttpShared {
         let replied = match outgoing.begin {
             None => self.post(headers, body, flight.permit).await?,
             Some(limit) => {
-                // Boxed: it is rare, and would double what every call takes.
+                // Boxed: it is rare, and would double the size of every call.
                 let post = Box::pin(self.post(headers, body, flight.permit));
                 tokio::time::timeout(limit, post)
                     .await
@@ -130,7 +130,7 @@ impl HttpShared {
     }
 }
 
-/// What `Mcp-Name` repeats of the body, for the methods that have one.
+/// The value of `Mcp-Name`, for the methods that have one.
 fn name_of<'a>(outgoing: &OutgoingRequest<'a>) -> Option<Cow<'a, str>> {
     let member = wire::method::name_param(outgoing.method)?;
     match outgoing.name {

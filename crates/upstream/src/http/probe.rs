@@ -1,4 +1,4 @@
-//! Which era and which transport a URL speaks.
+//! The detection of the era and the transport behind a URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::{
 use config::{EraChoice, RemoteKind};
 use wire::{Era, code};
 
-/// How long a URL that is no Streamable HTTP may take to show that it is
+/// The time for a URL that does not support Streamable HTTP to prove that it is
 /// HTTP+SSE.
 const SECOND_TRY: Duration = Duration::from_secs(20);
-/// What legacy SDKs refuse a request with that comes before the handshake.
+/// The error of legacy SDKs for a request before the handshake.
 const NOT_INITIALIZED: i64 = -32000;
 
 type ConnectResult = Result<(ConnectionOwner, Connection), ExchangeFailure>;
@@ -55,7 +55,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// Why there is no connection, as its owner and a person want to know it.
+/// The connect error, in the form for its owner and for a person.
 fn told(endpoint: &Endpoint, failure: ExchangeFailure) -> UpstreamError {
     if let ExchangeFailure::Rpc { status, error } = &failure {
         let words = endpoint.quote(&error.message);
@@ -68,7 +68,7 @@ fn told(endpoint: &Endpoint, failure: ExchangeFailure) -> UpstreamError {
         };
     }
     match failure.into() {
-        // Nothing ran yet that could have been lost.
+        // No request ran yet that could have been lost.
         UpstreamError::Lost(text) => UpstreamError::Unreachable(text),
         UpstreamError::Timeout { limit } => {
             let limit = seconds(&limit);
@@ -90,7 +90,7 @@ async fn streamable_first(endpoint: &Endpoint, options: &ConnectOptions) -> Conn
                     (options.log)(LogStream::Portway, "speaks the old HTTP+SSE transport");
                     Ok(connected)
                 }
-                // The first answer says more about a URL that is neither.
+                // The first error says more about a URL that is neither.
                 _ => Err(failure),
             }
         }
@@ -121,8 +121,8 @@ async fn streamable(endpoint: &Endpoint, options: &ConnectOptions) -> ConnectRes
     let mut listened = http.0.listened.subscribe();
     let connected = http.start(peer, ends);
     if legacy {
-        // What a first call makes the server say there should find us
-        // listening; a server that is slow to open the stream need not.
+        // Portway should be listening before the first call makes the server send
+        // something there; a server slow to open the stream is not waited for.
         let opened = listened.wait_for(|listened| *listened);
         let _ = tokio::time::timeout(LISTEN_FIRST, opened).await;
     }
@@ -136,7 +136,7 @@ async fn greet(http: &HttpTransport, options: &ConnectOptions) -> Result<Peer, E
     };
     if known {
         match http.0.open().await {
-            // What is remembered may have changed: ask.
+            // The remembered era may be outdated: probe.
             Err(failure) if options.era == EraChoice::Auto && era_evidence(&failure) => {}
             other => return other,
         }
@@ -162,16 +162,16 @@ async fn greet(http: &HttpTransport, options: &ConnectOptions) -> Result<Peer, E
     }
 }
 
-/// What to do after `server/discover`.
+/// The next step after `server/discover`.
 pub(super) enum ProbeOutcome {
     Modern(Peer),
-    /// Shake hands the old way; what came instead of a discovery.
+    /// Use the legacy handshake; the failure that came instead of a discovery.
     Legacy(ExchangeFailure),
     Stop(ExchangeFailure),
 }
 
-/// Reads the answer to the probe. A login that is wanted, an outage, a
-/// redirect say nothing about the era: no fallback, nothing to remember.
+/// Reads the response to the probe. A required login, an outage or a redirect
+/// says nothing about the era: no fallback, nothing to remember.
 pub(super) fn judge(found: ExchangeResult, capabilities: &Arc<RawValue>) -> ProbeOutcome {
     let (status, answer) = match found {
         Ok(result) => (StatusCode::OK, Ok(result)),
@@ -200,13 +200,13 @@ pub(super) fn judge(found: ExchangeResult, capabilities: &Arc<RawValue>) -> Prob
     }
 }
 
-/// Whether a failure comes from a server that understood HTTP and did not
-/// care for the request.
+/// Whether a failure comes from a server that understood HTTP and refused the
+/// request.
 fn era_evidence(failure: &ExchangeFailure) -> bool {
     match failure {
         ExchangeFailure::Refused { .. } | ExchangeFailure::Odd(_) => true,
-        // Some legacy servers answer what they do not know with 500; those
-        // codes, at least, say that it is that.
+        // Some legacy servers respond to an unknown method with 500; these
+        // codes, at least, identify that case.
         ExchangeFailure::Rpc { status, error } => {
             !status.is_server_error()
                 || matches!(
@@ -221,8 +221,7 @@ fn era_evidence(failure: &ExchangeFailure) -> bool {
     }
 }
 
-/// Whether `initialize` failed as it does at the address of an HTTP+SSE
-/// stream.
+/// Whether `initialize` failed as it does at the URL of an HTTP+SSE stream.
 fn may_be_sse(failure: &ExchangeFailure) -> bool {
     let modern = [
         code::HEADER_MISMATCH,

@@ -1,4 +1,4 @@
-//! Answers that are event streams, and picking up one that broke.
+//! Responses that are event streams, and the resumption of a broken one.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use wire::sse::Event;
 
 const LAST_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How often in a row a stream may fail to be picked up again.
+/// How often in a row the resumption of a stream may fail.
 const ATTEMPTS: u32 = 5;
-/// Before picking up a stream, where the server does not say how long.
+/// The delay before a resumption, if the server states none.
 const DELAY: Duration = Duration::from_millis(500);
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// How far a stream was read.
+/// The position up to which a stream was read.
 #[derive(Default)]
 pub(super) struct StreamPosition {
     pub last_id: Option<HeaderValue>,
@@ -28,21 +28,21 @@ pub(super) struct StreamPosition {
 }
 
 impl StreamPosition {
-    /// Notes an event; false if it was seen before.
+    /// Records an event; false if it was seen before.
     pub(super) fn pass(&mut self, event: &Event) -> bool {
         if let Some(ms) = event.retry {
             self.retry = Some(Duration::from_millis(ms).clamp(SHORTEST, LONGEST));
         }
         let Some(id) = &event.id else { return true };
-        // An id that cannot stand in a header cannot be asked for either.
+        // An id that is not a valid header value cannot be requested either.
         let id = HeaderValue::try_from(id).ok().filter(|id| !id.is_empty());
         let seen = id.is_some() && id == self.last_id;
         self.last_id = id;
         !seen
     }
 
-    /// How long to wait before attempt number `attempt`, from 0: what the
-    /// server asked for, or longer each time.
+    /// The delay before attempt number `attempt`, from 0: as the server
+    /// requested, or longer each time.
     pub(super) fn delay(&self, attempt: u32) -> Duration {
         let base = self.retry.unwrap_or(DELAY);
         (base * 2u32.pow(attempt.min(10))).min(LONGEST)
@@ -50,9 +50,9 @@ impl StreamPosition {
 }
 
 impl HttpShared {
-    /// Reads a stream to its answer. With a session, one that breaks off is
-    /// picked up where it was, if the server numbers its events: that asks
-    /// for the rest of an answer, and never runs anything again.
+    /// Reads a stream up to its response. With a session, a broken stream is
+    /// resumed at its position, if the server numbers its events: that requests
+    /// the rest of a response, and never runs anything again.
     pub(super) async fn follow(
         &self,
         flight: &HttpExchange<'_>,

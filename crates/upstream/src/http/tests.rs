@@ -1,4 +1,4 @@
-//! Connections to scripted servers that do what real ones were seen to do.
+//! Connections to scripted servers that behave as real servers were seen to.
 
 mod auth;
 mod bounds;
@@ -25,7 +25,7 @@ use crate::{
 use config::{Containment, EraChoice, Privileges, Redactor, RemoteKind};
 use server::ScriptedServer;
 
-/// Long enough on a busy machine, and never waited for by a test that passes.
+/// Long enough on a busy machine; a passing test never waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 type LogText = Arc<Mutex<Vec<String>>>;
@@ -95,7 +95,7 @@ fn text_result(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-/// Waits until `holds`.
+/// Waits until `holds` returns true.
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !holds() {

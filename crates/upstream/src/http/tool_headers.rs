@@ -1,4 +1,4 @@
-//! The headers by which a request from 2026-07-28 on repeats its body.
+//! The headers that repeat parts of the body, from 2026-07-28 on.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,10 +15,10 @@ use wire::object;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// Tools whose headers are remembered.
+/// The limit of tools whose headers are remembered.
 const TOOLS: usize = 10_000;
 
-/// Which arguments of which tools go into headers, learnt from the lists that
+/// The arguments of each tool that go into headers, learned from the lists that
 /// pass through. The lock is held for a map operation.
 #[derive(Default)]
 pub struct ToolHeaders(Mutex<HashMap<String, Result<Vec<ParamHeader>, String>>>);
@@ -38,8 +38,8 @@ struct ToolListItem<'a> {
 }
 
 impl ToolHeaders {
-    /// Why a tool must not be offered: its schema asks for headers that
-    /// cannot be.
+    /// The reason why a tool must not be offered: its schema requires invalid
+    /// headers.
     pub(super) fn fault(&self, tool: &str) -> Option<String> {
         self.0.lock().get(tool)?.as_ref().err().cloned()
     }
@@ -68,7 +68,7 @@ impl ToolHeaders {
         }
     }
 
-    /// Adds every header that can be; an error tells of those that cannot.
+    /// Adds every valid header; an error if no header can carry a value.
     pub fn mirror(
         &self,
         headers: &mut Headers,

@@ -52,12 +52,12 @@ async fn c7_a_call_that_waits_for_its_answer_is_not_asked_for_another() {
     tokio::time::advance(TOGETHER).await;
     assert_eq!(pending.candidates().sole(), Some(2));
     assert_eq!(pending.questioned(), 1);
-    // With another client's call beside them nothing is clear.
+    // With another client's call in flight the question is ambiguous.
     let third = pending.expect(3, &call(&two)).unwrap();
     let mixed = pending.candidates();
     assert_eq!((mixed.calls.len(), mixed.mixed), (3, true));
     drop(third);
-    // Answered, it may ask again.
+    // After the answer the call may ask again.
     drop(open);
     assert_eq!(pending.candidates().calls.len(), 2);
 }
@@ -73,7 +73,7 @@ async fn c7_a_call_that_was_given_up_may_still_ask_for_a_moment() {
     assert_eq!(pending.candidates().calls.len(), 2);
     tokio::time::advance(LINGERS).await;
     assert_eq!(pending.candidates().sole(), Some(1));
-    // It may still ask for somebody else much later, unless it has ended.
+    // It can still cause a question much later, unless it has ended.
     let other = "b".into();
     let three = pending.expect(3, &call(&other)).unwrap();
     pending.give_up(3);

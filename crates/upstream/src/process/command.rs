@@ -1,4 +1,4 @@
-//! What to run, checked and made ready for the helper.
+//! The command of a server, checked and prepared for the helper.
 
 use std::ffi::CString;
 use std::fmt;
@@ -10,24 +10,24 @@ use crate::containment::ContainmentStep;
 use crate::shim::message::LaunchRequest;
 use config::{Containment, Launch, LaunchTarget, Privileges, child_env};
 
-/// What to run. Holds secrets: [`fmt::Debug`] shows only the program.
+/// The command to run. Holds secrets: [`fmt::Debug`] shows only the program.
 #[derive(Clone)]
 pub struct ProcessCommand {
     pub program: String,
     pub args: Vec<String>,
-    /// The whole environment of the child, but for `MARKER`.
+    /// The whole environment of the child, except for `MARKER`.
     pub env: Vec<(String, String)>,
     pub cwd: PathBuf,
     pub containment: Containment,
     pub privileges: Privileges,
-    /// Directories that the server finds empty, where it has a mount
-    /// namespace: those with Portway's own keys. Absolute, without links.
+    /// Directories that are empty for the server, if it has a mount namespace:
+    /// those with Portway's own keys. Absolute, without links.
     pub hidden: Vec<PathBuf>,
-    /// Names this Portway (its data directory) for [`sweep`](super::sweep):
-    /// 1 to 64 letters, digits, `-` or `_`.
+    /// Identifies this Portway (its data directory) for
+    /// [`sweep`](super::sweep): 1 to 64 letters, digits, `-` or `_`.
     pub instance: String,
-    /// A binary that calls `shim::run_if_asked`
-    /// first thing: `own_binary`, outside tests.
+    /// A binary that calls `shim::run_if_asked` before all else: `own_binary`,
+    /// outside tests.
     pub shim: PathBuf,
 }
 
@@ -40,8 +40,8 @@ impl fmt::Debug for ProcessCommand {
 }
 
 impl ProcessCommand {
-    /// What a definition says to run, as the fleet runs it; `None` for one
-    /// that is reached by its address. Who it belongs to is left open.
+    /// The command of a definition, as the fleet runs it; `None` for a remote
+    /// server. The caller sets the fields that are left empty.
     pub fn of(
         launch: &Launch,
         project: &Path,
@@ -72,7 +72,7 @@ impl ProcessCommand {
         })
     }
 
-    /// Off the runtime: a PATH entry may be on a slow disk.
+    /// Off the async threads: a PATH entry may be on a slow disk.
     pub async fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let (program, cwd) = (self.program.clone(), self.cwd.clone());
         let path = self.env.iter().find(|(name, _)| name == "PATH");
@@ -95,7 +95,7 @@ impl ProcessCommand {
         })
     }
 
-    /// The command as the helper takes it.
+    /// The command in the helper's format.
     pub(super) fn request(
         &self,
         step: ContainmentStep,
@@ -136,8 +136,8 @@ impl ProcessCommand {
     }
 }
 
-/// A name that fits into an environment, a directory name and a comparison by
-/// its beginning.
+/// Whether the text is valid in an environment, as a directory name and as a
+/// marker prefix.
 pub(super) fn is_instance(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=64).contains(&text.len()) && text.bytes().all(fits)

@@ -1,4 +1,4 @@
-//! Why a server's process could not be started.
+//! Errors from starting a server's process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,8 @@ pub enum SpawnError {
 }
 
 impl SpawnError {
-    /// Whether the same definition would fail the same way again. `Io` is the
-    /// machine's trouble of the moment: descriptors, memory, processes.
+    /// Whether the same definition would fail the same way again. `Io` is a
+    /// temporary lack of the machine: descriptors, memory, processes.
     pub fn permanent(&self) -> bool {
         !matches!(self, SpawnError::Io { .. })
     }
@@ -58,7 +58,7 @@ impl SpawnError {
         move |source| SpawnError::Io { doing, source }
     }
 
-    /// What the helper reported, in the terms of what was to be run.
+    /// The failure that the helper reported, in terms of the command.
     pub(crate) fn reported(
         failure: LaunchFailure,
         step: ContainmentStep,
@@ -99,7 +99,7 @@ impl SpawnError {
     }
 }
 
-/// A whole command line where only the program belongs.
+/// A hint for a whole command line in the place of the program.
 fn hint(program: &str) -> &'static str {
     match program.contains(' ') {
         true => "; arguments do not stand in \"command\" but in \"args\"",
@@ -107,10 +107,10 @@ fn hint(program: &str) -> &'static str {
     }
 }
 
-/// The errors of `execve` that are the file's own fault.
+/// The errors of `execve` that are caused by the file itself.
 fn unrunnable(errno: Errno) -> Option<&'static str> {
     Some(match errno {
-        // The file was there a moment ago, so it is what the file asks for.
+        // The file existed a moment ago, so its interpreter or loader is missing.
         Errno::ENOENT => "the interpreter named in its first line, or its loader, does not exist",
         Errno::ENOEXEC => "it is not a program for this machine",
         Errno::E2BIG => "its arguments and environment are too long",

@@ -1,4 +1,4 @@
-//! Our side of the helper process: starting it, hearing it, waiting for it.
+//! Portway's side of the helper process: start, reports and end.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -22,25 +22,24 @@ use crate::shim;
 use crate::shim::message::{HelperReport, LaunchRequest, REPORT_SIZE};
 
 /// From the helper's start to its first report. It takes milliseconds; the
-/// limit is for a machine that is drowning.
+/// limit is for an overloaded machine.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// A running helper. `control` is the lifeline: it has no other copy (it is
-/// close-on-exec from birth), so when it closes, by a drop or by our own
-/// death, the helper ends everything it started.
+/// close-on-exec from the start), so when it closes, by a drop or by the end of
+/// Portway, the helper ends everything it started.
 pub(crate) struct Helper {
     control: UnixStream,
     child: Child,
     inbox: [u8; REPORT_SIZE],
     filled: usize,
-    /// Wakes when a child of ours has ended or stopped.
+    /// Wakes when a child of Portway has ended or stopped.
     children: Option<Signals>,
 }
 
-/// What became of a helper.
 pub(crate) enum HelperEvent {
     Report(HelperReport),
-    /// By SIGSTOP: it does nothing until it is told to go on.
+    /// By SIGSTOP: the helper does nothing until SIGCONT.
     Stopped,
     Gone,
 }
@@ -108,14 +107,12 @@ impl Helper {
             .ok_or_else(|| ErrorKind::UnexpectedEof.into())
     }
 
-    /// The next report; `None` when the helper is gone. Nothing is lost when
-    /// the future is dropped.
+    /// The next report; `None` when the helper is gone. Cancel-safe.
     pub(crate) async fn report(&mut self) -> io::Result<Option<HelperReport>> {
         next_report(&mut self.control, &mut self.inbox, &mut self.filled).await
     }
 
-    /// The next thing that happens to it. Nothing is lost when the future is
-    /// dropped.
+    /// The next event of the helper. Cancel-safe.
     pub(crate) async fn watch(&mut self) -> io::Result<HelperEvent> {
         loop {
             if self.was_stopped() {
@@ -145,7 +142,7 @@ impl Helper {
         }
     }
 
-    /// Since it was last asked.
+    /// Whether the helper was stopped since the last call.
     fn was_stopped(&self) -> bool {
         let Some(pid) = self.child.id() else {
             return false;
@@ -161,8 +158,8 @@ impl Helper {
         }
     }
 
-    /// One byte into a socket that is read at once. A failure means that the
-    /// helper is gone, which the next report tells.
+    /// Sends one byte into a socket that the helper reads at once. A failure
+    /// means that the helper is gone, which the next report shows.
     pub(crate) fn order(&self, order: u8) {
         let _ = self.control.try_write(&[order]);
     }
@@ -171,11 +168,11 @@ impl Helper {
         self.child.id()
     }
 
-    /// Waits until the helper has ended, which it does after everything it
+    /// Waits until the helper has ended, which it does after all processes it
     /// held.
     pub(crate) async fn gone(&mut self) {
         while let Ok(Some(_)) = self.report().await {}
-        // An error would mean that someone else has reaped it.
+        // An error would mean that the child is already reaped.
         let _ = self.child.wait().await;
     }
 }
@@ -189,7 +186,7 @@ async fn next_report(
         match control.read(&mut inbox[*filled..]).await {
             Ok(0) => return Ok(None),
             Ok(count) => *filled += count,
-            // It died with an order of ours unread.
+            // The helper died with an unread order in its socket.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
             Err(error) => return Err(error),
         }
@@ -198,9 +195,9 @@ async fn next_report(
     Ok(HelperReport::decode(inbox))
 }
 
-/// The exec of our own binary, away from the runtime's threads: `vfork` holds
-/// its thread until the new image is mapped. The helper's environment is bare,
-/// so that nothing meant for the server (LD_PRELOAD, say) acts on it.
+/// Executes our own binary, off the async threads: `vfork` blocks its thread
+/// until the new image is mapped. The helper's environment is empty, so that no
+/// variable meant for the server (LD_PRELOAD, say) affects it.
 async fn execute(
     shim: &Path,
     title: &str,

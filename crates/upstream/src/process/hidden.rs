@@ -1,12 +1,12 @@
-//! What a server is told to use that it would not find: the directories
-//! hidden from it.
+//! A check that a server's command uses no file in a directory that is hidden
+//! from the server.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::{ProcessCommand, SpawnError};
 
-/// An error if the command runs in, runs, or is given a file of a hidden
-/// directory. Blocks on the disk.
+/// An error if the working directory, the program or a given file is in a
+/// hidden directory. Blocks on the disk.
 pub(super) fn check(command: &ProcessCommand, program: &Path) -> Result<(), SpawnError> {
     if command.hidden.is_empty() {
         return Ok(());
@@ -35,7 +35,7 @@ pub(super) fn check(command: &ProcessCommand, program: &Path) -> Result<(), Spaw
     Ok(())
 }
 
-/// The whole, and what stands behind a `=` or between `:`s.
+/// The whole text, and the parts after a `=` or between `:`s.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
     let value = text.split_once('=').map(|(_, value)| value);
     std::iter::once(text).chain(value).chain(text.split(':'))
@@ -46,7 +46,7 @@ fn inside<'d>(hidden: &'d [PathBuf], path: &Path) -> Option<&'d Path> {
     hidden.find(|directory| path.starts_with(directory))
 }
 
-/// Where a path leads; one that leads nowhere yet as it is written.
+/// The resolved path; a path that does not exist yet stays as written.
 fn real(path: &Path, cwd: &Path) -> PathBuf {
     let path = cwd.join(path);
     if let Ok(real) = path.canonicalize() {

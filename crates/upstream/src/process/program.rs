@@ -1,4 +1,4 @@
-//! Which file a command means, by the child's own PATH and working directory.
+//! The lookup of a command's file, by the child's own PATH and working directory.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,10 +8,10 @@ use nix::unistd::{AccessFlags, access};
 
 use super::SpawnError;
 
-/// What `execvp` searches where no PATH is set.
+/// The search path of `execvp` if PATH is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// Found before anything is started, so that a wrong name is told as such.
+/// Looked up before anything is started, so that the error names a wrong name.
 pub(super) fn resolve(
     program: &str,
     path: Option<&str>,
@@ -24,7 +24,7 @@ pub(super) fn resolve(
     let mut worst = UnusableProgram::Missing;
     if !program.is_empty() {
         for directory in path.split(':') {
-            // Relative entries, the empty one too, are meant from the cwd.
+            // Relative entries, also the empty one, are relative to the cwd.
             match check(cwd.join(directory).join(program)) {
                 Ok(found) => return Ok(found),
                 Err(UnusableProgram::Missing) => {}

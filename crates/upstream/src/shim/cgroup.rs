@@ -1,11 +1,11 @@
-//! A cgroup of its own for one tree, killed by one write.
+//! A separate cgroup for one tree, killed by one write.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A killed process leaves its cgroup a moment after it is reaped.
+/// A killed process leaves its cgroup shortly after it is reaped.
 const REMOVE_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -17,7 +17,7 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Below the one Portway is in, so that its limits go on to hold.
+    /// Below Portway's own cgroup, so that its limits stay in force.
     pub(super) fn make(marker: &str) -> io::Result<Cgroup> {
         let path = own()?.join(format!("{PREFIX}{marker}"));
         fs::create_dir(&path)?;
@@ -30,7 +30,7 @@ impl Cgroup {
         }
     }
 
-    /// Moves the calling process in.
+    /// Moves the calling process into the cgroup.
     pub(super) fn join(&self) -> io::Result<()> {
         (&mut &self.procs).write_all(b"0")
     }
@@ -45,7 +45,7 @@ impl Cgroup {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    // Linux before 5.14 has cgroups without it.
+    // Linux before 5.14 has cgroups without `cgroup.kill`.
     OpenOptions::new()
         .write(true)
         .open(path.join("cgroup.kill"))?;
@@ -61,7 +61,7 @@ fn kill(path: &Path) {
         .and_then(|mut file| file.write_all(b"1"));
 }
 
-/// With the cgroups that the server has made in it.
+/// Removes the cgroup and those that the server has made in it.
 fn remove(path: &Path) {
     let deadline = Instant::now() + REMOVE_LIMIT;
     loop {
@@ -79,7 +79,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Kills and removes the cgroups of markers that begin so.
+/// Kills and removes the cgroups whose marker starts with `beginning`.
 pub(crate) fn clear(beginning: &str) {
     let Ok(own) = own() else {
         return;
@@ -93,15 +93,15 @@ pub(crate) fn clear(beginning: &str) {
     }
 }
 
-/// The directory of the cgroup this process is in.
+/// The directory of this process's cgroup.
 fn own() -> io::Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let cgroups = fs::read_to_string("/proc/self/cgroup")?;
     locate(&mounts, &cgroups).ok_or_else(|| ErrorKind::NotFound.into())
 }
 
-/// Where version 2 is mounted (on hybrid systems not at the usual place), and
-/// our own place below what is mounted there.
+/// The mount point of version 2 (on hybrid systems not at the usual place),
+/// joined with our own path below it.
 fn locate(mounts: &str, cgroups: &str) -> Option<PathBuf> {
     let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounts.lines().find_map(|line| {

@@ -1,4 +1,4 @@
-//! Watching over one tree until it is gone.
+//! The guard of one process tree until the tree is gone.
 
 use std::io::{PipeReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,8 +16,8 @@ use super::message::{
 };
 use super::platform::Children;
 
-/// Between two rounds of killing: at first as fast as a child's death can
-/// wake us, later (a process we may not kill, or cannot) without burning CPU.
+/// The pause between two rounds of killing: at first as short as a child's death
+/// can wake us, later (a process that cannot be killed) without using much CPU.
 const EAGER: u8 = 1;
 const PATIENT: u8 = 50;
 const EAGER_ROUNDS: u32 = 500;
@@ -26,7 +26,7 @@ pub(super) struct TreeGuard<'a> {
     control: &'a UnixStream,
     hold: TreeHold,
     children: Children,
-    /// Set while it is ours to reap: a number must not be used after that.
+    /// Set until the server is reaped: its pid must not be used after that.
     server: Option<Pid>,
     exit: Option<Exit>,
 }
@@ -72,8 +72,8 @@ impl TreeGuard<'_> {
         Ok(())
     }
 
-    /// The status pipe closes when the program runs and brings the failure if
-    /// it does not. A program on a dead network disk does neither, so the
+    /// The status pipe closes when the program runs, and delivers the failure
+    /// if it does not. A program on a dead network disk does neither, so the
     /// lifeline is watched too.
     fn await_exec(&self, mut status: PipeReader) -> Result<(), LaunchFailure> {
         let mut fds = [
@@ -97,8 +97,8 @@ impl TreeGuard<'_> {
         }
     }
 
-    /// Until the server ends by itself or Portway says so or goes: then until
-    /// nothing is left.
+    /// Runs until the server ends by itself, or Portway orders it or ends: then
+    /// until no process is left.
     pub(super) fn watch(mut self) {
         loop {
             self.reap();
@@ -137,8 +137,8 @@ impl TreeGuard<'_> {
         }
     }
 
-    /// Kills until nothing is left. No limit: as long as there is something,
-    /// it is this process's whole purpose; Portway does not wait for ever.
+    /// Kills until no process is left. No limit: this is the whole purpose of
+    /// the helper while a process is left; Portway does not wait for ever.
     pub(super) fn clear(&mut self) {
         let mut rounds = 0;
         loop {
@@ -157,7 +157,7 @@ impl TreeGuard<'_> {
         self.hold.finish();
     }
 
-    /// Takes in every child that has ended. Says whether any is left.
+    /// Reaps every child that has ended. Returns whether any is left.
     fn reap(&mut self) -> bool {
         loop {
             let (pid, exit) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {

@@ -1,4 +1,4 @@
-//! The steps of the ladder as the helper works them.
+//! The steps of the containment ladder, as the helper performs them.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -14,23 +14,23 @@ use super::platform::{become_subreaper, die_with};
 use crate::containment::ContainmentStep;
 use crate::{leftovers, procfs};
 
-/// A containment that is set up.
+/// A containment in force.
 pub(super) enum TreeHold {
     #[cfg(target_os = "linux")]
     Namespace(Init),
     Cgroup(Cgroup),
     Subreaper,
     Group {
-        /// The server's number is also its group's, and stays taken as long
-        /// as the group has a member.
+        /// The server's pid is also its group id, and stays reserved as long as
+        /// the group has a member.
         group: Option<Pid>,
         marker: String,
     },
 }
 
 impl TreeHold {
-    /// `control` and `stdio` are for an init: the one to watch, the others
-    /// not to keep open.
+    /// `control` and `stdio` are for an init: it watches the first and closes
+    /// the others.
     #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "no init"))]
     pub(super) fn take(
         request: &LaunchRequest,
@@ -47,7 +47,7 @@ impl TreeHold {
             #[cfg(not(target_os = "linux"))]
             ContainmentStep::Namespace => return Err(no_subreaper(nix::errno::Errno::ENOSYS)),
             ContainmentStep::Cgroup => {
-                // Not for its kill: to reap, and so to know when all is gone.
+                // Not to kill: to reap, and so to know when the whole tree is gone.
                 become_subreaper().map_err(no_subreaper)?;
                 TreeHold::Cgroup(
                     Cgroup::make(&marker).map_err(LaunchFailure::io(LaunchStage::Cgroup))?,
@@ -64,10 +64,10 @@ impl TreeHold {
         })
     }
 
-    /// In the server's process, before its program runs.
+    /// Runs in the server's process, before its program.
     pub(super) fn enter(&self, helper: Pid) -> Result<(), LaunchFailure> {
         match self {
-            // The kernel ties the namespace to its init, and that to us.
+            // The kernel ties the namespace to its init, and init to the helper.
             #[cfg(target_os = "linux")]
             TreeHold::Namespace(_) => return Ok(()),
             TreeHold::Cgroup(cgroup) => cgroup
@@ -84,7 +84,7 @@ impl TreeHold {
         }
     }
 
-    /// The number of the namespace's init, else 0.
+    /// The pid of the namespace's init, else 0.
     pub(super) fn init(&self) -> i32 {
         match self {
             #[cfg(target_os = "linux")]
@@ -93,8 +93,8 @@ impl TreeHold {
         }
     }
 
-    /// Whether the directories to hide are hidden. Only a mount namespace of
-    /// the tree's own can do that.
+    /// Whether the directories to hide are hidden. That requires a mount
+    /// namespace of the tree's own.
     pub(super) fn hides(&self) -> bool {
         match self {
             #[cfg(target_os = "linux")]
@@ -107,13 +107,13 @@ impl TreeHold {
         self.signal(Signal::SIGTERM);
     }
 
-    /// One round; the caller repeats it until nothing is left to reap.
+    /// One round; the caller repeats it until no child is left to reap.
     pub(super) fn kill(&self, server: Option<Pid>) {
         if let TreeHold::Cgroup(cgroup) = self {
             cgroup.kill();
         }
         self.signal(Signal::SIGKILL);
-        // It may not have reached its group, or its cgroup, yet.
+        // The server may not be in its group, or its cgroup, yet.
         if let Some(server) = server {
             let _ = kill(server, Signal::SIGKILL);
         }
@@ -121,7 +121,7 @@ impl TreeHold {
 
     fn signal(&self, signal: Signal) {
         match self {
-            // Init passes SIGTERM on to all others; SIGKILL takes them along.
+            // Init forwards SIGTERM to all others; with SIGKILL all die.
             #[cfg(target_os = "linux")]
             TreeHold::Namespace(init) => {
                 let _ = init.pid().map(|pid| kill(pid, signal));
@@ -147,7 +147,7 @@ impl TreeHold {
         let _ = pid;
     }
 
-    /// After the last child is reaped.
+    /// Call after the last child is reaped.
     pub(super) fn finish(&self) {
         match self {
             TreeHold::Cgroup(cgroup) => cgroup.remove(),

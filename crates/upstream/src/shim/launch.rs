@@ -1,4 +1,4 @@
-//! From the helper to the server's program: descriptors, fork, exec.
+//! The start of the server's program by the helper: descriptors, fork, exec.
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString};
@@ -21,7 +21,7 @@ use super::message::{HelperReport, LaunchFailure, LaunchRequest, LaunchStage};
 
 const SHELL: &CStr = c"/bin/sh";
 
-/// The request's length, and the descriptors that came with it.
+/// The request's length, and the descriptors received with it.
 #[expect(unsafe_code, reason = "received descriptors arrive as bare numbers")]
 pub(super) fn receive_descriptors(
     control: &UnixStream,
@@ -54,7 +54,7 @@ pub(super) fn receive_descriptors(
     Ok((length, descriptors))
 }
 
-/// Forks the server. The pipe brings a failure, or closes when the program
+/// Forks the server. The pipe delivers a failure, or closes when the program
 /// runs. The helper's copies of the stdio ends are closed on return, so that
 /// the server's are the last.
 pub(super) fn fork_server(
@@ -104,8 +104,8 @@ fn become_server(
             .and_then(|()| dup2_stderr(stderr))
             .map_err(LaunchFailure::at(LaunchStage::Stdio))?;
     }
-    // Before the working directory: one that only a capability opens is none
-    // that the server could use.
+    // Before the working directory: the server could not use one that only a
+    // capability opens.
     if !request.keep_privileges {
         drop_privileges()?;
     }
@@ -128,14 +128,14 @@ fn drop_privileges() -> Result<(), LaunchFailure> {
     })
 }
 
-/// Elsewhere there is nothing like it.
+/// Other systems have no equivalent.
 #[cfg(not(target_os = "linux"))]
 fn drop_privileges() -> Result<(), LaunchFailure> {
     Ok(())
 }
 
 /// An ignored signal stays ignored through exec. No server expects that, and
-/// with SIGCHLD ignored the helper itself would learn nothing of its children.
+/// with SIGCHLD ignored the helper itself could not wait for its children.
 #[expect(unsafe_code, reason = "signal(2); only the default action is set")]
 pub(super) fn reset_signals() {
     for number in Signal::iterator() {
@@ -144,7 +144,7 @@ pub(super) fn reset_signals() {
     }
 }
 
-/// Like `execvp`, a script without a `#!` line is given to the shell.
+/// Like `execvp`, runs a script without a `#!` line with the shell.
 fn execute(path: &CStr, args: &[CString], env: &[CString]) -> Errno {
     let Err(errno) = execve(path, args, env);
     if errno != Errno::ENOEXEC || !is_text(path) {

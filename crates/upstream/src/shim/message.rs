@@ -1,4 +1,4 @@
-//! What Portway and its helper say to each other over the control socket.
+//! The messages between Portway and its helper on the control socket.
 //!
 //! Portway sends one [`LaunchRequest`] and later single-byte orders; the helper
 //! answers with [`HelperReport`]s of a fixed size. Both are the same binary, so
@@ -17,18 +17,18 @@ pub(crate) const TERMINATE: u8 = b'T';
 /// Order: SIGKILL to the whole tree.
 pub const KILL: u8 = b'K';
 
-/// More than the kernel lets `execve` take, so nothing valid is refused.
+/// More than the kernel's limit for `execve`, so nothing valid is refused.
 pub(crate) const REQUEST_LIMIT: usize = 16 << 20;
 
 pub(crate) const REPORT_SIZE: usize = 10;
 
-/// What to run, and how to hold it. Without a path it is a probe: set the
-/// containment up, say how it went, take it down.
+/// The command, and its containment. Without a path it is a probe: set the
+/// containment up, report the result, remove it.
 pub struct LaunchRequest {
     pub step: ContainmentStep,
     /// Leave the server the privileges that Portway has.
     pub keep_privileges: bool,
-    /// Directories that the server shall find empty.
+    /// Directories that are empty for the server.
     pub hidden: Vec<CString>,
     /// The value of the environment marker, unique to this process tree.
     pub marker: CString,
@@ -52,7 +52,7 @@ impl LaunchRequest {
         }
     }
 
-    /// A length and the body it counts.
+    /// The length of the body, and the body.
     pub fn encode(&self) -> ([u8; 4], Vec<u8>) {
         let mut body = vec![self.step as u8, u8::from(self.keep_privileges)];
         body.extend((self.hidden.len() as u32).to_le_bytes());
@@ -101,7 +101,7 @@ impl LaunchRequest {
     }
 }
 
-/// How far the helper got.
+/// The stage that the helper reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LaunchStage {
@@ -152,7 +152,7 @@ impl fmt::Display for LaunchStage {
     }
 }
 
-/// Why there is no server, as the helper saw it.
+/// The reason why the server did not start, as the helper reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchFailure {
     pub stage: LaunchStage,
@@ -178,7 +178,7 @@ impl LaunchFailure {
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// Its helper was killed, and the kernel killed the server after it.
+    /// The helper was killed, and then the kernel killed the server.
     HelperKilled,
 }
 

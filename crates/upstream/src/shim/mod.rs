@@ -1,8 +1,8 @@
 //! The helper between Portway and one server: our own binary, started again.
 //!
 //! One thread, no runtime, a few pages of memory. It holds one end of a socket
-//! whose other end only Portway has. When that end closes, by whatever death,
-//! the helper kills everything below it. It also reaps, passes SIGTERM on, and
+//! whose other end only Portway has. When that end closes, for any reason, the
+//! helper kills everything below it. It also reaps, forwards SIGTERM, and
 //! reports how the server ended.
 //!
 //! ```text
@@ -38,7 +38,7 @@ use self::message::{HelperReport, LaunchFailure, LaunchRequest, LaunchStage, REQ
 /// The first argument that makes the binary a helper.
 pub(crate) const ARGUMENT: &str = "__shim";
 
-/// Becomes the helper, for good, if this process was started as one. To be
+/// Becomes the helper, for good, if this process was started as one. Must be
 /// called before anything else: before threads, before arguments are parsed.
 pub fn run_if_asked() {
     if std::env::args_os()
@@ -65,13 +65,13 @@ fn run() -> i32 {
         },
         Err(failure) => HelperReport::Failed(failure),
     };
-    // Nobody left to tell is no reason for anything.
+    // If Portway is gone, there is no reader: ignore the error.
     let _ = control.write_all(&report.encode());
     0
 }
 
-/// Cuts every tie but the control socket, which came as stdin: session,
-/// signals, working directory, descriptors leaked by whoever started Portway.
+/// Drops all inherited state except the control socket, which is stdin:
+/// session, signals, working directory, descriptors leaked by Portway's parent.
 fn detach() -> io::Result<UnixStream> {
     let _ = setsid();
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
@@ -98,13 +98,13 @@ fn close_inherited() {
         .filter_map(|name| name.to_str()?.parse().ok())
         .collect();
     for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
-        // The listing's own descriptor is in the list, and closed already.
+        // The descriptor of the directory listing itself is already closed.
         let _ = nix::unistd::close(descriptor);
     }
 }
 
-/// `None` for a probe that went well. On failure, and after a probe, all that
-/// was set up is gone again when this returns.
+/// `None` for a successful probe. After a failure or a probe, the containment
+/// is removed again when this returns.
 fn start(control: &UnixStream) -> Result<Option<TreeGuard<'_>>, LaunchFailure> {
     let (request, stdio) = receive(control)?;
     let hold = TreeHold::take(&request, control, &stdio)?;

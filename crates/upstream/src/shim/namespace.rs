@@ -3,9 +3,9 @@
 //!
 //! Init ends when the helper ends (its death signal), when either of the two
 //! pipes to the outside hangs up, or when it is killed. The server is the
-//! helper's child, not init's: its status comes first hand, its number is the
-//! one seen from outside, and its parent reads as 0, not as 1, which servers
-//! take for "my parent has died".
+//! helper's child, not init's: the helper gets its status directly, its pid is
+//! the one seen from outside, and its parent pid is 0, not 1, which servers
+//! interpret as "my parent has died".
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -26,17 +26,17 @@ use nix::unistd::{ForkResult, Pid, getegid, geteuid};
 use super::launch::split;
 use super::message::{HelperReport, LaunchFailure, LaunchStage, REPORT_SIZE};
 
-/// The namespace's first process, from outside.
+/// The namespace's first process, seen from outside.
 pub(super) struct Init {
     /// Set until it is reaped.
     pid: Option<Pid>,
     hides: bool,
-    /// Hangs up at our death; never written to.
+    /// Closes when the helper dies; never written to.
     _alive: PipeWriter,
 }
 
 impl Init {
-    /// Moves the helper's future children into new namespaces and puts an
+    /// Moves the helper's future children into new namespaces and starts an
     /// init there.
     pub(super) fn start(
         control: &UnixStream,
@@ -95,8 +95,8 @@ impl Init {
     }
 }
 
-/// With privilege, plainly. Without, inside a user namespace that maps the
-/// user to itself, so that files look as they always did.
+/// With privileges, directly. Without, inside a user namespace that maps the
+/// user to itself, so that the owners of files look the same.
 fn enter_namespaces() -> Result<(), LaunchFailure> {
     let wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS;
     match unshare(wanted) {
@@ -113,7 +113,7 @@ fn enter_namespaces() -> Result<(), LaunchFailure> {
     map("gid_map", format!("{group} {group} 1"))
 }
 
-/// Whether everything that was to be hidden is.
+/// Whether all directories to hide are hidden.
 fn await_ready(mut ready: PipeReader) -> Result<bool, LaunchFailure> {
     let mut bytes = [0; REPORT_SIZE];
     match ready
@@ -129,7 +129,7 @@ fn await_ready(mut ready: PipeReader) -> Result<bool, LaunchFailure> {
     }
 }
 
-/// Comes back only with the reason why it cannot be init.
+/// Returns only with the reason why it cannot be init.
 fn be_init(
     control: &UnixStream,
     alive: &PipeReader,
@@ -141,15 +141,15 @@ fn be_init(
         PollFd::new(control.as_fd(), PollFlags::empty()),
         PollFd::new(alive.as_fd(), PollFlags::empty()),
     ];
-    // Armed too late if the helper died in between. Its number cannot tell
-    // (a parent outside the namespace always reads as 0), the pipe can.
+    // The death signal is set too late if the helper died before. The parent
+    // pid cannot show it (outside the namespace it is always 0), the pipe can.
     if poll(&mut outside, PollTimeout::ZERO) != Ok(0) {
         std::process::exit(0);
     }
     mount_proc().map_err(LaunchFailure::at(LaunchStage::Proc))?;
     let hides = hidden.iter().all(|directory| hide(directory).is_ok());
     let _ = prctl::set_name(c"portway-init");
-    // Not to be traced or robbed of its descriptors by what it holds.
+    // The contained processes must not trace init or take its descriptors.
     let _ = prctl::set_dumpable(false);
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
@@ -174,12 +174,12 @@ fn be_init(
         ];
         let _ = poll(&mut fds, PollTimeout::NONE);
         if fds[..2].iter().any(|fd| fd.any() == Some(true)) {
-            // The kernel does the rest.
+            // The kernel kills all other processes.
             std::process::exit(0);
         }
         while let Ok(Some(signal)) = signals.read_signal() {
             if signal.ssi_signo == Signal::SIGTERM as u32 {
-                // Everyone in the namespace but ourselves.
+                // Every process in the namespace except init.
                 let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
             }
         }
@@ -187,7 +187,7 @@ fn be_init(
     }
 }
 
-/// Mounts of the host keep arriving and leaving, ours stay inside.
+/// Mounts of the host still appear and disappear; ours stay inside.
 fn mount_proc() -> nix::Result<()> {
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_SLAVE | MsFlags::MS_REC, none)?;
@@ -195,8 +195,8 @@ fn mount_proc() -> nix::Result<()> {
     mount(Some("proc"), "/proc", Some("proc"), flags, none)
 }
 
-/// An empty directory in the place of this one. Without capabilities nobody
-/// inside the namespace can take it away again.
+/// Mounts an empty directory over this one. Without capabilities no process in
+/// the namespace can unmount it.
 fn hide(directory: &CStr) -> nix::Result<()> {
     let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     let options = Some("size=4k,mode=0555");

@@ -1,4 +1,4 @@
-//! What the helper asks of the system and only Linux answers well.
+//! System features of the helper that only Linux supports well.
 
 use std::ffi::CStr;
 #[cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ pub(super) fn become_subreaper() -> nix::Result<()> {
     return Err(Errno::ENOSYS);
 }
 
-/// To be killed when `parent` dies; an error if it has died already.
+/// Kills this process when `parent` dies; an error if it has died already.
 pub(super) fn die_with(parent: Pid) -> nix::Result<()> {
     #[cfg(target_os = "linux")]
     prctl::set_pdeathsig(Signal::SIGKILL)?;
@@ -61,7 +61,7 @@ impl Children {
         })
     }
 
-    /// Waits for a child, for `other`, or for the time; says what `other` has.
+    /// Waits for a child, for `other`, or for `limit`; returns `other`'s events.
     #[cfg(target_os = "linux")]
     pub(super) fn wait(&self, other: Option<BorrowedFd<'_>>, limit: PollTimeout) -> PollFlags {
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
@@ -73,7 +73,7 @@ impl Children {
             .unwrap_or(PollFlags::empty())
     }
 
-    /// Without signalfd a child's end is found by looking often enough.
+    /// Without signalfd a child's end is found by polling.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn wait(&self, other: Option<BorrowedFd<'_>>, limit: PollTimeout) -> PollFlags {
         let look = PollTimeout::from(20u8);

@@ -1,4 +1,4 @@
-//! Giving up what a server does not need, before its program runs.
+//! The drop of privileges that a server does not need, before its program runs.
 
 use rustix::io::Errno;
 use rustix::thread::{
@@ -6,18 +6,18 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// Every capability a kernel may know; it refuses the first that it does not.
+/// Above every known capability; the kernel refuses the first unknown one.
 const CAPABILITIES: u32 = 64;
 
-/// Drops all capabilities, for good: `execve` gives none back, not to root and
-/// not from a setuid program.
+/// Drops all capabilities permanently: `execve` restores none, neither for root
+/// nor from a setuid program.
 pub(super) fn drop() -> Result<(), Errno> {
     for number in 0..CAPABILITIES {
         let capability = CapabilitySet::from_bits_retain(1 << number);
         match remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
-            // The end of the list; or no right to shorten it, and then what
-            // follows is enough: nothing is held, and nothing can be gained.
+            // The end of the list; or no right to drop from the bounding set, and
+            // then the rest is enough: none is held, and none can be gained.
             Err(Errno::INVAL | Errno::PERM) => break,
             Err(error) => return Err(error),
         }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// The slots that are taken, oldest first.
+/// The slots in use, oldest first.
 #[derive(Default)]
 struct TestSlots(Vec<(String, String, SlotActivity)>);
 
@@ -15,7 +15,7 @@ impl TestSlots {
         self
     }
 
-    /// Which gives way to a new principal of `owner`.
+    /// The slot that a new principal of `owner` displaces.
     fn displaced(&self, owner: &str) -> Result<Option<usize>, TooMany> {
         self.displaced_by(("new", owner), Isolation::Auto)
     }

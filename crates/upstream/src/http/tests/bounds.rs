@@ -1,5 +1,5 @@
-//! What is too large, too much or nonsense: an error, and the connection
-//! goes on.
+//! Messages that are too large, too many or invalid: an error, and the
+//! connection continues.
 
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -84,7 +84,7 @@ async fn t_e6_messages_that_do_not_belong_are_left_alone_until_they_are_too_many
             chunks = vec![foreign.repeat(200)];
         }
         chunks.push(event(&asked.result(text_result("fine"))));
-        // Said twice: the second has nobody to go to.
+        // Sent twice: the second has no waiting request.
         chunks.push(event(&asked.result(text_result("again"))));
         ScriptedReply::events(&chunks)
     })

@@ -9,7 +9,7 @@ use super::server::{ReceivedRequest, ScriptedReply, ScriptedServer, event, event
 use super::{PATIENCE, call, call_within, connect, next_notification, raw, text_result, until};
 use crate::{CallEvent, InboundMessage, UpstreamCall, UpstreamError, event_queue};
 
-/// A legacy server with one session; `script` answers what is its own.
+/// A legacy server with one session; `script` may override any response.
 pub(super) async fn legacy<F>(
     script: impl Fn(ReceivedRequest) -> F + Clone + Send + Sync + 'static,
 ) -> ScriptedServer
@@ -96,9 +96,9 @@ async fn c3_the_servers_own_stream_is_heard_and_picked_up_again() {
             let prompts = event_with_id("e2", &say("notifications/prompts/list_changed"));
             Some(match number {
                 0 => ScriptedReply::Status(503),
-                // Breaks after one.
+                // The stream breaks after one event.
                 1 => ScriptedReply::events(&["retry: 10\n\n".into(), tools, String::new()]),
-                // Says again what was said, as careless servers do.
+                // Repeats an event, as careless servers do.
                 2 => ScriptedReply::events(&[tools, prompts]),
                 _ => std::future::pending().await,
             })
@@ -132,7 +132,7 @@ async fn c3_the_servers_own_stream_is_heard_and_picked_up_again() {
 #[tokio::test]
 async fn c3_a_stream_that_cannot_be_picked_up_counts_as_a_change() {
     let server = legacy(|asked| async move {
-        // Ends at once, and gave no id to go on from.
+        // The stream ends at once, without an id to resume from.
         (asked.verb == "GET").then(|| ScriptedReply::events(&["retry: 10\n\n".into()]))
     })
     .await;
@@ -189,7 +189,7 @@ async fn c1_requests_of_the_server_go_to_the_call_they_came_with() {
         "notifications/tools/list_changed"
     );
 
-    // Nobody listens to the call: it goes to the owner, who refuses.
+    // Without an event queue the request goes to the owner, which refuses it.
     call(&connection, "x").await.unwrap();
     loop {
         match link.inbound.recv().await.unwrap() {
@@ -215,7 +215,7 @@ async fn c1_requests_of_the_server_go_to_the_call_they_came_with() {
     };
     assert!(reply("p").iter().all(|pong| pong["result"] == json!({})));
     let answers = reply("q");
-    // Ours, and that of whoever only lets it go: never more than "nobody".
+    // Both refusals, ours and that of a dropped request, only cancel.
     let cancelled = |reply: &serde_json::Value| reply["result"]["action"] == "cancel";
     assert!(
         answers.len() == 2 && answers.iter().all(cancelled),
@@ -258,7 +258,7 @@ async fn d4_giving_up_is_said_because_hanging_up_says_nothing() {
         );
         until("the cancellation", || cancelled().len() == count + 1).await;
     }
-    // A caller that leaves cancels too.
+    // A caller that drops its call cancels too.
     let left = tokio::time::timeout(Duration::from_millis(100), call(&connection, "silent"));
     assert!(left.await.is_err());
     until("the third", || cancelled().len() == 3).await;
@@ -288,7 +288,7 @@ async fn c1_progress_on_the_servers_own_stream_finds_its_call() {
                     let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress",
                                           "params": {"progressToken": token, "progress": 1}});
                     sender.send(event(&progress)).await.unwrap();
-                    // Answers only once the progress has been seen.
+                    // Responds only after the client has seen the progress.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     None
                 }

@@ -7,7 +7,7 @@ use super::server::{ReceivedRequest, ScriptedReply, ScriptedServer, event};
 use super::{PATIENCE, call, call_within, connect, raw, text_result, until};
 use crate::{CallEvent, UpstreamCall, UpstreamError, event_queue};
 
-/// A modern server; `script` answers all but the discovery.
+/// A modern server; `script` answers all requests except the discovery.
 async fn modern<F>(
     script: impl Fn(ReceivedRequest) -> F + Clone + Send + Sync + 'static,
 ) -> ScriptedServer
@@ -87,7 +87,6 @@ async fn c1_arguments_are_mirrored_as_the_schema_asks_once_it_is_known() {
         let bad = json!({"type": "object", "properties": {
             "x": {"type": "number", "x-mcp-header": "X"}}});
         match asked.method() {
-            // Two pages.
             "tools/list" if asked.body["params"]["cursor"].is_null() => {
                 let tools = json!([{"name": "bad", "inputSchema": bad}]);
                 ScriptedReply::Json(200, asked.result(json!({"tools": tools, "nextCursor": ""})))
@@ -149,13 +148,13 @@ async fn c1_a_header_mismatch_that_stays_is_the_callers_error() {
 async fn c1_progress_comes_in_order_before_the_answer() {
     let server = modern(|asked| async move {
         let mut chunks: Vec<String> = (1..=3).map(|step| event(&progress(&asked, step))).collect();
-        // A request has no place here.
+        // A server request is not allowed here.
         chunks.insert(
             1,
             event(&json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})),
         );
         chunks.push(event(&asked.result(text_result("done"))));
-        // Cut at odd places.
+        // Split at arbitrary positions.
         let whole = chunks.concat();
         let pieces = whole
             .as_bytes()
@@ -235,7 +234,7 @@ async fn d4_giving_up_closes_the_stream_and_that_cancels() {
             "chatty" => {
                 let (sender, receiver) = mpsc::channel(1);
                 tokio::spawn(async move {
-                    // Keep-alives are no progress.
+                    // Keep-alive comments are not progress.
                     while sender.send(": still here\n\n".into()).await.is_ok() {
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
@@ -259,7 +258,7 @@ async fn d4_giving_up_closes_the_stream_and_that_cancels() {
             .await
             .expect("cancelled");
     }
-    // The connection goes on, and nothing else was sent.
+    // The connection continues, and nothing else was sent.
     call(&connection, "fine").await.unwrap();
     assert_eq!(server.count("notifications/cancelled"), 0);
     assert_eq!(server.count("tools/call"), 3);
@@ -375,7 +374,7 @@ async fn a_connection_is_used_again_after_an_answered_stream() {
     for _ in 0..30 {
         call(&connection, "x").await.unwrap();
     }
-    // One may still be ending its stream when the next is wanted.
+    // A stream may still be ending when the next request needs a connection.
     assert!(server.connections() < 10, "{}", server.connections());
     link.end().await;
 }

@@ -9,7 +9,7 @@ use wire::Era;
 
 type ProbeAnswer = fn(&ReceivedRequest) -> ScriptedReply;
 
-/// A server that answers the probe with `probe` and anything legacy properly.
+/// A server that answers the probe with `probe` and any legacy request normally.
 async fn probed(probe: ProbeAnswer) -> ScriptedServer {
     ScriptedServer::start(move |asked| async move {
         match asked.method() {
@@ -109,7 +109,7 @@ async fn c2_what_only_a_legacy_server_says_leads_to_initialize() {
     }
 }
 
-/// What kind of error, and what its text must hold.
+/// The kind of an error, and a part of its text.
 type Expected = (&'static str, &'static str);
 
 fn kind(error: &UpstreamError) -> &'static str {
@@ -335,7 +335,7 @@ async fn c2_a_remembered_era_saves_the_probe_until_it_is_wrong() {
     assert_eq!(server.count("server/discover"), 0);
     link.end().await;
 
-    // Upgraded since.
+    // The server has been upgraded since.
     let server = ScriptedServer::start(|asked| async move {
         match asked.method() {
             "server/discover" => ScriptedReply::Json(200, asked.discovered()),

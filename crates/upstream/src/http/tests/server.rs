@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
-/// One request as it arrived.
 #[derive(Clone, Debug)]
 pub(super) struct ReceivedRequest {
     pub verb: String,
@@ -30,7 +29,7 @@ impl ReceivedRequest {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// The JSON-RPC method, or the HTTP one where there is none.
+    /// The JSON-RPC method, or the HTTP method if there is none.
     pub(super) fn method(&self) -> &str {
         self.body["method"].as_str().unwrap_or(&self.verb)
     }
@@ -65,7 +64,7 @@ impl ReceivedRequest {
     }
 }
 
-/// What the server does about a request.
+/// The server's reaction to a request.
 pub(super) enum ScriptedReply {
     Json(u16, Value),
     /// Status, media type, body.
@@ -75,7 +74,7 @@ pub(super) enum ScriptedReply {
     /// Chunks of an event stream; it ends when the sender is dropped, and
     /// breaks at an empty chunk.
     Events(mpsc::Receiver<String>),
-    /// These bytes, then the end.
+    /// These bytes, then the end of the connection.
     Raw(&'static str),
     Nothing,
 }
@@ -85,7 +84,7 @@ impl ScriptedReply {
         ScriptedReply::With(name, value.to_owned(), Box::new(self))
     }
 
-    /// A whole stream.
+    /// A complete stream.
     pub(super) fn events(chunks: &[String]) -> ScriptedReply {
         let (sender, receiver) = mpsc::channel(chunks.len().max(1));
         for chunk in chunks {
@@ -114,7 +113,7 @@ pub(super) struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// Answers each request as `script` says, with `async` where it waits.
+    /// Answers each request with the result of `script`.
     pub(super) async fn start<F>(
         script: impl Fn(ReceivedRequest) -> F + Send + Sync + 'static,
     ) -> ScriptedServer
@@ -151,7 +150,7 @@ impl ScriptedServer {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// The methods asked for, in order.
+    /// The methods of all requests, in order.
     pub(super) fn methods(&self) -> Vec<String> {
         let seen = self.seen();
         seen.iter().map(|asked| asked.method().to_owned()).collect()
@@ -177,7 +176,7 @@ async fn serve(stream: TcpStream, script: ServerScript, seen: Arc<Mutex<Vec<Rece
         let answer = async { send(&mut write, script(asked).await).await };
         let keep = tokio::select! {
             keep = answer => keep,
-            // Nothing is pipelined: what arrives now is the end.
+            // Clients do not pipeline: a read now means the end.
             _ = read.read_u8() => {
                 hung_up.cancel();
                 false
@@ -215,7 +214,7 @@ async fn request(read: &mut (impl AsyncReadExt + Unpin)) -> Option<ReceivedReque
     })
 }
 
-/// Whether the connection may be used again.
+/// Returns whether the connection may be reused.
 async fn send(write: &mut (impl AsyncWriteExt + Unpin), say: ScriptedReply) -> bool {
     let mut extra = String::new();
     let mut say = say;

@@ -1,4 +1,4 @@
-//! SPEC C6: a lost session is opened again; nothing runs twice.
+//! SPEC C6: a lost session is opened again; no request runs twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use super::server::{ReceivedRequest, ScriptedReply, ScriptedServer, event, event
 use super::{PATIENCE, call, connect, next_notification, text_result, until};
 use crate::{Connection, UpstreamError};
 
-/// A server whose sessions can be forgotten, and that counts what it runs.
+/// A server that can forget its sessions, and counts the calls it runs.
 #[derive(Clone, Default)]
 struct Forgetful {
     session: Arc<AtomicUsize>,
@@ -101,7 +101,7 @@ async fn c6_a_forgotten_session_is_opened_again_once_for_all() {
         assert_eq!(script.ran.load(Ordering::Relaxed), 20);
         assert_eq!(server.count("initialize"), 2);
         assert_eq!(server.count("notifications/initialized"), 2);
-        // Its lists may be others now.
+        // The server's lists may have changed.
         assert_eq!(
             next_notification(&mut link).await,
             "notifications/tools/list_changed"
@@ -176,7 +176,7 @@ async fn c6_a_server_that_comes_back_as_another_is_connected_anew() {
     let (link, connection) = connect(&server).await;
     script.forget();
     script.changed.store(true, Ordering::Relaxed);
-    // Nothing ran: the caller may wait for the new connection.
+    // No request ran: the caller may wait for the new connection.
     let error = call(&connection, "x").await.unwrap_err();
     assert!(matches!(error, UpstreamError::Draining), "{error:?}");
     tokio::time::timeout(PATIENCE, link.gone())
@@ -198,7 +198,7 @@ async fn c6_the_lost_session_is_noticed_on_the_servers_own_stream() {
             }
             Some(match counter.fetch_add(1, Ordering::Relaxed) {
                 0 => ScriptedReply::events(&["retry: 10\n\n".into()]),
-                // Restarted meanwhile.
+                // The server was restarted meanwhile.
                 1 => ScriptedReply::Status(404),
                 _ => ScriptedReply::Status(405),
             })
@@ -243,13 +243,13 @@ async fn c6_an_answer_is_picked_up_where_its_stream_broke() {
                 ("tools/call", _) => {
                     counter.fetch_add(1, Ordering::Relaxed);
                     *answer.lock().unwrap() = asked.result(text_result("in the end"));
-                    // Primed, then closed: poll.
+                    // The stream starts with an id and closes: the client polls.
                     Some(ScriptedReply::events(&[
                         "id: c-0\nretry: 20\ndata:\n\n".into()
                     ]))
                 }
                 ("GET", Some("c-0")) => {
-                    // Broken in the middle of an event.
+                    // The stream breaks in the middle of an event.
                     let first = event_with_id("c-1", &progress(1));
                     Some(ScriptedReply::events(&[
                         first,
@@ -305,7 +305,7 @@ async fn c6_trap13_an_answer_that_cannot_be_picked_up_is_lost_and_nothing_runs_t
     }
     assert_eq!(server.count("tools/call"), tools.len());
     assert_eq!(server.count("initialize"), 1);
-    // The connection itself goes on.
+    // The connection itself continues.
     tokio::time::timeout(Duration::from_secs(20), call(&connection, "fine"))
         .await
         .unwrap()

@@ -12,7 +12,7 @@ use crate::{InboundMessage, UpstreamError};
 use config::{EraChoice, RemoteKind};
 use wire::Era;
 
-/// The stream of the one client.
+/// The stream of the only client.
 type OldSseStream = Arc<Mutex<Option<mpsc::Sender<String>>>>;
 
 /// A server that names `endpoint` for messages. Posts to `/mcp` itself get
@@ -140,7 +140,7 @@ async fn c2_a_url_said_to_be_http_may_be_http_sse() {
         assert_eq!(call(&connection, "x").await.unwrap(), text_result("ran"));
         link.end().await;
     }
-    // Its definition insists on the modern era: nothing old is tried.
+    // The definition requires the modern era: no legacy handshake is tried.
     let (server, _stream) = old("/messages?sessionId=1", 405).await;
     let (mut options, _) = options();
     options.era = EraChoice::Modern;
@@ -159,7 +159,7 @@ async fn c2_a_url_said_to_be_sse_may_be_streamable_http() {
         || ScriptedReply::Status(404),
         || ScriptedReply::Status(400),
         || ScriptedReply::Text(200, "text/html", "<html>".into()),
-        // A stream, but not this transport's.
+        // An event stream, but not of this transport.
         || {
             ScriptedReply::events(&[event(
                 &json!({"jsonrpc": "2.0", "method": "notifications/x"}),
@@ -182,7 +182,7 @@ async fn c2_a_url_said_to_be_sse_may_be_streamable_http() {
         assert_eq!(server.methods(), ["GET", "server/discover"]);
         link.end().await;
     }
-    // Neither: the answer to what the definition says is told.
+    // Neither: the error is that of the transport in the definition.
     let server = ScriptedServer::start(|_| async { ScriptedReply::Status(404) }).await;
     let error = connect_with(&server, RemoteKind::Sse, &options().0)
         .await
